@@ -1,0 +1,39 @@
+# The two functions every folder uses to declare its library and its tests.
+
+# Compiler settings that all of the project's targets share; linked privately, never exported.
+add_library(tessera_settings INTERFACE)
+target_compile_features(tessera_settings INTERFACE cxx_std_20)
+target_compile_options(tessera_settings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+if(TESSERA_WERROR)
+  target_compile_options(tessera_settings INTERFACE -Werror)
+endif()
+if(TESSERA_CHECKS)
+  target_compile_definitions(tessera_settings INTERFACE TESSERA_CHECKS=1)
+endif()
+if(TESSERA_SANITIZE)
+  target_compile_options(tessera_settings INTERFACE
+    -fsanitize=${TESSERA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(tessera_settings INTERFACE -fsanitize=${TESSERA_SANITIZE})
+endif()
+
+# tessera_library(NAME SOURCES... [LINKS targets...]): one target a folder, tessera_NAME.
+function(tessera_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(tessera_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(tessera_${name} PUBLIC
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(tessera_${name} PUBLIC ${ARG_LINKS} PRIVATE tessera_settings)
+endfunction()
+
+# tessera_test(NAME SOURCES... [LINKS targets...]): one GoogleTest binary a folder, tessera_NAME_test.
+# Tests are found when ctest runs, so that building does not start programs.
+function(tessera_test name)
+  if(NOT TESSERA_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(tessera_${name}_test ${ARG_SOURCES})
+  target_link_libraries(tessera_${name}_test PRIVATE
+    tessera_${name} ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main tessera_settings)
+  gtest_discover_tests(tessera_${name}_test DISCOVERY_MODE PRE_TEST)
+endfunction()

@@ -1,0 +1,42 @@
+// The element types of tensors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tessera {
+
+// The order is part of no file format. `Undefined` is the type of a value not yet inferred.
+enum class DataType : uint8_t {
+  Undefined,
+  Bool,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  UInt8,
+  UInt16,
+  UInt32,
+  UInt64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+  String,  // known to the type system; no kernel computes with it
+};
+
+// Bytes of one element; 0 for Undefined and String, which have no fixed size.
+int64_t element_bytes(DataType type);
+
+// "float32", "int64", "bool", ...
+std::string_view name(DataType type);
+
+// The inverse of name(); nullopt when `text` names no type.
+std::optional<DataType> data_type_from_name(std::string_view text);
+
+bool is_floating(DataType type);  // the two 16-bit floats, float32, float64
+bool is_integer(DataType type);   // signed and unsigned, without bool
+bool is_signed_integer(DataType type);
+
+}  // namespace tessera

@@ -1,0 +1,27 @@
+// Messages for people, handed to a callback: the library itself never writes to stdout.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace tessera {
+
+// Passes each distinct message on once. Safe from any thread; the callback is called under a lock.
+class Log {
+ public:
+  using Callback = std::function<void(const std::string& message)>;
+
+  // Without a callback messages go to stderr, one a line.
+  explicit Log(Callback callback = {});
+
+  void warn(const std::string& message) const;
+
+ private:
+  Callback callback_;
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> seen_;
+};
+
+}  // namespace tessera

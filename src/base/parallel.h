@@ -1,0 +1,34 @@
+// The one way to use more than one thread. parallel_tbb.cc implements it on oneTBB; parallel_std.cc
+// on std::thread, for ThreadSanitizer, which does not understand oneTBB.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace tessera {
+
+// A fixed number of threads that run loops. The calling thread takes part, so a pool of one thread
+// runs everything in place. One loop at a time may be started from outside; loops may be nested.
+class ThreadPool {
+ public:
+  // `threads` = 0 means one for each core that this process may use. Throws InvalidArgument where
+  // it is negative.
+  explicit ThreadPool(int threads = 0);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const;
+
+  // Calls body(begin, end) on ranges that together cover [0, count) once each, in any order, at
+  // least `grain` indices at a time. The first exception of a body ends the loop and is thrown.
+  void parallel_for(int64_t count, int64_t grain,
+                    const std::function<void(int64_t begin, int64_t end)>& body);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/parallel.h"
+#include "tessera/error.h"
+
+namespace tessera {
+
+struct ThreadPool::State {
+  int threads = 1;
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  if (threads < 0) {
+    throw Error(ErrorKind::InvalidArgument, "threads",
+                "expected 0 (all cores) or more, found " + std::to_string(threads));
+  }
+  if (threads == 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  state_->threads = threads;
+}
+
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::threads() const { return state_->threads; }
+
+void ThreadPool::parallel_for(int64_t count, int64_t grain,
+                              const std::function<void(int64_t, int64_t)>& body) {
+  if (count <= 0) return;
+  grain = std::max<int64_t>(1, grain);
+  if (state_->threads == 1 || count <= grain) {
+    body(0, count);
+    return;
+  }
+  // Threads are started for each loop: slow, but every hand-over is one that tsan understands.
+  std::atomic<int64_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  const auto work = [&] {
+    for (;;) {
+      const int64_t begin = next.fetch_add(grain);
+      if (begin >= count) return;
+      try {
+        body(begin, std::min(count, begin + grain));
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (!first_error) first_error = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int index = 1; index < state_->threads; ++index) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+  if (first_error) std::rethrow_exception(first_error);
+}
+
+}  // namespace tessera

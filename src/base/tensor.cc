@@ -1,0 +1,91 @@
+#include "tessera/tensor.h"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "tessera/error.h"
+
+namespace tessera {
+
+int64_t element_count(std::span<const int64_t> dims) {
+  int64_t count = 1;
+  bool is_zero = false;
+  for (const int64_t dim : dims) {
+    if (dim < 0) {
+      throw Error(ErrorKind::InvalidArgument, "shape " + dims_text(dims),
+                  "expected dimensions of at least 0, found " + std::to_string(dim));
+    }
+    if (dim == 0) {
+      is_zero = true;
+    } else if (__builtin_mul_overflow(count, dim, &count)) {
+      throw Error(ErrorKind::InvalidArgument, "shape " + dims_text(dims),
+                  "the number of elements exceeds 64 bits");
+    }
+  }
+  return is_zero ? 0 : count;
+}
+
+int64_t tensor_bytes(DataType type, std::span<const int64_t> dims) {
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(element_count(dims), element_bytes(type), &bytes)) {
+    throw Error(ErrorKind::InvalidArgument, "shape " + dims_text(dims),
+                "the number of bytes exceeds 64 bits");
+  }
+  return bytes;
+}
+
+std::string dims_text(std::span<const int64_t> dims) {
+  if (dims.empty()) return "scalar";
+  std::string text;
+  for (const int64_t dim : dims) {
+    if (!text.empty()) text += "x";
+    text += std::to_string(dim);
+  }
+  return text;
+}
+
+Tensor::Tensor(DataType type, std::vector<int64_t> dims)
+    : type_(type), is_writable_(true), dims_(std::move(dims)), elements_(element_count(dims_)) {
+  // An empty tensor gets an address too, so that a null pointer always means "omitted".
+  const auto bytes = static_cast<size_t>(std::max<int64_t>(1, tensor_bytes(type, dims_)));
+  void* memory = ::operator new(bytes, std::align_val_t{kTensorAlignmentBytes}, std::nothrow);
+  if (memory == nullptr) {
+    throw Error(ErrorKind::OutOfMemory, "tensor " + dims_text(dims_),
+                "could not allocate " + std::to_string(bytes) + " bytes");
+  }
+  owner_ = std::shared_ptr<void>(memory, [](void* address) {
+    ::operator delete(address, std::align_val_t{kTensorAlignmentBytes});
+  });
+  data_ = memory;
+}
+
+Tensor::Tensor(DataType type, std::vector<int64_t> dims, std::shared_ptr<const void> owner,
+               const void* data)
+    : type_(type),
+      dims_(std::move(dims)),
+      elements_(element_count(dims_)),
+      owner_(std::move(owner)),
+      data_(data) {}
+
+void* Tensor::mutable_data() {
+  TESSERA_CHECK(is_writable_, "only storage that a tensor allocated itself may be written");
+  return const_cast<void*>(data_);
+}
+
+Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
+  TESSERA_CHECK(element_count(dims) == elements_, "reshaping keeps the number of elements");
+  Tensor result = *this;
+  result.dims_ = std::move(dims);
+  return result;
+}
+
+Tensor Tensor::copy_of(DataType type, std::vector<int64_t> dims, const void* data, size_t bytes) {
+  Tensor tensor(type, std::move(dims));
+  TESSERA_CHECK(static_cast<int64_t>(bytes) == tensor.bytes(), "one value for each element");
+  if (bytes > 0) std::memcpy(tensor.mutable_data(), data, bytes);
+  return tensor;
+}
+
+}  // namespace tessera

@@ -1,0 +1,65 @@
+#include "graph/graph.h"
+
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// Calls visit(ValueId&) for everything that reads a value of `graph`.
+template <class AnyGraph, class Visit>
+void for_each_use(AnyGraph& graph, const Visit& visit) {
+  for (auto& node : graph.nodes) {
+    if (node.is_removed) continue;
+    for (auto& input : node.inputs) {
+      if (!input.is_none()) visit(input);
+    }
+    for (auto& body : node.bodies) {
+      for (auto& capture : body.graph.captures) visit(capture.outer);
+    }
+  }
+  for (auto& output : graph.outputs) visit(output);
+  for (auto& kept : graph.kept) visit(kept);
+}
+
+}  // namespace
+
+ValueId add_value(Graph& graph, Value value) {
+  graph.values.push_back(std::move(value));
+  return {static_cast<int32_t>(graph.values.size()) - 1};
+}
+
+ValueId find_value(const Graph& graph, const std::string& name) {
+  for (size_t index = 0; index < graph.values.size(); ++index) {
+    if (graph.values[index].name == name) return {static_cast<int32_t>(index)};
+  }
+  return {};
+}
+
+std::vector<NodeId> producers(const Graph& graph) {
+  std::vector<NodeId> result(graph.values.size());
+  for (size_t index = 0; index < graph.nodes.size(); ++index) {
+    if (graph.nodes[index].is_removed) continue;
+    for (const ValueId output : graph.nodes[index].outputs) {
+      if (!output.is_none()) {
+        result[static_cast<size_t>(output.index)] = {static_cast<int32_t>(index)};
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<int> use_counts(const Graph& graph) {
+  std::vector<int> counts(graph.values.size(), 0);
+  for_each_use(graph, [&](const ValueId& id) { ++counts[static_cast<size_t>(id.index)]; });
+  return counts;
+}
+
+void replace_uses(Graph& graph, ValueId from, ValueId to) {
+  for_each_use(graph, [&](ValueId& id) {
+    if (id == from) id = to;
+  });
+}
+
+std::string place(const Node& node) { return "node '" + node.name + "' (" + node.op + ")"; }
+
+}  // namespace tessera

@@ -1,0 +1,76 @@
+#include "ops/op.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "ops/schema.h"
+#include "tessera/error.h"
+
+namespace tessera::ops {
+
+std::string TypeSet::text() const {
+  std::vector<std::string_view> names;
+  for (auto type = DataType::Bool; type <= DataType::String;
+       type = static_cast<DataType>(static_cast<int>(type) + 1)) {
+    if (contains(type)) names.push_back(name(type));
+  }
+  std::string result;
+  for (size_t index = 0; index < names.size(); ++index) {
+    if (index > 0) result += index + 1 == names.size() ? " or " : ", ";
+    result += names[index];
+  }
+  return result;
+}
+
+InferContext::InferContext(const Op& op, const Node& node, std::vector<InferInput> inputs)
+    : op_(op), node_(node), inputs_(std::move(inputs)), outputs_(node.outputs.size()) {}
+
+const Shape* InferContext::shape(size_t index) const {
+  const Type& type = inputs_[index].type;
+  return type.shape ? &*type.shape : nullptr;
+}
+
+std::optional<std::vector<int64_t>> InferContext::known_integers(size_t index) const {
+  const auto& elements = inputs_[index].elements;
+  if (!elements || !is_known(*elements)) return std::nullopt;
+  return dims_from(*elements);
+}
+
+void InferContext::set_output(size_t index, DataType element, std::optional<Shape> shape) {
+  if (index >= outputs_.size() || node_.outputs[index].is_none()) return;
+  outputs_[index].type = Type::tensor(element, std::move(shape));
+}
+
+void InferContext::set_elements(size_t index, std::optional<std::vector<Dim>> elements) {
+  if (index >= outputs_.size() || node_.outputs[index].is_none()) return;
+  outputs_[index].elements = std::move(elements);
+}
+
+int64_t InferContext::normalized_axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank) {
+    fail("expected an axis in [" + std::to_string(-rank) + ", " + std::to_string(rank) +
+         ") for rank " + std::to_string(rank) + ", found " + std::to_string(axis));
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+void InferContext::fail(const std::string& message) const {
+  throw Error(ErrorKind::InvalidModel, place(node_), message);
+}
+
+void InferContext::fail_input(size_t index, const std::string& message) const {
+  throw Error(ErrorKind::InvalidModel, input_place(op_, node_, index), message);
+}
+
+int64_t no_flops(const Node&, std::span<const Type>, std::span<const Type>) { return 0; }
+
+int64_t flops_per_output(const Node&, std::span<const Type>, std::span<const Type> outputs) {
+  if (outputs.empty() || !outputs[0].is_known_tensor()) return 0;
+  return element_count(dims_from(*outputs[0].shape));
+}
+
+void KernelCall::fail(const std::string& message) const {
+  throw Error(ErrorKind::InvalidArgument, place(node), message);
+}
+
+}  // namespace tessera::ops

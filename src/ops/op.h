@@ -1,0 +1,232 @@
+// What is true of an operator on every device: schema, type and shape rule, traits, work, and the
+// reference kernel. Each op (or tight family) stands in a file of its own and is listed in
+// op_list.inc; CONTRIBUTING.md tells how to add one.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/parallel.h"
+#include "graph/graph.h"
+
+namespace tessera::ops {
+
+// --- Schema -------------------------------------------------------------------------------------
+
+// A set of element types, as bits.
+class TypeSet {
+ public:
+  constexpr TypeSet(std::initializer_list<DataType> types) {
+    for (const DataType type : types) bits_ |= bit(type);
+  }
+  constexpr bool contains(DataType type) const { return (bits_ & bit(type)) != 0; }
+  constexpr TypeSet operator|(TypeSet other) const {
+    other.bits_ |= bits_;
+    return other;
+  }
+  std::string text() const;  // "float16, float32 or float64"
+
+ private:
+  static constexpr uint32_t bit(DataType type) { return 1U << static_cast<uint32_t>(type); }
+  uint32_t bits_ = 0;
+};
+
+inline constexpr TypeSet kFloatTypes = {DataType::Float16, DataType::BFloat16, DataType::Float32,
+                                        DataType::Float64};
+inline constexpr TypeSet kSignedIntegerTypes = {DataType::Int8, DataType::Int16, DataType::Int32,
+                                                DataType::Int64};
+inline constexpr TypeSet kUnsignedIntegerTypes = {DataType::UInt8, DataType::UInt16,
+                                                  DataType::UInt32, DataType::UInt64};
+inline constexpr TypeSet kIntegerTypes = kSignedIntegerTypes | kUnsignedIntegerTypes;
+inline constexpr TypeSet kNumericTypes = kIntegerTypes | kFloatTypes;
+inline constexpr TypeSet kBoolType = {DataType::Bool};
+inline constexpr TypeSet kAllTypes = kNumericTypes | kBoolType;
+inline constexpr TypeSet kIndexTypes = {DataType::Int32, DataType::Int64};
+inline constexpr TypeSet kInt64Type = {DataType::Int64};
+
+constexpr int kAnyVersion = 1000;
+
+enum class Arity : uint8_t { Required, Optional, Variadic };
+
+// An input or output. Variadic only as the last one.
+struct Parameter {
+  std::string name;           // "X", as ONNX calls it
+  std::string type_variable;  // "T": parameters with one variable have one element type
+  Arity arity = Arity::Required;
+  int since = 1;            // the first version of the op that has it
+  int until = kAnyVersion;  // the last one
+};
+
+struct TypeVariable {
+  std::string name;
+  TypeSet types;
+};
+
+struct AttributeSchema {
+  std::string name;
+  AttributeKind kind;
+  std::optional<Attribute> default_value;  // filled in at import
+  int since = 1;
+  int until = kAnyVersion;
+  bool is_required = false;
+};
+
+// --- Type and shape rule -------------------------------------------------------------------------
+
+// What a rule knows of one input. All pointers live as long as the rule runs.
+struct InferInput {
+  bool is_present = false;           // false where an optional input is left out
+  Type type;                         // may be partly unknown
+  const Tensor* constant = nullptr;  // the elements, if they are constant (or known while running)
+  // Elements of a small integer tensor as far as they are known; also set where `constant` holds a
+  // small integer tensor, so rules that read shapes look only here.
+  std::optional<std::vector<Dim>> elements;
+};
+
+struct InferOutput {
+  Type type;
+  std::optional<std::vector<Dim>> elements;
+};
+
+struct Op;
+
+// A rule reads `node` and `inputs` and sets `outputs`. Element types of the inputs have been checked
+// against the schema before. A rule must accept symbols and unknown ranks, giving what it can.
+// A rule that knows every input's type and the constants it needs gives complete types.
+class InferContext {
+ public:
+  InferContext(const Op& op, const Node& node, std::vector<InferInput> inputs);
+
+  const Node& node() const { return node_; }
+  int version() const { return node_.version; }
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return outputs_.size(); }
+
+  bool has_input(size_t index) const {
+    return index < inputs_.size() && inputs_[index].is_present;
+  }
+  const InferInput& input(size_t index) const { return inputs_[index]; }
+  DataType element(size_t index) const { return inputs_[index].type.element; }
+  // nullptr while the rank is unknown.
+  const Shape* shape(size_t index) const;
+  // The elements of an integer input where each one is a known number; else nullopt.
+  std::optional<std::vector<int64_t>> known_integers(size_t index) const;
+
+  // Indices beyond the node's outputs, and outputs left out, are ignored.
+  void set_output(size_t index, DataType element, std::optional<Shape> shape = std::nullopt);
+  void set_elements(size_t index, std::optional<std::vector<Dim>> elements);
+  std::vector<InferOutput>& outputs() { return outputs_; }
+
+  // `axis` counted from the front. fail()s where it is outside [-rank, rank).
+  int64_t normalized_axis(int64_t axis, int64_t rank) const;
+
+  // Throws InvalidModel at this node ("node 'conv1' (Conv)"), or at one of its inputs
+  // ("node 'conv1' (Conv), input 'W'"). `message` says what was expected and what was found.
+  [[noreturn]] void fail(const std::string& message) const;
+  [[noreturn]] void fail_input(size_t index, const std::string& message) const;
+
+ private:
+  const Op& op_;
+  const Node& node_;
+  std::vector<InferInput> inputs_;
+  std::vector<InferOutput> outputs_;
+};
+
+using InferRule = void (*)(InferContext& context);
+
+// --- Work ------------------------------------------------------------------------------------------
+
+// Floating-point operations of a node whose types are all known; a multiply-add is 2.
+using FlopsRule = int64_t (*)(const Node& node, std::span<const Type> inputs,
+                              std::span<const Type> outputs);
+int64_t no_flops(const Node& node, std::span<const Type> inputs, std::span<const Type> outputs);
+// One for each element of the first output.
+int64_t flops_per_output(const Node& node, std::span<const Type> inputs,
+                         std::span<const Type> outputs);
+
+// --- Reference kernel -------------------------------------------------------------------------------
+
+// A dense row-major array in memory of somebody else's. An omitted optional one is_empty().
+struct TensorView {
+  DataType type = DataType::Undefined;
+  std::span<const int64_t> dims;
+  const void* data = nullptr;
+  int64_t elements = 0;
+
+  bool is_empty() const { return data == nullptr; }
+  int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  template <class T>
+  std::span<const T> as() const {
+    return {static_cast<const T*>(data), static_cast<size_t>(elements)};
+  }
+};
+
+struct MutableTensorView {
+  DataType type = DataType::Undefined;
+  std::span<const int64_t> dims;
+  void* data = nullptr;
+  int64_t elements = 0;
+
+  bool is_empty() const { return data == nullptr; }
+  int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  template <class T>
+  std::span<T> as() const {
+    return {static_cast<T*>(data), static_cast<size_t>(elements)};
+  }
+};
+
+// One call of a kernel. Inputs and outputs are those of the node, in order; output shapes are those
+// that the rule gave; inputs and outputs never overlap.
+struct KernelCall {
+  const Node& node;
+  std::span<const TensorView> inputs;
+  std::span<const MutableTensorView> outputs;
+  ThreadPool& pool;
+
+  bool has_input(size_t index) const {
+    return index < inputs.size() && !inputs[index].is_empty();
+  }
+  bool has_output(size_t index) const {
+    return index < outputs.size() && !outputs[index].is_empty();
+  }
+  // Throws InvalidArgument at this node: for what only running can show (an index out of range).
+  [[noreturn]] void fail(const std::string& message) const;
+};
+
+using ReferenceKernel = void (*)(const KernelCall& call);
+
+// --- The op -----------------------------------------------------------------------------------------
+
+enum Trait : uint32_t {
+  kNoTrait = 0,
+  kElementwise = 1 << 0,  // each output element depends on the input elements at its own place only
+  kRowWise = 1 << 1,      // each row along the last axis (or `axis`) is computed on its own
+  kView = 1 << 2,         // the same elements in the same order under other dimensions
+  kRandom = 1 << 3,       // two runs differ: never folded, never computed twice
+};
+
+struct Op {
+  std::string name = {};    // "Conv"
+  std::string domain = {};  // "" is ONNX's own
+  // Every version of the op's definition, ascending, up to the newest operator set known.
+  std::vector<int> versions = {};
+  std::vector<Parameter> inputs = {};
+  std::vector<Parameter> outputs = {};
+  std::vector<TypeVariable> type_variables = {};
+  std::vector<AttributeSchema> attributes = {};
+  uint32_t traits = kNoTrait;
+  InferRule infer = nullptr;
+  FlopsRule flops = flops_per_output;
+  ReferenceKernel kernel = nullptr;
+  // Set where the op exists in ONNX but cannot run yet: what the user is told (then `kernel` and
+  // `infer` are null).
+  std::string unsupported_reason = {};
+  // The last version that exists, for ops that ONNX has retired (Upsample: 9).
+  int last_version = kAnyVersion;
+};
+
+}  // namespace tessera::ops

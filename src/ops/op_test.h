@@ -1,0 +1,79 @@
+// What the tests of the ops share: one call from plain values to plain values.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/evaluate.h"
+#include "ops/registry.h"
+#include "ops/schema.h"
+
+namespace tessera::ops {
+
+inline Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
+}
+
+inline Tensor ints(std::vector<int64_t> dims, const std::vector<int64_t>& values) {
+  return Tensor::from<int64_t>(DataType::Int64, std::move(dims), values);
+}
+
+// A node as import would make it; `opset` picks the version. Empty tensors are omitted inputs.
+inline Node make_node(const Registry& registry, const std::string& op, int opset,
+                      Attributes attributes, const std::vector<bool>& inputs_given,
+                      size_t output_count) {
+  const Op* found = registry.find("", op);
+  EXPECT_NE(found, nullptr) << op;
+  Node node;
+  node.name = "node";
+  node.op = op;
+  node.version = version_in(*found, opset).value_or(0);
+  node.attributes = std::move(attributes);
+  for (size_t index = 0; index < inputs_given.size(); ++index) {
+    node.inputs.push_back(inputs_given[index] ? ValueId{static_cast<int32_t>(index)} : ValueId{});
+  }
+  for (size_t index = 0; index < output_count; ++index) {
+    node.outputs.push_back({static_cast<int32_t>(100 + index)});
+  }
+  complete(*found, node);
+  return node;
+}
+
+inline std::vector<Tensor> run_op(const std::string& op, int opset, Attributes attributes,
+                                  const std::vector<Tensor>& inputs, size_t output_count = 1) {
+  const Registry registry = make_registry();
+  std::vector<bool> is_given;
+  for (const Tensor& input : inputs) is_given.push_back(!input.is_empty());
+  const Node node =
+      make_node(registry, op, opset, std::move(attributes), is_given, output_count);
+  ThreadPool pool(2);
+  return evaluate(registry.of(node), node, inputs, pool);
+}
+
+// The inferred types when only types are known: for rules with symbols and unknown ranks.
+inline std::vector<InferOutput> infer_op(const std::string& op, int opset, Attributes attributes,
+                                         std::vector<InferInput> inputs, size_t output_count = 1) {
+  const Registry registry = make_registry();
+  std::vector<bool> is_given;
+  for (const InferInput& input : inputs) is_given.push_back(input.is_present);
+  const Node node =
+      make_node(registry, op, opset, std::move(attributes), is_given, output_count);
+  return infer(registry.of(node), node, std::move(inputs));
+}
+
+inline InferInput typed(DataType element, std::optional<Shape> shape) {
+  InferInput input;
+  input.is_present = true;
+  input.type = Type::tensor(element, std::move(shape));
+  return input;
+}
+
+inline std::vector<float> values(const Tensor& tensor) {
+  const auto elements = tensor.as<float>();
+  return {elements.begin(), elements.end()};
+}
+
+}  // namespace tessera::ops
