@@ -1,0 +1,20 @@
+// Tensors in files: NumPy's .npy and ONNX's TensorProto (.pb).
+#pragma once
+
+#include <filesystem>
+
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+// Reads a .npy file (versions 1.0 to 3.0, C or Fortran order, little-endian) or, by its ending, a
+// .pb file. Throws InvalidArgument naming the file where it is missing, damaged, or holds another
+// kind of elements. bfloat16 has no .npy type: numpy writes it as a 2-byte void ("|V2"), which is
+// read as bfloat16.
+Tensor read_tensor(const std::filesystem::path& file);
+
+// Writes .npy version 1.0. Throws DeviceFailed where the file cannot be written whole; then no file
+// is left behind.
+void write_npy(const std::filesystem::path& file, const Tensor& tensor);
+
+}  // namespace tessera

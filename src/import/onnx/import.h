@@ -1,0 +1,40 @@
+// From an ONNX file to a Graph. protobuf stays inside this folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/log.h"
+#include "graph/graph.h"
+#include "ops/registry.h"
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+struct ImportedModel {
+  // Legal (graph/verify.h), topologically ordered whatever the file's order; every node complete
+  // (ops/schema.h). Types are as declared, or unknown. Model-local functions are inlined.
+  Graph graph;
+  int64_t ir_version = 0;
+  std::string producer;
+  std::map<std::string, int64_t> opsets;
+};
+
+// Reads `file` and its external data. Initializers become constants: external ones are mapped where
+// they are aligned to kTensorAlignmentBytes and copied where not; others are copied once.
+// Throws InvalidArgument where the file cannot be read, InvalidModel where its contents contradict
+// themselves, Unsupported where an op, a version or an element type is not known. `registry` is not
+// kept.
+ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
+                          const Log& log);
+
+// The same from bytes; external data is looked for in `folder`. For tests and for fuzzing.
+ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
+                                const ops::Registry& registry, const Log& log);
+
+// A file that holds one TensorProto. Throws InvalidArgument.
+Tensor read_tensor_proto(const std::filesystem::path& file);
+
+}  // namespace tessera

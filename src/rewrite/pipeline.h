@@ -1,0 +1,47 @@
+// The passes, in order, and the one loop that runs them. Each pass is a file pair of its own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/parallel.h"
+#include "graph/graph.h"
+#include "ops/registry.h"
+
+namespace tessera {
+
+struct PassReport {
+  std::string name;
+  int64_t nodes_before = 0;
+  int64_t nodes_after = 0;
+  double seconds = 0;
+  // One sentence for each change: "node 'bn1' (BatchNormalization) folded into node 'conv1' (Conv)".
+  std::vector<std::string> changes;
+};
+
+struct Rewritten {
+  Graph graph;
+  std::vector<PassReport> reports;
+};
+
+// What a pass may use besides the graph.
+struct PassContext {
+  const ops::Registry& registry;
+  ThreadPool& pool;
+  std::vector<std::string>& changes;  // a pass appends one sentence for each change
+};
+
+// A pass is a pure function; graph outputs and Graph::kept keep their names and meaning. The result
+// is legal but for nodes marked is_removed and dead values, which the loop compacts.
+using PassFunction = Graph (*)(const Graph& graph, const PassContext& context);
+
+struct Pass {
+  const char* name;
+  PassFunction run;
+};
+
+// Runs every pass of the table once, in order: runs it, compacts, verifies the graph (in builds
+// with TESSERA_CHECK), times it, reports it. Types must be inferred.
+Rewritten rewrite(const Graph& graph, const ops::Registry& registry, ThreadPool& pool);
+
+}  // namespace tessera
