@@ -71,7 +71,8 @@ std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepW
   TESSERA_CHECK(inputs.size() == graph_.inputs.size(), "one tensor for each graph input");
   std::vector<Tensor> values(graph_.values.size());
   const auto value = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id.index)]; };
-  for (size_t index = 0; index < inputs.size(); ++index) value(graph_.inputs[index]) = inputs[index];
+  for (size_t index = 0; index < inputs.size(); ++index)
+    value(graph_.inputs[index]) = inputs[index];
   for (size_t index = 0; index < values.size(); ++index) {
     if (graph_.values[index].is_constant()) values[index] = graph_.values[index].constant;
   }

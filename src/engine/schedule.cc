@@ -30,7 +30,8 @@ std::vector<size_t> last_uses(const Graph& graph) {
 
 void add_bytes(int64_t& total, int64_t bytes) {
   if (__builtin_add_overflow(total, bytes, &total)) {
-    throw Error(ErrorKind::InvalidModel, "graph", "the sizes of its values together exceed 64 bits");
+    throw Error(ErrorKind::InvalidModel, "graph",
+                "the sizes of its values together exceed 64 bits");
   }
 }
 
