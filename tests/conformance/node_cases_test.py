@@ -14,6 +14,7 @@ from onnx import numpy_helper
 
 NOT_YET = json.loads((Path(__file__).parent / "node_not_yet.json").read_text())
 
+
 def collect_cases():
     """Cases by name. Generating them prints warnings about overflow that are meant."""
     with warnings.catch_warnings():
@@ -22,19 +23,24 @@ def collect_cases():
 
         return {case.name: case for case in collect_testcases(None)}
 
+
 CASES = collect_cases()
+
 
 @pytest.fixture(scope="session")
 def known_ops(bin_dir):
     listing = subprocess.run([bin_dir / "print_op_table"], capture_output=True, check=True).stdout
     return {(op["domain"], op["name"]) for op in json.loads(listing) if not op["unsupported_reason"]}
 
+
 def ops_of(model: onnx.ModelProto) -> set:
     return {(node.domain, node.op_type) for node in model.graph.node}
+
 
 def save_tensor(path: Path, array) -> None:
     proto = array if isinstance(array, onnx.TensorProto) else numpy_helper.from_array(np.asarray(array))
     path.write_bytes(proto.SerializeToString())
+
 
 def explain_failure(binary: Path, case, folder: Path) -> str:
     model = folder / "model.onnx"
@@ -53,9 +59,6 @@ def explain_failure(binary: Path, case, folder: Path) -> str:
             return f"exit code {result.returncode}: {result.stdout}{result.stderr}"
     return ""
 
-def is_of_tensors(case) -> bool:
-    graph = case.model.graph
-    return all(value.type.HasField("tensor_type") for value in (*graph.input, *graph.output))
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_gives_the_generated_outputs(tessera_binary, known_ops, tmp_path, name):
