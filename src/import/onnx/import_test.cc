@@ -1,0 +1,2 @@
+#include "import/onnx/import.h"
+#include <gtest/gtest.h>
