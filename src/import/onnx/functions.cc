@@ -8,9 +8,9 @@
 namespace tessera::onnx_import {
 namespace {
 
-// What calls may add up to: about a million nodes.
+// What calls may add up to: about two hundred thousand nodes.
 constexpr size_t kMostCopiedBytes = size_t{256} << 20;
-constexpr size_t kBytesOfNode = 256;
+constexpr size_t kBytesOfNode = 1024;
 constexpr int kMostNestedCalls = 100;
 
 std::string place(const onnx::FunctionProto& function) {

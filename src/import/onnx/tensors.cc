@@ -103,6 +103,11 @@ void check_bools(const Tensor& tensor, const std::string& where) {
   }
 }
 
+bool is_fixed_size(int field) {
+  return field == TensorProto::kFloatDataFieldNumber ||
+         field == TensorProto::kDoubleDataFieldNumber;
+}
+
 // One element as the wire has it, for the tensor's bytes: the low ones of a 64-bit number.
 uint64_t read_element(WireReader& reader, int field) {
   switch (field) {
@@ -129,13 +134,27 @@ void check_range(uint64_t element, int64_t element_size, const std::string& wher
   }
 }
 
-// Fills `tensor`, giving how many elements there are in the file (at most one too many).
+// Fills `tensor`, giving how many elements there are in the file (where too many, one too many).
 int64_t decode(const ByteSource& source, const Payload& payload, Tensor& tensor,
                const std::string& where) {
   const int64_t element_size = element_bytes(tensor.type());
   auto* target = static_cast<char*>(tensor.mutable_data());
   int64_t count = 0;
   for (const Segment& segment : payload) {
+    if (segment.is_packed && is_fixed_size(segment.field)) {
+      // The wire's bytes are the tensor's.
+      const int64_t found = segment.bytes / element_size;
+      if (segment.bytes % element_size != 0) {
+        throw Error(ErrorKind::InvalidModel, where,
+                    "expected whole elements of " + std::to_string(element_size) +
+                        " bytes, found " + std::to_string(segment.bytes) + " bytes");
+      }
+      if (found > tensor.elements() - count) return tensor.elements() + 1;
+      source.read(segment.offset, target + count * element_size,
+                  static_cast<size_t>(segment.bytes));
+      count += found;
+      continue;
+    }
     WireReader reader(source, segment.offset, segment.offset + segment.bytes);
     while (!reader.is_at_end()) {
       if (!segment.is_packed) reader.tag();

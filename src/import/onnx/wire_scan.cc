@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/check.h"
 #include "import/onnx/wire_reader.h"
 #include "tessera/error.h"
 
@@ -212,6 +213,7 @@ Scanned<onnx::TensorProto> scan_tensor(const ByteSource& source) {
 int64_t payload_index(const onnx::TensorProto& tensor) {
   if (!tensor.has_raw_data()) return -1;
   uint64_t index = 0;
+  TESSERA_CHECK(tensor.raw_data().size() == sizeof index, "scanning replaced all elements");
   std::memcpy(&index, tensor.raw_data().data(), sizeof index);
   return static_cast<int64_t>(index);
 }
