@@ -96,6 +96,13 @@ TEST(Tensors, ReadsElementsThatAreNotPacked) {
   EXPECT_THAT(elements<float>(read_bytes(bytes)), testing::ElementsAre(3, 4));
 }
 
+TEST(Tensors, PackedElementsMustBeWhole) {
+  // Field 4 (float_data), packed: five bytes.
+  const std::string bytes =
+      tensor_of(TensorProto::FLOAT, {1}).SerializeAsString() + "\x22\x05" + "abcde";
+  expect_error([&] { read_bytes(bytes); }, ErrorKind::InvalidModel, {"whole elements", "5 bytes"});
+}
+
 TEST(Tensors, AcceptsEmptyOnesAndScalars) {
   EXPECT_EQ(read(tensor_of(TensorProto::FLOAT, {0, 3})).elements(), 0);
   TensorProto scalar = tensor_of(TensorProto::INT64, {});

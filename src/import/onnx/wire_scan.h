@@ -1,5 +1,5 @@
 // Splits an ONNX file into its structure and its weights; see
-// docs/decisions/0003-import-by-wire-scan.md. tensors.h puts the two together again.
+// docs/decisions/0004-import-by-wire-scan.md. tensors.h puts the two together again.
 #pragma once
 
 #include <cstdint>
