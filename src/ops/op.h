@@ -217,6 +217,8 @@ struct Op {
   std::vector<Parameter> outputs = {};
   std::vector<TypeVariable> type_variables = {};
   std::vector<AttributeSchema> attributes = {};
+  // Attributes that hold nested graphs ("then_branch"): a node has all of them, as Node::bodies.
+  std::vector<std::string> bodies = {};
   uint32_t traits = kNoTrait;
   InferRule infer = nullptr;
   FlopsRule flops = flops_per_output;

@@ -24,6 +24,8 @@ struct ImportedModel {
 
 // Reads `file` and its external data. Initializers become constants: external ones are mapped where
 // they are aligned to kTensorAlignmentBytes and copied where not; others are copied once.
+// A graph input that has an initializer is a constant too, whatever the IR version: a default that
+// callers could override (IR version 4 and up) is taken as the model's value.
 // Throws InvalidArgument where the file cannot be read, InvalidModel where its contents contradict
 // themselves, Unsupported where an op, a version or an element type is not known. `registry` is not
 // kept.

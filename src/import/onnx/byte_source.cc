@@ -1,0 +1,97 @@
+#include "import/onnx/byte_source.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "tessera/error.h"
+
+namespace tessera::onnx_import {
+namespace {
+
+std::string system_text(int error) { return std::generic_category().message(error); }
+
+}  // namespace
+
+ByteSource ByteSource::open(const std::filesystem::path& file) {
+  ByteSource source;
+  source.place_ = "file '" + file.string() + "'";
+  // Without O_NONBLOCK a pipe without a writer would hold the process for ever.
+  source.descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (source.descriptor_ < 0) {
+    throw Error(ErrorKind::InvalidArgument, source.place_,
+                "expected a readable file, found: " + system_text(errno));
+  }
+  struct stat status{};
+  if (::fstat(source.descriptor_, &status) != 0) {
+    throw Error(ErrorKind::InvalidArgument, source.place_, system_text(errno));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::InvalidArgument, source.place_,
+                std::string("expected a regular file, found ") +
+                    (S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket"));
+  }
+  source.size_ = status.st_size;
+  return source;
+}
+
+ByteSource ByteSource::over(std::string_view bytes) {
+  ByteSource source;
+  source.place_ = "the given bytes";
+  source.memory_ = bytes;
+  source.size_ = static_cast<int64_t>(bytes.size());
+  return source;
+}
+
+ByteSource::ByteSource(ByteSource&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      memory_(other.memory_),
+      size_(other.size_),
+      place_(std::move(other.place_)) {}
+
+ByteSource::~ByteSource() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void ByteSource::read(int64_t offset, void* target, size_t count) const {
+  TESSERA_CHECK(offset >= 0 && offset <= size_ && static_cast<int64_t>(count) <= size_ - offset,
+                "readers stay inside the source");
+  if (count == 0) return;
+  if (descriptor_ < 0) {
+    std::memcpy(target, memory_.data() + offset, count);
+    return;
+  }
+  auto* next = static_cast<char*>(target);
+  while (count > 0) {
+    const ssize_t done = ::pread(descriptor_, next, count, offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) {
+      throw Error(ErrorKind::InvalidArgument, place_,
+                  done < 0 ? "could not be read: " + system_text(errno)
+                           : "became shorter while it was read");
+    }
+    next += done;
+    offset += done;
+    count -= static_cast<size_t>(done);
+  }
+}
+
+std::shared_ptr<const std::byte> ByteSource::map() const {
+  TESSERA_CHECK(descriptor_ >= 0 && size_ > 0, "only a file with contents can be mapped");
+  const auto length = static_cast<size_t>(size_);
+  void* address = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  if (address == MAP_FAILED) {
+    throw Error(ErrorKind::InvalidArgument, place_, "could not be mapped: " + system_text(errno));
+  }
+  return {static_cast<const std::byte*>(address),
+          [length](const std::byte* start) { ::munmap(const_cast<std::byte*>(start), length); }};
+}
+
+}  // namespace tessera::onnx_import

@@ -1,0 +1,46 @@
+// Bytes of a file or of memory, read piece by piece: a model's weights go from the file straight
+// into their tensors, so nothing ever holds the file as a whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tessera::onnx_import {
+
+class ByteSource {
+ public:
+  // Throws InvalidArgument where `file` is missing, no regular file, or may not be read.
+  static ByteSource open(const std::filesystem::path& file);
+  // `bytes` must outlive the source.
+  static ByteSource over(std::string_view bytes);
+
+  ByteSource(ByteSource&& other) noexcept;
+  ByteSource& operator=(ByteSource&&) = delete;
+  ~ByteSource();
+
+  int64_t size() const { return size_; }
+  // How errors call it: "file 'a.onnx'".
+  const std::string& place() const { return place_; }
+
+  // Copies [offset, offset + count), which must lie inside. Throws InvalidArgument where the file
+  // has become shorter or cannot be read.
+  void read(int64_t offset, void* target, size_t count) const;
+
+  // The whole file mapped into memory, which lives as long as the pointer; it starts at a page.
+  // Only for a file that is not empty. Throws InvalidArgument.
+  std::shared_ptr<const std::byte> map() const;
+
+ private:
+  ByteSource() = default;
+
+  int descriptor_ = -1;
+  std::string_view memory_;
+  int64_t size_ = 0;
+  std::string place_;
+};
+
+}  // namespace tessera::onnx_import

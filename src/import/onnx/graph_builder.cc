@@ -1,0 +1,264 @@
+#include "import/onnx/graph_builder.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "import/onnx/attributes.h"
+#include "import/onnx/declared_types.h"
+#include "import/onnx/node_names.h"
+#include "import/onnx/order.h"
+#include "import/onnx/scope.h"
+#include "import/onnx/wire_scan.h"
+#include "ops/schema.h"
+#include "tessera/error.h"
+
+namespace tessera::onnx_import {
+namespace {
+
+// Reached by way of attributes of functions, graphs may nest deeper than they do in the file.
+void check_depth(int depth) {
+  if (depth <= kMostNestedGraphs) return;
+  throw Error(ErrorKind::InvalidModel, "nested graphs",
+              "expected at most " + std::to_string(kMostNestedGraphs) +
+                  " graphs inside one another, found more once functions are inlined");
+}
+
+void trim(std::vector<ValueId>& ids) {
+  while (!ids.empty() && ids.back().is_none()) ids.pop_back();
+}
+
+class GraphBuilder {
+ public:
+  GraphBuilder(Functions& functions, TensorReader& tensors, const ops::Registry& registry,
+               const Log& log)
+      : functions_(functions), tensors_(tensors), registry_(registry), log_(log) {}
+
+  Graph build(const GraphSite& site) {
+    check_depth(site.depth);
+    Graph graph;
+    graph.name = site.proto.name();
+    Scope scope(graph, site.outer);
+    DeclaredTypes declared(site, log_);
+    add_constants(site, declared, scope);
+    add_inputs(site, declared, graph, scope);
+    add_nodes(site, declared, graph, scope);
+    for (const auto& output : site.proto.output()) {
+      const std::string name = site.frame.rename(output.name());
+      const ValueId id = name.empty() ? ValueId{} : scope.find(name);
+      if (id.is_none()) {
+        throw Error(ErrorKind::InvalidModel, site.where + "graph output '" + name + "'",
+                    "expected a value that a node, an input or an initializer makes, found none");
+      }
+      graph.outputs.push_back(id);
+    }
+    return graph;
+  }
+
+  // Throws for the first node that was understood but cannot run.
+  void throw_refusal() const {
+    if (refusal_) throw *refusal_;
+  }
+
+ private:
+  void add_constants(const GraphSite& site, const DeclaredTypes& declared, Scope& scope) {
+    for (const onnx::SparseTensorProto& sparse : site.proto.sparse_initializer()) {
+      throw Error(ErrorKind::Unsupported,
+                  site.where + "initializer '" + sparse.values().name() + "'",
+                  "sparse initializers are not supported");
+    }
+    for (const onnx::TensorProto& proto : site.proto.initializer()) {
+      Value value;
+      value.name = site.frame.rename(proto.name());
+      const std::string where = site.where + "initializer '" + value.name + "'";
+      if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
+      value.constant = tensors_.read(proto, where);
+      value.type = Type::tensor(value.constant.type(), shape_from(value.constant.dims()));
+      declared.check_constant(value.name, value.type);
+      scope.make(std::move(value), "an initializer");
+    }
+  }
+
+  void add_inputs(const GraphSite& site, const DeclaredTypes& declared, Graph& graph,
+                  Scope& scope) {
+    const size_t constant_count = graph.values.size();
+    std::unordered_set<std::string> overridden;
+    for (const onnx::ValueInfoProto& input : site.proto.input()) {
+      Value value;
+      value.name = site.frame.rename(input.name());
+      const std::string where = site.where + "graph input '" + value.name + "'";
+      if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
+      value.type = declared.input_type(input, where);
+      const ValueId constant = scope.has(value.name) ? scope.find(value.name) : ValueId{};
+      const bool is_constant =
+          !constant.is_none() && static_cast<size_t>(constant.index) < constant_count;
+      if (is_constant && overridden.insert(value.name).second) {
+        check_input_constant(value.type, graph[constant].type, where);
+        continue;
+      }
+      graph.inputs.push_back(scope.make(std::move(value), "a graph input"));
+    }
+  }
+
+  void add_nodes(const GraphSite& site, const DeclaredTypes& declared, Graph& graph, Scope& scope) {
+    const std::vector<PendingNode> pending = functions_.expand(site.proto.node(), site.frame);
+    std::vector<NodeNames> names;
+    for (const PendingNode& node : pending) {
+      NodeNames& entry = names.emplace_back();
+      entry.made = node.outputs;
+      std::vector<std::string> read = node.inputs;
+      add_names_read_inside(*node.proto, *node.frame, site.depth, read);
+      std::copy_if(read.begin(), read.end(), std::back_inserter(entry.read),
+                   [&](const std::string& name) { return !scope.has(name); });
+    }
+    const Order order = order_nodes(names);
+    if (!order.cycle.empty()) fail_cycle(pending, order.cycle);
+    NodeNamer namer;
+    for (const size_t index : order.nodes) {
+      add_node(site, declared, pending[index], namer, graph, scope);
+    }
+  }
+
+  // Appends the names that the nested graphs of `node` read from outside themselves.
+  void add_names_read_inside(const onnx::NodeProto& node, const Frame& frame, int depth,
+                             std::vector<std::string>& read) {
+    for (const onnx::AttributeProto& attribute : node.attribute()) {
+      const auto resolved = resolve(attribute, frame, place(node, frame));
+      if (resolved && resolved->proto->has_g()) {
+        add_free_names(resolved->proto->g(), *resolved->frame, depth + 1, read);
+      }
+    }
+  }
+
+  void add_free_names(const onnx::GraphProto& graph, const Frame& frame, int depth,
+                      std::vector<std::string>& result) {
+    check_depth(depth);
+    std::unordered_set<std::string> own;
+    std::vector<std::string> read;
+    for (const auto& input : graph.input()) own.insert(frame.rename(input.name()));
+    for (const auto& constant : graph.initializer()) own.insert(frame.rename(constant.name()));
+    for (const onnx::NodeProto& node : graph.node()) {
+      for (const std::string& input : node.input()) read.push_back(frame.rename(input));
+      for (const std::string& output : node.output()) own.insert(frame.rename(output));
+      add_names_read_inside(node, frame, depth, read);
+    }
+    for (const auto& output : graph.output()) read.push_back(frame.rename(output.name()));
+    std::copy_if(read.begin(), read.end(), std::back_inserter(result),
+                 [&](const std::string& name) { return !own.contains(name); });
+  }
+
+  std::optional<ResolvedAttribute> resolve(const onnx::AttributeProto& attribute,
+                                           const Frame& frame, const std::string& node_place) {
+    const auto resolved =
+        functions_.resolve(attribute, frame, node_place + ", attribute '" + attribute.name() + "'");
+    const bool is_copy = resolved && resolved->proto != &attribute;
+    if (is_copy) functions_.charge(sizeof(Attribute) + resolved->proto->ByteSizeLong());
+    return resolved;
+  }
+
+  [[noreturn]] static void fail_cycle(const std::vector<PendingNode>& pending,
+                                      const std::vector<size_t>& cycle) {
+    constexpr size_t kMostShown = 8;
+    std::string text;
+    for (size_t index = 0; index < std::min(cycle.size(), kMostShown); ++index) {
+      const PendingNode& node = pending[cycle[index]];
+      text += place(*node.proto, *node.frame) + " -> ";
+    }
+    if (cycle.size() > kMostShown) text += "... -> ";
+    const PendingNode& first = pending[cycle.front()];
+    const std::string first_place = place(*first.proto, *first.frame);
+    throw Error(ErrorKind::InvalidModel, first_place,
+                "expected a graph without cycles, found " + text + first_place);
+  }
+
+  void add_node(const GraphSite& site, const DeclaredTypes& declared, const PendingNode& pending,
+                NodeNamer& namer, Graph& graph, Scope& scope) {
+    Node node;
+    node.name = namer.choose(pending);
+    node.op = pending.proto->op_type();
+    node.domain = normalized_domain(pending.proto->domain());
+    const ops::Op& op = find_op(registry_, pending.frame->opsets, node);
+    for (const std::string& name : pending.inputs) {
+      node.inputs.push_back(name.empty() ? ValueId{} : scope.find(name));
+      if (node.inputs.back().is_none() && !name.empty()) {
+        throw Error(ErrorKind::InvalidModel,
+                    site.where + ops::input_place(op, node, node.inputs.size() - 1),
+                    "expected a value that is made, found '" + name + "', which nobody makes");
+      }
+    }
+    trim(node.inputs);
+    add_attributes(site, op, pending, node, scope);
+    for (const std::string& name : pending.outputs) {
+      if (name.empty()) {
+        node.outputs.push_back({});
+        continue;
+      }
+      Value value;
+      value.name = name;
+      value.type = declared.inner_type(name);
+      node.outputs.push_back(scope.make(std::move(value), place(node)));
+    }
+    trim(node.outputs);
+    finish(op, node);
+    graph.nodes.push_back(std::move(node));
+  }
+
+  void add_attributes(const GraphSite& site, const ops::Op& op, const PendingNode& pending,
+                      Node& node, Scope& scope) {
+    const std::string node_place = site.where + place(node);
+    std::unordered_set<std::string> given;
+    for (const onnx::AttributeProto& attribute : pending.proto->attribute()) {
+      const std::string& name = attribute.name();
+      const std::string where = node_place + ", attribute '" + name + "'";
+      if (!given.insert(name).second) {
+        throw Error(ErrorKind::InvalidModel, where, "is given twice");
+      }
+      const auto resolved = resolve(attribute, *pending.frame, node_place);
+      if (!resolved) continue;
+      const auto type = attribute_type(*resolved->proto, where);
+      if (type != onnx::AttributeProto::GRAPH) {
+        node.attributes.set(name, read_attribute(*resolved->proto, tensors_, where));
+        continue;
+      }
+      if (std::find(op.bodies.begin(), op.bodies.end(), name) == op.bodies.end()) {
+        throw Error(ErrorKind::InvalidModel, where, op.name + " has no nested graph of this name");
+      }
+      const std::string inside = node_place + ", " + name + ", ";
+      node.bodies.push_back(
+          {name, build({resolved->proto->g(), *resolved->frame, &scope, inside,
+                        site.symbols + node.name + "." + name + ".", site.depth + 1})});
+    }
+    if (node.bodies.size() < op.bodies.size()) {
+      throw Error(ErrorKind::InvalidModel, node_place,
+                  op.name + " requires " + std::to_string(op.bodies.size()) +
+                      " nested graphs, found " + std::to_string(node.bodies.size()));
+    }
+  }
+
+  void finish(const ops::Op& op, Node& node) {
+    if (op.unsupported_reason.empty()) {
+      ops::complete(op, node);
+    } else if (!refusal_) {
+      refusal_.emplace(ErrorKind::Unsupported, place(node), op.unsupported_reason);
+    }
+  }
+
+  Functions& functions_;
+  TensorReader& tensors_;
+  const ops::Registry& registry_;
+  const Log& log_;
+  std::optional<Error> refusal_;
+};
+
+}  // namespace
+
+Graph build_graph(const onnx::GraphProto& proto, Functions& functions, TensorReader& tensors,
+                  const ops::Registry& registry, const Log& log) {
+  GraphBuilder builder(functions, tensors, registry, log);
+  Graph graph = builder.build({proto, functions.model_frame(), nullptr, "", "", 1});
+  builder.throw_refusal();
+  return graph;
+}
+
+}  // namespace tessera::onnx_import

@@ -1,0 +1,94 @@
+#include "import/onnx/import.h"
+
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "graph/verify.h"
+#include "import/onnx/byte_source.h"
+#include "import/onnx/external_data.h"
+#include "import/onnx/functions.h"
+#include "import/onnx/graph_builder.h"
+#include "import/onnx/op_lookup.h"
+#include "import/onnx/tensors.h"
+#include "import/onnx/wire_scan.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+using namespace onnx_import;
+
+// Version 3 is the first with operator sets.
+constexpr int64_t kOldestIrVersion = 3;
+constexpr int64_t kNewestIrVersion = onnx::IR_VERSION;
+
+void check_header(const onnx::ModelProto& model, const std::string& where) {
+  if (!model.has_ir_version() || model.ir_version() <= 0) {
+    throw Error(ErrorKind::InvalidModel, where,
+                "expected an ONNX model, found no IR version (or none above 0)");
+  }
+  if (model.ir_version() < kOldestIrVersion || model.ir_version() > kNewestIrVersion) {
+    throw Error(ErrorKind::Unsupported, where,
+                "expected an IR version from " + std::to_string(kOldestIrVersion) + " to " +
+                    std::to_string(kNewestIrVersion) + ", found " +
+                    std::to_string(model.ir_version()));
+  }
+  if (!model.has_graph()) {
+    throw Error(ErrorKind::InvalidModel, where, "expected a graph, found none");
+  }
+  if (model.opset_import().empty()) {
+    throw Error(ErrorKind::InvalidModel, where,
+                "expected the operator sets that it uses (opset_import), found none");
+  }
+}
+
+ImportedModel import_from(const ByteSource& source, ExternalData external,
+                          const ops::Registry& registry, const Log& log) {
+  const Scanned<onnx::ModelProto> scanned = scan_model(source);
+  const onnx::ModelProto& model = scanned.message;
+  check_header(model, source.place());
+  ImportedModel result;
+  result.ir_version = model.ir_version();
+  result.producer = model.producer_name();
+  if (!model.producer_version().empty()) result.producer += " " + model.producer_version();
+  result.opsets = read_opsets(model.opset_import(), source.place());
+  TensorReader tensors(source, scanned.payloads, external);
+  Functions functions(model, result.opsets);
+  result.graph = build_graph(model.graph(), functions, tensors, registry, log);
+  verify(result.graph, "import");
+  return result;
+}
+
+}  // namespace
+
+ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
+                          const Log& log) {
+  const ByteSource source = ByteSource::open(file);
+  // Where the file is a link, its data may stand beside the link or beside what it points to.
+  std::vector<std::filesystem::path> folders = {file.parent_path()};
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(file, error);
+  if (!error) folders.push_back(target.parent_path());
+  return import_from(source, ExternalData(folders), registry, log);
+}
+
+ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
+                                const ops::Registry& registry, const Log& log) {
+  return import_from(ByteSource::over(bytes), ExternalData({folder}), registry, log);
+}
+
+Tensor read_tensor_proto(const std::filesystem::path& file) {
+  const ByteSource source = ByteSource::open(file);
+  try {
+    const Scanned<onnx::TensorProto> scanned = scan_tensor(source);
+    ExternalData nowhere;
+    TensorReader tensors(source, scanned.payloads, nowhere);
+    return tensors.read(scanned.message, source.place());
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::OutOfMemory) throw;
+    throw Error(ErrorKind::InvalidArgument, source.place(), error.message());
+  }
+}
+
+}  // namespace tessera

@@ -1,0 +1,257 @@
+// One row for each way in which a model can be wrong.
+#include "import/onnx/import.h"
+#include "import/onnx/test_models.h"
+#include "import/onnx/wire_scan.h"
+
+namespace tessera::onnx_import {
+namespace {
+
+using onnx::GraphProto;
+using onnx::ModelProto;
+
+constexpr ErrorKind kInvalid = ErrorKind::InvalidModel;
+constexpr ErrorKind kUnsupported = ErrorKind::Unsupported;
+
+struct Case {
+  const char* what;
+  void (*spoil)(ModelProto& model, GraphProto& graph);  // what relu_model() becomes
+  ErrorKind kind;
+  std::vector<std::string> parts;  // of the error's text
+};
+
+const Case kCases[] = {
+    {"no graph", [](auto& m, auto&) { m.clear_graph(); }, kInvalid, {"expected a graph"}},
+    {"no IR version", [](auto& m, auto&) { m.clear_ir_version(); }, kInvalid, {"no IR version"}},
+    {"old IR", [](auto& m, auto&) { m.set_ir_version(2); }, kUnsupported, {"found 2"}},
+    {"new IR", [](auto& m, auto&) { m.set_ir_version(99); }, kUnsupported, {"found 99"}},
+    {"no opset", [](auto& m, auto&) { m.clear_opset_import(); }, kInvalid, {"opset_import"}},
+    {"old opset",
+     [](auto& m, auto&) { m.mutable_opset_import(0)->set_version(5); },
+     kUnsupported,
+     {"operator set from 6 to 28, found 5"}},
+    {"new opset",
+     [](auto& m, auto&) { m.mutable_opset_import(0)->set_version(29); },
+     kUnsupported,
+     {"found 29"}},
+    {"two opsets",
+     [](auto& m, auto&) { m.add_opset_import()->set_version(12); },
+     kInvalid,
+     {"'ai.onnx'", "version 13", "version 12"}},
+    {"unknown op",
+     [](auto&, auto& g) { g.mutable_node(0)->set_op_type("Rleu"); },
+     kUnsupported,
+     {"node 'relu' (Rleu)", "'ai.onnx'", "version 13", "did you mean 'Elu' or 'Relu'?"}},
+    {"unknown domain",
+     [](auto& m, auto& g) {
+       g.mutable_node(0)->set_domain("com.example");
+       m.add_opset_import()->set_domain("com.example");
+       m.mutable_opset_import(1)->set_version(3);
+     },
+     kUnsupported,
+     {"node 'relu' (Relu)", "version 3 of domain 'com.example'"}},
+    {"domain not imported",
+     [](auto&, auto& g) { g.mutable_node(0)->set_domain("com.example"); },
+     kInvalid,
+     {"node 'relu'", "'com.example'"}},
+    {"op too young",
+     [](auto&, auto& g) { g.mutable_node(0)->set_op_type("Gelu"); },
+     kUnsupported,
+     {"exists since version 20", "imports version 13"}},
+    {"op retired",
+     [](auto&, auto& g) { g.mutable_node(0)->set_op_type("Upsample"); },
+     kUnsupported,
+     {"retired after version 9", "imports version 13"}},
+    {"too many inputs",
+     [](auto&, auto& g) { g.mutable_node(0)->add_input("x"); },
+     kInvalid,
+     {"node 'relu'", "at most 1 input"}},
+    {"input left out",
+     [](auto&, auto& g) { g.mutable_node(0)->set_input(0, ""); },
+     kInvalid,
+     {"node 'relu'", "input 'X'"}},
+    {"nobody makes",
+     [](auto&, auto& g) { g.mutable_node(0)->set_input(0, "q"); },
+     kInvalid,
+     {"node 'relu' (Relu), input 'X'", "'q'", "nobody makes"}},
+    {"output nobody makes",
+     [](auto&, auto& g) { g.mutable_output(0)->set_name("q"); },
+     kInvalid,
+     {"graph output 'q'"}},
+    {"cycle",
+     [](auto&, auto& g) {
+       g.mutable_node(0)->set_input(0, "z");
+       add_node(g, "Relu", {"y"}, {"z"}, "back");
+     },
+     kInvalid,
+     {"cycles", "'relu' (Relu) -> ", "'back' (Relu) -> "}},
+    {"made twice by nodes",
+     [](auto&, auto& g) { add_node(g, "Relu", {"x"}, {"y"}, "two"); },
+     kInvalid,
+     {"value 'y'", "made twice", "node 'relu'", "node 'two'"}},
+    {"one node, twice",
+     [](auto&, auto& g) { add_node(g, "Clip", {"x"}, {"z", "z"}, "two"); },
+     kInvalid,
+     {"value 'z'", "made twice"}},
+    {"node makes an input",
+     [](auto&, auto& g) { add_node(g, "Relu", {"x"}, {"x"}, "two"); },
+     kInvalid,
+     {"value 'x'", "a graph input", "node 'two'"}},
+    {"two inputs", [](auto&, auto& g) { add_input(g, "x"); }, kInvalid, {"value 'x'"}},
+    {"two initializers",
+     [](auto&, auto& g) {
+       add_weight(g, "w", {1});
+       add_weight(g, "w", {1});
+     },
+     kInvalid,
+     {"value 'w'", "an initializer and by an initializer"}},
+    {"nameless input", [](auto&, auto& g) { add_input(g, ""); }, kInvalid, {"has no name"}},
+    {"nameless initializer",
+     [](auto&, auto& g) { add_weight(g, "", {1}); },
+     kInvalid,
+     {"has no name"}},
+    {"untyped input",
+     [](auto&, auto& g) { g.mutable_input(0)->clear_type(); },
+     kInvalid,
+     {"graph input 'x'", "element type"}},
+    {"float8 input",
+     [](auto&, auto& g) {
+       g.mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(17);
+     },
+     kUnsupported,
+     {"graph input 'x'", "float8e4m3fn"}},
+    {"initializer against its input",
+     [](auto&, auto& g) {
+       add_input(g, "w", {3});
+       add_weight(g, "w", {2});
+     },
+     kInvalid,
+     {"graph input 'w'", "float32 3", "float32 2"}},
+    {"initializer against its element type",
+     [](auto&, auto& g) {
+       set_type(*g.add_value_info(), "w", {2}, onnx::TensorProto::INT64);
+       add_weight(g, "w", {2});
+     },
+     kInvalid,
+     {"initializer 'w'", "int64 2", "float32 2"}},
+    {"strings",
+     [](auto&, auto& g) { add_weight(g, "w", {1}).set_data_type(8); },
+     kUnsupported,
+     {"initializer 'w'", "string"}},
+    {"sparse initializer",
+     [](auto&, auto& g) { g.add_sparse_initializer()->mutable_values()->set_name("s"); },
+     kUnsupported,
+     {"initializer 's'", "sparse"}},
+    {"unknown attribute",
+     [](auto&, auto& g) {
+       auto& a = *g.mutable_node(0)->add_attribute();
+       a.set_name("beta");
+       a.set_i(1);
+     },
+     kInvalid,
+     {"node 'relu' (Relu), attribute 'beta'"}},
+    {"attribute twice",
+     [](auto&, auto& g) {
+       for (int count = 0; count < 2; ++count) {
+         auto& a = *g.mutable_node(0)->add_attribute();
+         a.set_name("alpha");
+         a.set_i(1);
+       }
+     },
+     kInvalid,
+     {"attribute 'alpha'", "twice"}},
+    {"attribute without value",
+     [](auto&, auto& g) { g.mutable_node(0)->add_attribute()->set_name("alpha"); },
+     kInvalid,
+     {"attribute 'alpha'", "expected a value"}},
+    {"graph where none belongs",
+     [](auto&, auto& g) {
+       auto& a = *g.mutable_node(0)->add_attribute();
+       a.set_name("body");
+       a.mutable_g();
+     },
+     kInvalid,
+     {"node 'relu' (Relu), attribute 'body'", "no nested graph"}},
+    {"sparse attribute",
+     [](auto&, auto& g) {
+       auto& a = *g.mutable_node(0)->add_attribute();
+       a.set_name("value");
+       a.mutable_sparse_tensor();
+     },
+     kUnsupported,
+     {"attribute 'value'", "sparse"}},
+    {"If without branches",
+     [](auto&, auto& g) { add_node(g, "If", {"x"}, {"z"}, "if"); },
+     kInvalid,
+     {"node 'if'", "requires 2 nested graphs"}},
+};
+
+TEST(ImportErrors, EachIsNamed) {
+  for (const Case& row : kCases) {
+    SCOPED_TRACE(row.what);
+    ModelProto model = relu_model();
+    row.spoil(model, *model.mutable_graph());
+    if (model.graph().ByteSizeLong() == 0) model.clear_graph();
+    expect_error([&] { import(model); }, row.kind, row.parts);
+  }
+}
+
+// An If in an If in an If ...: `count` graphs inside one another, the model's own included.
+ModelProto deep_model(int count) {
+  ModelProto model = make_model();
+  set_type(*model.mutable_graph()->add_input(), "c", {}, onnx::TensorProto::BOOL);
+  GraphProto* graph = model.mutable_graph();
+  for (int depth = 1; depth < count; ++depth) {
+    const std::string output = "y" + std::to_string(depth);
+    onnx::NodeProto& node = add_node(*graph, "If", {"c"}, {output});
+    add_output(*graph, output);
+    GraphProto* inner = nullptr;
+    for (const char* name : {"else_branch", "then_branch"}) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name(name);
+      attribute.set_type(onnx::AttributeProto::GRAPH);
+      inner = attribute.mutable_g();
+    }
+    graph = inner;
+  }
+  return model;
+}
+
+TEST(ImportErrors, GraphsNestTooDeep) {
+  EXPECT_NO_THROW(import(deep_model(kMostNestedGraphs)));
+  expect_error([] { import(deep_model(kMostNestedGraphs + 1)); }, kInvalid,
+               {"nested graphs", "at most 32"});
+  expect_error([] { import(deep_model(300)); }, kInvalid, {"nested graphs", "at most 32"});
+}
+
+TEST(ImportErrors, ShadowedValueNamesBothMakers) {
+  ModelProto model = deep_model(2);
+  add_input(*model.mutable_graph(), "x");
+  auto* inner = model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g();
+  add_node(*inner, "Relu", {"c"}, {"x"}, "inner");
+  expect_error([&] { import(model); }, kInvalid,
+               {"value 'x'", "shadowing", "a graph input", "node 'inner'"});
+}
+
+TEST(ImportErrors, FilesThatCannotBeRead) {
+  const TemporaryFolder folder;
+  for (const auto& file : {folder.path(), folder.path() / "none.onnx"}) {
+    expect_error([&] { import_onnx(file, test_registry(), Log()); }, ErrorKind::InvalidArgument,
+                 {file.string()});
+  }
+  expect_error([] { import_onnx("/dev/zero", test_registry(), Log()); }, ErrorKind::InvalidArgument,
+               {"expected a regular file"});
+}
+
+TEST(ImportErrors, OtherShapeOfAnInnerConstantIsAWarning) {
+  ModelProto model = relu_model();
+  set_type(*model.mutable_graph()->add_value_info(), "w", {3});
+  add_weight(*model.mutable_graph(), "w", {2});
+  std::vector<std::string> warnings;
+  const Log log([&](const std::string& message) { warnings.push_back(message); });
+  import_onnx_bytes(model.SerializeAsString(), "", test_registry(), log);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0], testing::HasSubstr("initializer 'w'"));
+}
+
+}  // namespace
+}  // namespace tessera::onnx_import

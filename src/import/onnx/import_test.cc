@@ -1,0 +1,183 @@
+#include "import/onnx/import.h"
+
+#include "import/onnx/test_models.h"
+
+namespace tessera::onnx_import {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Import, ReadsNodesValuesAndHeader) {
+  onnx::ModelProto model = relu_model();
+  model.set_producer_name("maker");
+  model.set_producer_version("2");
+  const ImportedModel imported = import(model);
+  EXPECT_EQ(imported.ir_version, 8);
+  EXPECT_EQ(imported.producer, "maker 2");
+  EXPECT_EQ(imported.opsets.at(""), 13);
+  ASSERT_EQ(imported.graph.nodes.size(), 1U);
+  EXPECT_EQ(imported.graph.nodes[0].version, 13);
+  EXPECT_EQ(text(value(imported.graph, "x").type), "float32 2");
+  EXPECT_EQ(imported.graph.outputs.size(), 1U);
+}
+
+TEST(Import, VersionIsTheNewestThatTheOperatorSetContains) {
+  onnx::ModelProto model = relu_model();
+  model.mutable_opset_import(0)->set_version(12);
+  model.mutable_opset_import(0)->set_domain("ai.onnx");
+  EXPECT_EQ(import(model).graph.nodes[0].version, 7);
+}
+
+TEST(Import, OrdersNodesThatAreNot) {
+  onnx::ModelProto model = make_model();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  add_node(graph, "Relu", {"b"}, {"c"});
+  add_node(graph, "Relu", {"a"}, {"b"});
+  add_input(graph, "a");
+  EXPECT_THAT(node_names(import(model).graph), ElementsAre("b", "c"));
+}
+
+TEST(Import, NodesAreNamedAfterTheirFirstOutput) {
+  onnx::ModelProto model = make_model();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  add_input(graph, "x");
+  add_node(graph, "Relu", {"x"}, {"a"}, "same");
+  add_node(graph, "Relu", {"x"}, {"b"}, "same");
+  add_node(graph, "Relu", {"x"}, {"c"});
+  add_node(graph, "Relu", {"x"}, {"d"}, "e");
+  add_node(graph, "Relu", {"x"}, {"e"});
+  EXPECT_THAT(node_names(import(model).graph), ElementsAre("same", "b", "c", "e", "e#2"));
+}
+
+TEST(Import, NamesMayHoldAnyBytes) {
+  const std::string odd("\xFF/\0\n\xC3", 5);
+  onnx::ModelProto model = make_model();
+  add_input(*model.mutable_graph(), odd);
+  add_node(*model.mutable_graph(), "Relu", {odd}, {odd + "2"}, odd);
+  const ImportedModel imported = import(model);
+  EXPECT_EQ(imported.graph.nodes[0].name, odd);
+  EXPECT_FALSE(find_value(imported.graph, odd + "2").is_none());
+}
+
+TEST(Import, InputWithAnInitializerIsAConstant) {
+  for (const int ir_version : {3, 8}) {
+    onnx::ModelProto model = relu_model();
+    model.set_ir_version(ir_version);
+    add_input(*model.mutable_graph(), "w", {2});
+    add_weight(*model.mutable_graph(), "w", {2}, 7);
+    const ImportedModel imported = import(model);
+    ASSERT_EQ(imported.graph.inputs.size(), 1U);
+    EXPECT_EQ(imported.graph[imported.graph.inputs[0]].name, "x");
+    EXPECT_THAT(value(imported.graph, "w").constant.as<float>(), ElementsAre(7, 7));
+  }
+}
+
+TEST(Import, OptionalInputsAndOutputsMayBeLeftOut) {
+  onnx::ModelProto model = make_model();
+  add_input(*model.mutable_graph(), "x");
+  add_node(*model.mutable_graph(), "Clip", {"x", "", "x"}, {"y", "", "z"});
+  add_node(*model.mutable_graph(), "Clip", {"x", "", ""}, {"w", "", ""});
+  const ImportedModel imported = import(model);
+  const Node& first = imported.graph.nodes[0];
+  EXPECT_TRUE(first.inputs[1].is_none());
+  EXPECT_FALSE(first.inputs[2].is_none());
+  EXPECT_TRUE(first.outputs[1].is_none());
+  EXPECT_EQ(imported.graph.nodes[1].inputs.size(), 1U);
+  EXPECT_EQ(imported.graph.nodes[1].outputs.size(), 1U);
+}
+
+TEST(Import, DefaultsOfAttributesAreFilledIn) {
+  onnx::ModelProto model = make_model();
+  add_input(*model.mutable_graph(), "x");
+  add_node(*model.mutable_graph(), "Elu", {"x"}, {"y"});
+  EXPECT_EQ(import(model).graph.nodes[0].attributes.get_float("alpha"), 1);
+}
+
+TEST(Import, UnknownDimensionsAreSymbols) {
+  onnx::ModelProto model = relu_model();
+  auto& shape = *model.mutable_graph()
+                     ->mutable_input(0)
+                     ->mutable_type()
+                     ->mutable_tensor_type()
+                     ->mutable_shape();
+  shape.clear_dim();
+  shape.add_dim()->set_dim_param("batch");
+  shape.add_dim();
+  shape.add_dim()->set_dim_value(-1);
+  shape.add_dim()->set_dim_value(0);
+  EXPECT_EQ(text(value(import(model).graph, "x").type), "float32 batchxx[1]xx[2]x0");
+}
+
+TEST(Import, TypesThatAreNoTensorsAreCarried) {
+  onnx::ModelProto model = relu_model();
+  onnx::ValueInfoProto& input = *model.mutable_graph()->add_input();
+  input.set_name("list");
+  auto& content = *input.mutable_type()->mutable_sequence_type()->mutable_elem_type();
+  content.mutable_tensor_type()->set_elem_type(onnx::TensorProto::INT64);
+  EXPECT_EQ(text(value(import(model).graph, "list").type), "sequence(int64 ?)");
+}
+
+// x, condition c; If with branches that read x, then_branch by way of another If.
+onnx::ModelProto nested_model() {
+  onnx::ModelProto model = make_model();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  onnx::NodeProto& node = add_node(graph, "If", {"c"}, {"y"}, "if");
+  add_node(graph, "Relu", {"x"}, {"r"});
+  add_input(graph, "x");
+  set_type(*graph.add_input(), "c", {}, onnx::TensorProto::BOOL);
+  add_output(graph, "y");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    add_node(*attribute.mutable_g(), "Add", {"r", "x"}, {"sum"});
+    add_output(*attribute.mutable_g(), "sum");
+  }
+  onnx::GraphProto& then_graph = *node.mutable_attribute(0)->mutable_g();
+  onnx::NodeProto inner = node;
+  inner.set_name("inner");
+  inner.set_output(0, "chosen");
+  *then_graph.add_node() = inner;
+  then_graph.mutable_node(0)->set_output(0, "first");
+  then_graph.mutable_output(0)->set_name("chosen");
+  return model;
+}
+
+TEST(Import, NestedGraphsCaptureWhatTheyRead) {
+  const ImportedModel imported = import(nested_model());
+  EXPECT_THAT(node_names(imported.graph), ElementsAre("r", "if")) << "the If needs r";
+  const Node& node = imported.graph.nodes[1];
+  ASSERT_EQ(node.bodies.size(), 2U);
+  EXPECT_EQ(node.bodies[0].attribute, "then_branch");
+  const Graph& branch = node.bodies[0].graph;
+  ASSERT_EQ(branch.captures.size(), 3U) << "r and x, and c for the inner one";
+  EXPECT_EQ(imported.graph[branch.captures[0].outer].name, "r");
+  EXPECT_EQ(branch[branch.captures[0].inner].name, "r");
+  const Graph& innermost = branch.nodes[1].bodies[0].graph;
+  EXPECT_EQ(innermost.captures.size(), 2U);
+  EXPECT_EQ(explain_illegal(imported.graph), "");
+}
+
+TEST(Import, ControlFlowIsRefusedByNameAfterItsGraphsAreRead) {
+  const auto load = [](const onnx::ModelProto& model) {
+    import_onnx_bytes(model.SerializeAsString(), "", ops::make_registry(), Log());
+  };
+  onnx::ModelProto model = make_model();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  set_type(*graph.add_input(), "c", {}, onnx::TensorProto::BOOL);
+  add_input(graph, "x");
+  onnx::NodeProto& node = add_node(graph, "If", {"c"}, {"y"}, "if");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    add_node(*attribute.mutable_g(), "Softmax", {"x"}, {"s"});
+    add_output(*attribute.mutable_g(), "s");
+  }
+  expect_error([&] { load(model); }, ErrorKind::Unsupported, {"node 'if' (If)", "cannot run yet"});
+  node.mutable_attribute(1)->mutable_g()->mutable_node(0)->set_input(0, "nothing");
+  expect_error([&] { load(model); }, ErrorKind::InvalidModel, {"else_branch", "'nothing'"});
+}
+
+}  // namespace
+}  // namespace tessera::onnx_import

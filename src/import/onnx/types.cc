@@ -1,0 +1,138 @@
+#include "import/onnx/types.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tessera/error.h"
+
+namespace tessera::onnx_import {
+namespace {
+
+struct ElementName {
+  int onnx_type;
+  const char* name;
+};
+
+// Those without a DataType.
+constexpr ElementName kUnsupportedTypes[] = {
+    {onnx::TensorProto::COMPLEX64, "complex64"},
+    {onnx::TensorProto::COMPLEX128, "complex128"},
+    {onnx::TensorProto::FLOAT8E4M3FN, "float8e4m3fn"},
+    {onnx::TensorProto::FLOAT8E4M3FNUZ, "float8e4m3fnuz"},
+    {onnx::TensorProto::FLOAT8E5M2, "float8e5m2"},
+    {onnx::TensorProto::FLOAT8E5M2FNUZ, "float8e5m2fnuz"},
+    {onnx::TensorProto::UINT4, "uint4"},
+    {onnx::TensorProto::INT4, "int4"},
+    {onnx::TensorProto::FLOAT4E2M1, "float4e2m1"},
+    {onnx::TensorProto::FLOAT8E8M0, "float8e8m0"},
+    {onnx::TensorProto::UINT2, "uint2"},
+    {onnx::TensorProto::INT2, "int2"},
+    {onnx::TensorProto::FLOAT6E2M3, "float6e2m3"},
+    {onnx::TensorProto::FLOAT6E3M2, "float6e3m2"},
+};
+
+DataType element_of(int onnx_type, const std::string& where) {
+  if (onnx_type == onnx::TensorProto::UNDEFINED) return DataType::Undefined;
+  const std::optional<DataType> type = data_type_of(onnx_type);
+  if (!type) {
+    throw Error(ErrorKind::Unsupported, where,
+                "elements of " + onnx_type_name(onnx_type) + " are not supported");
+  }
+  return *type;
+}
+
+Dim dim_of(const onnx::TensorShapeProto::Dimension& proto, size_t axis, const std::string& value,
+           const std::string& symbol_prefix) {
+  // Some exporters write -1 where they mean "unknown".
+  if (proto.has_dim_value() && proto.dim_value() >= 0) return proto.dim_value();
+  if (!proto.dim_param().empty()) return Dim::symbol(symbol_prefix + proto.dim_param());
+  return Dim::symbol(value + "[" + std::to_string(axis) + "]");
+}
+
+Type tensor_type_of(const onnx::TypeProto::Tensor& proto, const std::string& where,
+                    const std::string& value, const std::string& symbol_prefix) {
+  const DataType element = element_of(proto.elem_type(), where);
+  if (!proto.has_shape()) return Type::tensor(element);
+  if (proto.shape().dim_size() > kMostDims) {
+    throw Error(ErrorKind::Unsupported, where,
+                "expected at most " + std::to_string(kMostDims) + " dimensions, found " +
+                    std::to_string(proto.shape().dim_size()));
+  }
+  Shape shape;
+  for (const auto& dim : proto.shape().dim()) {
+    shape.push_back(dim_of(dim, shape.size(), value, symbol_prefix));
+  }
+  return Type::tensor(element, std::move(shape));
+}
+
+}  // namespace
+
+std::optional<DataType> data_type_of(int onnx_type) {
+  switch (onnx_type) {
+    case onnx::TensorProto::FLOAT:
+      return DataType::Float32;
+    case onnx::TensorProto::UINT8:
+      return DataType::UInt8;
+    case onnx::TensorProto::INT8:
+      return DataType::Int8;
+    case onnx::TensorProto::UINT16:
+      return DataType::UInt16;
+    case onnx::TensorProto::INT16:
+      return DataType::Int16;
+    case onnx::TensorProto::INT32:
+      return DataType::Int32;
+    case onnx::TensorProto::INT64:
+      return DataType::Int64;
+    case onnx::TensorProto::STRING:
+      return DataType::String;
+    case onnx::TensorProto::BOOL:
+      return DataType::Bool;
+    case onnx::TensorProto::FLOAT16:
+      return DataType::Float16;
+    case onnx::TensorProto::DOUBLE:
+      return DataType::Float64;
+    case onnx::TensorProto::UINT32:
+      return DataType::UInt32;
+    case onnx::TensorProto::UINT64:
+      return DataType::UInt64;
+    case onnx::TensorProto::BFLOAT16:
+      return DataType::BFloat16;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string onnx_type_name(int onnx_type) {
+  if (const auto type = data_type_of(onnx_type)) return std::string(name(*type));
+  for (const ElementName& candidate : kUnsupportedTypes) {
+    if (candidate.onnx_type == onnx_type) return candidate.name;
+  }
+  return "data type " + std::to_string(onnx_type);
+}
+
+Type type_of(const onnx::TypeProto& proto, const std::string& where, const std::string& value,
+             const std::string& symbol_prefix) {
+  switch (proto.value_case()) {
+    case onnx::TypeProto::kTensorType:
+      return tensor_type_of(proto.tensor_type(), where, value, symbol_prefix);
+    case onnx::TypeProto::kSequenceType:
+      return Type::sequence(
+          type_of(proto.sequence_type().elem_type(), where, value, symbol_prefix));
+    case onnx::TypeProto::kOptionalType:
+      return Type::optional(
+          type_of(proto.optional_type().elem_type(), where, value, symbol_prefix));
+    case onnx::TypeProto::kMapType:
+      return Type::map(element_of(proto.map_type().key_type(), where),
+                       type_of(proto.map_type().value_type(), where, value, symbol_prefix));
+    case onnx::TypeProto::kSparseTensorType:
+      throw Error(ErrorKind::Unsupported, where, "sparse tensors are not supported");
+    case onnx::TypeProto::kOpaqueType:
+      throw Error(ErrorKind::Unsupported, where,
+                  "the opaque type '" + proto.opaque_type().name() + "' is not supported");
+    case onnx::TypeProto::VALUE_NOT_SET:
+      break;
+  }
+  return {};
+}
+
+}  // namespace tessera::onnx_import
