@@ -1,1 +1,50 @@
+#include "tessera/data_type.h"
+
 #include <gtest/gtest.h>
+
+#include <string>
+
+namespace tessera {
+namespace {
+
+struct Case {
+  DataType type;
+  const char* name;
+  int64_t bytes;
+  char kind;  // 'f'loating, 's'igned, 'u'nsigned, or '-' for none of these
+};
+
+const Case kCases[] = {
+    {DataType::Undefined, "undefined", 0, '-'}, {DataType::Bool, "bool", 1, '-'},
+    {DataType::Int8, "int8", 1, 's'},           {DataType::Int16, "int16", 2, 's'},
+    {DataType::Int32, "int32", 4, 's'},         {DataType::Int64, "int64", 8, 's'},
+    {DataType::UInt8, "uint8", 1, 'u'},         {DataType::UInt16, "uint16", 2, 'u'},
+    {DataType::UInt32, "uint32", 4, 'u'},       {DataType::UInt64, "uint64", 8, 'u'},
+    {DataType::Float16, "float16", 2, 'f'},     {DataType::BFloat16, "bfloat16", 2, 'f'},
+    {DataType::Float32, "float32", 4, 'f'},     {DataType::Float64, "float64", 8, 'f'},
+    {DataType::String, "string", 0, '-'},
+};
+
+TEST(DataType, EveryTypeHasItsFacts) {
+  for (const Case& row : kCases) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(name(row.type), row.name);
+    EXPECT_EQ(element_bytes(row.type), row.bytes);
+    EXPECT_EQ(is_floating(row.type), row.kind == 'f');
+    EXPECT_EQ(is_signed_integer(row.type), row.kind == 's');
+    EXPECT_EQ(is_integer(row.type), row.kind == 's' || row.kind == 'u');
+  }
+}
+
+TEST(DataType, NamesAreReadBack) {
+  for (const Case& row : kCases) {
+    if (row.type == DataType::Undefined) continue;
+    EXPECT_EQ(data_type_from_name(row.name), row.type) << row.name;
+  }
+  for (const char* wrong : {"", "undefined", "Float32", "float", "int"}) {
+    EXPECT_EQ(data_type_from_name(wrong), std::nullopt) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,1 +1,44 @@
+#include "base/log.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+TEST(Log, PassesEachMessageOnOnceAndInOrder) {
+  std::vector<std::string> heard;
+  const Log log([&](const std::string& message) { heard.push_back(message); });
+  for (const char* message : {"first", "second", "first", "first ", "second"}) log.warn(message);
+  EXPECT_THAT(heard, testing::ElementsAre("first", "second", "first "));
+}
+
+TEST(Log, WithoutACallbackItWritesToStderrAlone) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Log().warn("careful");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "tessera: careful\n");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+}
+
+TEST(Log, MayBeCalledFromManyThreads) {
+  int heard = 0;  // unguarded: the log's own lock must do
+  const Log log([&](const std::string&) { ++heard; });
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&log, thread] {
+      for (int index = 0; index < 100; ++index) {
+        log.warn("common " + std::to_string(index));
+        log.warn(std::to_string(thread) + " alone " + std::to_string(index));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(heard, 500);
+}
+
+}  // namespace
+}  // namespace tessera

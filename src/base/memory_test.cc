@@ -1,1 +1,39 @@
+#include "base/memory.h"
+
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+namespace tessera {
+namespace {
+
+TEST(Memory, IsNoMoreThanTheMachineHas) {
+  const int64_t machine_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  EXPECT_GT(available_memory_bytes(), 0);
+  EXPECT_LE(available_memory_bytes(), machine_bytes);
+}
+
+// Runs in a process of its own, as the limit stays.
+TEST(MemoryDeathTest, ObeysTheAddressSpaceLimit) {
+  constexpr int64_t kLeftBytes = int64_t{64} << 20;
+  const auto limit_and_ask = [] {
+    std::ifstream file("/proc/self/statm");
+    int64_t pages = 0;
+    file >> pages;
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + kLeftBytes);
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+    const int64_t available = available_memory_bytes();
+    // A few pages may have come or gone in between.
+    std::_Exit(available > 0 && available <= kLeftBytes + (int64_t{4} << 20) ? 0 : 1);
+  };
+  EXPECT_EXIT(limit_and_ask(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -21,8 +21,9 @@ class ThreadPool {
 
   int threads() const;
 
-  // Calls body(begin, end) on ranges that together cover [0, count) once each, in any order, at
-  // least `grain` indices at a time. The first exception of a body ends the loop and is thrown.
+  // Calls body(begin, end) on ranges that together cover [0, count) once each, in any order, in
+  // pieces of about `grain` indices (half of it at least, but for the last) or more. The first
+  // exception of a body ends the loop and is thrown.
   void parallel_for(int64_t count, int64_t grain,
                     const std::function<void(int64_t begin, int64_t end)>& body);
 

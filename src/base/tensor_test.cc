@@ -1,1 +1,114 @@
+#include "tessera/tensor.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+
+// The kind and message of what `call` throws.
+template <class Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Tensor, CountsElementsAndBytes) {
+  EXPECT_EQ(element_count({}), 1);
+  EXPECT_EQ(element_count(std::vector<int64_t>{2, 3, 4}), 24);
+  EXPECT_EQ(element_count(std::vector<int64_t>{kMost}), kMost);
+  EXPECT_EQ(tensor_bytes(DataType::Float64, std::vector<int64_t>{2, 3}), 48);
+  EXPECT_EQ(dims_text({}), "scalar");
+  EXPECT_EQ(dims_text(std::vector<int64_t>{1, 3, 224}), "1x3x224");
+}
+
+TEST(Tensor, RefusesShapesThatCannotBe) {
+  const auto count = [](std::vector<int64_t> dims) {
+    return error_of([&] { element_count(dims); });
+  };
+  EXPECT_EQ(count({2, -1}),
+            "InvalidArgument: shape 2x-1: expected dimensions of at least 0, found -1");
+  EXPECT_EQ(count({kMost, 2}),
+            "InvalidArgument: shape 9223372036854775807x2: the number of "
+            "elements exceeds 64 bits");
+  // A zero does not excuse a product that no loop over the other dimensions could count to.
+  EXPECT_NE(count({0, kMost, 2}), "");
+  EXPECT_EQ(error_of([] { tensor_bytes(DataType::Float32, std::vector<int64_t>{kMost / 2}); }),
+            "InvalidArgument: shape 4611686018427387903: the number of bytes exceeds 64 bits");
+}
+
+TEST(Tensor, StorageIsAlignedSharedAndWritable) {
+  Tensor tensor(DataType::Float32, {3, 5});
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data()) % kTensorAlignmentBytes, 0U);
+  EXPECT_EQ(tensor.bytes(), 60);
+  EXPECT_EQ(tensor.rank(), 2);
+  const Tensor copy = tensor;
+  tensor.mutable_as<float>()[14] = 7;
+  EXPECT_EQ(copy.as<float>()[14], 7);
+}
+
+TEST(Tensor, NothingAndNoElementsAreDifferent) {
+  EXPECT_TRUE(Tensor().is_empty());
+  const Tensor none(DataType::Int64, {0, 4});
+  EXPECT_FALSE(none.is_empty());
+  EXPECT_EQ(none.bytes(), 0);
+  EXPECT_NE(none.data(), nullptr);
+}
+
+TEST(Tensor, KeepsTheOwnerOfForeignMemory) {
+  auto owner = std::make_shared<std::vector<int32_t>>(std::vector<int32_t>{1, 2, 3});
+  const std::weak_ptr<std::vector<int32_t>> watch = owner;
+  Tensor tensor(DataType::Int32, {3}, owner, owner->data());
+  owner.reset();
+  EXPECT_THAT(tensor.as<int32_t>(), testing::ElementsAre(1, 2, 3));
+  const Tensor column = tensor.reshaped({3, 1});
+  tensor = Tensor();
+  EXPECT_FALSE(watch.expired());
+  EXPECT_EQ(column.dims(), (std::vector<int64_t>{3, 1}));
+}
+
+TEST(Tensor, CopiesValues) {
+  std::vector<int64_t> values = {5, 6};
+  const Tensor tensor = Tensor::from<int64_t>(DataType::Int64, {2}, values);
+  values[0] = 0;
+  EXPECT_THAT(tensor.as<int64_t>(), testing::ElementsAre(5, 6));
+}
+
+// The sanitizers' allocators end the process instead of giving up.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Tensor, SaysWhenMemoryIsNotThere) {
+  const int64_t elements = int64_t{1} << 60;
+  try {
+    Tensor(DataType::UInt8, {elements});
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+    EXPECT_EQ(error.message(), "could not allocate 1152921504606846976 bytes");
+  }
+}
+#endif
+
+#ifdef TESSERA_CHECKS
+TEST(Tensor, MisuseIsABugOfOurs) {
+  const int32_t value = 1;
+  Tensor foreign(DataType::Int32, {}, nullptr, &value);
+  EXPECT_THAT(error_of([&] { foreign.mutable_data(); }), testing::HasSubstr("Internal"));
+  EXPECT_THAT(error_of([&] { foreign.reshaped({2}); }), testing::HasSubstr("Internal"));
+}
+#endif
+
+}  // namespace
+}  // namespace tessera

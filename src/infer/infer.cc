@@ -1,0 +1,162 @@
+#include "infer/infer.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "infer/merge_types.h"
+#include "ops/evaluate.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+std::string output_place(const Node& node, const Value& value) {
+  return place(node) + ", output '" + value.name + "'";
+}
+
+// Throws InvalidModel at `where` for a shape that no memory could hold.
+void check_size(const Type& type, const std::string& where) {
+  if (!type.is_tensor() || !type.shape) return;
+  for (const Dim& dim : *type.shape) {
+    if (dim.is_known() && dim.value() < 0) {
+      throw Error(ErrorKind::InvalidModel, where,
+                  "expected dimensions of at least 0, found " + text(*type.shape));
+    }
+  }
+  try {
+    type_bytes(type);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::InvalidModel, where, error.where() + ": " + error.message());
+  }
+}
+
+class Inference {
+ public:
+  Inference(const Graph& graph, const ops::Registry& registry, const Log& log,
+            const InferOptions& options)
+      : graph_(graph), registry_(registry), log_(log), options_(options) {}
+
+  Graph run() {
+    for (const ValueId id : graph_.inputs) {
+      check_size(graph_[id].type, "graph input '" + graph_[id].name + "'");
+      note_symbols(graph_[id].type);
+    }
+    for (const Capture& capture : graph_.captures) note_symbols(graph_[capture.inner].type);
+    for (Node& node : graph_.nodes) {
+      infer_bodies(node);
+      infer_node(node);
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  void note_symbols(const Type& type) {
+    if (!type.shape) return;
+    for (const Dim& dim : *type.shape) {
+      if (!dim.is_known()) input_symbols_.insert(dim.symbol());
+    }
+  }
+
+  void infer_bodies(Node& node) {
+    for (Body& body : node.bodies) {
+      for (const Capture& capture : body.graph.captures) {
+        body.graph[capture.inner].type = graph_[capture.outer].type;
+      }
+      body.graph = infer_types(body.graph, registry_, log_, options_);
+    }
+  }
+
+  ops::InferInput known_of(ValueId id) const {
+    if (id.is_none()) return {};
+    const Value& value = graph_[id];
+    if (value.is_constant()) return ops::infer_input(value.constant);
+    ops::InferInput input;
+    input.is_present = true;
+    input.type = value.type;
+    input.elements = value.elements;
+    return input;
+  }
+
+  void infer_node(const Node& node) {
+    const ops::Op& op = registry_.of(node);
+    if (op.infer == nullptr) return;
+    std::vector<ops::InferInput> inputs;
+    inputs.reserve(node.inputs.size());
+    for (const ValueId id : node.inputs) inputs.push_back(known_of(id));
+    std::vector<ops::InferOutput> outputs = run_rule(op, node, std::move(inputs));
+    for (size_t index = 0; index < node.outputs.size(); ++index) {
+      if (node.outputs[index].is_none()) continue;
+      accept(node, graph_[node.outputs[index]], std::move(outputs[index]));
+    }
+  }
+
+  static std::vector<ops::InferOutput> run_rule(const ops::Op& op, const Node& node,
+                                                std::vector<ops::InferInput> inputs) {
+    try {
+      return ops::infer(op, node, std::move(inputs));
+    } catch (const Error& error) {
+      // The arithmetic of dimensions knows no node; the user needs one to look for. What a rule
+      // finds too large is the model's mistake at this point, whoever noticed it.
+      const bool is_models_fault =
+          error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument;
+      if (!is_models_fault || error.where().starts_with(place(node))) throw;
+      throw Error(ErrorKind::InvalidModel, place(node), error.where() + ": " + error.message());
+    }
+  }
+
+  // Gives `value` what its node's rule says of it, held against what the model declares.
+  void accept(const Node& node, Value& value, ops::InferOutput output) {
+    using Outcome = MergedType::Outcome;
+    TESSERA_CHECK(has_sound_elements(output.type, output.elements),
+                  "a rule gives one element for each place");
+    MergedType merged = merge_types(value.type, output.type, input_symbols_);
+    if (merged.outcome == Outcome::ElementContradicts) {
+      throw Error(ErrorKind::InvalidModel, output_place(node, value),
+                  "the model declares " + text(value.type) + ", but " + text(output.type) +
+                      " follows from the node's inputs");
+    }
+    if (merged.outcome == Outcome::ShapeContradicts) {
+      report_shape(node, value, text(output.type));
+    }
+    check_size(merged.type, output_place(node, value));
+    value.type = std::move(merged.type);
+    value.elements.reset();
+    // A shape that only the model declares may not fit the elements that the rule found.
+    if (has_sound_elements(value.type, output.elements)) {
+      value.elements = std::move(output.elements);
+    }
+  }
+
+  void report_shape(const Node& node, const Value& value, const std::string& inferred) const {
+    const std::string declares = "the model declares " + text(value.type) + ", but " + inferred +
+                                 " follows from the node's inputs";
+    if (options_.is_strict) {
+      throw Error(ErrorKind::InvalidModel, output_place(node, value), declares);
+    }
+    log_.warn(output_place(node, value) + ": " + declares + "; the latter counts");
+  }
+
+  static bool has_sound_elements(const Type& type,
+                                 const std::optional<std::vector<Dim>>& elements) {
+    if (!elements || !type.is_known_tensor()) return true;
+    return element_count(dims_from(*type.shape)) == static_cast<int64_t>(elements->size());
+  }
+
+  Graph graph_;
+  const ops::Registry& registry_;
+  const Log& log_;
+  const InferOptions& options_;
+  std::set<std::string> input_symbols_;
+};
+
+}  // namespace
+
+Graph infer_types(const Graph& graph, const ops::Registry& registry, const Log& log,
+                  const InferOptions& options) {
+  return Inference(graph, registry, log, options).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,166 @@
+#include "rewrite/fold_constants.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "ops/evaluate.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+template <class T>
+std::optional<Tensor> tensor_of(const Type& type, const std::vector<Dim>& elements) {
+  std::vector<T> values;
+  values.reserve(elements.size());
+  for (const Dim& element : elements) {
+    const int64_t value = element.value();
+    if (value < std::numeric_limits<T>::min() || value > std::numeric_limits<T>::max()) {
+      return std::nullopt;
+    }
+    values.push_back(static_cast<T>(value));
+  }
+  return Tensor::from<T>(type.element, dims_from(*type.shape), values);
+}
+
+// The elements that inference found, as a tensor; nullopt unless it found all.
+std::optional<Tensor> inferred_tensor(const Value& value) {
+  if (!value.elements || !is_known(*value.elements) || !value.type.is_known_tensor()) {
+    return std::nullopt;
+  }
+  if (value.type.element == DataType::Int64) return tensor_of<int64_t>(value.type, *value.elements);
+  if (value.type.element == DataType::Int32) return tensor_of<int32_t>(value.type, *value.elements);
+  return std::nullopt;
+}
+
+class ConstantFolding {
+ public:
+  ConstantFolding(const Graph& graph, const PassContext& context)
+      : graph_(graph), context_(context), uses_(use_counts(graph)) {}
+
+  Graph run() {
+    for (Node& node : graph_.nodes) {
+      if (!may_fold(node)) continue;
+      std::optional<std::vector<Tensor>> outputs = inferred_outputs(node);
+      if (!outputs) outputs = computed_outputs(node);
+      if (outputs) replace(node, std::move(*outputs));
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  bool may_fold(const Node& node) const {
+    const ops::Op& op = context_.registry.of(node);
+    if (op.kernel == nullptr || (op.traits & ops::kRandom) != 0 || !node.bodies.empty()) {
+      return false;
+    }
+    const auto is_wanted = [](ValueId id) { return !id.is_none(); };
+    if (std::none_of(node.outputs.begin(), node.outputs.end(), is_wanted)) return false;
+    const auto is_free = [&](ValueId id) { return id.is_none() || !graph_[id].is_state; };
+    return std::all_of(node.inputs.begin(), node.inputs.end(), is_free) &&
+           std::all_of(node.outputs.begin(), node.outputs.end(), is_free);
+  }
+
+  std::optional<std::vector<Tensor>> inferred_outputs(const Node& node) const {
+    std::vector<Tensor> outputs;
+    for (const ValueId id : node.outputs) {
+      if (id.is_none()) {
+        outputs.emplace_back();
+        continue;
+      }
+      std::optional<Tensor> tensor = inferred_tensor(graph_[id]);
+      if (!tensor) return std::nullopt;
+      outputs.push_back(std::move(*tensor));
+    }
+    return outputs;
+  }
+
+  std::optional<std::vector<Tensor>> computed_outputs(const Node& node) {
+    std::vector<Tensor> inputs;
+    for (const ValueId id : node.inputs) {
+      if (!id.is_none() && !graph_[id].is_constant()) return std::nullopt;
+      inputs.push_back(id.is_none() ? Tensor() : graph_[id].constant);
+    }
+    if (const Tensor* value = constant_value(node)) return std::vector<Tensor>{*value};
+    try {
+      return evaluate(node, inputs);
+    } catch (const Error& error) {
+      // Perhaps the node is never needed; if it is, running it tells the same.
+      if (error.kind() == ErrorKind::InvalidArgument) return std::nullopt;
+      throw;
+    }
+  }
+
+  // The tensor that a Constant node holds: shared, not copied as its kernel would.
+  static const Tensor* constant_value(const Node& node) {
+    const bool is_constant = node.domain.empty() && node.op == "Constant";
+    return is_constant && node.outputs.size() == 1 ? node.attributes.find_tensor("value") : nullptr;
+  }
+
+  std::optional<std::vector<Tensor>> evaluate(const Node& node, const std::vector<Tensor>& inputs) {
+    const ops::Op& op = context_.registry.of(node);
+    std::vector<ops::InferInput> known;
+    for (const Tensor& input : inputs) known.push_back(ops::infer_input(input));
+    const std::vector<ops::InferOutput> inferred = ops::infer(op, node, std::move(known));
+    if (!has_room_for(node, inputs, inferred)) return std::nullopt;
+    std::vector<Tensor> outputs(node.outputs.size());
+    for (size_t index = 0; index < outputs.size(); ++index) {
+      if (node.outputs[index].is_none()) continue;
+      const Type& type = inferred[index].type;
+      outputs[index] = Tensor(type.element, dims_from(*type.shape));
+    }
+    ops::run_kernel(op, node, inputs, outputs, context_.pool);
+    return outputs;
+  }
+
+  // Decides before anything is allocated. False also for a type that is not known.
+  bool has_room_for(const Node& node, const std::vector<Tensor>& inputs,
+                    const std::vector<ops::InferOutput>& outputs) {
+    int64_t input_bytes = 0;
+    for (const Tensor& input : inputs) input_bytes += input.bytes();
+    const int64_t limit = std::max(kMostGrownBytes, input_bytes);
+    int64_t left = limit;
+    for (size_t index = 0; index < node.outputs.size(); ++index) {
+      if (node.outputs[index].is_none()) continue;
+      const std::optional<int64_t> bytes = type_bytes(outputs[index].type);
+      if (!bytes || *bytes > left) return false;
+      left -= *bytes;
+    }
+    const int64_t grown = std::max<int64_t>(0, limit - left - input_bytes);
+    if (grown > kMostGrownBytesTogether - grown_bytes_) return false;
+    grown_bytes_ += grown;
+    return true;
+  }
+
+  void replace(Node& node, std::vector<Tensor> outputs) {
+    std::string names;
+    for (size_t index = 0; index < outputs.size(); ++index) {
+      if (node.outputs[index].is_none()) continue;
+      Value& value = graph_[node.outputs[index]];
+      value.type = Type::tensor(outputs[index].type(), shape_from(outputs[index].dims()));
+      value.constant = std::move(outputs[index]);
+      names += (names.empty() ? "'" : ", '") + value.name + "'";
+    }
+    node.is_removed = true;
+    context_.changes.push_back(place(node) + " folded into constant " + names);
+    for (const ValueId id : node.inputs) {
+      // A chain of folded nodes on a large weight must not hold every step of it in memory.
+      if (!id.is_none() && --uses_[static_cast<size_t>(id.index)] == 0) graph_[id].constant = {};
+    }
+  }
+
+  Graph graph_;
+  const PassContext& context_;
+  std::vector<int> uses_;
+  int64_t grown_bytes_ = 0;
+};
+
+}  // namespace
+
+Graph fold_constants(const Graph& graph, const PassContext& context) {
+  return ConstantFolding(graph, context).run();
+}
+
+}  // namespace tessera

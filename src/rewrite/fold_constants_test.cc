@@ -1,0 +1,140 @@
+#include "rewrite/fold_constants.h"
+
+#include "rewrite/rewrite_test.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class FoldConstants : public PassTest {};
+
+TEST_F(FoldConstants, ComputesWhatIsConstantAllTheWay) {
+  GraphBuilder graph = builder();
+  graph.input("x", float_type(Shape{2}))
+      .constant("a", float_tensor({2}, {-1, 2}))
+      .node("relu", "Relu", {"a"}, {"b"})
+      .node("neg", "Neg", {"b"}, {"c"})
+      .node("add", "Add", {"x", "c"}, {"y"})
+      .output("y");
+  const Graph result = run(fold_constants, graph);
+  EXPECT_THAT(node_names(result), ElementsAre("add"));
+  EXPECT_THAT(value_of(result, "c").constant.as<float>(), ElementsAre(0, -2));
+  EXPECT_THAT(changes_, ElementsAre("node 'relu' (Relu) folded into constant 'b'",
+                                    "node 'neg' (Neg) folded into constant 'c'"));
+  // Neither the steps in between nor what they replace is held any longer.
+  EXPECT_TRUE(find_value(result, "a").is_none());
+  EXPECT_TRUE(find_value(result, "b").is_none());
+}
+
+TEST_F(FoldConstants, OutputsAndKeptValuesBecomeConstantsOfTheirName) {
+  GraphBuilder graph = builder();
+  graph.constant("a", float_tensor({4}, {1, 2, 3, 4}))
+      .node("split", "Split", {"a"}, {"low", "high"})
+      .node("neg", "Neg", {"low"}, {"y"})
+      .output("y")
+      .output("high")
+      .keep("low");
+  const Graph result = run(fold_constants, graph);
+  EXPECT_THAT(result.nodes, IsEmpty());
+  EXPECT_THAT(changes_[0], "node 'split' (Split) folded into constant 'low', 'high'");
+  EXPECT_THAT(result[result.outputs[0]].constant.as<float>(), ElementsAre(-1, -2));
+  EXPECT_THAT(result[result.outputs[1]].constant.as<float>(), ElementsAre(3, 4));
+  EXPECT_THAT(result[result.kept[0]].constant.as<float>(), ElementsAre(1, 2));
+}
+
+TEST_F(FoldConstants, ShapeArithmeticOnKnownShapesVanishes) {
+  GraphBuilder graph = builder();
+  graph.input("x", float_type(Shape{2, 3, 4}))
+      .constant("zero", int_tensor({1}, {0}))
+      .constant("rest", int_tensor({1}, {-1}))
+      .node("shape", "Shape", {"x"}, {"s"})
+      .node("size", "Size", {"x"}, {"n"})
+      .node("gather", "Gather", {"s", "zero"}, {"first"})
+      .node("concat", "Concat", {"first", "rest"}, {"target"}, attribute("axis", int64_t{0}))
+      .node("reshape", "Reshape", {"x", "target"}, {"y"})
+      .output("y")
+      .output("n");
+  const Graph result = run(fold_constants, graph);
+  EXPECT_THAT(node_names(result), ElementsAre("reshape"));
+  EXPECT_THAT(value_of(result, "target").constant.as<int64_t>(), ElementsAre(2, -1));
+  EXPECT_THAT(value_of(result, "n").constant.as<int64_t>(), ElementsAre(24));
+  EXPECT_THAT(value_of(result, "n").constant.dims(), IsEmpty());
+}
+
+TEST_F(FoldConstants, PartsOfAnUnknownShapeThatAreKnownAreFolded) {
+  GraphBuilder graph = builder();
+  graph.input("x", float_type(Shape{Dim::symbol("N"), 3}))
+      .constant("one", int_tensor({1}, {1}))
+      .node("shape", "Shape", {"x"}, {"s"})
+      .node("gather", "Gather", {"s", "one"}, {"columns"})
+      .output("s")
+      .output("columns");
+  const Graph result = run(fold_constants, graph);
+  EXPECT_THAT(node_names(result), ElementsAre("shape"));
+  EXPECT_THAT(value_of(result, "columns").constant.as<int64_t>(), ElementsAre(3));
+}
+
+TEST_F(FoldConstants, TheTensorOfAConstantIsShared) {
+  const Tensor tensor = float_tensor({2}, {1, 2});
+  GraphBuilder graph = builder();
+  graph.node("c", "Constant", {}, {"y"}, attribute("value", tensor)).output("y");
+  const Graph result = run(fold_constants, graph);
+  EXPECT_THAT(result.nodes, IsEmpty());
+  EXPECT_EQ(value_of(result, "y").constant.data(), tensor.data());
+}
+
+TEST_F(FoldConstants, ALargeResultIsLeftToRunUnlessItsInputsAreAsLarge) {
+  const int64_t elements = kMostGrownBytes / 4;
+  GraphBuilder graph = builder();
+  graph.constant("fits", int_tensor({1}, {elements}))
+      .constant("does not", int_tensor({1}, {elements + 1}))
+      .constant("large", Tensor(DataType::Float32, {elements + 1}))
+      .constant("order", int_tensor({2}, {1, elements + 1}))
+      .node("small", "ConstantOfShape", {"fits"}, {"a"})
+      .node("big", "ConstantOfShape", {"does not"}, {"b"})
+      .node("same", "Reshape", {"large", "order"}, {"c"})
+      .output("a")
+      .output("b")
+      .output("c");
+  EXPECT_THAT(node_names(run(fold_constants, graph)), ElementsAre("big"));
+}
+
+TEST_F(FoldConstants, ManyGrownResultsTogetherHaveALimitToo) {
+  GraphBuilder graph = builder();
+  graph.constant("shape", int_tensor({1}, {kMostGrownBytes / 4}));
+  for (int index = 0; index < 20; ++index) {
+    const std::string name = "v" + std::to_string(index);
+    graph.node(name, "ConstantOfShape", {"shape"}, {name}).output(name);
+  }
+  EXPECT_EQ(run(fold_constants, graph).nodes.size(),
+            20 - static_cast<size_t>(kMostGrownBytesTogether / kMostGrownBytes));
+}
+
+TEST_F(FoldConstants, WhatAKernelRefusesIsLeftToRun) {
+  GraphBuilder graph = builder();
+  graph.constant("table", float_tensor({2}, {1, 2}))
+      .constant("index", int_tensor({1}, {7}))
+      .node("gather", "Gather", {"table", "index"}, {"y"})
+      .output("y");
+  EXPECT_THAT(node_names(run(fold_constants, graph)), ElementsAre("gather"));
+  EXPECT_THAT(changes_, IsEmpty());
+}
+
+TEST_F(FoldConstants, RandomAndStateAreNotFolded) {
+  GraphBuilder graph = builder();
+  graph.constant("a", float_tensor({}, {1}))
+      .constant("s", float_tensor({}, {1}))
+      .node("coin", "Coin", {"a"}, {"b"})
+      .node("memory", "Neg", {"s"}, {"c"})
+      .output("b")
+      .output("c");
+  Graph with_state = graph.graph();
+  with_state[find_value(with_state, "s")].is_state = true;
+  EXPECT_THAT(node_names(run(fold_constants, infer_types(with_state, registry_, log_))),
+              ElementsAre("coin", "memory"));
+}
+
+}  // namespace
+}  // namespace tessera

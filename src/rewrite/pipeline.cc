@@ -1,0 +1,45 @@
+#include "rewrite/pipeline.h"
+
+#include <chrono>
+#include <utility>
+
+#include "graph/compact.h"
+#include "graph/verify.h"
+#include "rewrite/fold_batch_norm.h"
+#include "rewrite/fold_constants.h"
+#include "rewrite/remove_dead_nodes.h"
+#include "rewrite/remove_identities.h"
+
+namespace tessera {
+namespace {
+
+constexpr Pass kPasses[] = {
+    // read top to bottom; each header explains its place
+    {"fold_constants", fold_constants},
+    {"remove_identities", remove_identities},
+    {"fold_batch_norm", fold_batch_norm},
+    {"remove_dead_nodes", remove_dead_nodes},
+};
+
+}  // namespace
+
+Rewritten rewrite(const Graph& graph, const ops::Registry& registry, ThreadPool& pool) {
+  using Clock = std::chrono::steady_clock;
+  Rewritten result{graph, {}};
+  for (const Pass& pass : kPasses) {
+    PassReport report;
+    report.name = pass.name;
+    report.nodes_before = static_cast<int64_t>(result.graph.nodes.size());
+    const Clock::time_point start = Clock::now();
+    result.graph = compact(pass.run(result.graph, {registry, pool, report.changes}));
+    report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    report.nodes_after = static_cast<int64_t>(result.graph.nodes.size());
+#ifdef TESSERA_CHECKS
+    verify(result.graph, pass.name);
+#endif
+    result.reports.push_back(std::move(report));
+  }
+  return result;
+}
+
+}  // namespace tessera
