@@ -106,13 +106,18 @@ Dim larger_element(const Dim& left, const Dim& right) {
   return left == right ? left : commutative("max", left, right);
 }
 
-void set_elementwise_elements(InferContext& context, const ElementFunction& function) {
+Dim unknown_dim(const Node& node, size_t index) {
+  return expression("size", {Dim::symbol("'" + node.name + "'"), static_cast<int64_t>(index)});
+}
+
+void set_elementwise_elements(InferContext& context, const ElementFunction& function,
+                              size_t input_count) {
   if (context.outputs().empty()) return;
   const Type& output = context.outputs()[0].type;
   if (!carries_elements(output.element) || !output.shape || !small_count(*output.shape)) return;
   std::vector<std::vector<Dim>> inputs;
   std::vector<std::vector<int64_t>> dims;
-  for (size_t index = 0; index < context.input_count(); ++index) {
+  for (size_t index = 0; index < input_count; ++index) {
     const Shape* shape = context.shape(index);
     auto elements = elements_of(context.input(index));
     if (shape == nullptr || !elements) return;

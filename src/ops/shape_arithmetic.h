@@ -32,10 +32,17 @@ Dim equal_elements(const Dim& left, const Dim& right);
 Dim smaller_element(const Dim& left, const Dim& right);
 Dim larger_element(const Dim& left, const Dim& right);
 
-// Sets the elements of output 0, whose type and shape are set, to `function` of the inputs'
-// elements, broadcast. Does nothing unless all are known, the output's type carries elements, it
-// has at most kMostShapeElements of them, and every result fits the type.
-void set_elementwise_elements(InferContext& context, const ElementFunction& function);
+// Sets the elements of output 0, whose type and shape are set, to `function` of the elements of the
+// first `input_count` inputs, broadcast. Does nothing unless all are known, the output's type
+// carries elements, it has at most kMostShapeElements of them, and every result fits the type.
+void set_elementwise_elements(InferContext& context, const ElementFunction& function,
+                              size_t input_count);
+inline void set_elementwise_elements(InferContext& context, const ElementFunction& function) {
+  set_elementwise_elements(context, function, context.input_count());
+}
+
+// A dimension of the first output that only running shows: a symbol of the node's own.
+Dim unknown_dim(const Node& node, size_t index);
 
 // The elements of an input: as carried, or out of a small constant bool tensor.
 std::optional<std::vector<Dim>> elements_of(const InferInput& input);
