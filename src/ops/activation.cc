@@ -123,6 +123,8 @@ Op gelu_op() {
 }  // namespace
 
 std::vector<Op> activation_ops() {
+  constexpr TypeSet kShrinkTypes =
+      kIntegerTypes | TypeSet{DataType::Float16, DataType::Float32, DataType::Float64};
   const auto op = [](const char* name, std::vector<int> versions, ReferenceKernel kernel) {
     return unary_op(name, "X", "Y", std::move(versions), kFloatTypes, kernel);
   };
@@ -138,7 +140,7 @@ std::vector<Op> activation_ops() {
       unary_op("Relu", "X", "Y", {1, 6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu),
       with_floats(op("Selu", {1, 6, 22}, run_selu),
                   {{"alpha", 1.67326319217681884765625F}, {"gamma", 1.05070102214813232421875F}}),
-      with_floats(unary_op("Shrink", "input", "output", {9}, kNumericTypes, run_shrink),
+      with_floats(unary_op("Shrink", "input", "output", {9}, kShrinkTypes, run_shrink),
                   {{"bias", 0.0F}, {"lambd", 0.5F}}),
       op("Sigmoid", {1, 6, 13}, run_unary<sigmoid>),
       op("Softplus", {1, 22}, run_unary<softplus>),

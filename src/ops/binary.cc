@@ -127,6 +127,9 @@ const std::map<std::string, PairFunction> kElementFunctions = {
 // ----------------------------------------------------------------------------------------
 
 void infer_binary_of(InferContext& context, DataType result) {
+  if (context.element(0) == DataType::String || context.element(1) == DataType::String) {
+    context.fail_unsupported("elements of string have no kernels");
+  }
   const bool is_old = context.version() < kFirstNumpyVersion;
   context.set_output(0, result, is_old ? infer_old_shape(context) : broadcast_inputs(context));
   // Old models compute shapes in other ways, and alignment by `axis` would be all that differs.
@@ -247,7 +250,7 @@ const BinaryOp kBinaryOps[] = {
     {"BitwiseOr", {18}, kIntegerTypes, infer_binary},
     {"BitwiseXor", {18}, kIntegerTypes, infer_binary},
     {"Div", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
-    {"Equal", {1, 7, 11, 13, 19}, kAllTypes, infer_question},
+    {"Equal", {1, 7, 11, 13, 19}, kAllTypes | TypeSet{DataType::String}, infer_question},
     {"Greater", {1, 7, 9, 13}, kNumericTypes, infer_question},
     {"GreaterOrEqual", {12, 16}, kNumericTypes, infer_question},
     {"Less", {1, 7, 9, 13}, kNumericTypes, infer_question},

@@ -30,7 +30,7 @@ std::optional<Shape> common_shape(const InferContext& context) {
       const Dim& dim = (*shape)[axis];
       Dim& common_dim = (*common)[axis];
       is_equal = dim == common_dim || !dim.is_known() || !common_dim.is_known();
-      if (dim.is_known()) common_dim = dim;
+      if (is_equal && dim.is_known()) common_dim = dim;
     }
     if (!is_equal) {
       context.fail_input(index, "expected shape " + text(*common) +
