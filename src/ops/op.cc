@@ -62,6 +62,10 @@ void InferContext::fail_input(size_t index, const std::string& message) const {
   throw Error(ErrorKind::InvalidModel, input_place(op_, node_, index), message);
 }
 
+void InferContext::fail_unsupported(const std::string& message) const {
+  throw Error(ErrorKind::Unsupported, place(node_), message);
+}
+
 int64_t no_flops(const Node&, std::span<const Type>, std::span<const Type>) { return 0; }
 
 int64_t flops_per_output(const Node&, std::span<const Type>, std::span<const Type> outputs) {

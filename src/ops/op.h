@@ -126,6 +126,8 @@ class InferContext {
   // ("node 'conv1' (Conv), input 'W'"). `message` says what was expected and what was found.
   [[noreturn]] void fail(const std::string& message) const;
   [[noreturn]] void fail_input(size_t index, const std::string& message) const;
+  // Throws Unsupported at this node: for what is legal but has no kernel (strings).
+  [[noreturn]] void fail_unsupported(const std::string& message) const;
 
  private:
   const Op& op_;

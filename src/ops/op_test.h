@@ -10,6 +10,7 @@
 #include "ops/evaluate.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
+#include "tessera/error.h"
 
 namespace tessera::ops {
 
@@ -67,6 +68,38 @@ inline InferInput typed(DataType element, std::optional<Shape> shape) {
   input.is_present = true;
   input.type = Type::tensor(element, std::move(shape));
   return input;
+}
+
+inline Tensor bools(std::vector<int64_t> dims, const std::vector<uint8_t>& values) {
+  return Tensor::from<uint8_t>(DataType::Bool, std::move(dims), values);
+}
+
+// An integer tensor of `shape` whose elements are known as far as `elements` says.
+inline InferInput with_elements(Shape shape, std::vector<Dim> elements) {
+  InferInput input = typed(DataType::Int64, std::move(shape));
+  input.elements = std::move(elements);
+  return input;
+}
+
+inline std::vector<int64_t> integers(const Tensor& tensor) {
+  const auto elements = tensor.as<int64_t>();
+  return {elements.begin(), elements.end()};
+}
+
+inline std::vector<uint8_t> bytes(const Tensor& tensor) {
+  const auto elements = tensor.as<uint8_t>();
+  return {elements.begin(), elements.end()};
+}
+
+// The message of the Error that `call` throws; "" where it throws none.
+template <class Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 inline std::vector<float> values(const Tensor& tensor) {

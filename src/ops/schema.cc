@@ -31,6 +31,12 @@ void check_count(const Op& op, const Node& node, const std::vector<Parameter>& p
                   version_text(op, node) + " requires it, but the node leaves it out");
     }
   }
+  for (size_t index = parameters.size(); kind == "input" && index < ids.size(); ++index) {
+    if (ids[index].is_none()) {
+      throw Error(ErrorKind::InvalidModel, input_place(op, node, index),
+                  "one of several equal inputs cannot be left out");
+    }
+  }
 }
 
 bool is_in(int version, int since, int until) { return since <= version && version <= until; }

@@ -1,0 +1,124 @@
+// Cast and CastLike. convert_elements.h says what each conversion gives.
+#include <map>
+#include <string>
+
+#include "ops/convert_elements.h"
+#include "ops/shape_arithmetic.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kGrain = 8192;
+
+// The numbers of TensorProto.DataType; those without a type here are legal but not supported.
+struct OnnxType {
+  const char* name;
+  DataType type;
+};
+
+const std::map<int64_t, OnnxType> kOnnxTypes = {
+    {1, {"float32", DataType::Float32}},
+    {2, {"uint8", DataType::UInt8}},
+    {3, {"int8", DataType::Int8}},
+    {4, {"uint16", DataType::UInt16}},
+    {5, {"int16", DataType::Int16}},
+    {6, {"int32", DataType::Int32}},
+    {7, {"int64", DataType::Int64}},
+    {8, {"string", DataType::Undefined}},
+    {9, {"bool", DataType::Bool}},
+    {10, {"float16", DataType::Float16}},
+    {11, {"float64", DataType::Float64}},
+    {12, {"uint32", DataType::UInt32}},
+    {13, {"uint64", DataType::UInt64}},
+    {14, {"complex64", DataType::Undefined}},
+    {15, {"complex128", DataType::Undefined}},
+    {16, {"bfloat16", DataType::BFloat16}},
+    {17, {"float8e4m3fn", DataType::Undefined}},
+    {18, {"float8e4m3fnuz", DataType::Undefined}},
+    {19, {"float8e5m2", DataType::Undefined}},
+    {20, {"float8e5m2fnuz", DataType::Undefined}},
+    {21, {"uint4", DataType::Undefined}},
+    {22, {"int4", DataType::Undefined}},
+    {23, {"float4e2m1", DataType::Undefined}},
+    {24, {"float8e8m0", DataType::Undefined}},
+    {25, {"uint2", DataType::Undefined}},
+    {26, {"int2", DataType::Undefined}},
+    {27, {"float6e2m3", DataType::Undefined}},
+    {28, {"float6e3m2", DataType::Undefined}},
+};
+
+void infer_conversion(InferContext& context, DataType target) {
+  if (context.element(0) == DataType::String || target == DataType::String) {
+    context.fail_unsupported("elements of string cannot be cast");
+  }
+  context.set_output(0, target, context.input(0).type.shape);
+  const auto element = [&](const std::vector<Dim>& arguments) -> std::optional<Dim> {
+    if (target != DataType::Bool) return arguments[0];
+    if (!arguments[0].is_known()) return std::nullopt;
+    return Dim(arguments[0].value() != 0 ? 1 : 0);
+  };
+  set_elementwise_elements(context, element, 1);
+}
+
+void infer_cast(InferContext& context) {
+  const int64_t number = context.node().attributes.get_int("to");
+  const auto found = kOnnxTypes.find(number);
+  if (found == kOnnxTypes.end()) {
+    context.fail("attribute 'to': expected the number of an element type, found " +
+                 std::to_string(number));
+  }
+  if (found->second.type == DataType::Undefined) {
+    context.fail_unsupported("attribute 'to': elements of " + std::string(found->second.name) +
+                             " have no kernels");
+  }
+  infer_conversion(context, found->second.type);
+}
+
+void infer_cast_like(InferContext& context) { infer_conversion(context, context.element(1)); }
+
+void run_cast(const KernelCall& call) {
+  const TensorView& input = call.inputs[0];
+  const MutableTensorView& output = call.outputs[0];
+  const auto* source = static_cast<const std::byte*>(input.data);
+  auto* target = static_cast<std::byte*>(output.data);
+  const int64_t source_bytes = element_bytes(input.type);
+  const int64_t target_bytes = element_bytes(output.type);
+  call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
+    convert_elements(input.type, source + begin * source_bytes, output.type,
+                     target + begin * target_bytes, end - begin);
+  });
+}
+
+// `saturate` and `round_mode` concern the 8-bit floats only, which are not supported.
+std::vector<AttributeSchema> attributes_of_small_floats() {
+  return {{"saturate", AttributeKind::Int, int64_t{1}, 19},
+          {"round_mode", AttributeKind::String, std::string("up"), 24}};
+}
+
+}  // namespace
+
+std::vector<Op> cast_ops() {
+  constexpr TypeSet kTypes = kAllTypes | TypeSet{DataType::String};
+  Op cast = {.name = "Cast",
+             .versions = {1, 6, 9, 13, 19, 21, 23, 24, 25, 28},
+             .inputs = {{"input", "T1"}},
+             .outputs = {{"output", "T2"}},
+             .type_variables = {{"T1", kTypes}, {"T2", kTypes}},
+             .attributes = attributes_of_small_floats(),
+             .traits = kElementwise,
+             .infer = infer_cast,
+             .kernel = run_cast};
+  cast.attributes.push_back({"to", AttributeKind::Int, std::nullopt, 6, kAnyVersion, true});
+  Op cast_like = {.name = "CastLike",
+                  .versions = {15, 19, 21, 23, 24, 25},
+                  .inputs = {{"input", "T1"}, {"target_type", "T2"}},
+                  .outputs = {{"output", "T2"}},
+                  .type_variables = {{"T1", kTypes}, {"T2", kTypes}},
+                  .attributes = attributes_of_small_floats(),
+                  .traits = kElementwise,
+                  .infer = infer_cast_like,
+                  .kernel = run_cast};
+  return {cast, cast_like};
+}
+
+}  // namespace tessera::ops

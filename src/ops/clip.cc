@@ -1,0 +1,128 @@
+// Clip. Its bounds are attributes up to version 10 and optional inputs from 11 on. A bound that is
+// not given is the lowest or the largest finite number, so infinities are clipped always. Where the
+// bounds cross, the result is the upper one. NaN stays.
+#include <limits>
+#include <string>
+
+#include "ops/shape_arithmetic.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int kFirstInputVersion = 11;
+constexpr int64_t kGrain = 8192;
+
+void check_bound(const InferContext& context, size_t index) {
+  if (!context.has_input(index)) return;
+  const Shape* shape = context.shape(index);
+  if (shape == nullptr) return;
+  // A scalar; one element in one dimension is common in models.
+  const bool is_single =
+      shape->empty() || (shape->size() == 1 && (!(*shape)[0].is_known() || (*shape)[0] == Dim(1)));
+  if (!is_single) context.fail_input(index, "expected a scalar, found shape " + text(*shape));
+}
+
+// The element of a bound that is given; nullopt where it is unknown.
+std::optional<Dim> bound_element(const InferContext& context, size_t index) {
+  const auto elements = elements_of(context.input(index));
+  if (!elements || elements->size() != 1) return std::nullopt;
+  return elements->front();
+}
+
+void set_clipped_elements(InferContext& context) {
+  std::optional<Dim> low;
+  std::optional<Dim> high;
+  if (context.has_input(1) && !(low = bound_element(context, 1))) return;
+  if (context.has_input(2) && !(high = bound_element(context, 2))) return;
+  const auto clipped = [&](const std::vector<Dim>& arguments) -> std::optional<Dim> {
+    Dim result = arguments[0];
+    const bool is_above = low && low->is_known() && low->value() <= 0 && is_non_negative(result);
+    if (low && !is_above) result = larger_element(result, *low);
+    if (high) result = smaller_element(result, *high);
+    return result;
+  };
+  set_elementwise_elements(context, clipped, 1);
+}
+
+void infer_clip(InferContext& context) {
+  check_bound(context, 1);
+  check_bound(context, 2);
+  context.set_output(0, context.element(0), context.input(0).type.shape);
+  if (context.version() >= kFirstInputVersion) set_clipped_elements(context);
+}
+
+template <class T>
+compute_t<T> lowest_of() {
+  using Number = compute_t<T>;
+  if constexpr (std::is_same_v<T, Float16>) return Number{-65504};
+  if constexpr (std::is_same_v<T, BFloat16>) return static_cast<float>(-0x1.fep127);
+  return std::numeric_limits<Number>::lowest();
+}
+
+template <class T>
+compute_t<T> largest_of() {
+  using Number = compute_t<T>;
+  if constexpr (std::is_same_v<T, Float16>) return Number{65504};
+  if constexpr (std::is_same_v<T, BFloat16>) return static_cast<float>(0x1.fep127);
+  return std::numeric_limits<Number>::max();
+}
+
+template <class T>
+compute_t<T> bound(const KernelCall& call, size_t index, const char* attribute,
+                   compute_t<T> otherwise) {
+  using Number = compute_t<T>;
+  if constexpr (!std::is_integral_v<T>) {
+    // Rounded to the element type first, as an input would be.
+    if (call.node.version < kFirstInputVersion) {
+      return static_cast<Number>(T(static_cast<Number>(call.node.attributes.get_float(attribute))));
+    }
+  }
+  if (!call.has_input(index)) return otherwise;
+  if (call.inputs[index].elements != 1) {
+    call.fail("expected bounds of one element, found " +
+              std::to_string(call.inputs[index].elements));
+  }
+  return static_cast<Number>(call.inputs[index].as<T>()[0]);
+}
+
+void run_clip(const KernelCall& call) {
+  const TensorView& input = call.inputs[0];
+  visit_numeric(input.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Number = compute_t<T>;
+    const Number low = bound<T>(call, 1, "min", lowest_of<T>());
+    const Number high = bound<T>(call, 2, "max", largest_of<T>());
+    const T* elements = input.as<T>().data();
+    T* output = call.outputs[0].as<T>().data();
+    call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        Number x = static_cast<Number>(elements[index]);
+        if (x < low) x = low;
+        if (x > high) x = high;
+        output[index] = static_cast<T>(x);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+std::vector<Op> clip_ops() {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  constexpr int kLastAttributeVersion = kFirstInputVersion - 1;
+  return {{.name = "Clip",
+           .versions = {1, 6, 11, 12, 13},
+           .inputs = {{"input", "T"},
+                      {"min", "T", Arity::Optional, kFirstInputVersion},
+                      {"max", "T", Arity::Optional, kFirstInputVersion}},
+           .outputs = {{"output", "T"}},
+           .type_variables = {{"T", kNumericTypes}},
+           .attributes = {{"max", AttributeKind::Float, kLargest, 1, kLastAttributeVersion},
+                          {"min", AttributeKind::Float, -kLargest, 1, kLastAttributeVersion}},
+           .traits = kElementwise,
+           .infer = infer_clip,
+           .kernel = run_clip}};
+}
+
+}  // namespace tessera::ops

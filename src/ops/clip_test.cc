@@ -1,0 +1,65 @@
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "base/float16.h"
+#include "ops/op_test.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLargest = std::numeric_limits<float>::max();
+
+TEST(Clip, BoundsAreAttributesBeforeVersion11) {
+  Attributes attributes;
+  attributes.set("min", 0.0F);
+  attributes.set("max", 6.0F);
+  EXPECT_THAT(values(run_op("Clip", 6, attributes, {floats({3}, {-1, 3, 7})})[0]),
+              testing::ElementsAre(0, 3, 6));
+}
+
+TEST(Clip, BoundsAreInputsSinceVersion11) {
+  const Tensor input = floats({4}, {-1, 3, 7, kNan});
+  EXPECT_THAT(values(run_op("Clip", 11, {}, {input, floats({}, {0}), floats({1}, {6})})[0]),
+              testing::ElementsAre(0, 3, 6, testing::IsNan()));
+  EXPECT_THAT(values(run_op("Clip", 11, {}, {input, {}, floats({}, {2})})[0]),
+              testing::ElementsAre(-1, 2, 2, testing::IsNan()));
+}
+
+TEST(Clip, WithoutBoundsInfinitiesAreClipped) {
+  for (const int opset : {6, 13}) {
+    EXPECT_THAT(values(run_op("Clip", opset, {}, {floats({2}, {-kInfinity, kInfinity})})[0]),
+                testing::ElementsAre(-kLargest, kLargest));
+  }
+  const std::vector<Float16> half = {Float16(kInfinity)};
+  const Tensor output =
+      run_op("Clip", 13, {}, {Tensor::from<Float16>(DataType::Float16, {1}, half)})[0];
+  EXPECT_EQ(static_cast<float>(output.as<Float16>()[0]), 65504);
+}
+
+TEST(Clip, CrossedBoundsGiveTheUpperOne) {
+  EXPECT_THAT(
+      integers(run_op("Clip", 12, {}, {ints({3}, {1, 2, 300}), ints({}, {5}), ints({}, {1})})[0]),
+      testing::ElementsAre(1, 1, 1));
+}
+
+TEST(Clip, BoundsAreScalars) {
+  EXPECT_EQ(error_of([] { run_op("Clip", 11, {}, {floats({1}, {1}), floats({2}, {1, 2})}); }),
+            "InvalidModel: node 'node' (Clip), input 'min': expected a scalar, found shape 2");
+}
+
+TEST(Clip, CarriesElements) {
+  const Dim n = Dim::symbol("N");
+  const InferInput input = with_elements({3}, {n, -4, 40});
+  const InferInput zero = with_elements({}, {0});
+  const InferInput ten = with_elements({}, {10});
+  EXPECT_THAT(*infer_op("Clip", 13, {}, {input, zero})[0].elements,
+              testing::ElementsAre(n, Dim(0), Dim(40)));
+  EXPECT_THAT(*infer_op("Clip", 13, {}, {input, zero, ten})[0].elements,
+              testing::ElementsAre(expression("min", {10, n}), Dim(0), Dim(10)));
+}
+
+}  // namespace
+}  // namespace tessera::ops

@@ -1,0 +1,90 @@
+// Constant: a tensor out of one of several attributes.
+#include <array>
+#include <cstring>
+
+#include "ops/evaluate.h"
+
+namespace tessera::ops {
+namespace {
+
+// The tensor that the attributes of `node` spell; is_empty() where none is given.
+Tensor constant_of(const Node& node) {
+  const Attributes& attributes = node.attributes;
+  if (const Tensor* value = attributes.find_tensor("value")) return *value;
+  if (const float* value = attributes.find_float("value_float")) {
+    return Tensor::from<float>(DataType::Float32, {}, {value, 1});
+  }
+  if (const int64_t* value = attributes.find_int("value_int")) {
+    return Tensor::from<int64_t>(DataType::Int64, {}, {value, 1});
+  }
+  if (const std::vector<float>* values = attributes.find_floats("value_floats")) {
+    return Tensor::from<float>(DataType::Float32, {static_cast<int64_t>(values->size())}, *values);
+  }
+  if (const std::vector<int64_t>* values = attributes.find_ints("value_ints")) {
+    return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values->size())}, *values);
+  }
+  return {};
+}
+
+void infer_constant(InferContext& context) {
+  const Attributes& attributes = context.node().attributes;
+  if (attributes.has("value_string") || attributes.has("value_strings")) {
+    context.fail_unsupported("elements of string have no kernels");
+  }
+  if (attributes.has("sparse_value")) {
+    context.fail_unsupported("attribute 'sparse_value' is not supported");
+  }
+  const std::array<const char*, 5> kinds = {"value", "value_float", "value_floats", "value_int",
+                                            "value_ints"};
+  int given = 0;
+  for (const char* kind : kinds) given += attributes.has(kind) ? 1 : 0;
+  if (given != 1) {
+    context.fail(
+        "expected exactly one of the attributes value, value_float, value_floats, "
+        "value_int, value_ints, found " +
+        std::to_string(given));
+  }
+  const Tensor tensor = constant_of(context.node());
+  if (element_bytes(tensor.type()) == 0) {
+    context.fail_unsupported("elements of " + std::string(name(tensor.type())) +
+                             " have no kernels");
+  }
+  InferInput known = infer_input(tensor);
+  context.set_output(0, tensor.type(), std::move(known.type.shape));
+  context.set_elements(0, std::move(known.elements));
+}
+
+void run_constant(const KernelCall& call) {
+  const Tensor tensor = constant_of(call.node);
+  if (tensor.bytes() > 0) {
+    std::memcpy(call.outputs[0].data, tensor.data(), static_cast<size_t>(tensor.bytes()));
+  }
+}
+
+}  // namespace
+
+std::vector<Op> constant_ops() {
+  constexpr int kFirstSparseVersion = 11;  // from there on `value` is one of several
+  constexpr int kFirstNumberVersion = 12;
+  Op op = {.name = "Constant",
+           .versions = {1, 9, 11, 12, 13, 19, 21, 23, 24, 25},
+           .outputs = {{"output", "T"}},
+           .type_variables = {{"T", kAllTypes | TypeSet{DataType::String}}},
+           .infer = infer_constant,
+           .flops = no_flops,
+           .kernel = run_constant};
+  op.attributes = {
+      {"value", AttributeKind::Tensor, std::nullopt, 1, kFirstSparseVersion - 1, true},
+      {"value", AttributeKind::Tensor, std::nullopt, kFirstSparseVersion},
+      // Sparse tensors have no kind of their own: import refuses them, or hands on their values.
+      {"sparse_value", AttributeKind::Tensor, std::nullopt, kFirstSparseVersion},
+      {"value_float", AttributeKind::Float, std::nullopt, kFirstNumberVersion},
+      {"value_floats", AttributeKind::Floats, std::nullopt, kFirstNumberVersion},
+      {"value_int", AttributeKind::Int, std::nullopt, kFirstNumberVersion},
+      {"value_ints", AttributeKind::Ints, std::nullopt, kFirstNumberVersion},
+      {"value_string", AttributeKind::String, std::nullopt, kFirstNumberVersion},
+      {"value_strings", AttributeKind::Strings, std::nullopt, kFirstNumberVersion}};
+  return {op};
+}
+
+}  // namespace tessera::ops

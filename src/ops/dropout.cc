@@ -1,0 +1,141 @@
+// Dropout. It drops only where input `training_mode`, which exists since version 12, is true; in
+// all other cases it copies, with a mask of ones. That includes version 6 with is_test=0: that is
+// its default, files written for inference leave it out, and a model that runs here is not in
+// training.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "ops/convert_elements.h"
+#include "ops/op.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int kFirstBoolMaskVersion = 10;
+constexpr int kFirstInputVersion = 12;
+constexpr int64_t kGrain = 8192;
+constexpr double kDefaultRatio = 0.5;
+
+void check_scalar(const InferContext& context, size_t index) {
+  if (!context.has_input(index)) return;
+  const Shape* shape = context.shape(index);
+  if (shape == nullptr) return;
+  for (const Dim& dim : *shape) {
+    if (dim.is_known() && dim != Dim(1)) {
+      context.fail_input(index, "expected a scalar, found shape " + text(*shape));
+    }
+  }
+}
+
+void infer_dropout(InferContext& context) {
+  check_scalar(context, 1);
+  check_scalar(context, 2);
+  const auto& shape = context.input(0).type.shape;
+  const bool has_bool_mask = context.version() >= kFirstBoolMaskVersion;
+  context.set_output(0, context.element(0), shape);
+  context.set_output(1, has_bool_mask ? DataType::Bool : context.element(0), shape);
+}
+
+bool is_training(const KernelCall& call) {
+  return call.has_input(2) && call.inputs[2].elements == 1 && call.inputs[2].as<uint8_t>()[0] != 0;
+}
+
+double ratio_of(const KernelCall& call) {
+  double ratio = kDefaultRatio;
+  if (call.has_input(1) && call.inputs[1].elements == 1) {
+    convert_elements(call.inputs[1].type, call.inputs[1].data, DataType::Float64, &ratio, 1);
+  }
+  if (!(ratio >= 0 && ratio < 1)) {
+    call.fail("expected a ratio in [0, 1), found " + std::to_string(ratio));
+  }
+  return ratio;
+}
+
+uint64_t seed_of(const KernelCall& call) {
+  const int64_t* seed = call.node.attributes.find_int("seed");
+  if (seed != nullptr) return static_cast<uint64_t>(*seed);
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// The random number in [0, 1) that belongs to one element: the output function of SplitMix64
+// (Steele, Lea, Flood 2014) at a place of its own, so that threads do not change the result.
+double uniform(uint64_t seed, int64_t index) {
+  uint64_t bits = seed + (static_cast<uint64_t>(index) + 1) * 0x9e3779b97f4a7c15ULL;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
+  bits ^= bits >> 31;
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+void drop(const KernelCall& call) {
+  const TensorView& input = call.inputs[0];
+  const MutableTensorView& output = call.outputs[0];
+  const double ratio = ratio_of(call);
+  const double scale = 1 / (1 - ratio);
+  const uint64_t seed = seed_of(call);
+  const int64_t size = element_bytes(input.type);
+  uint8_t* mask = call.has_output(1) ? call.outputs[1].as<uint8_t>().data() : nullptr;
+  call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
+    std::array<double, kConvertBlock> block;
+    for (int64_t start = begin; start < end; start += kConvertBlock) {
+      const int64_t count = std::min(kConvertBlock, end - start);
+      convert_elements(input.type, static_cast<const std::byte*>(input.data) + start * size,
+                       DataType::Float64, block.data(), count);
+      for (int64_t index = 0; index < count; ++index) {
+        const bool is_kept = uniform(seed, start + index) >= ratio;
+        double& element = block[static_cast<size_t>(index)];
+        element = is_kept ? element * scale : 0;
+        if (mask != nullptr) mask[start + index] = is_kept ? 1 : 0;
+      }
+      if (output.is_empty()) continue;
+      convert_elements(DataType::Float64, block.data(), output.type,
+                       static_cast<std::byte*>(output.data) + start * size, count);
+    }
+  });
+}
+
+void run_dropout(const KernelCall& call) {
+  if (is_training(call)) return drop(call);
+  const TensorView& input = call.inputs[0];
+  const int64_t bytes = input.elements * element_bytes(input.type);
+  if (call.has_output(0) && bytes > 0) {
+    std::memcpy(call.outputs[0].data, input.data, static_cast<size_t>(bytes));
+  }
+  if (!call.has_output(1)) return;
+  const MutableTensorView& mask = call.outputs[1];
+  const int64_t mask_bytes = element_bytes(mask.type);
+  const double one = 1;
+  for (int64_t index = 0; index < mask.elements; ++index) {
+    convert_elements(DataType::Float64, &one, mask.type,
+                     static_cast<std::byte*>(mask.data) + index * mask_bytes, 1);
+  }
+}
+
+}  // namespace
+
+std::vector<Op> dropout_ops() {
+  const int last_float_mask = kFirstBoolMaskVersion - 1;
+  const int last_attribute = kFirstInputVersion - 1;
+  return {{.name = "Dropout",
+           .versions = {1, 6, 7, 10, 12, 13, 22},
+           .inputs = {{"data", "T"},
+                      {"ratio", "T1", Arity::Optional, kFirstInputVersion},
+                      {"training_mode", "T2", Arity::Optional, kFirstInputVersion}},
+           .outputs = {{"output", "T"},
+                       {"mask", "T", Arity::Optional, 1, last_float_mask},
+                       {"mask", "T2", Arity::Optional, kFirstBoolMaskVersion}},
+           .type_variables = {{"T", kFloatTypes}, {"T1", kFloatTypes}, {"T2", kBoolType}},
+           .attributes = {{"ratio", AttributeKind::Float, 0.5F, 1, last_attribute},
+                          {"is_test", AttributeKind::Int, int64_t{0}, 1, 6},
+                          {"seed", AttributeKind::Int, std::nullopt, kFirstInputVersion}},
+           .traits = kElementwise | kRandom,
+           .infer = infer_dropout,
+           .flops = no_flops,
+           .kernel = run_dropout}};
+}
+
+}  // namespace tessera::ops

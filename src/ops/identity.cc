@@ -1,0 +1,38 @@
+// Identity. Passes remove it; where it stays it copies.
+#include <cstring>
+
+#include "ops/op.h"
+
+namespace tessera::ops {
+namespace {
+
+void infer_identity(InferContext& context) {
+  if (context.element(0) == DataType::String) {
+    context.fail_unsupported("elements of string have no kernels");
+  }
+  context.set_output(0, context.element(0), context.input(0).type.shape);
+  context.set_elements(0, context.input(0).elements);
+}
+
+void run_identity(const KernelCall& call) {
+  const int64_t bytes = call.outputs[0].elements * element_bytes(call.outputs[0].type);
+  if (bytes > 0) {
+    std::memcpy(call.outputs[0].data, call.inputs[0].data, static_cast<size_t>(bytes));
+  }
+}
+
+}  // namespace
+
+std::vector<Op> identity_ops() {
+  return {{.name = "Identity",
+           .versions = {1, 13, 14, 16, 19, 21, 23, 24, 25},
+           .inputs = {{"input", "T"}},
+           .outputs = {{"output", "T"}},
+           .type_variables = {{"T", kAllTypes | TypeSet{DataType::String}}},
+           .traits = kElementwise | kView,
+           .infer = infer_identity,
+           .flops = no_flops,
+           .kernel = run_identity}};
+}
+
+}  // namespace tessera::ops
