@@ -50,14 +50,16 @@ Dim transposed_output(const Node& node, const TransposedAttributes& attributes, 
                       const Dim& input) {
   const WindowAttributes& window = attributes.window;
   if (!attributes.output_shape.empty()) return attributes.output_shape[axis];
-  if (is_same(window.auto_pad)) return multiply(input, window.strides[axis]);
+  const int64_t beyond =
+      attributes.output_padding[axis] + dilated_kernel(window, axis) - window.strides[axis];
+  // SAME cuts the length down to input * stride, but never adds to it.
+  if (is_same(window.auto_pad)) {
+    return add(multiply(input, window.strides[axis]), std::min<int64_t>(0, beyond));
+  }
   const bool is_valid = window.auto_pad == AutoPad::Valid;
   const int64_t cut = is_valid ? 0 : window.pads_begin[axis] + window.pads_end[axis];
   // In one sum, so that a symbol stays itself where nothing is added in all.
-  const int64_t stride = window.strides[axis];
-  const int64_t extra =
-      attributes.output_padding[axis] + dilated_kernel(window, axis) - stride - cut;
-  Dim output = add(multiply(input, stride), extra);
+  Dim output = add(multiply(input, window.strides[axis]), beyond - cut);
   if (output.is_known() && output.value() < 1) {
     throw Error(ErrorKind::InvalidModel, place(node),
                 "expected padding that leaves an output along spatial axis " +
@@ -68,17 +70,16 @@ Dim transposed_output(const Node& node, const TransposedAttributes& attributes, 
 }
 
 // Outputs cut off at the front. Negative totals add outputs at the end that no input reaches.
-int64_t front_cut(const Node& node, const TransposedAttributes& attributes, size_t axis,
-                  int64_t input, int64_t output) {
+int64_t front_cut(const TransposedAttributes& attributes, size_t axis, int64_t input,
+                  int64_t output) {
   const AutoPad auto_pad = attributes.window.auto_pad;
   if (attributes.output_shape.empty() && !is_same(auto_pad)) {
     return auto_pad == AutoPad::Valid ? 0 : attributes.window.pads_begin[axis];
   }
   const int64_t total = std::max<int64_t>(0, full_length(attributes, axis, input).value() - output);
-  // Version 1 splits an odd total the other way round where nothing says SAME.
-  const bool has_smaller_front =
-      auto_pad == AutoPad::SameUpper || (node.version < 11 && auto_pad == AutoPad::NotSet);
-  return has_smaller_front ? total / 2 : total - total / 2;
+  // The text of version 1 swaps the two halves of an odd total, against its own definition of
+  // SAME_UPPER; version 11 corrected it, and other runtimes read both versions alike.
+  return auto_pad == AutoPad::SameUpper ? total / 2 : total - total / 2;
 }
 
 Window transposed_window(const Node& node, const TransposedAttributes& attributes,
@@ -93,7 +94,7 @@ Window transposed_window(const Node& node, const TransposedAttributes& attribute
                             .kernel = attributes.window.kernel[axis],
                             .stride = attributes.window.strides[axis],
                             .dilation = attributes.window.dilations[axis],
-                            .pad_begin = front_cut(node, attributes, axis, input, output)};
+                            .pad_begin = front_cut(attributes, axis, input, output)};
   }
   return window;
 }

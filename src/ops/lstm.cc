@@ -257,7 +257,8 @@ void apply_gates(const Recurrence& shape, Direction& direction, int64_t sequence
     const double candidate = g.apply(clipped(gates[3 * hidden + unit]));
     cell[unit] = forget * cell[unit] + input * candidate;
     const double output = f.apply(clipped(gates[hidden + unit] + peepholes[hidden] * cell[unit]));
-    state[unit] = output * h.apply(clipped(cell[unit]));
+    // The threshold is for sums over inputs; the cell itself goes unclipped, as in ONNX Runtime.
+    state[unit] = output * h.apply(cell[unit]);
   }
 }
 

@@ -146,7 +146,7 @@ Dim window_output(const Node& node, const WindowAttributes& window, size_t axis,
   }
   const int64_t stride = window.strides[axis];
   const int64_t room = padded - kernel;
-  if (!window.rounds_up || window.auto_pad != AutoPad::NotSet) return room / stride + 1;
+  if (!window.rounds_up || is_same(window.auto_pad)) return room / stride + 1;
   const int64_t last = room / stride + (room % stride != 0 ? 1 : 0);
   const int64_t last_start = (input.value() + begin - 1) / stride;
   return std::min(last, last_start) + 1;
