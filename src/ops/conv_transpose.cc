@@ -1,0 +1,274 @@
+// ConvTranspose: the gradient of a convolution. Each output gathers from the inputs that a window
+// of the untransposed convolution would have spread to it; conv.cc is that convolution.
+#include <algorithm>
+
+#include "ops/check_shape.h"
+#include "ops/convert_element.h"
+#include "ops/matrix_product.h"
+#include "ops/op.h"
+#include "ops/window.h"
+#include "tessera/error.h"
+
+namespace tessera::ops {
+namespace {
+
+// The attributes of a transposed window. Here pads cut off outputs instead of adding inputs.
+struct TransposedAttributes {
+  WindowAttributes window;
+  std::vector<int64_t> output_padding;
+  std::vector<int64_t> output_shape;  // empty where the model does not give it
+};
+
+TransposedAttributes read_transposed(const Node& node, std::vector<int64_t> kernel) {
+  const size_t rank = kernel.size();
+  TransposedAttributes result;
+  result.window = read_window(node, std::move(kernel));
+  result.output_padding = read_lengths(node, "output_padding", rank, 0, 0);
+  if (node.attributes.has("output_shape")) {
+    // Some exporters write the batch and the channels too, which the input and weights tell anyway.
+    const std::vector<int64_t>& given = node.attributes.get_ints("output_shape");
+    const size_t extra = given.size() == rank + 2 ? 2 : 0;
+    result.output_shape = read_lengths(node, "output_shape", rank + extra, 1, 1);
+    result.output_shape.erase(result.output_shape.begin(),
+                              result.output_shape.begin() + static_cast<std::ptrdiff_t>(extra));
+  }
+  return result;
+}
+
+bool is_same(AutoPad auto_pad) {
+  return auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower;
+}
+
+// Length along one axis before anything is cut off.
+Dim full_length(const TransposedAttributes& attributes, size_t axis, const Dim& input) {
+  const int64_t stride = attributes.window.strides[axis];
+  return add(multiply(input, stride),
+             attributes.output_padding[axis] + dilated_kernel(attributes.window, axis) - stride);
+}
+
+Dim transposed_output(const Node& node, const TransposedAttributes& attributes, size_t axis,
+                      const Dim& input) {
+  const WindowAttributes& window = attributes.window;
+  if (!attributes.output_shape.empty()) return attributes.output_shape[axis];
+  const int64_t beyond =
+      attributes.output_padding[axis] + dilated_kernel(window, axis) - window.strides[axis];
+  // SAME cuts the length down to input * stride, but never adds to it.
+  if (is_same(window.auto_pad)) {
+    return add(multiply(input, window.strides[axis]), std::min<int64_t>(0, beyond));
+  }
+  const bool is_valid = window.auto_pad == AutoPad::Valid;
+  const int64_t cut = is_valid ? 0 : window.pads_begin[axis] + window.pads_end[axis];
+  // In one sum, so that a symbol stays itself where nothing is added in all.
+  Dim output = add(multiply(input, window.strides[axis]), beyond - cut);
+  if (output.is_known() && output.value() < 1) {
+    throw Error(ErrorKind::InvalidModel, place(node),
+                "expected padding that leaves an output along spatial axis " +
+                    std::to_string(axis) + ", found a length of " + output.text() +
+                    " from an input of " + input.text());
+  }
+  return output;
+}
+
+// Outputs cut off at the front. Negative totals add outputs at the end that no input reaches.
+int64_t front_cut(const TransposedAttributes& attributes, size_t axis, int64_t input,
+                  int64_t output) {
+  const AutoPad auto_pad = attributes.window.auto_pad;
+  if (attributes.output_shape.empty() && !is_same(auto_pad)) {
+    return auto_pad == AutoPad::Valid ? 0 : attributes.window.pads_begin[axis];
+  }
+  const int64_t total = std::max<int64_t>(0, full_length(attributes, axis, input).value() - output);
+  // The text of version 1 swaps the two halves of an odd total, against its own definition of
+  // SAME_UPPER; version 11 corrected it, and other runtimes read both versions alike.
+  return auto_pad == AutoPad::SameUpper ? total / 2 : total - total / 2;
+}
+
+Window transposed_window(const Node& node, const TransposedAttributes& attributes,
+                         std::span<const int64_t> input_spatial) {
+  Window window;
+  const size_t first = kMostSpatialAxes - input_spatial.size();
+  for (size_t axis = 0; axis < input_spatial.size(); ++axis) {
+    const int64_t input = input_spatial[axis];
+    const int64_t output = transposed_output(node, attributes, axis, input).value();
+    window[first + axis] = {.input = input,
+                            .output = output,
+                            .kernel = attributes.window.kernel[axis],
+                            .stride = attributes.window.strides[axis],
+                            .dilation = attributes.window.dilations[axis],
+                            .pad_begin = front_cut(attributes, axis, input, output)};
+  }
+  return window;
+}
+
+void check_channels(const InferContext& context, const Shape& input, const Shape& weights) {
+  const int64_t group = context.node().attributes.get_int("group");
+  if (group < 1) context.fail("expected a 'group' of at least 1, found " + std::to_string(group));
+  if (weights[0] == Dim(0)) {
+    context.fail_input(1, "expected at least 1 channel, found " + text(weights));
+  }
+  if (input[1].is_known() && weights[0].is_known() && input[1] != weights[0]) {
+    context.fail_input(1, "expected weights over " + input[1].text() + " channels as input 'X' (" +
+                              text(input) + ") has, found " + text(weights));
+  }
+  if (weights[0].is_known() && weights[0].value() % group != 0) {
+    context.fail_input(1, "expected input channels in " + std::to_string(group) +
+                              " equal groups, found " + text(weights));
+  }
+}
+
+// The kernel's size: kernel_shape where given, else that of the weights.
+std::optional<std::vector<int64_t>> kernel_of(const InferContext& context, const Shape& weights) {
+  const std::vector<int64_t>* declared = context.node().attributes.find_ints("kernel_shape");
+  const Shape spatial(weights.begin() + 2, weights.end());
+  if (declared == nullptr) {
+    return is_known(spatial) ? std::optional(dims_from(spatial)) : std::nullopt;
+  }
+  if (!can_be_equal(spatial, shape_from(*declared))) {
+    context.fail_input(1, "expected weights for a kernel of " + text(shape_from(*declared)) +
+                              " as attribute 'kernel_shape' says, found " + text(weights));
+  }
+  return *declared;
+}
+
+void infer_conv_transpose(InferContext& context) {
+  const Shape* input = context.shape(0);
+  const Shape* weights = context.shape(1);
+  context.set_output(0, context.element(0));
+  if (input == nullptr || weights == nullptr) return;
+  check_spatial_rank(context.node(), input->size());
+  if (weights->size() != input->size()) {
+    context.fail_input(1, "expected rank " + std::to_string(input->size()) + " as input 'X' (" +
+                              text(*input) + ") has, found " + text(*weights));
+  }
+  check_channels(context, *input, *weights);
+  const Dim channels = multiply((*weights)[1], context.node().attributes.get_int("group"));
+  check_shape(context, 2, {channels});
+  const std::optional<std::vector<int64_t>> kernel = kernel_of(context, *weights);
+  if (!kernel) return;
+  const TransposedAttributes attributes = read_transposed(context.node(), *kernel);
+  Shape output = {(*input)[0], channels};
+  for (size_t axis = 0; axis + 2 < input->size(); ++axis) {
+    output.push_back(transposed_output(context.node(), attributes, axis, (*input)[axis + 2]));
+  }
+  context.set_output(0, context.element(0), std::move(output));
+}
+
+// The input that `tap` carries to `output`, or -1 where there is none.
+int64_t source_of(const WindowAxis& axis, int64_t output, int64_t tap) {
+  const int64_t position = output + axis.pad_begin - tap * axis.dilation;
+  if (position < 0 || position % axis.stride != 0) return -1;
+  const int64_t source = position / axis.stride;
+  return source < axis.input ? source : -1;
+}
+
+// Elements of `channel` that tap number `tap` of the kernel carries to the outputs from `begin` on.
+template <class T>
+void gather_tap(const T* channel, const Window& window, int64_t tap, int64_t begin, int64_t count,
+                double* target) {
+  const int64_t column_tap = tap % window[2].kernel;
+  const int64_t row_tap = tap / window[2].kernel % window[1].kernel;
+  const int64_t plane_tap = tap / window[2].kernel / window[1].kernel;
+  std::fill_n(target, count, 0.0);
+  for (int64_t done = 0; done < count;) {
+    const int64_t column = (begin + done) % window[2].output;
+    const int64_t row = (begin + done) / window[2].output % window[1].output;
+    const int64_t plane = (begin + done) / window[2].output / window[1].output;
+    const int64_t length = std::min(count - done, window[2].output - column);
+    const int64_t input_row = source_of(window[1], row, row_tap);
+    const int64_t input_plane = source_of(window[0], plane, plane_tap);
+    if (input_row >= 0 && input_plane >= 0) {
+      const T* source = channel + (input_plane * window[1].input + input_row) * window[2].input;
+      for (int64_t index = 0; index < length; ++index) {
+        const int64_t input_column = source_of(window[2], column + index, column_tap);
+        if (input_column >= 0) target[done + index] = to_double(source[input_column]);
+      }
+    }
+    done += length;
+  }
+}
+
+template <class T>
+MatrixProduct<double> transposed_product(const KernelCall& call, const Window& window) {
+  const T* input = call.inputs[0].as<T>().data();
+  const T* weights = call.inputs[1].as<T>().data();
+  const T* bias = call.has_input(2) ? call.inputs[2].as<T>().data() : nullptr;
+  T* output = call.outputs[0].as<T>().data();
+  const int64_t groups = call.node.attributes.get_int("group");
+  const int64_t group_inputs = call.inputs[1].dims[0] / groups;
+  const int64_t group_outputs = call.inputs[1].dims[1];
+  const int64_t taps = tap_count(window);
+  const int64_t columns = output_count(window);
+  const int64_t channel_elements = input_count(window);
+
+  MatrixProduct<double> product = {.count = call.inputs[0].dims[0] * groups,
+                                   .rows = group_outputs,
+                                   .columns = columns,
+                                   .depth = group_inputs * taps};
+  product.left.runs_along_depth = true;
+  product.left.read = [=](int64_t which, int64_t row, int64_t begin, int64_t count,
+                          double* target) {
+    const T* source = weights + which % groups * group_inputs * group_outputs * taps;
+    for (int64_t step = begin; step < begin + count; ++step) {
+      const int64_t channel = step / taps * group_outputs + row;
+      target[step - begin] = to_double(source[channel * taps + step % taps]);
+    }
+  };
+  product.right.read = [=](int64_t which, int64_t step, int64_t begin, int64_t count,
+                           double* target) {
+    const int64_t channel = which * group_inputs + step / taps;
+    gather_tap(input + channel * channel_elements, window, step % taps, begin, count, target);
+  };
+  product.store = [=](int64_t which, int64_t row, int64_t begin, int64_t count,
+                      const double* sums) {
+    const double offset =
+        bias == nullptr ? 0.0 : to_double(bias[which % groups * group_outputs + row]);
+    T* target = output + (which * group_outputs + row) * columns + begin;
+    for (int64_t index = 0; index < count; ++index) {
+      target[index] = from_double<T>(sums[index] + offset);
+    }
+  };
+  return product;
+}
+
+void run_conv_transpose(const KernelCall& call) {
+  if (call.outputs[0].elements == 0) return;
+  const auto weights = call.inputs[1].dims;
+  const TransposedAttributes attributes =
+      read_transposed(call.node, {weights.begin() + 2, weights.end()});
+  const Window window = transposed_window(call.node, attributes, call.inputs[0].dims.subspan(2));
+  visit_floating(call.outputs[0].type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    multiply(call.pool, transposed_product<T>(call, window));
+  });
+}
+
+// A multiply-add for each input, tap and output channel of its group.
+int64_t conv_transpose_flops(const Node&, std::span<const Type> inputs, std::span<const Type>) {
+  Dim work = 2;
+  for (const Dim& dim : *inputs[0].shape) work = multiply(work, dim);
+  const Shape& weights = *inputs[1].shape;
+  for (size_t axis = 1; axis < weights.size(); ++axis) work = multiply(work, weights[axis]);
+  return work.value();
+}
+
+}  // namespace
+
+std::vector<Op> conv_transpose_ops() {
+  return {{.name = "ConvTranspose",
+           .versions = {1, 11, 22},
+           .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", Arity::Optional}},
+           .outputs = {{"Y", "T"}},
+           .type_variables = {{"T", kFloatTypes}},
+           .attributes = {{"auto_pad", AttributeKind::String, "NOTSET"},
+                          {"dilations", AttributeKind::Ints, std::nullopt},
+                          {"group", AttributeKind::Int, int64_t{1}},
+                          {"kernel_shape", AttributeKind::Ints, std::nullopt},
+                          {"output_padding", AttributeKind::Ints, std::nullopt},
+                          {"output_shape", AttributeKind::Ints, std::nullopt},
+                          {"pads", AttributeKind::Ints, std::nullopt},
+                          {"strides", AttributeKind::Ints, std::nullopt}},
+           .infer = infer_conv_transpose,
+           .flops = conv_transpose_flops,
+           .kernel = run_conv_transpose}};
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,43 @@
+// Elements of any floating type to double and back: references compute in double.
+#pragma once
+
+#include <vector>
+
+#include "ops/op.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+
+template <class T>
+double to_double(T value) {
+  return static_cast<double>(static_cast<compute_t<T>>(value));
+}
+
+template <class T>
+T from_double(double value) {
+  return T(static_cast<compute_t<T>>(value));
+}
+
+// All elements of a floating tensor; none for an omitted one.
+inline std::vector<double> to_doubles(const TensorView& tensor) {
+  std::vector<double> result;
+  if (tensor.is_empty()) return result;
+  visit_floating(tensor.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (const T element : tensor.as<T>()) result.push_back(to_double(element));
+  });
+  return result;
+}
+
+// Rounds `values` to the elements of a floating tensor of the same size.
+inline void store_doubles(const std::vector<double>& values, const MutableTensorView& tensor) {
+  visit_floating(tensor.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const std::span<T> target = tensor.as<T>();
+    for (size_t index = 0; index < target.size(); ++index) {
+      target[index] = from_double<T>(values[index]);
+    }
+  });
+}
+
+}  // namespace tessera::ops

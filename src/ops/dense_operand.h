@@ -1,0 +1,67 @@
+// Stored matrices as operands of matrix_product.h.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "ops/convert_element.h"
+#include "ops/matrix_product.h"
+
+namespace tessera::ops {
+
+// To what products are summed in and back. Integers keep their lower 64 bits, sign-extended.
+template <class Sum, class T>
+Sum widen(T value) {
+  if constexpr (std::is_same_v<Sum, double>) {
+    return to_double(value);
+  } else {
+    return static_cast<Sum>(value);
+  }
+}
+
+template <class T, class Sum>
+T narrow(Sum sum) {
+  if constexpr (std::is_same_v<Sum, double>) {
+    return from_double<T>(sum);
+  } else {
+    return static_cast<T>(sum);
+  }
+}
+
+// Lines of `line_length` elements each, one after the other. Product number p starts at element
+// starts[p]; without `starts` there is one matrix for all products.
+template <class Sum, class T>
+MatrixOperand<Sum> dense_operand(const T* elements, int64_t line_length, bool runs_along_depth,
+                                 std::vector<int64_t> starts = {}) {
+  MatrixOperand<Sum> operand;
+  operand.runs_along_depth = runs_along_depth;
+  operand.read = [elements, line_length, starts = std::move(starts)](
+                     int64_t product, int64_t line, int64_t begin, int64_t count, Sum* target) {
+    const int64_t start = starts.empty() ? 0 : starts[static_cast<size_t>(product)];
+    const T* source = elements + start + line * line_length + begin;
+    for (int64_t index = 0; index < count; ++index) target[index] = widen<Sum>(source[index]);
+  };
+  return operand;
+}
+
+// Calls visit(TypeTag<T>{}, TypeTag<Sum>{}) for the types that ONNX multiplies matrices of.
+template <class Visit>
+void visit_product_types(DataType type, const Visit& visit) {
+  switch (type) {
+    case DataType::Int32:
+      return visit(TypeTag<int32_t>{}, TypeTag<uint64_t>{});
+    case DataType::Int64:
+      return visit(TypeTag<int64_t>{}, TypeTag<uint64_t>{});
+    case DataType::UInt32:
+      return visit(TypeTag<uint32_t>{}, TypeTag<uint64_t>{});
+    case DataType::UInt64:
+      return visit(TypeTag<uint64_t>{}, TypeTag<uint64_t>{});
+    default:
+      return visit_floating(type, [&](auto tag) { visit(tag, TypeTag<double>{}); });
+  }
+}
+
+inline constexpr TypeSet kProductTypes =
+    kFloatTypes | TypeSet{DataType::Int32, DataType::Int64, DataType::UInt32, DataType::UInt64};
+
+}  // namespace tessera::ops

@@ -1,0 +1,88 @@
+// GlobalAveragePool and GlobalMaxPool: one number for each channel.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/convert_element.h"
+#include "ops/op.h"
+
+namespace tessera::ops {
+namespace {
+
+void infer_global_pool(InferContext& context) {
+  const Shape* input = context.shape(0);
+  context.set_output(0, context.element(0));
+  if (input == nullptr) return;
+  if (input->size() < 2) {
+    context.fail_input(0, "expected batch and channels, found " + text(*input));
+  }
+  Shape output(input->size(), Dim(1));
+  std::copy_n(input->begin(), 2, output.begin());
+  context.set_output(0, context.element(0), std::move(output));
+}
+
+template <class T>
+double average_of(std::span<const T> elements) {
+  double sum = 0;
+  for (const T element : elements) sum += to_double(element);
+  return sum / static_cast<double>(elements.size());
+}
+
+// NaN counts as the largest, so that it is not lost.
+template <class T>
+double largest_of(std::span<const T> elements) {
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const T element : elements) {
+    const double value = to_double(element);
+    if (value > largest || std::isnan(value)) largest = value;
+    if (std::isnan(largest)) break;
+  }
+  return largest;
+}
+
+template <bool kIsAverage>
+void run_global_pool(const KernelCall& call) {
+  const TensorView& input = call.inputs[0];
+  const int64_t channels = call.outputs[0].elements;
+  if (channels == 0) return;
+  const int64_t length = input.elements / channels;
+  visit_floating(input.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const std::span<const T> source = input.as<T>();
+    const std::span<T> target = call.outputs[0].as<T>();
+    const int64_t grain = 4096 / (length + 1) + 1;
+    call.pool.parallel_for(channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t channel = begin; channel < end; ++channel) {
+        const auto elements =
+            source.subspan(static_cast<size_t>(channel * length), static_cast<size_t>(length));
+        const double result = kIsAverage ? average_of(elements) : largest_of(elements);
+        target[static_cast<size_t>(channel)] = from_double<T>(result);
+      }
+    });
+  });
+}
+
+// One operation for each input element.
+int64_t global_pool_flops(const Node&, std::span<const Type> inputs, std::span<const Type>) {
+  return element_count(dims_from(*inputs[0].shape));
+}
+
+Op global_pool_op(const char* name, ReferenceKernel kernel) {
+  return {.name = name,
+          .versions = {1, 22},
+          .inputs = {{"X", "T"}},
+          .outputs = {{"Y", "T"}},
+          .type_variables = {{"T", kFloatTypes}},
+          .infer = infer_global_pool,
+          .flops = global_pool_flops,
+          .kernel = kernel};
+}
+
+}  // namespace
+
+std::vector<Op> global_pool_ops() {
+  return {global_pool_op("GlobalAveragePool", run_global_pool<true>),
+          global_pool_op("GlobalMaxPool", run_global_pool<false>)};
+}
+
+}  // namespace tessera::ops

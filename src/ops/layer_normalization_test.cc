@@ -1,0 +1,28 @@
+#include <gmock/gmock.h>
+
+#include "ops/op_test.h"
+
+namespace tessera::ops {
+namespace {
+
+TEST(LayerNormalization, GivesMeanAndInverseDeviationToo) {
+  Attributes attributes;
+  attributes.set("epsilon", 0.0F);
+  const auto outputs =
+      run_op("LayerNormalization", 17, attributes,
+             {floats({2, 2}, {1, 3, 10, 30}), floats({2}, {1, 2}), floats({1}, {1})}, 3);
+  EXPECT_THAT(values(outputs[0]), testing::ElementsAre(0, 3, 0, 3));
+  EXPECT_EQ(outputs[1].dims(), (std::vector<int64_t>{2, 1}));
+  EXPECT_THAT(values(outputs[1]), testing::ElementsAre(2, 20));
+  EXPECT_THAT(values(outputs[2]), testing::ElementsAre(1, 0.1F));
+}
+
+// Nothing is allocated or visited for rows that hold nothing.
+TEST(LayerNormalization, RowsWithoutElementsCostNothing) {
+  const auto outputs =
+      run_op("LayerNormalization", 17, {}, {floats({int64_t{1} << 50, 0}, {}), floats({1}, {1})});
+  EXPECT_EQ(outputs[0].elements(), 0);
+}
+
+}  // namespace
+}  // namespace tessera::ops

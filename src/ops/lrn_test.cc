@@ -1,0 +1,21 @@
+#include <gmock/gmock.h>
+
+#include "ops/op_test.h"
+
+namespace tessera::ops {
+namespace {
+
+// With exponent 1 every result is a plain quotient; an even size has its odd neighbour behind.
+TEST(Lrn, DividesByTheSquaresOfTheNeighbours) {
+  Attributes attributes;
+  attributes.set("size", int64_t{2});
+  attributes.set("alpha", 2.0F);
+  attributes.set("beta", 1.0F);
+  const Tensor output = run_op("LRN", 13, attributes, {floats({1, 3, 1}, {1, 2, 3})})[0];
+  EXPECT_THAT(values(output),
+              testing::ElementsAre(testing::FloatEq(1.0F / 6), testing::FloatEq(2.0F / 14),
+                                   testing::FloatEq(3.0F / 10)));
+}
+
+}  // namespace
+}  // namespace tessera::ops

@@ -1,0 +1,175 @@
+// MatMul, as numpy does it: the last two axes are matrices, those before them broadcast, and a
+// vector is a matrix of one row (left) or one column (right) whose axis is dropped again.
+#include <algorithm>
+
+#include "ops/dense_operand.h"
+#include "ops/op.h"
+
+namespace tessera::ops {
+namespace {
+
+// What two batch dimensions become; nullopt where they contradict each other.
+std::optional<Dim> broadcast(const Dim& left, const Dim& right) {
+  if (left == right || right == Dim(1)) return left;
+  if (left == Dim(1)) return right;
+  if (left.is_known() && right.is_known()) return std::nullopt;
+  // A symbol must be the other's number (or 1), whatever it turns out to be.
+  if (left.is_known()) return left;
+  if (right.is_known()) return right;
+  return expression("broadcast", {left, right});
+}
+
+[[noreturn]] void fail_shapes(const InferContext& context, const std::string& expected) {
+  context.fail("expected " + expected + ", found " + text(*context.shape(0)) + " and " +
+               text(*context.shape(1)));
+}
+
+Shape batch_shape(const InferContext& context, const Shape& left, const Shape& right) {
+  const Shape left_batch(left.begin(), left.end() - 2);
+  const Shape right_batch(right.begin(), right.end() - 2);
+  const Shape& longer = left_batch.size() < right_batch.size() ? right_batch : left_batch;
+  const Shape& shorter = left_batch.size() < right_batch.size() ? left_batch : right_batch;
+  Shape batch = longer;
+  const size_t offset = longer.size() - shorter.size();
+  for (size_t axis = 0; axis < shorter.size(); ++axis) {
+    const std::optional<Dim> dim = broadcast(longer[offset + axis], shorter[axis]);
+    if (!dim) fail_shapes(context, "batches that broadcast");
+    batch[offset + axis] = *dim;
+  }
+  return batch;
+}
+
+void infer_mat_mul(InferContext& context) {
+  context.set_output(0, context.element(0));
+  const Shape* left_shape = context.shape(0);
+  const Shape* right_shape = context.shape(1);
+  for (const size_t index : {size_t{0}, size_t{1}}) {
+    if (context.shape(index) != nullptr && context.shape(index)->empty()) {
+      context.fail_input(index,
+                         "expected a vector, a matrix or a batch of matrices, found a scalar");
+    }
+  }
+  if (left_shape == nullptr || right_shape == nullptr) return;
+  Shape left = *left_shape;
+  Shape right = *right_shape;
+  if (left_shape->size() == 1) left.insert(left.begin(), Dim(1));
+  if (right_shape->size() == 1) right.emplace_back(1);
+  const Dim& depth = left.back();
+  const Dim& other_depth = right[right.size() - 2];
+  if (depth.is_known() && other_depth.is_known() && depth != other_depth) {
+    fail_shapes(context, "as many columns on the left as rows on the right");
+  }
+  Shape output = batch_shape(context, left, right);
+  if (left_shape->size() > 1) output.push_back(left[left.size() - 2]);
+  if (right_shape->size() > 1) output.push_back(right.back());
+  context.set_output(0, context.element(0), std::move(output));
+}
+
+// One operand as a batch of [lines, line_length] matrices.
+struct Batch {
+  std::vector<int64_t> dims;
+  int64_t lines = 1;
+  int64_t line_length = 1;
+};
+
+Batch batch_of(std::span<const int64_t> dims, bool is_left) {
+  Batch batch;
+  if (dims.size() == 1) {
+    (is_left ? batch.line_length : batch.lines) = dims[0];
+    return batch;
+  }
+  batch.dims.assign(dims.begin(), dims.end() - 2);
+  batch.lines = dims[dims.size() - 2];
+  batch.line_length = dims.back();
+  return batch;
+}
+
+// Where the matrix of each product starts. `count` is that of all products, whose batch dimensions
+// are `output`.
+std::vector<int64_t> starts_of(const Batch& batch, const std::vector<int64_t>& output,
+                               int64_t count) {
+  std::vector<int64_t> strides(output.size(), 0);
+  int64_t stride = batch.lines * batch.line_length;
+  for (size_t axis = batch.dims.size(); axis-- > 0;) {
+    const size_t place = output.size() - batch.dims.size() + axis;
+    if (batch.dims[axis] != 1) strides[place] = stride;
+    stride *= batch.dims[axis];
+  }
+  std::vector<int64_t> starts(static_cast<size_t>(count), 0);
+  for (size_t product = 0; product < starts.size(); ++product) {
+    auto rest = static_cast<int64_t>(product);
+    for (size_t axis = output.size(); axis-- > 0;) {
+      starts[product] += rest % output[axis] * strides[axis];
+      rest /= output[axis];
+    }
+  }
+  return starts;
+}
+
+std::vector<int64_t> batch_dims(const Batch& left, const Batch& right) {
+  const bool is_left_longer = left.dims.size() >= right.dims.size();
+  std::vector<int64_t> dims = is_left_longer ? left.dims : right.dims;
+  const std::vector<int64_t>& shorter = is_left_longer ? right.dims : left.dims;
+  const size_t offset = dims.size() - shorter.size();
+  for (size_t axis = 0; axis < shorter.size(); ++axis) {
+    if (dims[offset + axis] == 1) dims[offset + axis] = shorter[axis];
+  }
+  return dims;
+}
+
+template <class T, class Sum>
+void multiply_batches(const KernelCall& call) {
+  Batch left = batch_of(call.inputs[0].dims, true);
+  const Batch right = batch_of(call.inputs[1].dims, false);
+  // One matrix on the right for all on the left: a single product of all their rows.
+  if (element_count(right.dims) == 1 && left.dims.size() >= right.dims.size()) {
+    left.lines *= element_count(left.dims);
+    left.dims.clear();
+  }
+  const std::vector<int64_t> dims = left.dims.empty() && element_count(right.dims) == 1
+                                        ? std::vector<int64_t>()
+                                        : batch_dims(left, right);
+  MatrixProduct<Sum> product = {.count = element_count(dims),
+                                .rows = left.lines,
+                                .columns = right.line_length,
+                                .depth = left.line_length};
+  product.left = dense_operand<Sum>(call.inputs[0].as<T>().data(), left.line_length, true,
+                                    starts_of(left, dims, product.count));
+  product.right = dense_operand<Sum>(call.inputs[1].as<T>().data(), right.line_length, false,
+                                     starts_of(right, dims, product.count));
+  T* output = call.outputs[0].as<T>().data();
+  product.store = [output, rows = product.rows, columns = product.columns](
+                      int64_t which, int64_t row, int64_t column, int64_t count, const Sum* sums) {
+    T* target = output + (which * rows + row) * columns + column;
+    for (int64_t index = 0; index < count; ++index) target[index] = narrow<T>(sums[index]);
+  };
+  multiply(call.pool, product);
+}
+
+void run_mat_mul(const KernelCall& call) {
+  if (call.outputs[0].elements == 0) return;
+  visit_product_types(call.outputs[0].type, [&](auto tag, auto sum_tag) {
+    multiply_batches<typename decltype(tag)::type, typename decltype(sum_tag)::type>(call);
+  });
+}
+
+int64_t mat_mul_flops(const Node& node, std::span<const Type> inputs,
+                      std::span<const Type> outputs) {
+  const Dim depth = inputs[0].shape->back();
+  return multiply(flops_per_output(node, inputs, outputs), multiply(depth, 2)).value();
+}
+
+}  // namespace
+
+std::vector<Op> mat_mul_ops() {
+  return {{.name = "MatMul",
+           .versions = {1, 9, 13},
+           .inputs = {{"A", "T"}, {"B", "T"}},
+           .outputs = {{"Y", "T"}},
+           .type_variables = {{"T", kProductTypes}},
+           .infer = infer_mat_mul,
+           .flops = mat_mul_flops,
+           .kernel = run_mat_mul}};
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,213 @@
+#include "ops/matrix_product.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace tessera::ops {
+namespace {
+
+// The tile that the innermost loop keeps in registers, for 16 registers of two doubles.
+constexpr int64_t kTileRows = 4;
+constexpr int64_t kTileColumns = 4;
+// One task computes a block of this size, kBlockDepth steps of the sum at a time, so that what it
+// works on (about 0.6 MB) stays in the second-level cache.
+constexpr int64_t kBlockRows = 64;
+constexpr int64_t kBlockColumns = 192;
+constexpr int64_t kBlockDepth = 256;
+// Below this many rows packing costs more than it saves (depthwise convolutions, vectors).
+constexpr int64_t kFewRows = 2;
+// Elements of the sums below which a task is not worth a thread of its own.
+constexpr int64_t kTaskWork = 32768;
+
+int64_t ceil_to(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+template <class Sum>
+struct Scratch {
+  std::vector<Sum> left = std::vector<Sum>(kBlockRows * kBlockDepth);
+  std::vector<Sum> right = std::vector<Sum>(kBlockColumns * kBlockDepth);
+  std::vector<Sum> sums = std::vector<Sum>(kBlockRows * kBlockColumns);
+  std::vector<Sum> line = std::vector<Sum>(std::max(kBlockColumns, kBlockDepth));
+};
+
+// A range of rows (or columns) or of steps of the sum.
+struct Range {
+  int64_t begin = 0;
+  int64_t count = 0;
+};
+
+// Copies a block of an operand to `panel`: strips of `width` rows (columns), each stored step by
+// step of the sum. Lanes beyond the block hold zeros; their sums are never stored.
+template <class Sum>
+void pack(const MatrixOperand<Sum>& operand, int64_t product, Range lanes, Range depth,
+          int64_t width, Sum* line, Sum* panel) {
+  const auto place = [&](int64_t lane, int64_t step) {
+    return (lane / width * depth.count + step) * width + lane % width;
+  };
+  if (operand.runs_along_depth) {
+    for (int64_t lane = 0; lane < lanes.count; ++lane) {
+      operand.read(product, lanes.begin + lane, depth.begin, depth.count, line);
+      Sum* target = panel + place(lane, 0);
+      for (int64_t step = 0; step < depth.count; ++step) target[step * width] = line[step];
+    }
+  } else {
+    for (int64_t step = 0; step < depth.count; ++step) {
+      operand.read(product, depth.begin + step, lanes.begin, lanes.count, line);
+      for (int64_t lane = 0; lane < lanes.count; lane += width) {
+        const int64_t count = std::min(width, lanes.count - lane);
+        std::copy_n(line + lane, count, panel + place(lane, step));
+      }
+    }
+  }
+  for (int64_t lane = lanes.count; lane < ceil_to(lanes.count, width); ++lane) {
+    for (int64_t step = 0; step < depth.count; ++step) panel[place(lane, step)] = Sum{0};
+  }
+}
+
+// Adds the product of two strips to a tile of the sums, whose rows are kBlockColumns apart.
+template <class Sum>
+void multiply_tile(const Sum* __restrict left, const Sum* __restrict right, int64_t depth,
+                   Sum* __restrict sums) {
+  std::array<std::array<Sum, kTileColumns>, kTileRows> tile;
+  for (size_t row = 0; row < kTileRows; ++row) {
+    std::copy_n(sums + static_cast<int64_t>(row) * kBlockColumns, kTileColumns, tile[row].data());
+  }
+  for (int64_t step = 0; step < depth; ++step) {
+    for (size_t row = 0; row < kTileRows; ++row) {
+      for (size_t column = 0; column < kTileColumns; ++column) {
+        tile[row][column] += left[row] * right[column];
+      }
+    }
+    left += kTileRows;
+    right += kTileColumns;
+  }
+  for (size_t row = 0; row < kTileRows; ++row) {
+    std::copy_n(tile[row].data(), kTileColumns, sums + static_cast<int64_t>(row) * kBlockColumns);
+  }
+}
+
+template <class Sum>
+void multiply_block(const MatrixProduct<Sum>& problem, int64_t product, Range rows, Range columns,
+                    Scratch<Sum>& scratch) {
+  std::fill(scratch.sums.begin(), scratch.sums.end(), Sum{0});
+  for (int64_t begin = 0; begin < problem.depth; begin += kBlockDepth) {
+    const Range depth = {begin, std::min(kBlockDepth, problem.depth - begin)};
+    pack(problem.left, product, rows, depth, kTileRows, scratch.line.data(), scratch.left.data());
+    pack(problem.right, product, columns, depth, kTileColumns, scratch.line.data(),
+         scratch.right.data());
+    for (int64_t column = 0; column < columns.count; column += kTileColumns) {
+      for (int64_t row = 0; row < rows.count; row += kTileRows) {
+        multiply_tile(scratch.left.data() + row * depth.count,
+                      scratch.right.data() + column * depth.count, depth.count,
+                      scratch.sums.data() + row * kBlockColumns + column);
+      }
+    }
+  }
+  for (int64_t row = 0; row < rows.count; ++row) {
+    problem.store(product, rows.begin + row, columns.begin, columns.count,
+                  scratch.sums.data() + row * kBlockColumns);
+  }
+}
+
+// Four sums side by side, so that the additions do not wait for one another.
+template <class Sum>
+Sum dot(const Sum* left, const Sum* right, int64_t count) {
+  std::array<Sum, 4> sums = {};
+  int64_t index = 0;
+  for (; index + 4 <= count; index += 4) {
+    for (size_t lane = 0; lane < 4; ++lane) {
+      sums[lane] +=
+          left[index + static_cast<int64_t>(lane)] * right[index + static_cast<int64_t>(lane)];
+    }
+  }
+  for (; index < count; ++index) sums[0] += left[index] * right[index];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// Reads elements of a row of the left matrix, however its lines run.
+template <class Sum>
+void read_left_row(const MatrixOperand<Sum>& left, int64_t product, int64_t row, Range depth,
+                   Sum* target) {
+  if (left.runs_along_depth) {
+    left.read(product, row, depth.begin, depth.count, target);
+    return;
+  }
+  for (int64_t step = 0; step < depth.count; ++step) {
+    left.read(product, depth.begin + step, row, 1, target + step);
+  }
+}
+
+// A block of at most kFewRows rows: every element of the right matrix is used so seldom that it is
+// multiplied where it is read.
+template <class Sum>
+void multiply_few_rows(const MatrixProduct<Sum>& problem, int64_t product, Range columns,
+                       Scratch<Sum>& scratch) {
+  std::fill(scratch.sums.begin(), scratch.sums.begin() + kFewRows * kBlockColumns, Sum{0});
+  Sum* line = scratch.line.data();
+  for (int64_t begin = 0; begin < problem.depth; begin += kBlockDepth) {
+    const Range depth = {begin, std::min(kBlockDepth, problem.depth - begin)};
+    for (int64_t row = 0; row < problem.rows; ++row) {
+      read_left_row(problem.left, product, row, depth, scratch.left.data() + row * kBlockDepth);
+    }
+    const bool is_dot = problem.right.runs_along_depth;
+    for (int64_t index = 0; index < (is_dot ? columns.count : depth.count); ++index) {
+      if (is_dot) {
+        problem.right.read(product, columns.begin + index, depth.begin, depth.count, line);
+      } else {
+        problem.right.read(product, depth.begin + index, columns.begin, columns.count, line);
+      }
+      for (int64_t row = 0; row < problem.rows; ++row) {
+        const Sum* left = scratch.left.data() + row * kBlockDepth;
+        Sum* sums = scratch.sums.data() + row * kBlockColumns;
+        if (is_dot) {
+          sums[index] += dot(left, line, depth.count);
+        } else {
+          const Sum factor = left[index];
+          for (int64_t column = 0; column < columns.count; ++column) {
+            sums[column] += factor * line[column];
+          }
+        }
+      }
+    }
+  }
+  for (int64_t row = 0; row < problem.rows; ++row) {
+    problem.store(product, row, columns.begin, columns.count,
+                  scratch.sums.data() + row * kBlockColumns);
+  }
+}
+
+}  // namespace
+
+template <class Sum>
+void multiply(ThreadPool& pool, const MatrixProduct<Sum>& problem) {
+  if (problem.count == 0 || problem.rows == 0 || problem.columns == 0) return;
+  const int64_t row_blocks = (problem.rows - 1) / kBlockRows + 1;
+  const int64_t column_blocks = (problem.columns - 1) / kBlockColumns + 1;
+  const int64_t block_work = std::min(problem.rows, kBlockRows) *
+                             std::min(problem.columns, kBlockColumns) *
+                             std::clamp<int64_t>(problem.depth, 1, kTaskWork);
+  const int64_t grain = kTaskWork / block_work + 1;
+  pool.parallel_for(
+      problem.count * row_blocks * column_blocks, grain, [&](int64_t begin, int64_t end) {
+        Scratch<Sum> scratch;
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t product = task / (row_blocks * column_blocks);
+          const int64_t row = task / column_blocks % row_blocks * kBlockRows;
+          const int64_t column = task % column_blocks * kBlockColumns;
+          const Range rows = {row, std::min(kBlockRows, problem.rows - row)};
+          const Range columns = {column, std::min(kBlockColumns, problem.columns - column)};
+          if (problem.rows <= kFewRows) {
+            multiply_few_rows(problem, product, columns, scratch);
+          } else {
+            multiply_block(problem, product, rows, columns, scratch);
+          }
+        }
+      });
+}
+
+template void multiply<double>(ThreadPool&, const MatrixProduct<double>&);
+template void multiply<uint64_t>(ThreadPool&, const MatrixProduct<uint64_t>&);
+
+}  // namespace tessera::ops

@@ -1,0 +1,89 @@
+// The geometry of a window that slides over the spatial axes of an input [N, C, D1, ...]: kernel,
+// stride, dilation and padding. Shared by the shape rules and the kernels of convolution and
+// pooling.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/dim.h"
+#include "graph/graph.h"
+
+namespace tessera::ops {
+
+inline constexpr size_t kMostSpatialAxes = 3;
+
+enum class AutoPad : uint8_t { NotSet, SameUpper, SameLower, Valid };
+
+// The window attributes of a node, defaults filled in: one entry for each spatial axis, each
+// checked to lie in [0 or 1, 2^31).
+struct WindowAttributes {
+  AutoPad auto_pad = AutoPad::NotSet;
+  bool rounds_up = false;  // ceil_mode
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> pads_begin;
+  std::vector<int64_t> pads_end;
+};
+
+// Reads the attributes of `node` for a window of the size `kernel`. Throws InvalidModel at the node
+// where one is out of range or has the wrong length.
+WindowAttributes read_window(const Node& node, std::vector<int64_t> kernel);
+
+// An attribute of `length` integers in [least, 2^31); `fallback` for each where it is left out.
+// Throws InvalidModel at the node.
+std::vector<int64_t> read_lengths(const Node& node, const std::string& attribute, size_t length,
+                                  int64_t least, int64_t fallback);
+
+// The attribute auto_pad; `node` must have it. Throws InvalidModel where it is no known word.
+AutoPad read_auto_pad(const Node& node);
+
+// Throws InvalidModel at `node` unless an input of `rank` axes has one to kMostSpatialAxes spatial
+// ones; Unsupported where it has more.
+void check_spatial_rank(const Node& node, size_t rank);
+
+// Extent of a dilated kernel along `axis`.
+int64_t dilated_kernel(const WindowAttributes& window, size_t axis);
+
+// Output length along `axis`; symbolic where the input is. Windows that would start in the padding
+// at the end are left out, as ONNX says. Throws InvalidModel at the node where the dilated kernel
+// is larger than the padded input, or a sum exceeds 64 bits.
+Dim window_output(const Node& node, const WindowAttributes& window, size_t axis, const Dim& input);
+
+// One spatial axis with every number known. Tap t of output o reads input o * stride + t * dilation
+// - pad_begin where that lies in [0, input), else padding.
+struct WindowAxis {
+  int64_t input = 1;
+  int64_t output = 1;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t pad_begin = 0;
+  int64_t pad_end = 0;
+};
+
+// The axes of a known input, leading axes of length 1 added so that kernels are written once.
+using Window = std::array<WindowAxis, kMostSpatialAxes>;
+Window known_window(const Node& node, const WindowAttributes& attributes,
+                    std::span<const int64_t> input_spatial);
+
+// The taps [begin, end) that read inside the input.
+struct TapRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t count() const { return end - begin; }
+};
+TapRange taps_inside(const WindowAxis& axis, int64_t output);
+
+// The outputs [begin, end) for which `tap` reads inside the input.
+TapRange outputs_inside(const WindowAxis& axis, int64_t tap);
+
+int64_t input_count(const Window& window);  // elements of one channel
+int64_t output_count(const Window& window);
+int64_t tap_count(const Window& window);  // taps of the kernel
+
+}  // namespace tessera::ops
