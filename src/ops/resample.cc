@@ -29,7 +29,7 @@ float source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t
       return half_pixel;
     case Coordinates::HalfPixelSymmetric: {
       const float adjustment = output / (axis.scale * input);
-      return input / 2 * (1 - adjustment) + half_pixel;
+      return input / 2 * (1 - adjustment) + (x + 0.5F) / axis.scale - 0.5F;
     }
     case Coordinates::PytorchHalfPixel:
       return axis.output > 1 ? half_pixel : 0;
