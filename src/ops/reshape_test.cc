@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/movement_test.h"
+#include "ops/shape_rules.h"
 
 namespace tessera::ops {
 namespace {
