@@ -1,0 +1,102 @@
+// CumSum: running sums along one axis.
+#include <type_traits>
+
+#include "ops/index_reader.h"
+#include "ops/op.h"
+#include "ops/shape_rules.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+namespace {
+
+void infer_cum_sum(InferContext& context) {
+  const Shape* shape = context.shape(0);
+  const auto axis = integer_list(context, 1);
+  if (axis && axis->size() != 1) {
+    context.fail_input(1, "expected one axis, found " + std::to_string(axis->size()));
+  }
+  if (shape != nullptr && axis) {
+    context.normalized_axis(axis->front(), static_cast<int64_t>(shape->size()));
+  }
+  context.set_output(0, context.element(0), context.input(0).type.shape);
+}
+
+// Integers wrap around, which unsigned arithmetic does and signed must not.
+template <class T>
+struct Accumulator {
+  using type = sum_t<T>;
+};
+template <>
+struct Accumulator<int32_t> {
+  using type = uint32_t;
+};
+template <>
+struct Accumulator<int64_t> {
+  using type = uint64_t;
+};
+
+// The sums of `length` elements, `stride` apart; a negative stride goes backwards.
+template <class T>
+void sum_line(const T* input, T* output, int64_t length, int64_t stride, bool is_exclusive) {
+  using A = typename Accumulator<T>::type;
+  A sum = 0;
+  for (int64_t index = 0; index < length; ++index) {
+    const A before = sum;
+    sum += static_cast<A>(static_cast<compute_t<T>>(input[index * stride]));
+    output[index * stride] = T(static_cast<compute_t<T>>(is_exclusive ? before : sum));
+  }
+}
+
+void run_cum_sum(const KernelCall& call) {
+  const TensorView& input = call.inputs[0];
+  if (input.elements == 0) return;
+  const auto axis = static_cast<size_t>(index_at(call, call.inputs[1], 0, input.rank()));
+  const int64_t length = input.dims[axis];
+  int64_t stride = 1;
+  for (size_t place = axis + 1; place < input.dims.size(); ++place) stride *= input.dims[place];
+  const bool is_exclusive = call.node.attributes.get_int("exclusive") != 0;
+  const bool is_reverse = call.node.attributes.get_int("reverse") != 0;
+  const auto run = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = input.as<T>().data();
+    T* to = call.outputs[0].as<T>().data();
+    call.pool.parallel_for(input.elements / length, 16, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        int64_t start = line / stride * length * stride + line % stride;
+        if (is_reverse) start += (length - 1) * stride;
+        sum_line<T>(from + start, to + start, length, is_reverse ? -stride : stride, is_exclusive);
+      }
+    });
+  };
+  switch (input.type) {
+    case DataType::Int32:
+      return run(TypeTag<int32_t>{});
+    case DataType::Int64:
+      return run(TypeTag<int64_t>{});
+    case DataType::UInt32:
+      return run(TypeTag<uint32_t>{});
+    case DataType::UInt64:
+      return run(TypeTag<uint64_t>{});
+    default:
+      return visit_floating(input.type, run);
+  }
+}
+
+constexpr TypeSet kSummedTypes =
+    TypeSet{DataType::Int32, DataType::Int64, DataType::UInt32, DataType::UInt64} | kFloatTypes;
+
+}  // namespace
+
+std::vector<Op> cum_sum_ops() {
+  return {{.name = "CumSum",
+           .versions = {11, 14},
+           .inputs = {{"x", "T"}, {"axis", "T2"}},
+           .outputs = {{"y", "T"}},
+           .type_variables = {{"T", kSummedTypes}, {"T2", kIndexTypes}},
+           .attributes = {{"exclusive", AttributeKind::Int, int64_t{0}},
+                          {"reverse", AttributeKind::Int, int64_t{0}}},
+           .infer = infer_cum_sum,
+           .kernel = run_cum_sum}};
+}
+
+}  // namespace tessera::ops

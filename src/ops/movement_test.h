@@ -1,0 +1,62 @@
+// What the tests of the ops in shape arithmetic share beside op_test.h.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ops/op_test.h"
+#include "tessera/error.h"
+
+namespace tessera::ops {
+
+inline Attributes attributes(std::initializer_list<std::pair<const char*, Attribute>> entries) {
+  Attributes result;
+  for (const auto& [name, value] : entries) result.set(name, value);
+  return result;
+}
+
+inline std::vector<int64_t> list(std::initializer_list<int64_t> numbers) { return numbers; }
+
+// A list of int64 with the elements in it.
+inline Tensor list_tensor(const std::vector<int64_t>& numbers) {
+  return ints({static_cast<int64_t>(numbers.size())}, numbers);
+}
+
+inline std::vector<int64_t> integers(const Tensor& tensor) {
+  const auto elements = tensor.as<int64_t>();
+  return {elements.begin(), elements.end()};
+}
+
+// A list of int64 of which a rule knows `elements`.
+inline InferInput followed(std::vector<Dim> elements) {
+  InferInput input = typed(DataType::Int64, Shape{static_cast<int64_t>(elements.size())});
+  input.elements = std::move(elements);
+  return input;
+}
+
+inline InferInput known(const Tensor& tensor) { return infer_input(tensor); }
+
+// A list of int64 whose elements are unknown.
+inline InferInput unknown_list(int64_t length) { return typed(DataType::Int64, Shape{length}); }
+
+// The message that the op refuses its inputs with; "" where it takes them.
+inline std::string refusal(const std::string& op, int opset, Attributes given,
+                           const std::vector<Tensor>& inputs, size_t output_count = 1) {
+  try {
+    run_op(op, opset, std::move(given), inputs, output_count);
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.kind() == ErrorKind::InvalidModel ||
+                error.kind() == ErrorKind::InvalidArgument)
+        << error.what();
+    return error.message();
+  }
+  return "";
+}
+
+inline std::string shape_text(const std::vector<InferOutput>& outputs, size_t index = 0) {
+  return text(outputs[index].type);
+}
+
+}  // namespace tessera::ops

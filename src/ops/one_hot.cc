@@ -1,0 +1,126 @@
+// OneHot: each index becomes a line of `depth` elements, one of which is on.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/op.h"
+#include "ops/shape_rules.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kNowhere = -1;
+
+// A number of any type as an integer, the part before the point; nullopt for what has none.
+template <class T>
+std::optional<int64_t> whole(T stored) {
+  if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      if (stored > uint64_t{INT64_MAX}) return std::nullopt;
+    }
+    return static_cast<int64_t>(stored);
+  } else {
+    const auto value = static_cast<double>(static_cast<compute_t<T>>(stored));
+    if (!(std::abs(value) < 0x1p62)) return std::nullopt;
+    return static_cast<int64_t>(value);
+  }
+}
+
+// The depth, which may be a symbol; nullopt while it is unknown.
+std::optional<Dim> depth_of(const InferContext& context) {
+  const InferInput& input = context.input(1);
+  const auto fail = [&](const std::string& found) {
+    context.fail_input(1, "expected one whole number of at least 0, found " + found);
+  };
+  if (const Shape* shape = context.shape(1); shape != nullptr && is_known(*shape)) {
+    if (product(*shape) != Dim(1)) fail("shape " + text(*shape));
+  }
+  std::optional<Dim> depth;
+  if (input.elements && input.elements->size() == 1) {
+    depth = input.elements->front();
+  } else if (input.constant != nullptr) {
+    visit_numeric(input.constant->type(), [&](auto tag) {
+      const auto value = whole(input.constant->as<typename decltype(tag)::type>().front());
+      if (!value) fail("a number that does not fit 64 bits");
+      depth = *value;
+    });
+  }
+  if (depth && depth->is_known() && depth->value() < 0) fail(depth->text());
+  return depth;
+}
+
+void infer_one_hot(InferContext& context) {
+  const auto depth = depth_of(context);
+  if (const Shape* values = context.shape(2); values != nullptr && is_known(*values)) {
+    if (product(*values) != Dim(2)) {
+      context.fail_input(2, "expected two elements, off and on, found shape " + text(*values));
+    }
+  }
+  const Shape* indices = context.shape(0);
+  if (indices == nullptr) return context.set_output(0, context.element(2));
+  const auto rank = static_cast<int64_t>(indices->size()) + 1;
+  const int64_t axis = context.normalized_axis(context.node().attributes.get_int("axis"), rank);
+  Shape output = *indices;
+  output.insert(output.begin() + axis,
+                depth ? *depth : unknown_dim(context, 0, static_cast<size_t>(axis)));
+  context.set_output(0, context.element(2), output);
+}
+
+// The places that are on, kNowhere for an index outside [-depth, depth).
+std::vector<int64_t> places_of(const TensorView& indices, int64_t depth) {
+  std::vector<int64_t> places;
+  visit_numeric(indices.type, [&](auto tag) {
+    for (const auto stored : indices.as<typename decltype(tag)::type>()) {
+      int64_t place = whole(stored).value_or(depth);
+      const bool is_inside = place >= -depth && place < depth;
+      if (is_inside && place < 0) place += depth;
+      places.push_back(is_inside ? place : kNowhere);
+    }
+  });
+  return places;
+}
+
+void run_one_hot(const KernelCall& call) {
+  const TensorView& indices = call.inputs[0];
+  const MutableTensorView& output = call.outputs[0];
+  if (output.elements == 0) return;
+  int64_t axis = call.node.attributes.get_int("axis");
+  if (axis < 0) axis += output.rank();
+  const int64_t depth = output.dims[static_cast<size_t>(axis)];
+  int64_t inner = 1;
+  for (int64_t place = axis + 1; place < output.rank(); ++place) {
+    inner *= output.dims[static_cast<size_t>(place)];
+  }
+  const std::vector<int64_t> places = places_of(indices, depth);
+  visit_size(output.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto values = call.inputs[2].as<T>();
+    const auto target = output.as<T>();
+    std::fill(target.begin(), target.end(), values[0]);
+    for (int64_t index = 0; index < indices.elements; ++index) {
+      const int64_t place = places[static_cast<size_t>(index)];
+      if (place == kNowhere) continue;
+      target[static_cast<size_t>((index / inner * depth + place) * inner + index % inner)] =
+          values[1];
+    }
+  });
+}
+
+constexpr TypeSet kCountTypes =
+    kIntegerTypes | TypeSet{DataType::Float16, DataType::Float32, DataType::Float64};
+
+}  // namespace
+
+std::vector<Op> one_hot_ops() {
+  return {{.name = "OneHot",
+           .versions = {9, 11, 28},
+           .inputs = {{"indices", "T1"}, {"depth", "T2"}, {"values", "T3"}},
+           .outputs = {{"output", "T3"}},
+           .type_variables = {{"T1", kCountTypes}, {"T2", kCountTypes}, {"T3", kAllTypes}},
+           .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}},
+           .infer = infer_one_hot,
+           .flops = no_flops,
+           .kernel = run_one_hot}};
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,415 @@
+// The Reduce family: one number for all elements along some axes. The axes are an attribute at
+// first and an input later (ReduceSum from 13 on, the others from 18 on).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "ops/converted.h"
+#include "ops/index_reader.h"
+#include "ops/op.h"
+#include "ops/shape_rules.h"
+#include "ops/strided_view.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+namespace {
+
+// --- Arithmetic: each struct takes the elements of one set and gives its result
+// --------------------
+
+// Sums of floats in double; sums of integers in 64 unsigned bits, which wrap around as narrower
+// integers do.
+template <class T>
+using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+
+template <class T>
+double real(T value) {
+  return static_cast<double>(static_cast<compute_t<T>>(value));
+}
+
+template <class T>
+Wide<T> widened(T value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<uint64_t>(value);
+  else
+    return real(value);
+}
+
+template <class T>
+T narrowed(Wide<T> value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(value);
+  else
+    return converted<T>(value);
+}
+
+template <class T>
+struct Sum {
+  Wide<T> sum = 0;
+  void add(T value) { sum += widened(value); }
+  T result(int64_t) const { return narrowed<T>(sum); }
+};
+
+template <class T>
+struct Mean : Sum<T> {
+  T result(int64_t count) const {
+    if constexpr (!std::is_integral_v<T>) {
+      return converted<T>(this->sum / static_cast<double>(count));
+    } else if (count == 0) {
+      return 0;  // Integers have no NaN.
+    } else if constexpr (std::is_signed_v<T>) {
+      return static_cast<T>(static_cast<int64_t>(this->sum) / count);
+    } else {
+      return static_cast<T>(this->sum / static_cast<uint64_t>(count));
+    }
+  }
+};
+
+template <class T>
+struct Product {
+  Wide<T> product = 1;
+  void add(T value) { product *= widened(value); }
+  T result(int64_t) const { return narrowed<T>(product); }
+};
+
+template <class T>
+struct SumSquare : Sum<T> {
+  void add(T value) { this->sum += widened(value) * widened(value); }
+};
+
+template <class T>
+struct NormOne : Sum<T> {
+  void add(T value) {
+    if constexpr (std::is_integral_v<T>) {
+      this->sum += value < T(0) ? 0 - widened(value) : widened(value);
+    } else {
+      this->sum += std::abs(widened(value));
+    }
+  }
+};
+
+template <class T>
+struct NormTwo {
+  double sum = 0;
+  void add(T value) { sum += real(value) * real(value); }
+  T result(int64_t) const { return converted<T>(std::sqrt(sum)); }
+};
+
+template <class T>
+struct LogSum {
+  double sum = 0;
+  void add(T value) { sum += real(value); }
+  T result(int64_t) const { return converted<T>(std::log(sum)); }
+};
+
+// Keeps the sum of exp(x - largest), so that nothing overflows.
+template <class T>
+struct LogSumExp {
+  double largest = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  void add(T stored) {
+    const double value = real(stored);
+    if (value == largest) {
+      sum += 1;  // also where both are infinite and their difference is no number
+    } else if (value > largest) {
+      sum = sum * std::exp(largest - value) + 1;
+      largest = value;
+    } else {
+      sum += std::exp(value - largest);  // a NaN comes here and stays
+    }
+  }
+  T result(int64_t count) const {
+    const bool is_all_zero = largest == -std::numeric_limits<double>::infinity();
+    if (count == 0 || (is_all_zero && !std::isnan(sum))) return converted<T>(largest);
+    return converted<T>(std::log(sum) + largest);
+  }
+};
+
+// The largest or smallest; a NaN wins over any number, as in NumPy.
+template <class T, bool kIsMax>
+struct Extreme {
+  using C = compute_t<T>;
+  using Limits = std::numeric_limits<C>;
+  C best = kIsMax ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
+                  : (Limits::has_infinity ? Limits::infinity() : Limits::max());
+  void add(T stored) {
+    const C value = static_cast<C>(stored);
+    if constexpr (!std::is_integral_v<C>) {
+      if (std::isnan(best)) return;
+      if (std::isnan(value)) best = value;
+    }
+    if (kIsMax ? value > best : value < best) best = value;
+  }
+  T result(int64_t) const { return T(best); }
+};
+template <class T>
+using Max = Extreme<T, true>;
+template <class T>
+using Min = Extreme<T, false>;
+
+// --- Kernel --------------------------------------------------------------------------------------
+
+// Which axes go, for a node whose axes are `given`.
+std::vector<bool> reduced_axes(const Node& node, const std::vector<int64_t>& given, size_t rank) {
+  const int64_t* is_noop = node.attributes.find_int("noop_with_empty_axes");
+  const bool is_all = given.empty() && (is_noop == nullptr || *is_noop == 0);
+  std::vector<bool> is_reduced(rank, is_all);
+  for (const int64_t axis : given) {
+    is_reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
+  }
+  return is_reduced;
+}
+
+// The input as a view of the sets, and of the elements within one set.
+struct Sets {
+  StridedView starts;
+  StridedView elements;
+  int64_t length = 1;
+};
+
+Sets sets_of(const KernelCall& call) {
+  const TensorView& input = call.inputs[0];
+  std::vector<int64_t> given;
+  if (const auto* axes = call.node.attributes.find_ints("axes")) given = *axes;
+  if (call.has_input(1)) given = integers_of(call.inputs[1]);
+  const std::vector<bool> is_reduced = reduced_axes(call.node, given, input.dims.size());
+  const std::vector<int64_t> strides = dense_strides(input.dims);
+  Sets sets;
+  for (size_t axis = 0; axis < input.dims.size(); ++axis) {
+    StridedView& view = is_reduced[axis] ? sets.elements : sets.starts;
+    view.dims.push_back(input.dims[axis]);
+    view.strides.push_back(strides[axis]);
+  }
+  // Without elements any length may be 0 and the others too large to multiply.
+  sets.length = input.elements == 0 ? 0 : input.elements / call.outputs[0].elements;
+  if (sets.length > 0) {
+    sets.starts = merged(sets.starts);
+    sets.elements = merged(sets.elements);
+  }
+  return sets;
+}
+
+template <class Reducer, class T>
+T reduce_set(const Sets& sets, const StridedView& rows, const T* start) {
+  Reducer reducer;
+  const int64_t width = sets.elements.dims.back();
+  const int64_t stride = sets.elements.strides.back();
+  Odometer odometer(rows, 0);
+  for (int64_t done = 0; done < sets.length; done += width, odometer.advance()) {
+    const T* row = start + odometer.offset();
+    for (int64_t index = 0; index < width; ++index) reducer.add(row[index * stride]);
+  }
+  return reducer.result(sets.length);
+}
+
+template <template <class> class Reducer, class T>
+void reduce_typed(const KernelCall& call, const Sets& sets) {
+  const auto target = call.outputs[0].as<T>();
+  if (sets.length == 0) {
+    std::fill(target.begin(), target.end(), Reducer<T>().result(0));
+    return;
+  }
+  StridedView rows = sets.elements;
+  rows.dims.pop_back();
+  rows.strides.pop_back();
+  const T* source = call.inputs[0].as<T>().data();
+  const int64_t grain = std::max<int64_t>(1, 8192 / sets.length);
+  call.pool.parallel_for(call.outputs[0].elements, grain, [&](int64_t begin, int64_t end) {
+    Odometer odometer(sets.starts, begin);
+    for (int64_t index = begin; index < end; ++index, odometer.advance()) {
+      target[static_cast<size_t>(index)] =
+          reduce_set<Reducer<T>, T>(sets, rows, source + odometer.offset());
+    }
+  });
+}
+
+template <template <class> class Reducer>
+void run_numeric(const KernelCall& call) {
+  if (call.outputs[0].elements == 0) return;
+  const Sets sets = sets_of(call);
+  visit_numeric(call.inputs[0].type,
+                [&](auto tag) { reduce_typed<Reducer, typename decltype(tag)::type>(call, sets); });
+}
+
+// For the two that also take bool, where false is less than true.
+template <template <class> class Reducer>
+void run_ordered(const KernelCall& call) {
+  if (call.inputs[0].type != DataType::Bool) return run_numeric<Reducer>(call);
+  if (call.outputs[0].elements > 0) reduce_typed<Reducer, bool>(call, sets_of(call));
+}
+
+// --- Type and shape rule -------------------------------------------------------------------------
+
+// Where axes are an input that is not known yet.
+void infer_unknown_axes(InferContext& context, const Shape& shape, bool is_kept) {
+  const auto rank = static_cast<int64_t>(shape.size());
+  const auto length = list_length(context, 1);
+  std::optional<Shape> output;
+  if (is_kept) {
+    output = unknown_shape(context, 0, rank);
+  } else if (length && *length > 0 && *length <= rank) {
+    output = unknown_shape(context, 0, rank - *length);
+  }
+  context.set_output(0, context.element(0), output);
+}
+
+void infer_reduce(InferContext& context) {
+  const Shape* shape = context.shape(0);
+  if (shape == nullptr) return context.set_output(0, context.element(0));
+  const Attributes& attributes = context.node().attributes;
+  const bool is_kept = attributes.get_int("keepdims") != 0;
+  std::vector<int64_t> axes;
+  if (const auto* given = attributes.find_ints("axes")) axes = *given;
+  if (context.has_input(1) && list_length(context, 1) != 0) {
+    const auto given = integer_list(context, 1);
+    if (!given) return infer_unknown_axes(context, *shape, is_kept);
+    axes = *given;
+  }
+  axes = normalized_axes(context, axes, static_cast<int64_t>(shape->size()));
+  const std::vector<bool> is_reduced = reduced_axes(context.node(), axes, shape->size());
+  Shape output;
+  for (size_t axis = 0; axis < shape->size(); ++axis) {
+    if (!is_reduced[axis]) {
+      output.push_back((*shape)[axis]);
+    } else if (is_kept) {
+      output.push_back(1);
+    }
+  }
+  context.set_output(0, context.element(0), output);
+}
+
+// The elements of a list that is reduced as a whole; nullptr otherwise.
+const std::vector<Dim>* reduced_list(const InferContext& context) {
+  const auto* elements = followed_elements(context, 0);
+  const auto& output = context.node().outputs;
+  if (elements == nullptr || output.empty() || context.shape(0)->size() != 1) return nullptr;
+  std::vector<int64_t> axes;
+  if (const auto* given = context.node().attributes.find_ints("axes")) axes = *given;
+  if (context.has_input(1)) {
+    const auto given = integer_list(context, 1);
+    if (!given) return nullptr;
+    axes = *given;
+  }
+  return reduced_axes(context.node(), axes, 1)[0] ? elements : nullptr;
+}
+
+// Folds numbers and symbols apart. Sums and products that wrap around are not followed.
+template <class Combine>
+std::optional<Dim> folded(const InferContext& context, const std::vector<Dim>& elements,
+                          int64_t identity, const Combine& combine_numbers,
+                          Dim (*combine_symbols)(const Dim&, const Dim&)) {
+  int64_t number = identity;
+  Dim symbols = identity;
+  for (const Dim& element : elements) {
+    if (!element.is_known()) {
+      symbols = combine_symbols(symbols, element);
+    } else if (combine_numbers(number, element.value(), &number)) {
+      return std::nullopt;
+    }
+  }
+  const bool is_narrow = context.element(0) == DataType::Int32;
+  if (is_narrow && number != static_cast<int32_t>(number)) return std::nullopt;
+  return combine_symbols(symbols, number);
+}
+
+void infer_sum(InferContext& context) {
+  infer_reduce(context);
+  const auto* elements = reduced_list(context);
+  if (elements == nullptr) return;
+  const auto sum = [](int64_t left, int64_t right, int64_t* result) {
+    return __builtin_add_overflow(left, right, result);
+  };
+  if (const auto total = folded(context, *elements, 0, sum, add)) {
+    context.set_elements(0, std::vector<Dim>{*total});
+  }
+}
+
+void infer_product(InferContext& context) {
+  infer_reduce(context);
+  const auto* elements = reduced_list(context);
+  if (elements == nullptr) return;
+  const auto times = [](int64_t left, int64_t right, int64_t* result) {
+    return __builtin_mul_overflow(left, right, result);
+  };
+  if (const auto total = folded(context, *elements, 1, times, multiply)) {
+    context.set_elements(0, std::vector<Dim>{*total});
+  }
+}
+
+template <bool kIsMax>
+void infer_extreme(InferContext& context) {
+  infer_reduce(context);
+  const auto* elements = reduced_list(context);
+  if (elements == nullptr || elements->empty()) return;
+  if (!is_known(*elements)) {
+    return context.set_elements(
+        0, std::vector<Dim>{elements->size() == 1 ? elements->front()
+                                                  : expression(kIsMax ? "max" : "min", *elements)});
+  }
+  const std::vector<int64_t> numbers = dims_from(*elements);
+  context.set_elements(
+      0, std::vector<Dim>{kIsMax ? *std::max_element(numbers.begin(), numbers.end())
+                                 : *std::min_element(numbers.begin(), numbers.end())});
+}
+
+int64_t flops_per_input(const Node&, std::span<const Type> inputs, std::span<const Type>) {
+  if (inputs.empty() || !inputs[0].is_known_tensor()) return 0;
+  return element_count(dims_from(*inputs[0].shape));
+}
+
+// --- The table -----------------------------------------------------------------------------------
+
+constexpr TypeSet kReducedTypes =
+    TypeSet{DataType::Int32, DataType::Int64, DataType::UInt32, DataType::UInt64} | kFloatTypes;
+constexpr TypeSet kOrderedTypes =
+    kReducedTypes | TypeSet{DataType::Int8, DataType::UInt8, DataType::Bool};
+
+struct Row {
+  const char* name;
+  std::vector<int> versions;
+  int axes_input_since;
+  TypeSet types;
+  InferRule infer;
+  ReferenceKernel kernel;
+};
+
+Op reduce_op(const Row& row) {
+  const int since = row.axes_input_since;
+  return {.name = row.name,
+          .versions = row.versions,
+          .inputs = {{"data", "T"}, {"axes", "tensor(int64)", Arity::Optional, since}},
+          .outputs = {{"reduced", "T"}},
+          .type_variables = {{"T", row.types}, {"tensor(int64)", kInt64Type}},
+          .attributes = {{"axes", AttributeKind::Ints, std::nullopt, 1, since - 1},
+                         {"keepdims", AttributeKind::Int, int64_t{1}},
+                         {"noop_with_empty_axes", AttributeKind::Int, int64_t{0}, since}},
+          .infer = row.infer,
+          .flops = flops_per_input,
+          .kernel = row.kernel};
+}
+
+}  // namespace
+
+std::vector<Op> reduce_ops() {
+  const std::vector<int> plain = {1, 11, 13, 18};
+  const std::vector<int> logarithmic = {1, 11, 13, 18, 28};
+  const std::vector<int> ordered = {1, 11, 12, 13, 18, 20};
+  const Row rows[] = {
+      {"ReduceSum", {1, 11, 13}, 13, kReducedTypes, infer_sum, run_numeric<Sum>},
+      {"ReduceMean", plain, 18, kReducedTypes, infer_reduce, run_numeric<Mean>},
+      {"ReduceProd", plain, 18, kReducedTypes, infer_product, run_numeric<Product>},
+      {"ReduceMax", ordered, 18, kOrderedTypes, infer_extreme<true>, run_ordered<Max>},
+      {"ReduceMin", ordered, 18, kOrderedTypes, infer_extreme<false>, run_ordered<Min>},
+      {"ReduceL1", plain, 18, kReducedTypes, infer_reduce, run_numeric<NormOne>},
+      {"ReduceL2", plain, 18, kReducedTypes, infer_reduce, run_numeric<NormTwo>},
+      {"ReduceLogSum", logarithmic, 18, kReducedTypes, infer_reduce, run_numeric<LogSum>},
+      {"ReduceLogSumExp", logarithmic, 18, kReducedTypes, infer_reduce, run_numeric<LogSumExp>},
+      {"ReduceSumSquare", plain, 18, kReducedTypes, infer_reduce, run_numeric<SumSquare>},
+  };
+  std::vector<Op> ops;
+  for (const Row& row : rows) ops.push_back(reduce_op(row));
+  return ops;
+}
+
+}  // namespace tessera::ops

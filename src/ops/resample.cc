@@ -1,0 +1,259 @@
+#include "ops/resample.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ops/converted.h"
+#include "ops/strided_view.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+namespace {
+
+bool is_identity(const ResampleOptions& options, const ResampleAxis& axis) {
+  return axis.input == axis.output && axis.scale == 1 &&
+         options.coordinates != Coordinates::TfCropAndResize;
+}
+
+// Where output coordinate `place` lies in the input; see Resize in ONNX's Operators.md.
+float source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t place) {
+  const auto x = static_cast<float>(place);
+  const auto input = static_cast<float>(axis.input);
+  const auto output = static_cast<float>(axis.output);
+  const float half_pixel = (x + 0.5F) / axis.scale - 0.5F;
+  switch (coordinates) {
+    case Coordinates::HalfPixel:
+      return half_pixel;
+    case Coordinates::HalfPixelSymmetric: {
+      const float adjustment = output / (axis.scale * input);
+      return input / 2 * (1 - adjustment) + (x + 0.5F) / axis.scale - 0.5F;
+    }
+    case Coordinates::PytorchHalfPixel:
+      return axis.output > 1 ? half_pixel : 0;
+    case Coordinates::AlignCorners:
+      return axis.output > 1 ? x * (input - 1) / (output - 1) : 0;
+    case Coordinates::Asymmetric:
+      return x / axis.scale;
+    case Coordinates::TfHalfPixelForNn:
+      return (x + 0.5F) / axis.scale;
+    case Coordinates::TfCropAndResize:
+      break;
+  }
+  if (axis.output == 1) return 0.5F * (axis.roi_start + axis.roi_end) * (input - 1);
+  return axis.roi_start * (input - 1) +
+         x * (axis.roi_end - axis.roi_start) * (input - 1) / (output - 1);
+}
+
+bool is_extrapolated(const ResampleOptions& options, const ResampleAxis& axis, float position) {
+  // Written so that a NaN is outside.
+  return options.coordinates == Coordinates::TfCropAndResize &&
+         !(position >= 0 && position <= static_cast<float>(axis.input - 1));
+}
+
+// A position that fits an integer. Two beyond the edge is as good as any further.
+float bounded(const ResampleAxis& axis, float position) {
+  if (std::isnan(position)) return 0;
+  return std::clamp(position, -2.0F, static_cast<float>(axis.input) + 1);
+}
+
+int64_t nearest(const ResampleOptions& options, const ResampleAxis& axis, float position) {
+  const float down = std::floor(position);
+  float chosen = down;
+  switch (options.rounding) {
+    case Rounding::PreferFloor:
+      chosen = position == down + 0.5F ? down : std::round(position);
+      break;
+    case Rounding::PreferCeil:
+      chosen = std::floor(position + 0.5F);
+      break;
+    case Rounding::Floor:
+      break;
+    case Rounding::Ceil:
+      chosen = std::ceil(position);
+      break;
+    case Rounding::Legacy:
+      chosen = axis.scale < 1 ? std::ceil(position) : down;
+      break;
+  }
+  return std::clamp<int64_t>(static_cast<int64_t>(chosen), 0, axis.input - 1);
+}
+
+void resample_nearest(const ResampleOptions& options, const std::vector<ResampleAxis>& axes,
+                      const TensorView& input, const MutableTensorView& output, ThreadPool& pool) {
+  SourceTables tables;
+  for (const ResampleAxis& axis : axes) {
+    std::vector<int64_t> table;
+    table.reserve(static_cast<size_t>(axis.output));
+    for (int64_t place = 0; place < axis.output; ++place) {
+      const float position = source_position(options.coordinates, axis, place);
+      if (is_identity(options, axis)) {
+        table.push_back(place);
+      } else if (is_extrapolated(options, axis, position)) {
+        table.push_back(-1);
+      } else {
+        table.push_back(nearest(options, axis, bounded(axis, position)));
+      }
+    }
+    tables.push_back(std::move(table));
+  }
+  uint64_t fill = 0;
+  if (output.type == DataType::Bool) {
+    fill = options.extrapolation_value != 0 ? 1 : 0;
+  } else {
+    visit_numeric(output.type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T value = converted<T>(double{options.extrapolation_value});
+      std::memcpy(&fill, &value, sizeof value);
+    });
+  }
+  copy_indexed(tables, input, output, &fill, pool);
+}
+
+// The weight of an input element at distance `t` from the position, in units of the filter.
+double filter_weight(const ResampleOptions& options, double t) {
+  t = std::abs(t);
+  if (options.interpolation == Interpolation::Linear) return std::max(0.0, 1 - t);
+  // Keys, "Cubic convolution interpolation for digital image processing", 1981.
+  const double a = options.cubic_coefficient;
+  if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
+  return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
+}
+
+// One axis as a matrix with few entries: the output at `place` is the sum over its taps.
+struct Taps {
+  int64_t count = 0;             // for each output coordinate
+  std::vector<int64_t> sources;  // output x count
+  std::vector<double> weights;   // likewise
+  std::vector<bool> is_outside;  // for each output coordinate: extrapolated
+};
+
+Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis) {
+  const bool is_widened = options.is_antialiased && axis.scale < 1;
+  const double stretch = is_widened ? double{axis.scale} : 1.0;
+  const int64_t reach = options.interpolation == Interpolation::Linear ? 1 : 2;
+  const auto half = static_cast<int64_t>(std::ceil(static_cast<double>(reach) / stretch));
+  Taps taps;
+  taps.count = 2 * half;
+  for (int64_t place = 0; place < axis.output; ++place) {
+    const float exact = source_position(options.coordinates, axis, place);
+    const float position = bounded(axis, exact);
+    const int64_t first = static_cast<int64_t>(std::floor(position)) - half + 1;
+    double sum = 0;
+    for (int64_t tap = 0; tap < taps.count; ++tap) {
+      const int64_t source = first + tap;
+      const bool is_inside = source >= 0 && source < axis.input;
+      double weight = filter_weight(options, (static_cast<double>(source) - position) * stretch);
+      if (options.is_outside_excluded && !is_inside) weight = 0;
+      sum += weight;
+      taps.sources.push_back(std::clamp<int64_t>(source, 0, axis.input - 1));
+      taps.weights.push_back(weight);
+    }
+    const auto begin = taps.weights.end() - taps.count;
+    if ((is_widened || options.is_outside_excluded) && sum != 0) {
+      std::for_each(begin, taps.weights.end(), [&](double& weight) { weight /= sum; });
+    }
+    taps.is_outside.push_back(is_extrapolated(options, axis, exact));
+  }
+  return taps;
+}
+
+// Resamples axis `which` of `source`, whose dimensions are `dims`, and updates `dims`.
+Tensor resample_axis(const Tensor& source, std::vector<int64_t>& dims, size_t which,
+                     const Taps& taps, int64_t output_dim, double extrapolation, ThreadPool& pool) {
+  const int64_t input_dim = dims[which];
+  dims[which] = output_dim;
+  Tensor target(DataType::Float64, dims);
+  int64_t inner = 1;
+  for (size_t axis = which + 1; axis < dims.size(); ++axis) inner *= dims[axis];
+  const double* from = source.as<double>().data();
+  double* to = target.mutable_as<double>().data();
+  const int64_t grain = std::max<int64_t>(1, 4096 / (inner * taps.count));
+  pool.parallel_for(target.elements() / inner, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t place = line % output_dim;
+      const double* block = from + line / output_dim * input_dim * inner;
+      double* out = to + line * inner;
+      if (taps.is_outside[static_cast<size_t>(place)]) {
+        std::fill(out, out + inner, extrapolation);
+        continue;
+      }
+      std::fill(out, out + inner, 0.0);
+      for (int64_t tap = place * taps.count; tap < (place + 1) * taps.count; ++tap) {
+        const double weight = taps.weights[static_cast<size_t>(tap)];
+        if (weight == 0) continue;
+        const double* row = block + taps.sources[static_cast<size_t>(tap)] * inner;
+        for (int64_t index = 0; index < inner; ++index) out[index] += weight * row[index];
+      }
+    }
+  });
+  return target;
+}
+
+void resample_linear(const ResampleOptions& options, const std::vector<ResampleAxis>& axes,
+                     const TensorView& input, const MutableTensorView& output, ThreadPool& pool) {
+  std::vector<int64_t> dims(input.dims.begin(), input.dims.end());
+  Tensor values(DataType::Float64, dims);
+  visit_numeric(input.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto to = values.mutable_as<double>();
+    std::transform(input.as<T>().begin(), input.as<T>().end(), to.begin(),
+                   [](T value) { return static_cast<double>(static_cast<compute_t<T>>(value)); });
+  });
+  // Shrinking axes first: nothing between is then larger than both the input and the output.
+  for (const bool is_shrinking : {true, false}) {
+    for (size_t which = 0; which < axes.size(); ++which) {
+      const ResampleAxis& axis = axes[which];
+      if ((axis.output < axis.input) != is_shrinking || is_identity(options, axis)) continue;
+      values = resample_axis(values, dims, which, taps_of(options, axis), axis.output,
+                             options.extrapolation_value, pool);
+    }
+  }
+  visit_numeric(output.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto from = values.as<double>();
+    std::transform(from.begin(), from.end(), output.as<T>().begin(), converted<T>);
+  });
+}
+
+}  // namespace
+
+void resample(const ResampleOptions& options, const std::vector<ResampleAxis>& axes,
+              const TensorView& input, const MutableTensorView& output, ThreadPool& pool) {
+  if (output.elements == 0) return;
+  if (options.interpolation == Interpolation::Nearest) {
+    resample_nearest(options, axes, input, output, pool);
+  } else {
+    resample_linear(options, axes, input, output, pool);
+  }
+}
+
+Dim scaled_dim(const InferContext& context, const Dim& dim, float scale) {
+  if (!(scale > 0) || std::isinf(scale)) {
+    context.fail("expected scales greater than 0, found " + std::to_string(scale));
+  }
+  if (scale == 1) return dim;
+  if (!dim.is_known()) {
+    const bool is_small = scale < 0x1p30F;
+    if (is_small && scale == std::floor(scale)) {
+      return multiply(dim, static_cast<int64_t>(scale));
+    }
+    const float inverse = 1 / scale;
+    // Only powers of two have an exact inverse.
+    if (inverse < 0x1p30F && std::has_single_bit(static_cast<uint64_t>(inverse)) &&
+        inverse == std::floor(inverse)) {
+      return floor_divide(dim, static_cast<int64_t>(inverse));
+    }
+    return expression("scaled", {dim, int64_t{std::bit_cast<int32_t>(scale)}});
+  }
+  const float scaled = std::floor(static_cast<float>(dim.value()) * scale);
+  if (!(scaled < 0x1p62F)) {
+    context.fail("expected a dimension that fits 64 bits, found " + dim.text() + " scaled by " +
+                 std::to_string(scale));
+  }
+  return static_cast<int64_t>(scaled);
+}
+
+}  // namespace tessera::ops

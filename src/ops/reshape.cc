@@ -1,0 +1,135 @@
+// Reshape: the same elements under the dimensions that the second input lists.
+#include <algorithm>
+
+#include "ops/op.h"
+#include "ops/shape_rules.h"
+#include "ops/strided_view.h"
+
+namespace tessera::ops {
+namespace {
+
+constexpr int64_t kInferred = -1;
+
+// Removes from both lists what stands in both, and multiplies the numbers of each into one.
+struct Quotient {
+  std::vector<Dim> symbols_above;
+  std::vector<Dim> symbols_below;
+  Dim number_above = 1;
+  Dim number_below = 1;
+};
+
+Quotient cancelled(const std::vector<Dim>& above, const std::vector<Dim>& below) {
+  Quotient quotient;
+  for (const Dim& dim : below) {
+    if (dim.is_known()) {
+      quotient.number_below = multiply(quotient.number_below, dim);
+    } else {
+      quotient.symbols_below.push_back(dim);
+    }
+  }
+  for (const Dim& dim : above) {
+    if (dim.is_known()) {
+      quotient.number_above = multiply(quotient.number_above, dim);
+      continue;
+    }
+    auto& symbols = quotient.symbols_below;
+    const auto same = std::find(symbols.begin(), symbols.end(), dim);
+    if (same == symbols.end()) {
+      quotient.symbols_above.push_back(dim);
+    } else {
+      symbols.erase(same);
+    }
+  }
+  return quotient;
+}
+
+// The dimension that makes `given` hold as many elements as `input`.
+Dim inferred_dim(const InferContext& context, const Shape& input, const std::vector<Dim>& given) {
+  if (std::find(given.begin(), given.end(), Dim(0)) != given.end()) {
+    context.fail("expected no dimension of 0 beside one of -1, found " + text(given));
+  }
+  if (std::find(input.begin(), input.end(), Dim(0)) != input.end()) return 0;
+  Quotient quotient = cancelled(input, given);
+  const bool is_number_exact = quotient.number_above.value() % quotient.number_below.value() == 0;
+  if (quotient.symbols_below.empty() && (is_number_exact || quotient.symbols_above.empty())) {
+    if (!is_number_exact) {
+      context.fail("expected dimensions that divide the elements of " + text(input) +
+                   " evenly, found " + text(given) + " beside -1");
+    }
+    quotient.symbols_above.push_back(floor_divide(quotient.number_above, quotient.number_below));
+    return product(quotient.symbols_above);
+  }
+  quotient.symbols_above.push_back(quotient.number_above);
+  quotient.symbols_below.push_back(quotient.number_below);
+  return floor_divide(product(quotient.symbols_above), product(quotient.symbols_below));
+}
+
+// The output's shape for the list `wanted`; `input` is nullptr while its rank is unknown.
+Shape reshaped(const InferContext& context, const Shape* input, const std::vector<Dim>& wanted) {
+  const bool is_zero_a_size =
+      context.version() >= 14 && context.node().attributes.get_int("allowzero") != 0;
+  Shape output;
+  std::vector<Dim> given;
+  std::optional<size_t> inferred;
+  for (size_t axis = 0; axis < wanted.size(); ++axis) {
+    Dim dim = wanted[axis];
+    if (dim == Dim(kInferred)) {
+      if (inferred) context.fail("expected at most one dimension of -1, found two");
+      inferred = axis;
+    } else if (dim.is_known() && dim.value() < 0) {
+      context.fail("expected dimensions of at least -1, found " + dim.text());
+    } else if (dim == Dim(0) && !is_zero_a_size) {
+      if (input != nullptr && axis >= input->size()) {
+        context.fail("expected dimension " + std::to_string(axis) +
+                     " of the input for a 0, found shape " + text(*input));
+      }
+      dim = input != nullptr ? (*input)[axis] : unknown_dim(context, 0, axis);
+    }
+    output.push_back(dim);
+    if (inferred != axis) given.push_back(dim);
+  }
+  if (inferred && input != nullptr) {
+    output[*inferred] = inferred_dim(context, *input, given);
+  } else if (inferred) {
+    output[*inferred] = unknown_dim(context, 0, *inferred);
+  } else if (input != nullptr && is_known(*input) && is_known(output) &&
+             product(*input) != product(output)) {
+    context.fail("expected a shape with as many elements as " + text(*input) + ", found " +
+                 text(output));
+  }
+  return output;
+}
+
+void infer_reshape(InferContext& context) {
+  const Shape* input = context.shape(0);
+  const auto wanted = dim_list(context, 1);
+  if (!wanted) {
+    const auto length = list_length(context, 1);
+    return context.set_output(0, context.element(0),
+                              length ? unknown_shape(context, 0, *length) : std::nullopt);
+  }
+  if (static_cast<int64_t>(wanted->size()) > kMostDimensions) {
+    context.fail_input(1, "expected at most " + std::to_string(kMostDimensions) +
+                              " dimensions, found " + std::to_string(wanted->size()));
+  }
+  const Shape output = reshaped(context, input, *wanted);
+  context.set_output(0, context.element(0), output);
+  if (const auto* elements = followed_elements(context, 0)) context.set_elements(0, *elements);
+}
+
+}  // namespace
+
+std::vector<Op> reshape_ops() {
+  return {{.name = "Reshape",
+           .versions = {1, 5, 13, 14, 19, 21, 23, 24, 25},
+           .inputs = {{"data", "T"}, {"shape", "tensor(int64)", Arity::Required, 5}},
+           .outputs = {{"reshaped", "T"}},
+           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .attributes = {{"allowzero", AttributeKind::Int, int64_t{0}, 14}},
+           .traits = kView,
+           .infer = infer_reshape,
+           .flops = no_flops,
+           .kernel = run_view}};
+}
+
+}  // namespace tessera::ops

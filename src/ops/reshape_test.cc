@@ -1,0 +1,100 @@
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "ops/movement_test.h"
+#include "ops/shape_rules.h"
+
+namespace tessera::ops {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr int64_t kSmallest = std::numeric_limits<int64_t>::min();
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+
+std::vector<int64_t> reshaped(const std::vector<int64_t>& dims, const std::vector<int64_t>& wanted,
+                              int64_t allowzero = 0) {
+  const Tensor input(DataType::Float32, dims);
+  return run_op("Reshape", 14, attributes({{"allowzero", allowzero}}),
+                {input, list_tensor(wanted)})[0]
+      .dims();
+}
+
+TEST(Reshape, CopiesZerosAndSolvesMinusOne) {
+  EXPECT_THAT(reshaped({2, 3, 4}, {0, -1}), ElementsAre(2, 12));
+  EXPECT_THAT(reshaped({2, 3, 4}, {4, 0, -1}), ElementsAre(4, 3, 2));
+  EXPECT_THAT(reshaped({1}, {}), ElementsAre());
+  EXPECT_THAT(reshaped({0, 4}, {-1, 2}), ElementsAre(0, 2));
+  EXPECT_THAT(reshaped({0, 4}, {2, 0}, 1), ElementsAre(2, 0));
+}
+
+TEST(Reshape, RefusesWhatHasAnotherNumberOfElements) {
+  struct Case {
+    std::vector<int64_t> dims;
+    std::vector<int64_t> wanted;
+    int64_t allowzero;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {{6}, {4}, 0, "as many elements as 6, found 4"},
+      {{6}, {4, -1}, 0, "evenly"},
+      {{6}, {-1, -1}, 0, "at most one dimension of -1"},
+      {{6}, {-2}, 0, "at least -1, found -2"},
+      {{6}, {kSmallest}, 0, "at least -1"},
+      {{6}, {6, 0}, 0, "expected dimension 1 of the input"},
+      {{0, 3}, {0, -1}, 0, "no dimension of 0 beside one of -1"},
+      {{0}, {0, -1}, 1, "no dimension of 0 beside one of -1"},
+      {{6}, {kLargest, kLargest}, 0, "exceeds 64 bits"},
+  };
+  for (const Case& item : cases) {
+    EXPECT_THAT(refusal("Reshape", 14, attributes({{"allowzero", item.allowzero}}),
+                        {Tensor(DataType::Float32, item.dims), list_tensor(item.wanted)}),
+                HasSubstr(item.expected));
+  }
+  EXPECT_THAT(refusal("Reshape", 13, {}, {floats({1}, {1}), ints({1, 1}, {1})}),
+              HasSubstr("expected a list"));
+  EXPECT_THAT(
+      refusal("Reshape", 13, {}, {floats({1}, {1}), list_tensor(std::vector<int64_t>(2000, 1))}),
+      HasSubstr("at most 1024 dimensions"));
+}
+
+Shape symbolic(const Shape& input, const std::vector<Dim>& wanted) {
+  return *infer_op("Reshape", 13, {}, {typed(DataType::Float32, input), followed(wanted)})[0]
+              .type.shape;
+}
+
+TEST(Reshape, CancelsSymbols) {
+  const Dim n = Dim::symbol("n");
+  const Dim m = Dim::symbol("m");
+  EXPECT_EQ(symbolic({n, 3, 4}, {n, -1}), (Shape{n, 12}));
+  EXPECT_EQ(symbolic({n, 3, 4}, {0, -1}), (Shape{n, 12}));
+  EXPECT_EQ(symbolic({n, m, 4}, {-1, 2}), (Shape{product({m, n, 2}), 2}));
+  EXPECT_EQ(symbolic({n, m}, {-1}), symbolic({m, n}, {-1}));
+  // Not a symbol by symbol division: equal questions still have equal answers.
+  EXPECT_EQ(symbolic({n, 3}, {m, -1}), symbolic({n, 3}, {m, -1}));
+  EXPECT_FALSE(is_known(symbolic({n, 3}, {2, -1})));
+}
+
+TEST(Reshape, UnknownShapesLeaveTheRank) {
+  const auto outputs =
+      infer_op("Reshape", 13, {}, {typed(DataType::Float32, std::nullopt), followed({0, -1, 5})});
+  EXPECT_EQ(shape_text(outputs), "float32 ?node.0.0x?node.0.1x5");
+  const auto ranked =
+      infer_op("Reshape", 13, {}, {typed(DataType::Float32, Shape{6}), unknown_list(2)});
+  EXPECT_EQ(shape_text(ranked), "float32 ?node.0.0x?node.0.1");
+  // A declared length that no file can have allocates nothing.
+  const auto absurd =
+      infer_op("Reshape", 13, {}, {typed(DataType::Float32, Shape{6}), unknown_list(kLargest)});
+  EXPECT_EQ(shape_text(absurd), "float32 ?");
+}
+
+TEST(Reshape, FollowsElements) {
+  const auto outputs =
+      infer_op("Reshape", 13, {}, {followed({Dim::symbol("n"), 2}), followed({1, 2})});
+  EXPECT_EQ(*outputs[0].elements, (std::vector<Dim>{Dim::symbol("n"), 2}));
+}
+
+}  // namespace
+}  // namespace tessera::ops

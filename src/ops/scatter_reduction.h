@@ -1,0 +1,73 @@
+// How ScatterND and ScatterElements join an update with what is there.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "ops/op.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+
+enum class Reduction : uint8_t { None, Add, Multiply, Max, Min };
+
+// The reduction a node asks for; nullopt where its version has none of that name.
+inline std::optional<Reduction> reduction_of(const Node& node) {
+  if (node.version < 16) return Reduction::None;
+  const std::string& name = node.attributes.get_string("reduction");
+  if (name == "none") return Reduction::None;
+  if (name == "add") return Reduction::Add;
+  if (name == "mul") return Reduction::Multiply;
+  if (name == "max" && node.version >= 18) return Reduction::Max;
+  if (name == "min" && node.version >= 18) return Reduction::Min;
+  return std::nullopt;
+}
+
+inline void check_reduction(const InferContext& context) {
+  if (reduction_of(context.node())) return;
+  context.fail(std::string("expected reduction 'none', 'add'") +
+               (context.version() >= 18 ? ", 'mul', 'max' or 'min'" : " or 'mul'") + ", found '" +
+               context.node().attributes.get_string("reduction") + "'");
+}
+
+// Integers wrap around; bool adds as "or" and multiplies as "and"; a NaN wins over any number.
+template <class T>
+T combined(Reduction reduction, T before, T update) {
+  using C = compute_t<T>;
+  if (reduction == Reduction::None) return update;
+  if constexpr (std::is_same_v<T, bool>) {
+    const bool is_or = reduction == Reduction::Add || reduction == Reduction::Max;
+    return is_or ? before || update : before && update;
+  } else if constexpr (std::is_integral_v<T>) {
+    // 64 unsigned bits hold the low bits of any sum and product.
+    const auto left = static_cast<uint64_t>(before);
+    const auto right = static_cast<uint64_t>(update);
+    if (reduction == Reduction::Add) return static_cast<T>(left + right);
+    if (reduction == Reduction::Multiply) return static_cast<T>(left * right);
+    return (reduction == Reduction::Max) == (before < update) ? update : before;
+  } else {
+    const C left = static_cast<C>(before);
+    const C right = static_cast<C>(update);
+    if (reduction == Reduction::Add) return T(left + right);
+    if (reduction == Reduction::Multiply) return T(left * right);
+    if (std::isnan(left) || std::isnan(right)) return std::isnan(left) ? before : update;
+    return (reduction == Reduction::Max) == (left < right) ? update : before;
+  }
+}
+
+// visit(TypeTag<T>{}) for any element type; where nothing is combined one instance for each size.
+template <class Visit>
+void visit_scattered(DataType type, Reduction reduction, const Visit& visit) {
+  if (reduction == Reduction::None) {
+    visit_size(type, visit);
+  } else if (type == DataType::Bool) {
+    visit(TypeTag<bool>{});
+  } else {
+    visit_numeric(type, visit);
+  }
+}
+
+}  // namespace tessera::ops

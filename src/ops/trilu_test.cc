@@ -1,0 +1,31 @@
+#include <gmock/gmock.h>
+
+#include "ops/movement_test.h"
+
+namespace tessera::ops {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Trilu, KeepsATriangle) {
+  const Tensor input = floats({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto run = [&](int64_t upper, int64_t diagonal) {
+    return values(
+        run_op("Trilu", 14, attributes({{"upper", upper}}), {input, ints({}, {diagonal})})[0]);
+  };
+  EXPECT_THAT(run(1, 0), ElementsAre(1, 2, 3, 0, 5, 6));
+  EXPECT_THAT(run(1, 1), ElementsAre(0, 2, 3, 0, 0, 6));
+  EXPECT_THAT(run(0, 0), ElementsAre(1, 0, 0, 4, 5, 0));
+  EXPECT_THAT(run(0, -1), ElementsAre(0, 0, 0, 4, 0, 0));
+  EXPECT_THAT(run(1, INT64_MIN), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(run(1, INT64_MAX), testing::Each(0));
+  EXPECT_THAT(run(0, INT64_MAX), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(Trilu, RefusesVectors) {
+  EXPECT_THAT(refusal("Trilu", 14, {}, {floats({1}, {1})}), HasSubstr("rank 2"));
+}
+
+}  // namespace
+}  // namespace tessera::ops

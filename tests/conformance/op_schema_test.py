@@ -1,0 +1,114 @@
+"""Holds the table of ops against the schemas that the onnx package brings."""
+
+import json
+import subprocess
+
+import onnx.defs
+import onnx.helper
+import pytest
+
+OPSETS = range(6, 29)
+
+# (op, version, what) of deliberate deviations, with the reason.
+ALLOWED = {
+    ("Resize", 11, "input roi"): "files of version 11 leave it out, as later ones do",
+    ("Resize", 11, "input scales"): "files of version 11 leave it out, as later ones do",
+}
+
+KINDS = {
+    "INT": "int",
+    "FLOAT": "float",
+    "STRING": "string",
+    "INTS": "ints",
+    "FLOATS": "floats",
+    "STRINGS": "strings",
+    "TENSOR": "tensor",
+    "TENSORS": "tensors",
+    "TYPE_PROTO": "type",
+}
+ARITIES = {"Single": "required", "Optional": "optional", "Variadic": "variadic"}
+
+
+def history(name, domain):
+    """The schemas of an op, the oldest first."""
+    schemas = onnx.defs.get_all_schemas_with_history()
+    found = [schema for schema in schemas if schema.name == name and schema.domain == domain]
+    return sorted(found, key=lambda schema: schema.since_version)
+
+
+def schema_in(schemas, opset):
+    found = [schema for schema in schemas if schema.since_version <= opset]
+    return found[-1] if found and not found[-1].deprecated else None
+
+
+def default_of(attribute):
+    if not attribute.default_value.name:
+        return None
+    value = onnx.helper.get_attribute_value(attribute.default_value)
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, list):
+        return [item.decode() if isinstance(item, bytes) else item for item in value]
+    return None
+
+
+def expected_attributes(schema):
+    result = {}
+    for name, attribute in schema.attributes.items():
+        kind = KINDS.get(attribute.type.name)
+        if kind is not None:  # nested graphs are no attributes here
+            result[name] = (kind, attribute.required, default_of(attribute))
+    return result
+
+
+def differences(definition, schema):
+    for side in ("inputs", "outputs"):
+        ours = [(entry["name"], entry["arity"]) for entry in definition[side]]
+        theirs = [(entry.name, ARITIES[entry.option.name]) for entry in getattr(schema, side)]
+        for index in range(max(len(ours), len(theirs))):
+            mine = ours[index] if index < len(ours) else None
+            right = theirs[index] if index < len(theirs) else None
+            if mine != right:
+                yield f"{side[:-1]} {(right or mine)[0]}", f"has {mine}, expected {right}"
+    ours = {
+        entry["name"]: (entry["kind"], entry["required"], entry["default"])
+        for entry in definition["attributes"]
+    }
+    theirs = expected_attributes(schema)
+    for name in sorted(ours.keys() | theirs.keys()):
+        if not is_same(ours.get(name), theirs.get(name)):
+            yield f"attribute {name}", f"has {ours.get(name)}, expected {theirs.get(name)}"
+
+
+def is_same(ours, theirs):
+    if ours is None or theirs is None or ours[:2] != theirs[:2]:
+        return ours == theirs
+    if isinstance(ours[2], float) or isinstance(theirs[2], float):
+        return ours[2] == pytest.approx(theirs[2])
+    return ours[2] == theirs[2]
+
+
+def op_differences(op):
+    schemas = history(op["name"], op["domain"])
+    definitions = {entry["version"]: entry for entry in op["definitions"]}
+    expected = {}
+    for opset in OPSETS:
+        schema = schema_in(schemas, opset)
+        if schema is not None:
+            expected[schema.since_version] = schema
+    if sorted(expected) != sorted(definitions):
+        yield f"{op['name']}: has versions {sorted(definitions)}, expected {sorted(expected)}"
+    for version in sorted(expected.keys() & definitions.keys()):
+        for what, message in differences(definitions[version], expected[version]):
+            if (op["name"], version, what) not in ALLOWED:
+                yield f"{op['name']}-{version}: {what} {message}"
+
+
+def test_ops_are_those_of_onnx(bin_dir):
+    run = subprocess.run([bin_dir / "print_op_table"], capture_output=True, text=True, check=True)
+    table = [op for op in json.loads(run.stdout) if op["domain"] == "" and op["is_supported"]]
+    assert table
+    found = [line for op in table for line in op_differences(op)]
+    assert not found, "\n" + "\n".join(found)

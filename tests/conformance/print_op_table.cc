@@ -1,0 +1,87 @@
+// Prints every registered op as JSON, for op_schema_test.py: for each version since operator set 6
+// its inputs, outputs and attributes with their defaults.
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "ops/registry.h"
+#include "ops/schema.h"
+
+namespace tessera::ops {
+namespace {
+
+using nlohmann::json;
+
+const char* name(Arity arity) {
+  switch (arity) {
+    case Arity::Required:
+      return "required";
+    case Arity::Optional:
+      return "optional";
+    case Arity::Variadic:
+      return "variadic";
+  }
+  return "";
+}
+
+json parameters_json(const std::vector<Parameter>& all, int version) {
+  json result = json::array();
+  for (const Parameter& parameter : parameters_of(all, version)) {
+    result.push_back({{"name", parameter.name}, {"arity", name(parameter.arity)}});
+  }
+  return result;
+}
+
+// Defaults of ONNX are numbers, strings and lists of them; others have no text here.
+json value_json(const Attribute& attribute) {
+  if (const auto* number = std::get_if<int64_t>(&attribute)) return *number;
+  if (const auto* number = std::get_if<float>(&attribute)) return *number;
+  if (const auto* text = std::get_if<std::string>(&attribute)) return *text;
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&attribute)) return *list;
+  if (const auto* list = std::get_if<std::vector<float>>(&attribute)) return *list;
+  if (const auto* list = std::get_if<std::vector<std::string>>(&attribute)) return *list;
+  return nullptr;
+}
+
+json attributes_json(const Op& op, int version) {
+  json result = json::array();
+  for (const AttributeSchema& schema : op.attributes) {
+    if (version < schema.since || version > schema.until) continue;
+    result.push_back(
+        {{"name", schema.name},
+         {"kind", std::string(tessera::name(schema.kind))},
+         {"required", schema.is_required},
+         {"default", schema.default_value ? value_json(*schema.default_value) : json(nullptr)}});
+  }
+  return result;
+}
+
+json op_json(const Op& op) {
+  json definitions = json::array();
+  int before = 0;
+  for (int opset = kOldestOpset; opset <= kNewestOpset; ++opset) {
+    const int version = version_in(op, opset).value_or(0);
+    if (version == 0 || version == before) continue;
+    before = version;
+    definitions.push_back({{"version", version},
+                           {"inputs", parameters_json(op.inputs, version)},
+                           {"outputs", parameters_json(op.outputs, version)},
+                           {"attributes", attributes_json(op, version)}});
+  }
+  return {{"name", op.name},
+          {"domain", op.domain},
+          {"versions", op.versions},
+          {"last_version", op.last_version},
+          {"is_supported", op.unsupported_reason.empty()},
+          {"definitions", definitions}};
+}
+
+}  // namespace
+}  // namespace tessera::ops
+
+int main() {
+  nlohmann::json table = nlohmann::json::array();
+  const tessera::ops::Registry registry = tessera::ops::make_registry();
+  for (const tessera::ops::Op* op : registry.all()) table.push_back(tessera::ops::op_json(*op));
+  std::cout << table.dump(1) << "\n";
+}
