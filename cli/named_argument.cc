@@ -12,7 +12,7 @@ constexpr size_t kListedNames = 10;
 
 [[noreturn]] void refuse(std::string_view option, const std::string& text,
                          const std::string& message) {
-  throw Error(ErrorKind::InvalidArgument, std::string(option) + " " + text, message);
+  throw Error(ErrorKind::InvalidArgument, std::string(option) + " '" + text + "'", message);
 }
 
 // The number that all of `text` spells.

@@ -40,7 +40,7 @@ TEST(NamedArgument, SplitsAtTheLastSign) {
   }
   for (const char* text : {"", "x", "=", "=a", "x="}) {
     EXPECT_THAT(refusal([&] { split_named_argument("--input", text); }),
-                HasSubstr("--input " + std::string(text) + ": expected NAME=VALUE"));
+                HasSubstr("--input '" + std::string(text) + "': expected NAME=VALUE"));
   }
 }
 
@@ -71,7 +71,7 @@ TEST(NamedArgument, FindsByNameThenByIndex) {
         << name;
   }
   EXPECT_THAT(refusal([&] { find_value_index("--expect", "output", "y", {}); }),
-              HasSubstr("--expect y: the model has no such output; it has no outputs"));
+              HasSubstr("--expect 'y': the model has no such output; it has no outputs"));
 }
 
 }  // namespace
