@@ -35,12 +35,12 @@ Command make_inspect_command(CLI::App& command) {
   const auto options = std::make_shared<InspectOptions>();
   command.add_option("MODEL", options->model, "an ONNX file")->required();
   add_repeatable(command, "--shape", options->shapes,
-                 "NAME=1x3x224x224: the shape of an input; NAME may be #<index>. May be repeated");
+                 "NAME=1x3x224x224: the shape of an input; NAME may be #<index>");
   command.add_flag("--passes", options->parts.has_passes,
                    "show what each pass changed and how long it took");
   command.add_flag("--weights", options->parts.has_weights, "list the weights");
   command.add_flag("--strict", options->is_strict,
-                   "a declared inner shape that contradicts the inferred one is an error");
+                   "a declared inner shape that is wrong is an error");
   command.add_flag("--json", options->is_json, "print JSON");
   command.footer("Example:\n  tessera inspect model.onnx --shape '#0=1x3x224x224' --passes");
   return [options] { return inspect(*options); };

@@ -88,13 +88,17 @@ ExitCode report(const Error& error, bool is_json) {
 ExitCode report_usage(const CLI::App& app, const CLI::ParseError& error, bool is_json) {
   std::ostringstream output;
   std::ostringstream errors;
-  const bool is_answer = app.exit(error, output, errors) == 0;
-  std::fputs(errors.str().c_str(), stderr);
-  if (is_answer) return print(output.str(), kFine);
+  if (app.exit(error, output, errors) == 0) return print(output.str(), kFine);
+  // CLI11 only misses a command where there is one that it does not know.
+  const std::vector<std::string> unknown = app.remaining();
+  const bool is_unknown_command = app.get_subcommands().empty() && !unknown.empty();
+  const std::string message =
+      is_unknown_command ? "There is no command or option " + unknown[0] : error.what();
+  std::fprintf(stderr, "%s\nRun with --help for more information.\n", printable(message).c_str());
   const Json json = {{"error",
                       {{"kind", name(ErrorKind::InvalidArgument)},
                        {"where", "command line"},
-                       {"message", error.what()}}}};
+                       {"message", message}}}};
   return print(is_json ? json_text(json) : "", kBadInput);
 }
 

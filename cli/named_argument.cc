@@ -62,6 +62,14 @@ std::vector<int64_t> parse_dims(std::string_view option, const std::string& text
   return dims;
 }
 
+uint64_t parse_whole_number(std::string_view option, const std::string& text) {
+  const auto number = parse_number<uint64_t>(text);
+  if (!number) {
+    refuse(option, text, "expected a whole number of at least 0 and at most 64 bits");
+  }
+  return *number;
+}
+
 size_t find_value_index(std::string_view option, std::string_view kind, const std::string& name,
                         const std::vector<ValueDescription>& values) {
   const auto found = std::find_if(values.begin(), values.end(), [&](const ValueDescription& value) {

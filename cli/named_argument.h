@@ -1,4 +1,4 @@
-// Arguments of the form NAME=VALUE, where NAME is an input or output of the model.
+// Values of options: NAME=VALUE, where NAME is an input or output of the model, shapes, numbers.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,9 @@ NamedArgument split_named_argument(std::string_view option, const std::string& t
 
 // "1x3x224x224" or "scalar". Throws InvalidArgument on anything else.
 std::vector<int64_t> parse_dims(std::string_view option, const std::string& text);
+
+// A decimal number of at most 64 bits, without a sign. Throws InvalidArgument on anything else.
+uint64_t parse_whole_number(std::string_view option, const std::string& text);
 
 // The index of the value called `name` or, where none is called that, "#<index>". Throws
 // InvalidArgument listing what there is; `kind` is "input" or "output".

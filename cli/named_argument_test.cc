@@ -54,6 +54,16 @@ TEST(NamedArgument, ParsesDimensions) {
   }
 }
 
+TEST(NamedArgument, ParsesWholeNumbers) {
+  EXPECT_EQ(parse_whole_number("--random", "0"), 0U);
+  EXPECT_EQ(parse_whole_number("--random", "010"), 10U);
+  EXPECT_EQ(parse_whole_number("--random", "18446744073709551615"), UINT64_MAX);
+  for (const char* text : {"", "-1", "+1", "0x1", "1.5", "1e3", "18446744073709551616"}) {
+    EXPECT_THAT(refusal([&] { parse_whole_number("--random", text); }),
+                HasSubstr("--random '" + std::string(text) + "': expected a whole number"));
+  }
+}
+
 TEST(NamedArgument, FindsByNameThenByIndex) {
   std::vector<ValueDescription> values(3);
   values[0].name = "picture";

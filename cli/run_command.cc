@@ -16,14 +16,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// More than any machine has; each costs memory of its own.
+constexpr uint64_t kMaxThreads = 4096;
+
 struct RunOptions {
   std::string model;
   std::vector<std::string> inputs;
-  std::optional<uint64_t> seed;
+  std::optional<std::string> seed;  // as given, because "-1" and "0x1" are no seeds
   std::vector<std::string> shapes;
   std::vector<std::string> expectations;
   Tolerance tolerance;
-  int threads = 0;
+  std::string threads = "0";
   bool is_strict = false;
   bool is_json = false;
   std::string save_inputs_folder;
@@ -37,12 +40,19 @@ struct Expectation {
   Tensor tensor;
 };
 
-void check_options(const RunOptions& options) {
+void check_tolerance(const RunOptions& options) {
   for (const double tolerance : {options.tolerance.relative, options.tolerance.absolute}) {
     if (std::isfinite(tolerance) && tolerance >= 0) continue;
     throw Error(ErrorKind::InvalidArgument, "--rtol and --atol",
                 "expected finite numbers of at least 0, found " + number_text(tolerance, 6));
   }
+}
+
+int parse_threads(const std::string& text) {
+  const uint64_t threads = parse_whole_number("--threads", text);
+  if (threads <= kMaxThreads) return static_cast<int>(threads);
+  throw Error(ErrorKind::InvalidArgument, "--threads",
+              "expected at most " + std::to_string(kMaxThreads) + ", found " + text);
 }
 
 // Calls `stage` and gives how long it took, counted from `origin`.
@@ -129,6 +139,9 @@ struct Session {
 Session run_model(const RunOptions& options) {
   Session session;
   RunTimes& times = session.report.times;
+  std::optional<uint64_t> seed;
+  if (options.seed) seed = parse_whole_number("--random", *options.seed);
+  const int threads = parse_threads(options.threads);
   const Clock::time_point origin = Clock::now();
   const Model model = timed(origin, times.load, [&] {
     return load(options.model,
@@ -138,16 +151,15 @@ Session run_model(const RunOptions& options) {
   const ModelDescription& description = session.description;
   const NamedShapes shapes = parse_shapes(options.shapes, description.inputs);
   session.inputs = read_inputs(options.inputs, description.inputs, shapes);
-  if (!options.seed) check_all_given(description.inputs, session.inputs);
+  if (!seed) check_all_given(description.inputs, session.inputs);
   const std::vector<Expectation> expectations =
       read_expectations(options.expectations, description.outputs);
 
-  BindOptions bind_options{.shapes = shapes_to_bind(shapes, session.inputs),
-                           .threads = options.threads};
+  BindOptions bind_options{.shapes = shapes_to_bind(shapes, session.inputs), .threads = threads};
   if (!options.dump_folder.empty()) bind_options.fetch = values_to_fetch(description);
   Executor executor = timed(origin, times.bind, [&] { return model.bind(bind_options); });
   session.bound_inputs = executor.inputs();
-  if (options.seed) add_random(executor.inputs(), *options.seed, session.inputs);
+  if (seed) add_random(executor.inputs(), *seed, session.inputs);
 
   executor.record_steps(!options.trace_file.empty());
   std::vector<Tensor> tensors =
@@ -186,7 +198,7 @@ void write_files(const RunOptions& options, Session& session) {
 }
 
 CommandResult run(const RunOptions& options) {
-  check_options(options);
+  check_tolerance(options);
   Session session = run_model(options);
   write_files(options, session);
   return {session.report.is_match() ? kFine : kAnswerIsNo,
@@ -196,15 +208,14 @@ CommandResult run(const RunOptions& options) {
 void add_input_options(CLI::App& command, RunOptions& options) {
   command.add_option("MODEL", options.model, "an ONNX file")->required();
   add_repeatable(command, "--input", options.inputs,
-                 "NAME=FILE.npy or NAME=FILE.pb; NAME may be #<index>. May be repeated");
+                 "NAME=FILE.npy or NAME=FILE.pb; NAME may be #<index>");
   command.add_option("--random", options.seed,
-                     "SEED: fill the inputs that have no file with random numbers");
+                     "SEED: random numbers for the inputs that have no file");
   add_repeatable(command, "--shape", options.shapes,
-                 "NAME=1x3x224x224 or NAME=scalar: the shape of an input. May be repeated");
-  command.add_option("--threads", options.threads, "threads to use; 0, the default, is all cores")
-      ->check(CLI::NonNegativeNumber);
+                 "NAME=1x3x224x224 or NAME=scalar: the shape of an input");
+  command.add_option("--threads", options.threads, "threads to use (default 0: all cores)");
   command.add_flag("--strict", options.is_strict,
-                   "a declared inner shape that contradicts the inferred one is an error");
+                   "a declared inner shape that is wrong is an error");
 }
 
 void add_output_options(CLI::App& command, RunOptions& options) {
@@ -218,8 +229,7 @@ void add_output_options(CLI::App& command, RunOptions& options) {
                      "FILE: write a Chrome trace, which ui.perfetto.dev opens");
   command.add_flag("--json", options.is_json, "print JSON");
   add_repeatable(command, "--expect", options.expectations,
-                 "NAME=FILE: compare an output; NAME may be #<index>. Exit code 1 where it "
-                 "differs. May be repeated");
+                 "NAME=FILE: compare an output; exit code 1 where it differs");
   command.add_option("--rtol", options.tolerance.relative,
                      "relative tolerance of --expect (default 1e-3)");
   command.add_option("--atol", options.tolerance.absolute,

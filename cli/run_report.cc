@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "cli/text_table.h"
-#include "tessera/tensor_file.h"
 
 namespace tessera::cli {
 namespace {
@@ -101,7 +100,7 @@ void write_tensors(const std::filesystem::path& folder, const std::string& kind,
   for (size_t index = 0; index < tensors.size(); ++index) {
     const NamedTensor& named = tensors[index];
     const std::string file = file_name(kind, index);
-    write_npy(files.stage(folder / file), named.tensor);
+    files.write_tensor(folder / file, named.tensor);
     Json entry = to_json(named.name, named.tensor);
     entry["file"] = file;
     if (with_nodes) entry["node"] = named.node;

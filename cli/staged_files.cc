@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "tessera/error.h"
+#include "tessera/tensor_file.h"
 
 namespace tessera::cli {
 namespace {
@@ -65,6 +66,16 @@ void StagedFiles::write_text(const std::filesystem::path& file, std::string_view
   const bool is_closed = std::fclose(stream) == 0;
   if (write_error) fail(file, write_error);
   if (!is_closed) fail(file, last_error());
+}
+
+void StagedFiles::write_tensor(const std::filesystem::path& file, const Tensor& tensor) {
+  const std::filesystem::path staged = stage(file);
+  try {
+    write_npy(staged, tensor);
+  } catch (const Error& error) {
+    // The user knows the file by the name that it was to get.
+    throw Error(error.kind(), "'" + file.string() + "'", error.message());
+  }
 }
 
 void StagedFiles::commit() {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/tensor.h"
+
 namespace tessera::cli {
 
 // Files are written under other names beside where they belong and get their own in commit(). What
@@ -24,6 +26,9 @@ class StagedFiles {
 
   // Stages `file` with `text` in it. Throws DeviceFailed where that cannot be written.
   void write_text(const std::filesystem::path& file, std::string_view text);
+
+  // Stages `file` with `tensor` in it, as .npy. Throws DeviceFailed where that cannot be written.
+  void write_tensor(const std::filesystem::path& file, const Tensor& tensor);
 
   // Throws DeviceFailed naming the first file that cannot get its name.
   void commit();

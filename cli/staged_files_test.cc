@@ -75,6 +75,8 @@ TEST_F(StagedFilesTest, FailuresSayWhoseFaultTheyAre) {
             ErrorKind::DeviceFailed);
   EXPECT_EQ(kind_of_failure([&] { files.write_text(folder_ / "file" / "a", "text"); }),
             ErrorKind::DeviceFailed);
+  EXPECT_EQ(kind_of_failure([&] { files.write_tensor("/dev/full", Tensor(DataType::Bool, {0})); }),
+            ErrorKind::DeviceFailed);
   EXPECT_EQ(kind_of_failure([&] { files.write_text(folder_, "text"); }),
             ErrorKind::InvalidArgument);
   EXPECT_EQ(kind_of_failure([&] { files.write_text("/dev/null", "text"); }), std::nullopt);
