@@ -1,0 +1,34 @@
+// Values of options: NAME=VALUE, where NAME is an input or output of the model, shapes, numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+struct NamedArgument {
+  std::string name;
+  std::string value;
+};
+
+// Splits at the last '=', because names in models may hold one. `option`, e.g. "--input", is for
+// errors. Throws InvalidArgument where there is no '=', or nothing on one side of it.
+NamedArgument split_named_argument(std::string_view option, const std::string& text);
+
+// "1x3x224x224" or "scalar". Throws InvalidArgument on anything else.
+std::vector<int64_t> parse_dims(std::string_view option, const std::string& text);
+
+// A decimal number of at most 64 bits, without a sign. Throws InvalidArgument on anything else.
+uint64_t parse_whole_number(std::string_view option, const std::string& text);
+
+// The index of the value called `name` or, where none is called that, "#<index>". Throws
+// InvalidArgument listing what there is; `kind` is "input" or "output".
+size_t find_value_index(std::string_view option, std::string_view kind, const std::string& name,
+                        const std::vector<ValueDescription>& values);
+
+}  // namespace tessera::cli

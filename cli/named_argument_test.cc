@@ -1,0 +1,88 @@
+#include "cli/named_argument.h"
+
+#include <gmock/gmock.h>
+
+namespace tessera::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The message of the InvalidArgument that `call` throws; "" where it throws nothing.
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(NamedArgument, SplitsAtTheLastSign) {
+  struct Case {
+    const char* text;
+    const char* name;
+    const char* value;
+  };
+  const Case cases[] = {
+      {"x=a.npy", "x", "a.npy"},
+      {"a=b=c.npy", "a=b", "c.npy"},
+      {"#0=/tmp/a.pb", "#0", "/tmp/a.pb"},
+      {"scope/x:0=a", "scope/x:0", "a"},
+  };
+  for (const Case& row : cases) {
+    const NamedArgument argument = split_named_argument("--input", row.text);
+    EXPECT_EQ(argument.name, row.name);
+    EXPECT_EQ(argument.value, row.value);
+  }
+  for (const char* text : {"", "x", "=", "=a", "x="}) {
+    EXPECT_THAT(refusal([&] { split_named_argument("--input", text); }),
+                HasSubstr("--input '" + std::string(text) + "': expected NAME=VALUE"));
+  }
+}
+
+TEST(NamedArgument, ParsesDimensions) {
+  EXPECT_THAT(parse_dims("--shape", "1x3x224x224"), ElementsAre(1, 3, 224, 224));
+  EXPECT_THAT(parse_dims("--shape", "0"), ElementsAre(0));
+  EXPECT_THAT(parse_dims("--shape", "scalar"), IsEmpty());
+  for (const char* text :
+       {"", "x", "1x", "x1", "1xx2", "-1", "+1", " 1", "1x2 ", "H", "1.5", "9223372036854775808"}) {
+    EXPECT_THAT(refusal([&] { parse_dims("--shape", text); }), HasSubstr("1x3x224x224")) << text;
+  }
+}
+
+TEST(NamedArgument, ParsesWholeNumbers) {
+  EXPECT_EQ(parse_whole_number("--random", "0"), 0U);
+  EXPECT_EQ(parse_whole_number("--random", "010"), 10U);
+  EXPECT_EQ(parse_whole_number("--random", "18446744073709551615"), UINT64_MAX);
+  for (const char* text : {"", "-1", "+1", "0x1", "1.5", "1e3", "18446744073709551616"}) {
+    EXPECT_THAT(refusal([&] { parse_whole_number("--random", text); }),
+                HasSubstr("--random '" + std::string(text) + "': expected a whole number"));
+  }
+}
+
+TEST(NamedArgument, FindsByNameThenByIndex) {
+  std::vector<ValueDescription> values(3);
+  values[0].name = "picture";
+  values[1].name = "#0";
+  values[2].name = "mask";
+  const auto find = [&](const char* name) {
+    return find_value_index("--input", "input", name, values);
+  };
+  EXPECT_EQ(find("mask"), 2U);
+  EXPECT_EQ(find("#0"), 1U);
+  EXPECT_EQ(find("#2"), 2U);
+  for (const char* name : {"Mask", "#3", "#", "#-1", "#1x", "#99999999999999999999"}) {
+    EXPECT_THAT(refusal([&] { find(name); }),
+                HasSubstr("its inputs are #0 'picture', #1 '#0', #2 'mask'"))
+        << name;
+  }
+  EXPECT_THAT(refusal([&] { find_value_index("--expect", "output", "y", {}); }),
+              HasSubstr("--expect 'y': the model has no such output; it has no outputs"));
+}
+
+}  // namespace
+}  // namespace tessera::cli

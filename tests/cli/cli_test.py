@@ -1,0 +1,167 @@
+"""The program's promises: exit codes, what it prints and where, and what it leaves on disk."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+PICTURE = np.arange(6, dtype=np.float32).reshape(2, 3)
+OUTPUT = "out/y=1"
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Doubles its input; a second input is read by nothing."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [
+            helper.make_node("Add", ["picture", "picture"], ["h"], name="double"),
+            helper.make_node("Identity", ["h"], [OUTPUT]),
+        ],
+        "doubling",
+        [
+            value("picture", TensorProto.FLOAT, ["batch", 3]),
+            value("unused", TensorProto.FLOAT, ["q"]),
+        ],
+        [value(OUTPUT, TensorProto.FLOAT, ["batch", 3])],
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    np.save(tmp_path / "picture.npy", PICTURE)
+    np.save(tmp_path / "right.npy", 2 * PICTURE)
+    return path
+
+
+@pytest.fixture
+def tessera(tessera_binary, tmp_path):
+    """Calls the program in the test's folder; gives its exit code, stdout and stderr."""
+
+    def call(*arguments, **options):
+        command = [tessera_binary, *map(str, arguments)]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        result = subprocess.run(command, text=True, cwd=tmp_path, timeout=60, **options)
+        return result.returncode, result.stdout, result.stderr
+
+    return call
+
+
+GIVEN = ("--input", "#0=picture.npy")
+
+
+def test_right_outputs_match_and_wrong_ones_are_explained(tessera, model, tmp_path):
+    code, text, _ = tessera("run", model, *GIVEN, "--expect", f"{OUTPUT}=right.npy")
+    assert code == 0 and "is as expected" in text
+    wrong = 2 * PICTURE
+    wrong[1, 1] = 7
+    np.save(tmp_path / "wrong.npy", wrong)
+    arguments = ("run", model, *GIVEN, "--expect", "#0=wrong.npy")
+    code, text, _ = tessera(*arguments)
+    assert code == 1
+    assert "worst element (1, 1): expected 7, found 8" in text and "1 of 6 elements" in text
+    code, text, _ = tessera(*arguments, "--json")
+    report = json.loads(text)
+    assert code == 1 and report["matches"] is False
+    assert report["mismatches"][0]["worst_indices"] == [1, 1]
+    assert tessera(*arguments, "--atol", "1.5")[0] == 0
+
+
+def test_writes_what_it_is_asked_to(tessera, model, tmp_path):
+    folders = ("--output", "new/out", "--save-inputs", "in", "--dump-values", "values")
+    code, text, _ = tessera("run", model, *GIVEN, *folders, "--trace", "trace.json", "--json")
+    assert code == 0 and json.loads(text)["outputs"][0]["file"] == "output_0.npy"
+    [entry] = json.loads((tmp_path / "new/out/outputs.json").read_text())
+    assert entry == {
+        "name": OUTPUT, "type": "float32", "shape": [2, 3], "file": "output_0.npy"
+    }  # fmt: skip
+    np.testing.assert_array_equal(np.load(tmp_path / "new/out/output_0.npy"), 2 * PICTURE)
+    values = json.loads((tmp_path / "values/values.json").read_text())
+    assert [(value["name"], value["node"]) for value in values][0] == ("h", "double")
+    assert {value["name"] for value in values} == {"h", OUTPUT}
+    np.testing.assert_array_equal(np.load(tmp_path / "in/input_0.npy"), PICTURE)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [event["name"] for event in events[:4]] == ["load", "bind", "run", "double"]
+    assert not [path for path in tmp_path.rglob("*staged*")]
+
+
+def test_random_inputs_depend_on_the_seed_alone(tessera, model, tmp_path):
+    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
+        code, _, errors = tessera(
+            "run", model, "--random", seed, "--shape", "picture=4x3", "--save-inputs", folder
+        )
+        assert code == 0, errors
+    a, b, c = (np.load(tmp_path / folder / "input_0.npy") for folder in "abc")
+    assert a.shape == (4, 3)
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_a_failed_write_leaves_nothing(tessera, model, tmp_path):
+    before = set(tmp_path.rglob("*"))
+    arguments = ("run", model, *GIVEN, "--output", "out", "--dump-values", "values")
+    code, _, errors = tessera(*arguments, "--trace", "/dev/full")
+    assert code == 3 and errors.startswith("tessera: DeviceFailed: '/dev/full'")
+    (tmp_path / "file").touch()
+    assert tessera(*arguments, "--save-inputs", "file/in")[0] == 3
+    assert set(tmp_path.rglob("*")) == before | {tmp_path / "file"}
+
+
+def test_a_closed_stdout_is_no_crash(tessera, model):
+    with open("/dev/full", "w") as full:
+        assert tessera("inspect", model, stdout=full)[0] == 3
+    reader, writer = os.pipe()
+    os.close(reader)
+    code, _, errors = tessera("inspect", model, stdout=writer)
+    os.close(writer)
+    assert code == 3 and errors == ""
+    assert tessera("inspect", model, stdout=None, preexec_fn=lambda: os.close(1))[0] == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("frobnicate",),
+        ("run",),
+        ("run", "model.onnx", "--frobnicate"),
+        ("run", "model.onnx", "--random", "-1"),
+        ("run", "model.onnx", "--threads", "some"),
+        ("run", "model.onnx", "--random", "1", "--shape", "picture=4xN"),
+        ("run", "model.onnx", *GIVEN, "--input", "picture=picture.npy"),
+        ("run", "model.onnx", *GIVEN, "--rtol", "nan"),
+        ("run", "model.onnx", *GIVEN, "--expect", "#1=right.npy"),
+        ("inspect", "absent.onnx"),
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_is_exit_code_2(tessera, model, arguments):
+    code, text, errors = tessera(*arguments)
+    assert code == 2 and text == "" and errors != "" and "bug" not in errors
+    code, text, _ = tessera(*arguments, "--json")
+    assert code == 2 and json.loads(text)["error"]["kind"] == "InvalidArgument"
+
+
+def test_inspect_fits_the_terminal_and_marks_unread_inputs(tessera, model):
+    code, text, _ = tessera("inspect", model, "--passes", "--weights", "--shape", "#0=2x3")
+    assert code == 0 and max(map(len, text.splitlines())) <= 100
+    assert "not read" in next(line for line in text.splitlines() if line.startswith("unused"))
+    inputs = json.loads(tessera("inspect", model, "--json")[1])["inputs"]
+    assert [(entry["shape"], entry["is_read"]) for entry in inputs] == [
+        (["batch", 3], True),
+        (["q"], False),
+    ]
+
+
+@pytest.mark.parametrize("command", ["run", "inspect", "backends"])
+def test_every_command_has_help_with_an_example(tessera, command):
+    code, text, _ = tessera(command, "--help")
+    assert code == 0 and f"Example:\n  tessera {command} " in text and "--json" in text
+
+
+def test_version_and_backends(tessera):
+    assert tessera("--version")[1].startswith("tessera ")
+    assert "reference" in tessera("backends")[1]
+    assert json.loads(tessera("backends", "--json")[1])["backends"][0]["name"] == "reference"
