@@ -4,8 +4,8 @@
 //   tessera::Executor executor = model.bind();
 //   const std::vector<tessera::Tensor> outputs = executor.run({{"data_0", picture}});
 //
-// Everything throws tessera::Error (tessera/error.h). A Model may be used from many threads at once;
-// an Executor from one at a time. Executors share the weights of their model.
+// Everything throws tessera::Error (tessera/error.h). A Model may be used from many threads at
+// once; an Executor from one at a time. Executors share the weights of their model.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,8 @@ namespace tessera {
 using LogCallback = std::function<void(const std::string& message)>;
 
 struct LoadOptions {
-  // A declared shape of an inner value that contradicts the inferred one is an error, not a warning.
+  // A declared shape of an inner value that contradicts the inferred one is an error, not a
+  // warning.
   bool is_strict = false;
   // Every value of the model's file can be fetched: no pass removes one. Costs speed and memory.
   bool keeps_all_values = false;
@@ -68,7 +69,7 @@ struct NodeDescription {
   std::string op;
   std::string domain;
   int version = 0;
-  std::vector<ValueDescription> inputs;   // an omitted one has an empty name
+  std::vector<ValueDescription> inputs;  // an omitted one has an empty name
   std::vector<ValueDescription> outputs;
   std::optional<int64_t> flops;  // a multiply-add is 2; nullopt while shapes are unknown
   std::optional<int64_t> bytes;  // read and written; nullopt while shapes are unknown
@@ -94,6 +95,7 @@ struct ModelDescription {
   std::vector<ValueDescription> weights;  // constants that a node reads
   std::vector<NodeDescription> nodes;     // after rewriting, in the order in which they run
   std::vector<PassDescription> passes;
+  std::vector<std::string> fetchable;  // values that the file's nodes make and no pass has removed
   int64_t weight_bytes = 0;
   std::optional<int64_t> flops;       // of all nodes
   std::optional<int64_t> peak_bytes;  // of inner values alive at once, when run in order
@@ -123,6 +125,8 @@ class Executor {
   // Inputs and outputs with the bound shapes; outputs are followed by the fetched values.
   const std::vector<ValueDescription>& inputs() const;
   const std::vector<ValueDescription>& outputs() const;
+
+  int threads() const;
 
   // One record for each node of the newest run, in order. Recording is off until switched on.
   void record_steps(bool is_on);

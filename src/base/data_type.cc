@@ -46,8 +46,6 @@ bool is_floating(DataType type) { return type >= DataType::Float16 && type <= Da
 
 bool is_integer(DataType type) { return type >= DataType::Int8 && type <= DataType::UInt64; }
 
-bool is_signed_integer(DataType type) {
-  return type >= DataType::Int8 && type <= DataType::Int64;
-}
+bool is_signed_integer(DataType type) { return type >= DataType::Int8 && type <= DataType::Int64; }
 
 }  // namespace tessera

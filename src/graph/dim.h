@@ -12,9 +12,9 @@ namespace tessera {
 // two branches which do the same to one unknown dimension still fit together.
 class Dim {
  public:
-  Dim() = default;                        // the number 0
-  Dim(int64_t value) : value_(value) {}   // NOLINT(google-explicit-constructor): a number is a Dim
-  static Dim symbol(std::string text);    // `text` must not be empty
+  Dim() = default;                       // the number 0
+  Dim(int64_t value) : value_(value) {}  // NOLINT(google-explicit-constructor): a number is a Dim
+  static Dim symbol(std::string text);   // `text` must not be empty
 
   bool is_known() const { return symbol_.empty(); }
   int64_t value() const;              // only if is_known()

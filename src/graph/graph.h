@@ -29,7 +29,7 @@ using ValueId = StrongId<struct ValueTag>;
 struct Value {
   std::string name;  // unique in its graph, never empty; the name in the model's file
   Type type;
-  Tensor constant;   // the elements, where they are known before running; else is_empty()
+  Tensor constant;  // the elements, where they are known before running; else is_empty()
   // The elements of a small integer tensor as far as they are known (shape arithmetic). Row-major;
   // its size is the number of elements.
   std::optional<std::vector<Dim>> elements;
@@ -68,10 +68,10 @@ struct Graph {
   std::string name;
   std::vector<Node> nodes;  // in an order in which every value is made before it is used
   std::vector<Value> values;
-  std::vector<ValueId> inputs;     // fed when run
-  std::vector<ValueId> outputs;    // may repeat, may be inputs or constants
-  std::vector<ValueId> kept;       // inner values that somebody wants to fetch: passes keep them
-  std::vector<Capture> captures;   // of a nested graph
+  std::vector<ValueId> inputs;    // fed when run
+  std::vector<ValueId> outputs;   // may repeat, may be inputs or constants
+  std::vector<ValueId> kept;      // inner values that somebody wants to fetch: passes keep them
+  std::vector<Capture> captures;  // of a nested graph
 
   Node& operator[](NodeId id) { return nodes[static_cast<size_t>(id.index)]; }
   const Node& operator[](NodeId id) const { return nodes[static_cast<size_t>(id.index)]; }

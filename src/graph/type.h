@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// A tensor, a sequence, an optional or a map. Kernels exist for tensors only; the rest is carried so
-// that a model which uses it is understood and refused by name.
+// A tensor, a sequence, an optional or a map. Kernels exist for tensors only; the rest is carried
+// so that a model which uses it is understood and refused by name.
 struct Type {
   enum class Kind : uint8_t { Unknown, Tensor, Sequence, Optional, Map };
 

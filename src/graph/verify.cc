@@ -9,8 +9,7 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph)
-      : graph_(graph), is_made_(graph.values.size(), false) {}
+  explicit Verifier(const Graph& graph) : graph_(graph), is_made_(graph.values.size(), false) {}
 
   std::string explain() {
     check_values();

@@ -94,9 +94,9 @@ struct InferOutput {
 
 struct Op;
 
-// A rule reads `node` and `inputs` and sets `outputs`. Element types of the inputs have been checked
-// against the schema before. A rule must accept symbols and unknown ranks, giving what it can.
-// A rule that knows every input's type and the constants it needs gives complete types.
+// A rule reads `node` and `inputs` and sets `outputs`. Element types of the inputs have been
+// checked against the schema before. A rule must accept symbols and unknown ranks, giving what it
+// can. A rule that knows every input's type and the constants it needs gives complete types.
 class InferContext {
  public:
   InferContext(const Op& op, const Node& node, std::vector<InferInput> inputs);
@@ -106,9 +106,7 @@ class InferContext {
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return outputs_.size(); }
 
-  bool has_input(size_t index) const {
-    return index < inputs_.size() && inputs_[index].is_present;
-  }
+  bool has_input(size_t index) const { return index < inputs_.size() && inputs_[index].is_present; }
   const InferInput& input(size_t index) const { return inputs_[index]; }
   DataType element(size_t index) const { return inputs_[index].type.element; }
   // nullptr while the rank is unknown.
@@ -138,7 +136,8 @@ class InferContext {
 
 using InferRule = void (*)(InferContext& context);
 
-// --- Work ------------------------------------------------------------------------------------------
+// --- Work
+// ------------------------------------------------------------------------------------------
 
 // Floating-point operations of a node whose types are all known; a multiply-add is 2.
 using FlopsRule = int64_t (*)(const Node& node, std::span<const Type> inputs,
@@ -148,7 +147,8 @@ int64_t no_flops(const Node& node, std::span<const Type> inputs, std::span<const
 int64_t flops_per_output(const Node& node, std::span<const Type> inputs,
                          std::span<const Type> outputs);
 
-// --- Reference kernel -------------------------------------------------------------------------------
+// --- Reference kernel
+// -------------------------------------------------------------------------------
 
 // A dense row-major array in memory of somebody else's. An omitted optional one is_empty().
 struct TensorView {
@@ -187,9 +187,7 @@ struct KernelCall {
   std::span<const MutableTensorView> outputs;
   ThreadPool& pool;
 
-  bool has_input(size_t index) const {
-    return index < inputs.size() && !inputs[index].is_empty();
-  }
+  bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
   bool has_output(size_t index) const {
     return index < outputs.size() && !outputs[index].is_empty();
   }
@@ -199,7 +197,8 @@ struct KernelCall {
 
 using ReferenceKernel = void (*)(const KernelCall& call);
 
-// --- The op -----------------------------------------------------------------------------------------
+// --- The op
+// -----------------------------------------------------------------------------------------
 
 enum Trait : uint32_t {
   kNoTrait = 0,

@@ -47,8 +47,7 @@ inline std::vector<Tensor> run_op(const std::string& op, int opset, Attributes a
   const Registry registry = make_registry();
   std::vector<bool> is_given;
   for (const Tensor& input : inputs) is_given.push_back(!input.is_empty());
-  const Node node =
-      make_node(registry, op, opset, std::move(attributes), is_given, output_count);
+  const Node node = make_node(registry, op, opset, std::move(attributes), is_given, output_count);
   ThreadPool pool(2);
   return evaluate(registry.of(node), node, inputs, pool);
 }
@@ -59,8 +58,7 @@ inline std::vector<InferOutput> infer_op(const std::string& op, int opset, Attri
   const Registry registry = make_registry();
   std::vector<bool> is_given;
   for (const InferInput& input : inputs) is_given.push_back(input.is_present);
-  const Node node =
-      make_node(registry, op, opset, std::move(attributes), is_given, output_count);
+  const Node node = make_node(registry, op, opset, std::move(attributes), is_given, output_count);
   return infer(registry.of(node), node, std::move(inputs));
 }
 

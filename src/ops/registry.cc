@@ -72,7 +72,7 @@ void Registry::add(Op op) {
 Registry make_registry() {
   Registry registry;
 #define OP_FILE(file) \
-  for (Op& op : file##_ops()) registry.add(std::move(op));
+  for (Op & op : file##_ops()) registry.add(std::move(op));
 #include "ops/op_list.inc"
 #undef OP_FILE
   return registry;

@@ -75,8 +75,7 @@ void run_softmax(const KernelCall& call) {
     const int64_t grain = std::max<int64_t>(1, 1024 / rows.length);
     call.pool.parallel_for(rows.outer * rows.stride, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const int64_t start =
-            row / rows.stride * rows.length * rows.stride + row % rows.stride;
+        const int64_t start = row / rows.stride * rows.length * rows.stride + row % rows.stride;
         softmax_row<T, kIsLog>(source + start, target + start, rows.length, rows.stride);
       }
     });

@@ -15,7 +15,8 @@ struct PassReport {
   int64_t nodes_before = 0;
   int64_t nodes_after = 0;
   double seconds = 0;
-  // One sentence for each change: "node 'bn1' (BatchNormalization) folded into node 'conv1' (Conv)".
+  // One sentence for each change: "node 'bn1' (BatchNormalization) folded into node 'conv1'
+  // (Conv)".
   std::vector<std::string> changes;
 };
 

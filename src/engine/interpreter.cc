@@ -1,0 +1,103 @@
+#include "engine/interpreter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/memory.h"
+#include "ops/evaluate.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+void check_fits(int64_t bytes, const std::string& where) {
+  const int64_t available = available_memory_bytes();
+  if (bytes <= available) return;
+  throw Error(ErrorKind::OutOfMemory, where,
+              "expected to need at most the " + std::to_string(available) +
+                  " bytes that are available, found a need of " + std::to_string(bytes) + " bytes");
+}
+
+// Sizes below this are not held against the available memory one by one: asking costs a read of
+// /proc, and an allocation this small that fails is told by the allocator itself.
+constexpr int64_t kLargeBytes = int64_t{1} << 24;
+
+std::vector<Type> actual_output_types(const ops::Op& op, const Node& node,
+                                      std::span<const Tensor> inputs) {
+  std::vector<ops::InferInput> known;
+  for (const Tensor& input : inputs) known.push_back(ops::infer_input(input));
+  std::vector<Type> types;
+  for (ops::InferOutput& output : ops::infer(op, node, std::move(known))) {
+    types.push_back(std::move(output.type));
+  }
+  return types;
+}
+
+}  // namespace
+
+Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads)
+    : graph_(std::move(graph)),
+      registry_(registry),
+      schedule_(make_schedule(graph_)),
+      pool_(threads) {
+  if (schedule_.peak_bytes) check_fits(*schedule_.peak_bytes, "inner values");
+}
+
+std::vector<Tensor> Interpreter::make_outputs(const Node& node,
+                                              std::span<const Tensor> inputs) const {
+  std::vector<Type> types;
+  bool is_known = true;
+  for (const ValueId id : node.outputs) {
+    types.push_back(id.is_none() ? Type{} : graph_[id].type);
+    is_known = is_known && (id.is_none() || types.back().is_known_tensor());
+  }
+  if (!is_known) types = actual_output_types(registry_.of(node), node, inputs);
+
+  std::vector<Tensor> outputs(types.size());
+  for (size_t index = 0; index < types.size(); ++index) {
+    if (node.outputs[index].is_none()) continue;
+    if (!is_known) {
+      TESSERA_CHECK(types[index].is_known_tensor(), "known inputs make every output type known");
+      const int64_t bytes = *type_bytes(types[index]);
+      if (bytes > kLargeBytes) check_fits(bytes, place(node));
+    }
+    outputs[index] = Tensor(types[index].element, dims_from(*types[index].shape));
+  }
+  return outputs;
+}
+
+std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepWatcher& watcher) {
+  TESSERA_CHECK(inputs.size() == graph_.inputs.size(), "one tensor for each graph input");
+  std::vector<Tensor> values(graph_.values.size());
+  const auto value = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id.index)]; };
+  for (size_t index = 0; index < inputs.size(); ++index)
+    value(graph_.inputs[index]) = inputs[index];
+  for (size_t index = 0; index < values.size(); ++index) {
+    if (graph_.values[index].is_constant()) values[index] = graph_.values[index].constant;
+  }
+
+  std::vector<Tensor> node_inputs;
+  for (const Schedule::Step& step : schedule_.steps) {
+    const Node& node = graph_[step.node];
+    node_inputs.clear();
+    for (const ValueId id : node.inputs) node_inputs.push_back(id.is_none() ? Tensor() : value(id));
+    std::vector<Tensor> outputs = make_outputs(node, node_inputs);
+    const auto start = std::chrono::steady_clock::now();
+    ops::run_kernel(registry_.of(node), node, node_inputs, outputs, pool_);
+    if (watcher) {
+      watcher({node, node_inputs, outputs, start, std::chrono::steady_clock::now() - start});
+    }
+    for (size_t index = 0; index < outputs.size(); ++index) {
+      if (!node.outputs[index].is_none()) value(node.outputs[index]) = std::move(outputs[index]);
+    }
+    for (const ValueId id : step.released) value(id) = Tensor();
+  }
+
+  std::vector<Tensor> results;
+  for (const ValueId id : graph_.outputs) results.push_back(value(id));
+  for (const ValueId id : graph_.kept) results.push_back(value(id));
+  return results;
+}
+
+}  // namespace tessera

@@ -1,0 +1,110 @@
+#include "engine/interpreter.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+Type float_type(const std::vector<int64_t>& dims) {
+  return Type::tensor(DataType::Float32, shape_from(dims));
+}
+
+// x -> Softmax -> y -> Softmax -> z.
+Graph two_softmaxes(const Type& type) {
+  Graph graph;
+  const ValueId x = add_value(graph, {.name = "x", .type = type});
+  const ValueId y = add_value(graph, {.name = "y", .type = type});
+  const ValueId z = add_value(graph, {.name = "z", .type = type});
+  for (const auto& [name, input, output] :
+       {std::tuple("first", x, y), std::tuple("second", y, z)}) {
+    Node node;
+    node.name = name;
+    node.op = "Softmax";
+    node.version = 13;
+    node.attributes.set("axis", int64_t{-1});
+    node.inputs = {input};
+    node.outputs = {output};
+    graph.nodes.push_back(node);
+  }
+  graph.inputs = {x};
+  graph.outputs = {z};
+  return graph;
+}
+
+std::vector<float> elements(const Tensor& tensor) {
+  const auto values = tensor.as<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(Interpreter, GivesOutputsThenKeptValues) {
+  const ops::Registry registry = ops::make_registry();
+  Graph graph = two_softmaxes(float_type({1, 2}));
+  graph.kept = {{1}};
+  Interpreter interpreter(graph, registry, 1);
+  const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
+  const std::vector<Tensor> results = interpreter.run(std::vector<Tensor>{input});
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_THAT(elements(results[0]), testing::ElementsAre(0.5F, 0.5F));
+  EXPECT_THAT(elements(results[1]), testing::ElementsAre(0.5F, 0.5F));
+}
+
+TEST(Interpreter, AsksTheRuleAgainWhereATypeIsUnknownBeforeRunning) {
+  const ops::Registry registry = ops::make_registry();
+  Graph graph = two_softmaxes(Type::tensor(DataType::Float32));
+  graph.values[0].type = float_type({1, 2});
+  Interpreter interpreter(graph, registry, 1);
+  const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
+  EXPECT_EQ(interpreter.run(std::vector<Tensor>{input})[0].dims(), (std::vector<int64_t>{1, 2}));
+}
+
+TEST(Interpreter, RefusesAGraphLargerThanTheMachineBeforeAllocating) {
+  const ops::Registry registry = ops::make_registry();
+  try {
+    const Interpreter interpreter(two_softmaxes(float_type({int64_t{1} << 50})), registry, 1);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
+  }
+}
+
+TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
+  const ops::Registry registry = ops::make_registry();
+  Interpreter interpreter(two_softmaxes(float_type({1, 2})), registry, 1);
+  const Tensor input(Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3}));
+  std::vector<std::string> seen;
+  const auto watcher = [&](const StepEvent& event) {
+    seen.push_back(event.node.name);
+    if (event.node.name == "first") {
+      event.outputs[0] =
+          Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{1000, 0});
+    }
+  };
+  const std::vector<Tensor> results = interpreter.run(std::vector<Tensor>{input}, watcher);
+  EXPECT_THAT(seen, testing::ElementsAre("first", "second"));
+  EXPECT_THAT(elements(results[0]), testing::ElementsAre(1.0F, 0.0F));
+}
+
+TEST(Interpreter, TwoInTwoThreadsShareConstants) {
+  const ops::Registry registry = ops::make_registry();
+  Graph graph = two_softmaxes(float_type({1, 2}));
+  graph.values[0].constant =
+      Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{3, 3});
+  graph.inputs.clear();
+  Interpreter first(graph, registry, 2);
+  Interpreter second(graph, registry, 2);
+  EXPECT_EQ(first.graph().values[0].constant.data(), second.graph().values[0].constant.data());
+  std::vector<float> first_result;
+  std::vector<float> second_result;
+  std::thread first_thread([&] { first_result = elements(first.run({})[0]); });
+  std::thread second_thread([&] { second_result = elements(second.run({})[0]); });
+  first_thread.join();
+  second_thread.join();
+  EXPECT_EQ(first_result, second_result);
+}
+
+}  // namespace
+}  // namespace tessera

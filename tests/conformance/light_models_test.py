@@ -1,0 +1,41 @@
+"""The nine models of the onnx wheel's `light` folder give their stored outputs.
+
+Their weights are all equal, so this shows that real files load and run; tests/models shows that the
+numbers are right."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
+CASES = sorted((DATA / "real").glob("*/data.json"))
+
+
+def input_of(model_file: Path) -> tuple[str, np.ndarray]:
+    """The one input that has no value in the file, filled as the stored outputs assume."""
+    graph = onnx.load(model_file).graph
+    constants = {tensor.name for tensor in graph.initializer}
+    (value,) = [entry for entry in graph.input if entry.name not in constants]
+    shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+    count = int(np.prod(shape))
+    return value.name, (np.arange(count, dtype=np.float32) / count).reshape(shape)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.parent.name)
+def test_gives_its_stored_output(tessera_binary, tmp_path, case):
+    facts = json.loads(case.read_text())
+    model = DATA / "light" / Path(facts["url"]).name
+    name, array = input_of(model)
+    np.save(tmp_path / "input.npy", array)
+    expected = DATA / "light" / f"{model.stem}_output_0.pb"
+    result = subprocess.run(
+        [tessera_binary, "run", model, "--input", f"{name}={tmp_path / 'input.npy'}"]
+        + ["--expect", f"#0={expected}", "--rtol", str(facts["rtol"]), "--atol", str(facts["atol"])],
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr

@@ -1,0 +1,73 @@
+"""The single-node cases that the onnx package generates, for every op that Tessera knows.
+
+Cases of other ops are skipped; cases that cannot pass yet stand in node_not_yet.json."""
+
+import json
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+NOT_YET = json.loads((Path(__file__).parent / "node_not_yet.json").read_text())
+
+
+def collect_cases():
+    """Cases by name. Generating them prints warnings about overflow that are meant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases
+
+        return {case.name: case for case in collect_testcases(None)}
+
+
+CASES = collect_cases()
+
+
+@pytest.fixture(scope="session")
+def known_ops(bin_dir):
+    listing = subprocess.run([bin_dir / "print_op_table"], capture_output=True, check=True).stdout
+    return {(op["domain"], op["name"]) for op in json.loads(listing) if not op["unsupported_reason"]}
+
+
+def ops_of(model: onnx.ModelProto) -> set:
+    return {(node.domain, node.op_type) for node in model.graph.node}
+
+
+def save_tensor(path: Path, array) -> None:
+    proto = array if isinstance(array, onnx.TensorProto) else numpy_helper.from_array(np.asarray(array))
+    path.write_bytes(proto.SerializeToString())
+
+
+def explain_failure(binary: Path, case, folder: Path) -> str:
+    model = folder / "model.onnx"
+    onnx.save(case.model, model)
+    for inputs, outputs in case.data_sets:
+        command = [binary, "run", model, "--rtol", str(case.rtol), "--atol", str(case.atol)]
+        # A case leaves optional inputs out of its list, as the graph does.
+        for index, array in enumerate(inputs):
+            save_tensor(folder / f"input_{index}.pb", array)
+            command += ["--input", f"#{index}={folder / f'input_{index}.pb'}"]
+        for index, array in enumerate(outputs):
+            save_tensor(folder / f"output_{index}.pb", array)
+            command += ["--expect", f"#{index}={folder / f'output_{index}.pb'}"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        if result.returncode != 0:
+            return f"exit code {result.returncode}: {result.stdout}{result.stderr}"
+    return ""
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_gives_the_generated_outputs(tessera_binary, known_ops, tmp_path, name):
+    case = CASES[name]
+    if not ops_of(case.model) <= known_ops:
+        pytest.skip("an op that Tessera does not know")
+    failure = explain_failure(tessera_binary, case, tmp_path)
+    reason = NOT_YET.get(name)
+    if reason is None:
+        assert not failure, failure
+    else:
+        assert failure, f"passes now: take it out of node_not_yet.json ({reason})"

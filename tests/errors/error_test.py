@@ -1,0 +1,34 @@
+"""Each wrong model or request costs one clear message, the right exit code, and nothing else."""
+
+import json
+import subprocess
+
+import pytest
+
+from error_cases import CASES
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_says_what_is_wrong(tessera_binary, tmp_path, case):
+    arguments = [str(argument) for argument in case.arguments(tmp_path)]
+    output = tmp_path / "output"
+    if arguments[0] == "run":
+        arguments += ["--output", str(output)]
+    result = subprocess.run(
+        [tessera_binary, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert result.returncode == case.exit_code, result.stdout + result.stderr
+    assert result.stderr.startswith(f"tessera: {case.kind}: "), result.stderr
+    message = result.stderr.splitlines()[0]
+    for part in case.says:
+        assert part in message, f"{part!r} is not in: {message}"
+    assert "bug" not in message
+    assert not output.exists() or not list(output.iterdir()), "no partial output"
+
+
+@pytest.mark.parametrize("case", CASES[:3], ids=lambda case: case.name)
+def test_says_it_in_json_too(tessera_binary, tmp_path, case):
+    arguments = [str(argument) for argument in case.arguments(tmp_path)]
+    result = subprocess.run([tessera_binary, *arguments, "--json"], capture_output=True, text=True)
+    assert result.returncode == case.exit_code
+    assert json.loads(result.stdout)["error"]["kind"] == case.kind
