@@ -103,7 +103,7 @@ def test_an_offence_is_found(tmp_path, name):
 
 def test_a_cycle_between_layers_is_found_too(tmp_path):
     offences = offences_of(tmp_path, {"src/base/log.h": '#include "left/left.h"\n'})
-    assert any("folders include each other: src/base -> src/left -> src/base" in offence
+    assert any("folders include each other" in offence and "src/left -> src/base" in offence
                for offence in offences)
     assert any("upwards" in offence for offence in offences)
 
