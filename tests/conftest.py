@@ -1,20 +1,24 @@
-"""Options that the pytest files share."""
+"""What all tests in Python share: where the programs are."""
 
-from pathlib import Path
+import pathlib
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--bin-dir",
-        default=str(ROOT / "build" / "release" / "bin"),
-        help="folder with the programs to test",
-    )
+    parser.addoption("--bin-dir", default="build/release/bin",
+                     help="folder of the built programs, relative to the project")
 
 
 @pytest.fixture(scope="session")
 def bin_dir(request):
-    return Path(request.config.getoption("--bin-dir")).resolve()
+    return ROOT / request.config.getoption("--bin-dir")
+
+
+@pytest.fixture(scope="session")
+def tessera_binary(bin_dir):
+    binary = bin_dir / "tessera"
+    assert binary.exists(), f"{binary} is not built: tools/build release"
+    return binary

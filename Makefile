@@ -1,0 +1,30 @@
+# The short way to everything; each line calls a tool that can be called on its own (--help).
+
+.PHONY: help demo test test-asan check setup
+
+help:
+	@echo 'make demo       set up, build, and run SqueezeNet beside ONNX Runtime'
+	@echo 'make test       set up, build, and run all tests; parts of them under asan too'
+	@echo 'make test-asan  set up, build, and run all tests under asan'
+	@echo 'make check      formatting, layers, clang-tidy over what changed since HEAD~1'
+	@echo 'make setup      install what is missing, build nothing'
+
+setup:
+	@tools/setup
+
+demo:
+	@tools/setup
+	@tools/build release tessera
+	@tools/demo
+
+test:
+	@tools/setup
+	@tools/run_tests
+
+test-asan:
+	@tools/setup
+	@tools/run_tests --asan-all
+
+check:
+	@tools/setup check
+	@tools/check
