@@ -24,11 +24,6 @@ inline Tensor list_tensor(const std::vector<int64_t>& numbers) {
   return ints({static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-inline std::vector<int64_t> integers(const Tensor& tensor) {
-  const auto elements = tensor.as<int64_t>();
-  return {elements.begin(), elements.end()};
-}
-
 // A list of int64 of which a rule knows `elements`.
 inline InferInput followed(std::vector<Dim> elements) {
   InferInput input = typed(DataType::Int64, Shape{static_cast<int64_t>(elements.size())});
