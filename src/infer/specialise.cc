@@ -121,10 +121,11 @@ class Specialisation {
     }
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis].is_known()) continue;
-      fail(value.name, "dimension " + std::to_string(axis) + " ('" + shape[axis].symbol() +
-                           "') of " + text(value.type) +
-                           " is unknown; give the input's shape, for example " + value.name + "=" +
-                           text(example));
+      fail(value.name,
+           "dimension " + std::to_string(axis) + " ('" + shape[axis].symbol() + "') of " +
+               text(value.type) +
+               " is unknown; give the input's shape, on the command line with --shape " +
+               value.name + "=" + text(example));
     }
   }
 

@@ -79,7 +79,7 @@ const Case kRefusals[] = {
      "says that they are equal"},
     {{{"rankless", {1}}},
      "InvalidArgument: input 'a': dimension 0 ('N') of float32 Nx3 is unknown; give the input's "
-     "shape, for example a=1x3"},
+     "shape, on the command line with --shape a=1x3"},
     {{{"a", {1, 3}}},
      "InvalidArgument: input 'rankless': the model does not tell its number of dimensions; give "
      "its shape, for example rankless=1x3x224x224"},

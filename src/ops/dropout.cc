@@ -1,5 +1,5 @@
 // Dropout. It drops only where input `training_mode`, which exists since version 12, is true; in
-// all other cases it copies, with a mask of ones. That includes version 6 with is_test=0: that is
+// all other cases it copies. That includes version 6 with is_test=0: that is
 // its default, files written for inference leave it out, and a model that runs here is not in
 // training.
 #include <algorithm>
@@ -107,12 +107,10 @@ void run_dropout(const KernelCall& call) {
   }
   if (!call.has_output(1)) return;
   const MutableTensorView& mask = call.outputs[1];
-  const int64_t mask_bytes = element_bytes(mask.type);
-  const double one = 1;
-  for (int64_t index = 0; index < mask.elements; ++index) {
-    convert_elements(DataType::Float64, &one, mask.type,
-                     static_cast<std::byte*>(mask.data) + index * mask_bytes, 1);
-  }
+  // From version 12 on a mask is bool and true where an element was kept: one byte each. Before,
+  // ONNX leaves it open at inference; zeros are what ONNX Runtime gives.
+  const int byte = call.node.version >= kFirstInputVersion ? 1 : 0;
+  std::memset(mask.data, byte, static_cast<size_t>(mask.elements * element_bytes(mask.type)));
 }
 
 }  // namespace

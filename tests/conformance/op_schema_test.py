@@ -11,6 +11,7 @@ OPSETS = range(6, 29)
 
 # (op, version, what) of deliberate deviations, with the reason.
 ALLOWED = {
+    ("GroupNormalization", None, "versions"): "18 was retired by 21, but models of 18 exist",
     ("Resize", 11, "input roi"): "files of version 11 leave it out, as later ones do",
     ("Resize", 11, "input scales"): "files of version 11 leave it out, as later ones do",
 }
@@ -58,7 +59,11 @@ def expected_attributes(schema):
     result = {}
     for name, attribute in schema.attributes.items():
         kind = KINDS.get(attribute.type.name)
-        if kind is not None:  # nested graphs are no attributes here
+        # Nested graphs are no attributes here. A sparse tensor is carried as a tensor, so that the
+        # op can refuse it by name.
+        if attribute.type.name == "SPARSE_TENSOR":
+            kind = "tensor"
+        if kind is not None:
             result[name] = (kind, attribute.required, default_of(attribute))
     return result
 
@@ -98,7 +103,8 @@ def op_differences(op):
         schema = schema_in(schemas, opset)
         if schema is not None:
             expected[schema.since_version] = schema
-    if sorted(expected) != sorted(definitions):
+    is_version_allowed = (op["name"], None, "versions") in ALLOWED
+    if sorted(expected) != sorted(definitions) and not is_version_allowed:
         yield f"{op['name']}: has versions {sorted(definitions)}, expected {sorted(expected)}"
     for version in sorted(expected.keys() & definitions.keys()):
         for what, message in differences(definitions[version], expected[version]):

@@ -154,9 +154,13 @@ def nested_ifs(depth: int) -> bytes:
         # GraphProto.node = 1, .output = 12; NodeProto.attribute = 5; AttributeProto.g = 6.
         attribute = onnx.AttributeProto(name="then_branch", type=onnx.AttributeProto.GRAPH)
         attribute_bytes = attribute.SerializeToString() + length_delimited(6, graph)
+        else_branch = helper.make_graph(
+            [node("Identity", ["c"], [f"else_{level}"])], "else", [], [value(f"else_{level}", None)]
+        )
+        other = helper.make_attribute("else_branch", else_branch).SerializeToString()
         name = f"out_{level}"
         node_bytes = node("If", ["c"], [name]).SerializeToString()
-        node_bytes += length_delimited(5, attribute_bytes)
+        node_bytes += length_delimited(5, attribute_bytes) + length_delimited(5, other)
         graph = length_delimited(1, node_bytes)
         graph += length_delimited(12, value(name, None).SerializeToString())
     condition = value("c", (), TensorProto.BOOL).SerializeToString()
@@ -295,11 +299,11 @@ CASES = [
     # --- functions ---
     Case("function that calls itself",
          inspect(function_model([function("f", [call("f", ["a"], ["b"])])],
-                                [call("f", ["x"], ["y"])])), ("f", "recurs")),
+                                [call("f", ["x"], ["y"])])), ("calls itself", "'f' -> 'f'")),
     Case("functions that call each other",
          inspect(function_model([function("f", [call("g", ["a"], ["b"])]),
                                  function("g", [call("f", ["a"], ["b"])])],
-                                [call("f", ["x"], ["y"])])), ("recurs",)),
+                                [call("f", ["x"], ["y"])])), ("calls itself", "'f' -> 'g' -> 'f'")),
     # --- requests ---
     Case("unknown input name", run(relu_model(), arrays={"z": np.zeros((1, 2), np.float32)}),
          ("'z'", "'x'"), kind="InvalidArgument"),
