@@ -104,7 +104,8 @@ void check_types(const Op& op, const Node& node, std::span<const InferInput> inp
     const Parameter& parameter = parameters[std::min(index, parameters.size() - 1)];
     const std::string where = input_place(op, node, index);
     if (!type.is_tensor()) {
-      throw Error(ErrorKind::InvalidModel, where, "expected a tensor, found " + text(type));
+      throw Error(ErrorKind::Unsupported, where,
+                  "kernels exist for tensors only, found " + text(type));
     }
     if (type.element == DataType::Undefined) continue;
     const auto variable = std::find_if(

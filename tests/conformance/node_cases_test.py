@@ -30,7 +30,7 @@ CASES = collect_cases()
 @pytest.fixture(scope="session")
 def known_ops(bin_dir):
     listing = subprocess.run([bin_dir / "print_op_table"], capture_output=True, check=True).stdout
-    return {(op["domain"], op["name"]) for op in json.loads(listing) if not op["unsupported_reason"]}
+    return {(op["domain"], op["name"]) for op in json.loads(listing) if op["is_supported"]}
 
 
 def ops_of(model: onnx.ModelProto) -> set:
