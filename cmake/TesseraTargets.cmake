@@ -29,20 +29,22 @@ function(tessera_library name)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_LINKS} PRIVATE tessera_settings)
 endfunction()
 
-# tessera_test(NAME SOURCES... [LINKS targets...]): one GoogleTest binary a folder, tessera_NAME_test.
-# Tests are found when ctest runs, so that building does not start programs.
+# tessera_test(NAME SOURCES... [LINKS targets...] [PRECOMPILED headers...]): one GoogleTest binary a
+# folder, tessera_NAME_test. Tests are found when ctest runs, so that building does not start
+# programs.
 function(tessera_test name)
   if(NOT TESSERA_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRECOMPILED" ${ARGN})
   add_executable(tessera_${name}_test ${ARG_SOURCES})
   target_link_libraries(tessera_${name}_test PRIVATE
     tessera_${name} ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main tessera_settings)
   # Tests are many small files that spend their build on GoogleTest's headers and on optimising
-  # expectations: parse the headers once, and leave the expectations as they are.
-  target_compile_options(tessera_${name}_test PRIVATE $<$<CONFIG:Release>:-O0>)
+  # expectations: parse the headers once, and leave the expectations as they are. The dev preset
+  # precompiles nothing, so that a missing include shows there.
+  target_compile_options(tessera_${name}_test PRIVATE -O0)
   target_precompile_headers(tessera_${name}_test PRIVATE
-    <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
+    <gmock/gmock.h> <gtest/gtest.h> <string> <vector> ${ARG_PRECOMPILED})
   gtest_discover_tests(tessera_${name}_test DISCOVERY_MODE PRE_TEST)
 endfunction()
