@@ -8,23 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "tessera/error.h"
+#include "base/error_test.h"
 
 namespace tessera {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-
-// The kind and message of what `call` throws.
-template <class Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Tensor, CountsElementsAndBytes) {
   EXPECT_EQ(element_count({}), 1);

@@ -3,6 +3,7 @@
 
 #include "ops/evaluate.h"
 #include "ops/shape_arithmetic.h"
+#include "ops/shape_rules.h"
 #include "ops/visit_type.h"
 
 namespace tessera::ops {
@@ -35,7 +36,7 @@ std::optional<Shape> inferred_shape(const InferContext& context) {
     shape = *context.input(0).elements;
   } else {
     for (int64_t index = 0; index < rank.value(); ++index) {
-      shape.push_back(unknown_dim(context.node(), static_cast<size_t>(index)));
+      shape.push_back(unknown_dim(context, 0, static_cast<size_t>(index)));
     }
   }
   for (const Dim& dim : shape) {

@@ -4,32 +4,13 @@
 #include <algorithm>
 
 #include "ops/check_shape.h"
-#include "ops/convert_element.h"
-#include "ops/matrix_product.h"
-#include "ops/op.h"
-#include "ops/window.h"
+#include "ops/convolution.h"
 
 namespace tessera::ops {
 namespace {
 
-// The kernel's size: kernel_shape where given, else that of the weights; nullopt where neither is
-// known. fail()s where they differ.
-std::optional<std::vector<int64_t>> kernel_of(const InferContext& context, const Shape& weights) {
-  const std::vector<int64_t>* declared = context.node().attributes.find_ints("kernel_shape");
-  const Shape spatial(weights.begin() + 2, weights.end());
-  if (declared == nullptr) {
-    return is_known(spatial) ? std::optional(dims_from(spatial)) : std::nullopt;
-  }
-  if (!can_be_equal(spatial, shape_from(*declared))) {
-    context.fail_input(1, "expected weights for a kernel of " + text(shape_from(*declared)) +
-                              " as attribute 'kernel_shape' says, found " + text(weights));
-  }
-  return *declared;
-}
-
 void check_channels(const InferContext& context, const Shape& input, const Shape& weights) {
-  const int64_t group = context.node().attributes.get_int("group");
-  if (group < 1) context.fail("expected a 'group' of at least 1, found " + std::to_string(group));
+  const int64_t group = group_of(context);
   if (weights[1] == Dim(0)) {
     context.fail_input(1, "expected at least 1 channel, found " + text(weights));
   }
@@ -50,11 +31,7 @@ void infer_conv(InferContext& context) {
   const Shape* weights = context.shape(1);
   context.set_output(0, context.element(0));
   if (input == nullptr || weights == nullptr) return;
-  check_spatial_rank(context.node(), input->size());
-  if (weights->size() != input->size()) {
-    context.fail_input(1, "expected rank " + std::to_string(input->size()) + " as input 'X' (" +
-                              text(*input) + ") has, found " + text(*weights));
-  }
+  check_ranks(context, *input, *weights);
   check_channels(context, *input, *weights);
   check_shape(context, 2, {(*weights)[0]});
   const std::optional<std::vector<int64_t>> kernel = kernel_of(context, *weights);
@@ -66,15 +43,6 @@ void infer_conv(InferContext& context) {
   }
   context.set_output(0, context.element(0), std::move(output));
 }
-
-// The numbers of a convolution whose shapes are all known.
-struct Convolution {
-  int64_t batch = 1;
-  int64_t groups = 1;
-  int64_t group_inputs = 1;   // channels of one group
-  int64_t group_outputs = 1;  // output channels of one group
-  Window window;
-};
 
 Convolution convolution_of(const KernelCall& call) {
   const auto input = call.inputs[0].dims;
@@ -119,64 +87,32 @@ bool reads_inside(const WindowAxis& axis, int64_t output, int64_t tap, int64_t& 
 template <class T>
 void read_tap(const T* channel, const Window& window, int64_t tap, int64_t begin, int64_t count,
               double* target) {
-  const int64_t column_tap = tap % window[2].kernel;
-  const int64_t row_tap = tap / window[2].kernel % window[1].kernel;
-  const int64_t plane_tap = tap / window[2].kernel / window[1].kernel;
-  const TapRange inside = outputs_inside(window[2], column_tap);
-  for (int64_t done = 0; done < count;) {
-    const int64_t column = (begin + done) % window[2].output;
-    const int64_t row = (begin + done) / window[2].output % window[1].output;
-    const int64_t plane = (begin + done) / window[2].output / window[1].output;
-    const int64_t length = std::min(count - done, window[2].output - column);
-    int64_t input_row = 0;
-    int64_t input_plane = 0;
-    if (reads_inside(window[1], row, row_tap, input_row) &&
-        reads_inside(window[0], plane, plane_tap, input_plane)) {
-      const T* source = channel + (input_plane * window[1].input + input_row) * window[2].input;
-      read_row(source, window[2], column_tap, inside, column, length, target + done);
-    } else {
-      std::fill_n(target + done, length, 0.0);
-    }
-    done += length;
-  }
+  const auto taps = tap_at(window, tap);
+  const TapRange inside = outputs_inside(window[2], taps[2]);
+  for_each_output_row(
+      window, begin, count,
+      [&](int64_t plane, int64_t row, int64_t column, int64_t done, int64_t length) {
+        int64_t input_row = 0;
+        int64_t input_plane = 0;
+        if (reads_inside(window[1], row, taps[1], input_row) &&
+            reads_inside(window[0], plane, taps[0], input_plane)) {
+          const T* source = channel + (input_plane * window[1].input + input_row) * window[2].input;
+          read_row(source, window[2], taps[2], inside, column, length, target + done);
+        } else {
+          std::fill_n(target + done, length, 0.0);
+        }
+      });
 }
 
 template <class T>
 MatrixProduct<double> conv_product(const KernelCall& call, const Convolution& conv) {
-  const T* input = call.inputs[0].as<T>().data();
+  MatrixProduct<double> product = convolution_product<T>(call, conv, read_tap<T>);
   const T* weights = call.inputs[1].as<T>().data();
-  const T* bias = call.has_input(2) ? call.inputs[2].as<T>().data() : nullptr;
-  T* output = call.outputs[0].as<T>().data();
-  const int64_t taps = tap_count(conv.window);
-  const int64_t columns = output_count(conv.window);
-  const int64_t depth = conv.group_inputs * taps;
-  const int64_t channel_elements = input_count(conv.window);
-  const Window& window = conv.window;
-
-  MatrixProduct<double> product = {.count = conv.batch * conv.groups,
-                                   .rows = conv.group_outputs,
-                                   .columns = columns,
-                                   .depth = depth};
-  product.left.runs_along_depth = true;
-  product.left.read = [=](int64_t which, int64_t row, int64_t begin, int64_t count,
-                          double* target) {
+  product.left.read = [=, depth = product.depth](int64_t which, int64_t row, int64_t begin,
+                                                 int64_t count, double* target) {
     const int64_t channel = which % conv.groups * conv.group_outputs + row;
     const T* source = weights + channel * depth + begin;
     for (int64_t index = 0; index < count; ++index) target[index] = to_double(source[index]);
-  };
-  product.right.read = [=](int64_t which, int64_t step, int64_t begin, int64_t count,
-                           double* target) {
-    const int64_t channel = which * conv.group_inputs + step / taps;
-    read_tap(input + channel * channel_elements, window, step % taps, begin, count, target);
-  };
-  product.store = [=](int64_t which, int64_t row, int64_t begin, int64_t count,
-                      const double* sums) {
-    const int64_t channel = which % conv.groups * conv.group_outputs + row;
-    const double offset = bias == nullptr ? 0.0 : to_double(bias[channel]);
-    T* target = output + (which * conv.group_outputs + row) * columns + begin;
-    for (int64_t index = 0; index < count; ++index) {
-      target[index] = from_double<T>(sums[index] + offset);
-    }
   };
   return product;
 }
@@ -192,30 +128,18 @@ void run_conv(const KernelCall& call) {
 
 // A multiply-add for each tap and channel of each output; the bias is where a sum starts.
 int64_t conv_flops(const Node&, std::span<const Type> inputs, std::span<const Type> outputs) {
-  Dim work = 2;
-  for (const Dim& dim : *outputs[0].shape) work = multiply(work, dim);
-  const Shape& weights = *inputs[1].shape;
-  for (size_t axis = 1; axis < weights.size(); ++axis) work = multiply(work, weights[axis]);
-  return work.value();
+  return convolution_flops(outputs[0], inputs[1]);
 }
 
 }  // namespace
 
 std::vector<Op> conv_ops() {
-  return {{.name = "Conv",
-           .versions = {1, 11, 22},
-           .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", Arity::Optional}},
-           .outputs = {{"Y", "T"}},
-           .type_variables = {{"T", kFloatTypes}},
-           .attributes = {{"auto_pad", AttributeKind::String, "NOTSET"},
-                          {"dilations", AttributeKind::Ints, std::nullopt},
-                          {"group", AttributeKind::Int, int64_t{1}},
-                          {"kernel_shape", AttributeKind::Ints, std::nullopt},
-                          {"pads", AttributeKind::Ints, std::nullopt},
-                          {"strides", AttributeKind::Ints, std::nullopt}},
-           .infer = infer_conv,
-           .flops = conv_flops,
-           .kernel = run_conv}};
+  Op conv = convolution_op();
+  conv.name = "Conv";
+  conv.infer = infer_conv;
+  conv.flops = conv_flops;
+  conv.kernel = run_conv;
+  return {conv};
 }
 
 }  // namespace tessera::ops

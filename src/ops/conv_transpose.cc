@@ -3,10 +3,7 @@
 #include <algorithm>
 
 #include "ops/check_shape.h"
-#include "ops/convert_element.h"
-#include "ops/matrix_product.h"
-#include "ops/op.h"
-#include "ops/window.h"
+#include "ops/convolution.h"
 #include "tessera/error.h"
 
 namespace tessera::ops {
@@ -100,8 +97,7 @@ Window transposed_window(const Node& node, const TransposedAttributes& attribute
 }
 
 void check_channels(const InferContext& context, const Shape& input, const Shape& weights) {
-  const int64_t group = context.node().attributes.get_int("group");
-  if (group < 1) context.fail("expected a 'group' of at least 1, found " + std::to_string(group));
+  const int64_t group = group_of(context);
   if (weights[0] == Dim(0)) {
     context.fail_input(1, "expected at least 1 channel, found " + text(weights));
   }
@@ -115,30 +111,12 @@ void check_channels(const InferContext& context, const Shape& input, const Shape
   }
 }
 
-// The kernel's size: kernel_shape where given, else that of the weights.
-std::optional<std::vector<int64_t>> kernel_of(const InferContext& context, const Shape& weights) {
-  const std::vector<int64_t>* declared = context.node().attributes.find_ints("kernel_shape");
-  const Shape spatial(weights.begin() + 2, weights.end());
-  if (declared == nullptr) {
-    return is_known(spatial) ? std::optional(dims_from(spatial)) : std::nullopt;
-  }
-  if (!can_be_equal(spatial, shape_from(*declared))) {
-    context.fail_input(1, "expected weights for a kernel of " + text(shape_from(*declared)) +
-                              " as attribute 'kernel_shape' says, found " + text(weights));
-  }
-  return *declared;
-}
-
 void infer_conv_transpose(InferContext& context) {
   const Shape* input = context.shape(0);
   const Shape* weights = context.shape(1);
   context.set_output(0, context.element(0));
   if (input == nullptr || weights == nullptr) return;
-  check_spatial_rank(context.node(), input->size());
-  if (weights->size() != input->size()) {
-    context.fail_input(1, "expected rank " + std::to_string(input->size()) + " as input 'X' (" +
-                              text(*input) + ") has, found " + text(*weights));
-  }
+  check_ranks(context, *input, *weights);
   check_channels(context, *input, *weights);
   const Dim channels = multiply((*weights)[1], context.node().attributes.get_int("group"));
   check_shape(context, 2, {channels});
@@ -164,66 +142,37 @@ int64_t source_of(const WindowAxis& axis, int64_t output, int64_t tap) {
 template <class T>
 void gather_tap(const T* channel, const Window& window, int64_t tap, int64_t begin, int64_t count,
                 double* target) {
-  const int64_t column_tap = tap % window[2].kernel;
-  const int64_t row_tap = tap / window[2].kernel % window[1].kernel;
-  const int64_t plane_tap = tap / window[2].kernel / window[1].kernel;
+  const auto taps = tap_at(window, tap);
   std::fill_n(target, count, 0.0);
-  for (int64_t done = 0; done < count;) {
-    const int64_t column = (begin + done) % window[2].output;
-    const int64_t row = (begin + done) / window[2].output % window[1].output;
-    const int64_t plane = (begin + done) / window[2].output / window[1].output;
-    const int64_t length = std::min(count - done, window[2].output - column);
-    const int64_t input_row = source_of(window[1], row, row_tap);
-    const int64_t input_plane = source_of(window[0], plane, plane_tap);
-    if (input_row >= 0 && input_plane >= 0) {
-      const T* source = channel + (input_plane * window[1].input + input_row) * window[2].input;
-      for (int64_t index = 0; index < length; ++index) {
-        const int64_t input_column = source_of(window[2], column + index, column_tap);
-        if (input_column >= 0) target[done + index] = to_double(source[input_column]);
-      }
-    }
-    done += length;
-  }
+  for_each_output_row(
+      window, begin, count,
+      [&](int64_t plane, int64_t row, int64_t column, int64_t done, int64_t length) {
+        const int64_t input_plane = source_of(window[0], plane, taps[0]);
+        const int64_t input_row = source_of(window[1], row, taps[1]);
+        if (input_row < 0 || input_plane < 0) return;
+        const T* source = channel + (input_plane * window[1].input + input_row) * window[2].input;
+        for (int64_t index = 0; index < length; ++index) {
+          const int64_t input_column = source_of(window[2], column + index, taps[2]);
+          if (input_column >= 0) target[done + index] = to_double(source[input_column]);
+        }
+      });
 }
 
 template <class T>
 MatrixProduct<double> transposed_product(const KernelCall& call, const Window& window) {
-  const T* input = call.inputs[0].as<T>().data();
+  Convolution conv = {.batch = call.inputs[0].dims[0],
+                      .groups = call.node.attributes.get_int("group"),
+                      .group_outputs = call.inputs[1].dims[1],
+                      .window = window};
+  conv.group_inputs = call.inputs[1].dims[0] / conv.groups;
+  MatrixProduct<double> product = convolution_product<T>(call, conv, gather_tap<T>);
   const T* weights = call.inputs[1].as<T>().data();
-  const T* bias = call.has_input(2) ? call.inputs[2].as<T>().data() : nullptr;
-  T* output = call.outputs[0].as<T>().data();
-  const int64_t groups = call.node.attributes.get_int("group");
-  const int64_t group_inputs = call.inputs[1].dims[0] / groups;
-  const int64_t group_outputs = call.inputs[1].dims[1];
-  const int64_t taps = tap_count(window);
-  const int64_t columns = output_count(window);
-  const int64_t channel_elements = input_count(window);
-
-  MatrixProduct<double> product = {.count = call.inputs[0].dims[0] * groups,
-                                   .rows = group_outputs,
-                                   .columns = columns,
-                                   .depth = group_inputs * taps};
-  product.left.runs_along_depth = true;
-  product.left.read = [=](int64_t which, int64_t row, int64_t begin, int64_t count,
-                          double* target) {
-    const T* source = weights + which % groups * group_inputs * group_outputs * taps;
+  product.left.read = [=, taps = tap_count(window)](int64_t which, int64_t row, int64_t begin,
+                                                    int64_t count, double* target) {
+    const T* source = weights + which % conv.groups * conv.group_inputs * conv.group_outputs * taps;
     for (int64_t step = begin; step < begin + count; ++step) {
-      const int64_t channel = step / taps * group_outputs + row;
+      const int64_t channel = step / taps * conv.group_outputs + row;
       target[step - begin] = to_double(source[channel * taps + step % taps]);
-    }
-  };
-  product.right.read = [=](int64_t which, int64_t step, int64_t begin, int64_t count,
-                           double* target) {
-    const int64_t channel = which * group_inputs + step / taps;
-    gather_tap(input + channel * channel_elements, window, step % taps, begin, count, target);
-  };
-  product.store = [=](int64_t which, int64_t row, int64_t begin, int64_t count,
-                      const double* sums) {
-    const double offset =
-        bias == nullptr ? 0.0 : to_double(bias[which % groups * group_outputs + row]);
-    T* target = output + (which * group_outputs + row) * columns + begin;
-    for (int64_t index = 0; index < count; ++index) {
-      target[index] = from_double<T>(sums[index] + offset);
     }
   };
   return product;
@@ -243,32 +192,20 @@ void run_conv_transpose(const KernelCall& call) {
 
 // A multiply-add for each input, tap and output channel of its group.
 int64_t conv_transpose_flops(const Node&, std::span<const Type> inputs, std::span<const Type>) {
-  Dim work = 2;
-  for (const Dim& dim : *inputs[0].shape) work = multiply(work, dim);
-  const Shape& weights = *inputs[1].shape;
-  for (size_t axis = 1; axis < weights.size(); ++axis) work = multiply(work, weights[axis]);
-  return work.value();
+  return convolution_flops(inputs[0], inputs[1]);
 }
 
 }  // namespace
 
 std::vector<Op> conv_transpose_ops() {
-  return {{.name = "ConvTranspose",
-           .versions = {1, 11, 22},
-           .inputs = {{"X", "T"}, {"W", "T"}, {"B", "T", Arity::Optional}},
-           .outputs = {{"Y", "T"}},
-           .type_variables = {{"T", kFloatTypes}},
-           .attributes = {{"auto_pad", AttributeKind::String, "NOTSET"},
-                          {"dilations", AttributeKind::Ints, std::nullopt},
-                          {"group", AttributeKind::Int, int64_t{1}},
-                          {"kernel_shape", AttributeKind::Ints, std::nullopt},
-                          {"output_padding", AttributeKind::Ints, std::nullopt},
-                          {"output_shape", AttributeKind::Ints, std::nullopt},
-                          {"pads", AttributeKind::Ints, std::nullopt},
-                          {"strides", AttributeKind::Ints, std::nullopt}},
-           .infer = infer_conv_transpose,
-           .flops = conv_transpose_flops,
-           .kernel = run_conv_transpose}};
+  Op transposed = convolution_op();
+  transposed.name = "ConvTranspose";
+  transposed.attributes.push_back({"output_padding", AttributeKind::Ints, std::nullopt});
+  transposed.attributes.push_back({"output_shape", AttributeKind::Ints, std::nullopt});
+  transposed.infer = infer_conv_transpose;
+  transposed.flops = conv_transpose_flops;
+  transposed.kernel = run_conv_transpose;
+  return {transposed};
 }
 
 }  // namespace tessera::ops

@@ -1,6 +1,10 @@
-// Elements of any floating type to double and back: references compute in double.
+// One element to double and back: references compute in double. convert_elements.h has whole blocks
+// of any type to any other, as Cast converts them.
 #pragma once
 
+#include <cmath>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "ops/op.h"
@@ -13,9 +17,23 @@ double to_double(T value) {
   return static_cast<double>(static_cast<compute_t<T>>(value));
 }
 
+// Floating types round; integers take the part before the point, the nearest end of their range
+// where the value lies outside it, and 0 for NaN.
 template <class T>
 T from_double(double value) {
-  return T(static_cast<compute_t<T>>(value));
+  if constexpr (std::is_integral_v<T>) {
+    if (std::isnan(value)) return 0;
+    // The largest 64-bit integers round up to a power of two, which is already outside.
+    if (value >= static_cast<double>(std::numeric_limits<T>::max())) {
+      return std::numeric_limits<T>::max();
+    }
+    if (value <= static_cast<double>(std::numeric_limits<T>::lowest())) {
+      return std::numeric_limits<T>::lowest();
+    }
+    return static_cast<T>(value);
+  } else {
+    return T(static_cast<compute_t<T>>(value));
+  }
 }
 
 // All elements of a floating tensor; none for an omitted one.

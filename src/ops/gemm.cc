@@ -1,7 +1,5 @@
 // Gemm: alpha * A * B + beta * C, either factor transposed on request.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "ops/check_shape.h"
 #include "ops/dense_operand.h"
@@ -71,22 +69,6 @@ Addend addend_of(std::span<const int64_t> dims) {
   return addend;
 }
 
-// A double as T; what an integer cannot hold becomes its nearest end, NaN becomes 0.
-template <class T>
-T saturated(double value) {
-  if constexpr (std::is_integral_v<T>) {
-    constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::lowest());
-    // 2^31, 2^32, 2^63 or 2^64: exact, where the largest value itself may not be.
-    const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
-    if (std::isnan(value)) return 0;
-    if (value >= limit) return std::numeric_limits<T>::max();
-    if (value <= kLowest) return std::numeric_limits<T>::lowest();
-    return static_cast<T>(value);
-  } else {
-    return from_double<T>(value);
-  }
-}
-
 template <class T, class Sum>
 void multiply_and_add(const KernelCall& call) {
   const bool has_left_lines_along_depth = !is_transposed(call.node, "transA");
@@ -120,7 +102,7 @@ void multiply_and_add(const KernelCall& call) {
       } else {
         using Wide = std::conditional_t<std::is_integral_v<T>, T, double>;
         const double offset = added == nullptr ? 0.0 : beta * to_double(*added);
-        target[index] = saturated<T>(alpha * to_double(narrow<Wide>(sums[index])) + offset);
+        target[index] = from_double<T>(alpha * to_double(narrow<Wide>(sums[index])) + offset);
       }
     }
   };

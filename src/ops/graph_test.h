@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/error_test.h"
 #include "graph/graph.h"
 #include "graph/verify.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
-#include "tessera/error.h"
 
 namespace tessera {
 
@@ -115,17 +115,6 @@ inline std::vector<std::string> node_names(const Graph& graph) {
   std::vector<std::string> names;
   for (const Node& node : graph.nodes) names.push_back(node.name);
   return names;
-}
-
-// what() of the Error that `call` throws; "" if none.
-template <class Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace tessera

@@ -1,7 +1,5 @@
 // GroupNormalization: each group of channels by its own mean and variance. Version 18 scales and
 // shifts group by group, version 21 channel by channel.
-#include <algorithm>
-
 #include "ops/check_shape.h"
 #include "ops/normalize.h"
 #include "ops/op.h"
@@ -39,31 +37,11 @@ void run_group_normalization(const KernelCall& call) {
   const int64_t groups = call.node.attributes.get_int("num_groups");
   const int64_t group_channels = input.dims[1] / groups;
   const int64_t rows = input.dims[0] * groups;
-  const int64_t length = input.elements / rows;
-  const int64_t channel_length = length / group_channels;
+  const int64_t channel_length = input.elements / rows / group_channels;
   const bool is_per_channel = call.node.version >= kFirstPerChannelVersion;
-  const std::vector<double> scale = to_doubles(call.inputs[1]);
-  const std::vector<double> shift = to_doubles(call.inputs[2]);
-  const double epsilon = call.node.attributes.get_float("epsilon");
-  visit_floating(input.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* source = input.as<T>().data();
-    T* target = call.outputs[0].as<T>().data();
-    call.pool.parallel_for(rows, 4096 / length + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        const T* elements = source + row * length;
-        const Moments moments = moments_of(std::span(elements, static_cast<size_t>(length)));
-        const double inverse = moments.inverse_deviation(epsilon);
-        for (int64_t index = 0; index < length; ++index) {
-          const int64_t group = row % groups;
-          const auto parameter = static_cast<size_t>(
-              is_per_channel ? group * group_channels + index / channel_length : group);
-          const double normalized = (to_double(elements[index]) - moments.mean) * inverse;
-          target[row * length + index] =
-              from_double<T>(normalized * scale[parameter] + shift[parameter]);
-        }
-      }
-    });
+  normalize_rows(call, rows, channel_length, [=](int64_t row, int64_t run) {
+    const int64_t group = row % groups;
+    return is_per_channel ? group * group_channels + run : group;
   });
 }
 

@@ -1,42 +1,23 @@
 // MatMul, as numpy does it: the last two axes are matrices, those before them broadcast, and a
 // vector is a matrix of one row (left) or one column (right) whose axis is dropped again.
-#include <algorithm>
-
+#include "ops/broadcast.h"
 #include "ops/dense_operand.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
 namespace {
 
-// What two batch dimensions become; nullopt where they contradict each other.
-std::optional<Dim> broadcast(const Dim& left, const Dim& right) {
-  if (left == right || right == Dim(1)) return left;
-  if (left == Dim(1)) return right;
-  if (left.is_known() && right.is_known()) return std::nullopt;
-  // A symbol must be the other's number (or 1), whatever it turns out to be.
-  if (left.is_known()) return left;
-  if (right.is_known()) return right;
-  return expression("broadcast", {left, right});
-}
-
 [[noreturn]] void fail_shapes(const InferContext& context, const std::string& expected) {
   context.fail("expected " + expected + ", found " + text(*context.shape(0)) + " and " +
                text(*context.shape(1)));
 }
 
+// What the batches of two shapes of matrices broadcast to.
 Shape batch_shape(const InferContext& context, const Shape& left, const Shape& right) {
-  const Shape left_batch(left.begin(), left.end() - 2);
-  const Shape right_batch(right.begin(), right.end() - 2);
-  const Shape& longer = left_batch.size() < right_batch.size() ? right_batch : left_batch;
-  const Shape& shorter = left_batch.size() < right_batch.size() ? left_batch : right_batch;
-  Shape batch = longer;
-  const size_t offset = longer.size() - shorter.size();
-  for (size_t axis = 0; axis < shorter.size(); ++axis) {
-    const std::optional<Dim> dim = broadcast(longer[offset + axis], shorter[axis]);
-    if (!dim) fail_shapes(context, "batches that broadcast");
-    batch[offset + axis] = *dim;
-  }
-  return batch;
+  const std::optional<Shape> batch =
+      broadcast(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
+  if (!batch) fail_shapes(context, "batches that broadcast");
+  return *batch;
 }
 
 void infer_mat_mul(InferContext& context) {
@@ -88,47 +69,29 @@ Batch batch_of(std::span<const int64_t> dims, bool is_left) {
 // are `output`.
 std::vector<int64_t> starts_of(const Batch& batch, const std::vector<int64_t>& output,
                                int64_t count) {
-  std::vector<int64_t> strides(output.size(), 0);
-  int64_t stride = batch.lines * batch.line_length;
-  for (size_t axis = batch.dims.size(); axis-- > 0;) {
-    const size_t place = output.size() - batch.dims.size() + axis;
-    if (batch.dims[axis] != 1) strides[place] = stride;
-    stride *= batch.dims[axis];
-  }
-  std::vector<int64_t> starts(static_cast<size_t>(count), 0);
-  for (size_t product = 0; product < starts.size(); ++product) {
-    auto rest = static_cast<int64_t>(product);
-    for (size_t axis = output.size(); axis-- > 0;) {
-      starts[product] += rest % output[axis] * strides[axis];
-      rest /= output[axis];
+  const BroadcastLoop loop(output, {batch.dims});
+  const int64_t matrix = batch.lines * batch.line_length;
+  std::vector<int64_t> starts;
+  loop.for_each_run(0, count, [&](const BroadcastLoop::Run& run) {
+    for (int64_t index = 0; index < run.length; ++index) {
+      starts.push_back((run.inputs[0] + index * loop.step(0)) * matrix);
     }
-  }
+  });
   return starts;
-}
-
-std::vector<int64_t> batch_dims(const Batch& left, const Batch& right) {
-  const bool is_left_longer = left.dims.size() >= right.dims.size();
-  std::vector<int64_t> dims = is_left_longer ? left.dims : right.dims;
-  const std::vector<int64_t>& shorter = is_left_longer ? right.dims : left.dims;
-  const size_t offset = dims.size() - shorter.size();
-  for (size_t axis = 0; axis < shorter.size(); ++axis) {
-    if (dims[offset + axis] == 1) dims[offset + axis] = shorter[axis];
-  }
-  return dims;
 }
 
 template <class T, class Sum>
 void multiply_batches(const KernelCall& call) {
   Batch left = batch_of(call.inputs[0].dims, true);
-  const Batch right = batch_of(call.inputs[1].dims, false);
+  Batch right = batch_of(call.inputs[1].dims, false);
   // One matrix on the right for all on the left: a single product of all their rows.
   if (element_count(right.dims) == 1 && left.dims.size() >= right.dims.size()) {
     left.lines *= element_count(left.dims);
     left.dims.clear();
+    right.dims.clear();
   }
-  const std::vector<int64_t> dims = left.dims.empty() && element_count(right.dims) == 1
-                                        ? std::vector<int64_t>()
-                                        : batch_dims(left, right);
+  const std::vector<int64_t> dims =
+      dims_from(*broadcast(shape_from(left.dims), shape_from(right.dims)));
   MatrixProduct<Sum> product = {.count = element_count(dims),
                                 .rows = left.lines,
                                 .columns = right.line_length,

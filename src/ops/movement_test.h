@@ -26,9 +26,8 @@ inline Tensor list_tensor(const std::vector<int64_t>& numbers) {
 
 // A list of int64 of which a rule knows `elements`.
 inline InferInput followed(std::vector<Dim> elements) {
-  InferInput input = typed(DataType::Int64, Shape{static_cast<int64_t>(elements.size())});
-  input.elements = std::move(elements);
-  return input;
+  const Shape shape = {static_cast<int64_t>(elements.size())};
+  return with_elements(shape, std::move(elements));
 }
 
 inline InferInput known(const Tensor& tensor) { return infer_input(tensor); }

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/error_test.h"
 #include "ops/evaluate.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
-#include "tessera/error.h"
 
 namespace tessera::ops {
 
@@ -89,17 +89,6 @@ inline std::vector<int64_t> integers(const Tensor& tensor) {
 inline std::vector<uint8_t> bytes(const Tensor& tensor) {
   const auto elements = tensor.as<uint8_t>();
   return {elements.begin(), elements.end()};
-}
-
-// The message of the Error that `call` throws; "" where it throws none.
-template <class Call>
-std::string error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 inline std::vector<float> values(const Tensor& tensor) {

@@ -7,6 +7,7 @@
 #include "ops/convert_elements.h"
 #include "ops/evaluate.h"
 #include "ops/shape_arithmetic.h"
+#include "ops/shape_rules.h"
 #include "ops/visit_type.h"
 
 namespace tessera::ops {
@@ -109,7 +110,7 @@ void infer_range(InferContext& context) {
   }
   const std::optional<Dim> count =
       is_floating(element) ? floating_count(context) : symbolic_count(context);
-  context.set_output(0, element, Shape{count.value_or(unknown_dim(context.node(), 0))});
+  context.set_output(0, element, Shape{count.value_or(unknown_dim(context, 0, 0))});
   if (count) set_range_elements(context, *count);
 }
 

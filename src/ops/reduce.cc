@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/converted.h"
+#include "ops/convert_element.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"
@@ -41,7 +41,7 @@ T narrowed(Wide<T> value) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(value);
   else
-    return converted<T>(value);
+    return from_double<T>(value);
 }
 
 template <class T>
@@ -55,7 +55,7 @@ template <class T>
 struct Mean : Sum<T> {
   T result(int64_t count) const {
     if constexpr (!std::is_integral_v<T>) {
-      return converted<T>(this->sum / static_cast<double>(count));
+      return from_double<T>(this->sum / static_cast<double>(count));
     } else if (count == 0) {
       return 0;  // Integers have no NaN.
     } else if constexpr (std::is_signed_v<T>) {
@@ -93,14 +93,14 @@ template <class T>
 struct NormTwo {
   double sum = 0;
   void add(T value) { sum += real(value) * real(value); }
-  T result(int64_t) const { return converted<T>(std::sqrt(sum)); }
+  T result(int64_t) const { return from_double<T>(std::sqrt(sum)); }
 };
 
 template <class T>
 struct LogSum {
   double sum = 0;
   void add(T value) { sum += real(value); }
-  T result(int64_t) const { return converted<T>(std::log(sum)); }
+  T result(int64_t) const { return from_double<T>(std::log(sum)); }
 };
 
 // Keeps the sum of exp(x - largest), so that nothing overflows.
@@ -121,8 +121,8 @@ struct LogSumExp {
   }
   T result(int64_t count) const {
     const bool is_all_zero = largest == -std::numeric_limits<double>::infinity();
-    if (count == 0 || (is_all_zero && !std::isnan(sum))) return converted<T>(largest);
-    return converted<T>(std::log(sum) + largest);
+    if (count == 0 || (is_all_zero && !std::isnan(sum))) return from_double<T>(largest);
+    return from_double<T>(std::log(sum) + largest);
   }
 };
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ops/converted.h"
+#include "ops/convert_element.h"
 #include "ops/strided_view.h"
 #include "ops/visit_type.h"
 
@@ -105,7 +105,7 @@ void resample_nearest(const ResampleOptions& options, const std::vector<Resample
   } else {
     visit_numeric(output.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const T value = converted<T>(double{options.extrapolation_value});
+      const T value = from_double<T>(double{options.extrapolation_value});
       std::memcpy(&fill, &value, sizeof value);
     });
   }
@@ -214,7 +214,7 @@ void resample_linear(const ResampleOptions& options, const std::vector<ResampleA
   visit_numeric(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto from = values.as<double>();
-    std::transform(from.begin(), from.end(), output.as<T>().begin(), converted<T>);
+    std::transform(from.begin(), from.end(), output.as<T>().begin(), from_double<T>);
   });
 }
 

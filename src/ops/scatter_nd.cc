@@ -1,11 +1,9 @@
 // ScatterND: a copy of the data in which slices, each picked by a tuple of indices, are replaced by
 // or combined with updates. gather_nd.cc is its inverse.
-#include <cstring>
-
+#include "ops/check_shape.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
 #include "ops/scatter_reduction.h"
-#include "ops/shape_rules.h"
 
 namespace tessera::ops {
 namespace {
@@ -23,17 +21,6 @@ Shape updates_shape(const InferContext& context, const Shape& data, const Shape&
   return shape;
 }
 
-void check_updates(const InferContext& context, const Shape& expected, const Shape& found) {
-  bool is_same = expected.size() == found.size();
-  for (size_t axis = 0; is_same && axis < expected.size(); ++axis) {
-    is_same =
-        !expected[axis].is_known() || !found[axis].is_known() || expected[axis] == found[axis];
-  }
-  if (!is_same) {
-    context.fail_input(2, "expected shape " + text(expected) + ", found " + text(found));
-  }
-}
-
 void infer_scatter_nd(InferContext& context) {
   check_reduction(context);
   const Shape* data = context.shape(0);
@@ -43,36 +30,27 @@ void infer_scatter_nd(InferContext& context) {
       indices != nullptr && (indices->empty() || indices->back().is_known());
   if (data != nullptr && is_tuple_known) {
     const Shape expected = updates_shape(context, *data, *indices);
-    if (updates != nullptr) check_updates(context, expected, *updates);
+    if (updates != nullptr && !can_be_equal(expected, *updates)) {
+      context.fail_input(2, "expected shape " + text(expected) + ", found " + text(*updates));
+    }
   }
   context.set_output(0, context.element(0), context.input(0).type.shape);
 }
 
 void run_scatter_nd(const KernelCall& call) {
-  const TensorView& data = call.inputs[0];
-  const TensorView& indices = call.inputs[1];
-  const TensorView& updates = call.inputs[2];
-  std::memcpy(call.outputs[0].data, data.data,
-              static_cast<size_t>(data.elements * element_bytes(data.type)));
-  if (updates.elements == 0) return;
-  const int64_t tuple = indices.dims.back();
-  const int64_t slices = indices.elements / tuple;
-  const int64_t length = updates.elements / slices;
-  const Reduction reduction = *reduction_of(call.node);
-  // One after the other: two tuples may name one slice.
-  visit_scattered(data.type, reduction, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = updates.as<T>().data();
-    T* to = call.outputs[0].as<T>().data();
+  run_scatter(call, [&](const auto& put) {
+    const TensorView& indices = call.inputs[1];
+    const int64_t tuple = indices.dims.back();
+    const int64_t slices = indices.elements / tuple;
+    const int64_t length = call.inputs[2].elements / slices;
     for (int64_t slice = 0; slice < slices; ++slice) {
       int64_t target = 0;
       for (int64_t place = 0; place < tuple; ++place) {
-        const int64_t dim = data.dims[static_cast<size_t>(place)];
+        const int64_t dim = call.inputs[0].dims[static_cast<size_t>(place)];
         target = target * dim + index_at(call, indices, slice * tuple + place, dim);
       }
       for (int64_t index = 0; index < length; ++index) {
-        T& element = to[target * length + index];
-        element = combined(reduction, element, from[slice * length + index]);
+        put(target * length + index, slice * length + index);
       }
     }
   });

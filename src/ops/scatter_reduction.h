@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
@@ -68,6 +69,27 @@ void visit_scattered(DataType type, Reduction reduction, const Visit& visit) {
   } else {
     visit_numeric(type, visit);
   }
+}
+
+// The kernel of both: copies the data, then calls scatter(put), unless there are no updates, where
+// put(target, update) joins update number `update` with element number `target` of the output.
+// Nothing runs in parallel: two indices may name one element.
+template <class Scatter>
+void run_scatter(const KernelCall& call, const Scatter& scatter) {
+  const TensorView& data = call.inputs[0];
+  const TensorView& updates = call.inputs[2];
+  std::memcpy(call.outputs[0].data, data.data,
+              static_cast<size_t>(data.elements * element_bytes(data.type)));
+  if (updates.elements == 0) return;
+  const Reduction reduction = *reduction_of(call.node);
+  visit_scattered(data.type, reduction, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = updates.as<T>().data();
+    T* to = call.outputs[0].as<T>().data();
+    scatter([&](int64_t target, int64_t update) {
+      to[target] = combined(reduction, to[target], from[update]);
+    });
+  });
 }
 
 }  // namespace tessera::ops

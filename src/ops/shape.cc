@@ -4,6 +4,7 @@
 
 #include "ops/evaluate.h"
 #include "ops/shape_arithmetic.h"
+#include "ops/shape_rules.h"
 
 namespace tessera::ops {
 namespace {
@@ -31,7 +32,7 @@ Cut cut_of(const Node& node, int64_t rank) {
 void infer_shape(InferContext& context) {
   const Shape* shape = context.shape(0);
   if (shape == nullptr) {
-    context.set_output(0, DataType::Int64, Shape{unknown_dim(context.node(), 0)});
+    context.set_output(0, DataType::Int64, Shape{unknown_dim(context, 0, 0)});
     return;
   }
   const Cut cut = cut_of(context.node(), static_cast<int64_t>(shape->size()));

@@ -7,6 +7,7 @@
 
 #include "ops/broadcast.h"
 #include "ops/evaluate.h"
+#include "ops/shape_rules.h"
 
 namespace tessera::ops {
 namespace {
@@ -19,18 +20,6 @@ bool fits(const Dim& element, DataType type) {
 }
 
 bool are_known(const Dim& left, const Dim& right) { return left.is_known() && right.is_known(); }
-
-// The number of elements of `shape`, or nullopt where it is unknown or more than
-// kMostShapeElements.
-std::optional<int64_t> small_count(const Shape& shape) {
-  int64_t count = 1;
-  for (const Dim& dim : shape) {
-    if (!dim.is_known() || dim.value() < 0 || dim.value() > kMostShapeElements) return std::nullopt;
-    count *= dim.value();
-    if (count > kMostShapeElements) return std::nullopt;
-  }
-  return count;
-}
 
 // Two operands in an order of their own, so that both orders give one symbol.
 Dim commutative(const char* function, const Dim& left, const Dim& right) {
@@ -104,10 +93,6 @@ Dim smaller_element(const Dim& left, const Dim& right) {
 Dim larger_element(const Dim& left, const Dim& right) {
   if (are_known(left, right)) return std::max(left.value(), right.value());
   return left == right ? left : commutative("max", left, right);
-}
-
-Dim unknown_dim(const Node& node, size_t index) {
-  return expression("size", {Dim::symbol("'" + node.name + "'"), static_cast<int64_t>(index)});
 }
 
 void set_elementwise_elements(InferContext& context, const ElementFunction& function,

@@ -41,9 +41,6 @@ inline void set_elementwise_elements(InferContext& context, const ElementFunctio
   set_elementwise_elements(context, function, context.input_count());
 }
 
-// A dimension of the first output that only running shows: a symbol of the node's own.
-Dim unknown_dim(const Node& node, size_t index);
-
 // The elements of an input: as carried, or out of a small constant bool tensor.
 std::optional<std::vector<Dim>> elements_of(const InferInput& input);
 

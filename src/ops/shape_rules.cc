@@ -93,9 +93,15 @@ Dim product(std::vector<Dim> dims) {
 
 std::optional<int64_t> small_count(const std::optional<Shape>& shape) {
   if (!shape || !is_known(*shape)) return std::nullopt;
-  const Dim count = product(*shape);
-  if (count.value() > kMostShapeElements) return std::nullopt;
-  return count.value();
+  if (std::find(shape->begin(), shape->end(), Dim(0)) != shape->end()) return 0;
+  int64_t count = 1;
+  for (const Dim& dim : *shape) {
+    // Dimension by dimension, as the whole product may exceed 64 bits.
+    if (dim.value() < 0 || dim.value() > kMostShapeElements) return std::nullopt;
+    count *= dim.value();
+    if (count > kMostShapeElements) return std::nullopt;
+  }
+  return count;
 }
 
 const std::vector<Dim>* followed_elements(const InferContext& context, size_t index) {
