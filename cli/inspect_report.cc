@@ -47,7 +47,7 @@ std::string op_counts_text(const std::vector<NodeDescription>& nodes) {
 }
 
 std::string header_text(const ModelDescription& model) {
-  const char* const kUnknown = "unknown until every shape is: use --shape";
+  constexpr const char* kUnknown = "unknown until every shape is: use --shape";
   std::string text = line("file", model.file);
   text += line("IR version", std::to_string(model.ir_version));
   text += line("producer", model.producer.empty() ? "unknown" : model.producer);
