@@ -33,8 +33,14 @@ std::optional<Dim> bound_element(const InferContext& context, size_t index) {
 void set_clipped_elements(InferContext& context) {
   std::optional<Dim> low;
   std::optional<Dim> high;
-  if (context.has_input(1) && !(low = bound_element(context, 1))) return;
-  if (context.has_input(2) && !(high = bound_element(context, 2))) return;
+  if (context.has_input(1)) {
+    low = bound_element(context, 1);
+    if (!low) return;
+  }
+  if (context.has_input(2)) {
+    high = bound_element(context, 2);
+    if (!high) return;
+  }
   const auto clipped = [&](const std::vector<Dim>& arguments) -> std::optional<Dim> {
     Dim result = arguments[0];
     const bool is_above = low && low->is_known() && low->value() <= 0 && is_non_negative(result);

@@ -70,7 +70,7 @@ std::optional<Dim> integer(const InferContext& context, size_t index) {
 
 std::optional<Dim> symbolic_count(const InferContext& context) {
   const auto start = integer(context, 0);
-  const auto limit = integer(context, 1);
+  auto limit = integer(context, 1);
   const auto delta = integer(context, 2);
   if (!start || !limit || !delta) return std::nullopt;
   if (start->is_known() && limit->is_known() && delta->is_known()) {

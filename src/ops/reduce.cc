@@ -273,7 +273,7 @@ void infer_reduce(InferContext& context) {
     if (!is_reduced[axis]) {
       output.push_back((*shape)[axis]);
     } else if (is_kept) {
-      output.push_back(1);
+      output.emplace_back(1);
     }
   }
   context.set_output(0, context.element(0), output);
@@ -349,8 +349,8 @@ void infer_extreme(InferContext& context) {
   }
   const std::vector<int64_t> numbers = dims_from(*elements);
   context.set_elements(
-      0, std::vector<Dim>{kIsMax ? *std::max_element(numbers.begin(), numbers.end())
-                                 : *std::min_element(numbers.begin(), numbers.end())});
+      0, std::vector<Dim>{Dim(kIsMax ? *std::max_element(numbers.begin(), numbers.end())
+                                     : *std::min_element(numbers.begin(), numbers.end()))});
 }
 
 int64_t flops_per_input(const Node&, std::span<const Type> inputs, std::span<const Type>) {

@@ -45,7 +45,7 @@ Attribute read_attribute(const AttributeProto& proto, TensorReader& tensors,
     case AttributeProto::FLOAT:
       return proto.f();
     case AttributeProto::INT:
-      return int64_t{proto.i()};
+      return proto.i();
     case AttributeProto::STRING:
       return proto.s();
     case AttributeProto::FLOATS:

@@ -113,7 +113,8 @@ void Functions::expand_into(const Nodes& nodes, const Frame& frame,
       continue;
     }
     if (frame.function != nullptr) {
-      const auto names = static_cast<size_t>(node.input_size() + node.output_size());
+      const auto names =
+          static_cast<size_t>(node.input_size()) + static_cast<size_t>(node.output_size());
       charge(kBytesOfNode + node.ByteSizeLong() + names * frame.prefix.size());
     }
     PendingNode& pending = result.emplace_back();

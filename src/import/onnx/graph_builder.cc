@@ -58,7 +58,7 @@ class GraphBuilder {
 
   // Throws for the first node that was understood but cannot run.
   void throw_refusal() const {
-    if (refusal_) throw *refusal_;
+    if (refusal_) throw Error(*refusal_);
   }
 
  private:

@@ -17,7 +17,15 @@
 namespace tessera {
 namespace {
 
-using namespace onnx_import;
+using onnx_import::build_graph;
+using onnx_import::ByteSource;
+using onnx_import::ExternalData;
+using onnx_import::Functions;
+using onnx_import::read_opsets;
+using onnx_import::scan_model;
+using onnx_import::scan_tensor;
+using onnx_import::Scanned;
+using onnx_import::TensorReader;
 
 // Version 3 is the first with operator sets.
 constexpr int64_t kOldestIrVersion = 3;
