@@ -126,6 +126,8 @@ Executor Model::bind(const BindOptions& options) const {
   for (ValueDescription& value : describe_values(graph, graph.kept)) {
     outputs.push_back(std::move(value));
   }
+  // An Interpreter cannot move, so make_unique cannot hand one over.
+  // NOLINTNEXTLINE(modernize-make-unique)
   return Executor(std::unique_ptr<Executor::State>(new Executor::State{
       .registry = state_->registry,
       .interpreter = Interpreter(std::move(graph), *state_->registry, options.threads),
