@@ -47,7 +47,7 @@ TEST_P(ParallelFor, PiecesAreNotMuchSmallerThanTheGrain) {
 }
 
 TEST_P(ParallelFor, LoopsMayBeNested) {
-  std::vector<std::atomic<int>> visits(40 * 50);
+  std::vector<std::atomic<int>> visits(size_t{40} * 50);
   pool_.parallel_for(40, 1, [&](int64_t row_begin, int64_t row_end) {
     for (int64_t row = row_begin; row < row_end; ++row) {
       pool_.parallel_for(50, 1, [&](int64_t begin, int64_t end) {
