@@ -1,0 +1,412 @@
+// How the structs that a plug-in fills become those of the C side. Included by tessera/backend.h;
+// nothing here is for authors.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/backend_graph.h"
+#include "tessera/backend_offer.h"
+
+namespace tessera::plugin {
+
+namespace border {
+
+inline std::span<const Buffer> buffers(const tessera_buffer* first, size_t count) {
+  return {static_cast<const Buffer*>(first), count};
+}
+
+inline void fill_kernel(std::unique_ptr<Kernel> built, size_t input_count, size_t output_count,
+                        tessera_kernel* kernel) {
+  struct Held {
+    std::unique_ptr<Kernel> kernel;
+    size_t inputs;
+    size_t outputs;
+  };
+  if (built == nullptr) throw Failure(TESSERA_INTERNAL, "build gave no kernel");
+  kernel->workspace_bytes = built->workspace_bytes();
+  kernel->self = new Held{std::move(built), input_count, output_count};
+  kernel->run = [](void* self, tessera_run_context* context, const tessera_buffer* inputs,
+                   const tessera_buffer* outputs, tessera_error* error) {
+    return guarded(error, [&] {
+      const Held& held = *static_cast<Held*>(self);
+      RunContext run(context);
+      held.kernel->run(run, buffers(inputs, held.inputs), buffers(outputs, held.outputs));
+    });
+  };
+  kernel->save = [](void* self, tessera_bytes_visitor visitor, void* user, tessera_error* error) {
+    return guarded(error, [&] {
+      const std::optional<std::string> bytes = static_cast<Held*>(self)->kernel->save();
+      if (!bytes) throw Failure(TESSERA_UNSUPPORTED, "this kernel cannot be saved");
+      visitor(user, bytes->data(), bytes->size());
+    });
+  };
+  kernel->release = [](void* self) { delete static_cast<Held*>(self); };
+}
+
+inline int32_t run_pack(void* self, tessera_run_context* context, const tessera_buffer* from,
+                        void* to, int64_t /*to_bytes*/, tessera_error* error) {
+  return guarded(error, [&] {
+    RunContext run(context);
+    static_cast<const Pack*>(self)->pack(run, *static_cast<const Buffer*>(from), to);
+  });
+}
+
+// A candidate with its C face; lives until the host releases it.
+struct HeldCandidate {
+  explicit HeldCandidate(Candidate given) : candidate(std::move(given)) {
+    packs.reserve(candidate.inputs.size());
+    for (InputPort& port : candidate.inputs) {
+      const tessera_pack* pack = nullptr;
+      if (port.pack) {
+        pack = &packs.emplace_back(tessera_pack{sizeof(tessera_pack), 0, port.pack->id.c_str(),
+                                                port.pack->bytes, run_pack, &*port.pack});
+      }
+      inputs.push_back({port.value, port.accepts_strides ? 1 : 0, port.layout.c_str(),
+                        port.alignment_bytes, pack});
+    }
+    for (const OutputPort& port : candidate.outputs) {
+      const uint32_t flags = port.is_size_unknown ? uint32_t{TESSERA_OUTPUT_SIZE_UNKNOWN} : 0U;
+      outputs.push_back(
+          {port.value, port.requests, port.layout.c_str(), port.in_place_input, flags});
+    }
+    fill();
+  }
+
+  void fill() {
+    face.struct_size = sizeof(face);
+    face.flags = candidate.flags;
+    if (!candidate.built_for) face.flags |= TESSERA_CANDIDATE_BUILT_FOR_ALL;
+    face.algorithm = candidate.algorithm.c_str();
+    face.nodes = candidate.nodes.data();
+    face.node_count = static_cast<int32_t>(candidate.nodes.size());
+    face.inputs = inputs.data();
+    face.input_count = static_cast<int32_t>(inputs.size());
+    face.outputs = outputs.data();
+    face.output_count = static_cast<int32_t>(outputs.size());
+    face.threads = candidate.threads;
+    face.pool = candidate.pool;
+    if (candidate.built_for) {
+      face.built_for = candidate.built_for->data();
+      face.built_for_count = static_cast<int32_t>(candidate.built_for->size());
+    }
+    face.workspace_bytes = candidate.workspace_bytes;
+    face.library_bytes = candidate.library_bytes;
+    face.optimistic_seconds = candidate.optimistic_seconds;
+    face.build_seconds = candidate.build_seconds;
+    face.self = this;
+    face.build = [](void* self, const tessera_build_options* options, tessera_kernel* kernel,
+                    tessera_error* error) {
+      return guarded(error, [&] {
+        const HeldCandidate& held = *static_cast<HeldCandidate*>(self);
+        BuildOptions build;
+        build.threads = options->threads;
+        if (options->dense_layout != nullptr) build.dense_layout = options->dense_layout;
+        fill_kernel(held.candidate.build(build), held.inputs.size(), held.outputs.size(), kernel);
+      });
+    };
+    if (candidate.load) {
+      face.load = [](void* self, const void* bytes, size_t size, tessera_kernel* kernel,
+                     tessera_error* error) {
+        return guarded(error, [&] {
+          const HeldCandidate& held = *static_cast<HeldCandidate*>(self);
+          const std::string_view text(static_cast<const char*>(bytes), size);
+          fill_kernel(held.candidate.load(text), held.inputs.size(), held.outputs.size(), kernel);
+        });
+      };
+    }
+    face.release = [](void* self) { delete static_cast<HeldCandidate*>(self); };
+  }
+
+  Candidate candidate;
+  std::vector<tessera_pack> packs;
+  std::vector<tessera_input_port> inputs;
+  std::vector<tessera_output_port> outputs;
+  tessera_candidate face = {};
+};
+
+inline uint32_t data_type_bits(const std::vector<int32_t>& types) {
+  uint32_t bits = 0;
+  for (const int32_t type : types) bits |= 1U << static_cast<uint32_t>(type);
+  return bits;
+}
+
+inline tessera_parameter parameter_face(const Parameter& parameter) {
+  return {parameter.name.c_str(), parameter.type_variable.c_str(),
+          data_type_bits(parameter.data_types), parameter.arity};
+}
+
+inline Attributes attributes_of(const tessera_node_context* node) {
+  return Attributes([node](const char* name) { return node->attribute(node, name); });
+}
+
+inline int32_t convert(void* self, tessera_run_context* context, const tessera_buffer* from,
+                       const tessera_buffer* to, tessera_error* error,
+                       ConvertFunction Layout::* direction) {
+  return guarded(error, [&] {
+    RunContext run(context);
+    (static_cast<const Layout*>(self)->*direction)(run, *static_cast<const Buffer*>(from),
+                                                   *static_cast<const Buffer*>(to));
+  });
+}
+
+inline tessera_layout layout_face(Layout& layout) {
+  tessera_layout face = {};
+  face.struct_size = sizeof(face);
+  face.flags = layout.is_dense ? uint32_t{TESSERA_LAYOUT_IS_DENSE} : 0U;
+  face.name = layout.name.c_str();
+  face.device = layout.device;
+  face.self = &layout;
+  face.storage_bytes = [](void* self, const tessera_type* type) -> int64_t {
+    int64_t bytes = -1;
+    guarded(nullptr, [&] {
+      bytes = static_cast<const Layout*>(self)->storage_bytes(Type(*type)).value_or(-1);
+    });
+    return bytes;
+  };
+  // A direction that is missing stays null, so that the host can refuse the layout by name.
+  if (layout.to_default) {
+    face.to_default = [](void* self, tessera_run_context* context, const tessera_buffer* from,
+                         const tessera_buffer* to, tessera_error* error) {
+      return convert(self, context, from, to, error, &Layout::to_default);
+    };
+  }
+  if (layout.from_default) {
+    face.from_default = [](void* self, tessera_run_context* context, const tessera_buffer* from,
+                           const tessera_buffer* to, tessera_error* error) {
+      return convert(self, context, from, to, error, &Layout::from_default);
+    };
+  }
+  return face;
+}
+
+inline tessera_conversion conversion_face(Conversion& conversion) {
+  tessera_conversion face = {};
+  face.struct_size = sizeof(face);
+  face.from = conversion.from.c_str();
+  face.to = conversion.to.c_str();
+  face.self = &conversion;
+  face.convert = [](void* self, tessera_run_context* context, const tessera_buffer* from,
+                    const tessera_buffer* to, tessera_error* error) {
+    return guarded(error, [&] {
+      RunContext run(context);
+      static_cast<const Conversion*>(self)->convert(run, *static_cast<const Buffer*>(from),
+                                                    *static_cast<const Buffer*>(to));
+    });
+  };
+  return face;
+}
+
+inline void run_node_function(const NodeFunction& function, const tessera_node_context* node,
+                              tessera_run_context* context, const tessera_buffer* inputs,
+                              const tessera_buffer* outputs) {
+  RunContext run(context);
+  function(attributes_of(node), run, buffers(inputs, static_cast<size_t>(node->input_count)),
+           buffers(outputs, static_cast<size_t>(node->output_count)));
+}
+
+// An op with its C face.
+struct HeldOp {
+  explicit HeldOp(Op& given) : op(given) {
+    for (const Parameter& parameter : op.inputs) inputs.push_back(parameter_face(parameter));
+    for (const Parameter& parameter : op.outputs) outputs.push_back(parameter_face(parameter));
+    defaults.reserve(op.attributes.size());
+    for (const AttributeSchema& attribute : op.attributes) {
+      const bool has_default =
+          attribute.default_int || attribute.default_float || attribute.default_string;
+      const tessera_attribute* value = nullptr;
+      if (has_default) {
+        tessera_attribute& made = defaults.emplace_back(tessera_attribute{});
+        made.struct_size = sizeof(made);
+        made.kind = attribute.kind;
+        made.int_value = attribute.default_int.value_or(0);
+        made.float_value = attribute.default_float.value_or(0);
+        made.string_value = attribute.default_string ? attribute.default_string->c_str() : "";
+        value = &made;
+      }
+      attributes.push_back(
+          {attribute.name.c_str(), attribute.kind, attribute.is_required ? 1 : 0, value});
+    }
+  }
+
+  tessera_op face() {
+    tessera_op made = {};
+    made.struct_size = sizeof(made);
+    made.version = op.version;
+    made.domain = op.domain.c_str();
+    made.name = op.name.c_str();
+    made.inputs = inputs.data();
+    made.outputs = outputs.data();
+    made.input_count = static_cast<int32_t>(inputs.size());
+    made.output_count = static_cast<int32_t>(outputs.size());
+    made.attributes = attributes.data();
+    made.attribute_count = static_cast<int32_t>(attributes.size());
+    made.is_elementwise = op.is_elementwise ? 1 : 0;
+    made.self = &op;
+    made.infer = [](void* self, tessera_infer_context* context, tessera_error* error) {
+      return guarded(error, [&] {
+        InferContext infer(context);
+        static_cast<const Op*>(self)->infer(infer);
+      });
+    };
+    if (op.reference) {
+      made.reference = [](void* self, const tessera_node_context* node,
+                          tessera_run_context* context, const tessera_buffer* from,
+                          const tessera_buffer* to, tessera_error* error) {
+        return guarded(error, [&] {
+          run_node_function(static_cast<const Op*>(self)->reference, node, context, from, to);
+        });
+      };
+    }
+    return made;
+  }
+
+  Op& op;
+  std::vector<tessera_parameter> inputs;
+  std::vector<tessera_parameter> outputs;
+  std::vector<tessera_attribute> defaults;
+  std::vector<tessera_attribute_schema> attributes;
+};
+
+// A simple kernel with its C face.
+struct HeldSimpleKernel {
+  SimpleKernel& kernel;
+  const tessera_host* host;
+  std::string refusal;
+
+  tessera_simple_kernel face() {
+    tessera_simple_kernel made = {};
+    made.struct_size = sizeof(made);
+    made.domain = kernel.domain.c_str();
+    made.op = kernel.op.c_str();
+    made.self = this;
+    made.explain_refusal = [](void* self, const tessera_graph* graph, int32_t node) {
+      HeldSimpleKernel& held = *static_cast<HeldSimpleKernel*>(self);
+      held.refusal = "its predicate threw an exception";
+      const char* reason = held.refusal.c_str();
+      guarded(nullptr, [&] {
+        std::optional<std::string> told;
+        if (held.kernel.explain_refusal) {
+          told = held.kernel.explain_refusal(Graph(held.host, graph).node(node));
+        }
+        reason = nullptr;
+        if (!told) return;
+        held.refusal = *std::move(told);
+        reason = held.refusal.c_str();
+      });
+      return reason;
+    };
+    made.run = [](void* self, const tessera_node_context* node, tessera_run_context* context,
+                  const tessera_buffer* inputs, const tessera_buffer* outputs,
+                  tessera_error* error) {
+      return guarded(error, [&] {
+        run_node_function(static_cast<HeldSimpleKernel*>(self)->kernel.run, node, context, inputs,
+                          outputs);
+      });
+    };
+    return made;
+  }
+};
+
+// A backend with its C face; lives until the host releases it.
+class HeldBackend {
+ public:
+  HeldBackend(std::unique_ptr<Backend> backend, const tessera_host* host)
+      : backend_(std::move(backend)), host_(host), description_(backend_->describe()) {
+    for (const auto& [name, value] : description_.ingredients) {
+      ingredients_.push_back({name.c_str(), value.c_str()});
+    }
+    for (const Device& device : description_.devices) {
+      devices_.push_back({device.kind.c_str(), device.ordinal, 0, device.architecture.c_str()});
+    }
+    for (Layout& layout : description_.layouts) layouts_.push_back(layout_face(layout));
+    for (Conversion& conversion : description_.conversions) {
+      conversions_.push_back(conversion_face(conversion));
+    }
+    held_ops_.reserve(description_.ops.size());
+    for (Op& op : description_.ops) ops_.push_back(held_ops_.emplace_back(op).face());
+    held_simple_kernels_.reserve(description_.simple_kernels.size());
+    for (SimpleKernel& kernel : description_.simple_kernels) {
+      held_simple_kernels_.push_back({kernel, host_, ""});
+      simple_kernels_.push_back(held_simple_kernels_.back().face());
+    }
+  }
+
+  void fill(tessera_backend* face) {
+    face->struct_size = sizeof(*face);
+    face->self = this;
+    face->name = description_.name.c_str();
+    face->version = description_.version.c_str();
+    face->ingredients = ingredients_.data();
+    face->ingredient_count = static_cast<int32_t>(ingredients_.size());
+    face->devices = devices_.data();
+    face->device_count = static_cast<int32_t>(devices_.size());
+    face->layouts = layouts_.data();
+    face->layout_count = static_cast<int32_t>(layouts_.size());
+    face->conversions = conversions_.data();
+    face->conversion_count = static_cast<int32_t>(conversions_.size());
+    face->ops = ops_.data();
+    face->op_count = static_cast<int32_t>(ops_.size());
+    face->simple_kernels = simple_kernels_.data();
+    face->simple_kernel_count = static_cast<int32_t>(simple_kernels_.size());
+    face->propose = [](void* self, const tessera_graph* graph,
+                       const tessera_propose_options* options, tessera_proposals* proposals,
+                       tessera_error* error) {
+      return guarded(error, [&] {
+        const HeldBackend& held = *static_cast<HeldBackend*>(self);
+        ProposeOptions wanted;
+        wanted.threads = options->threads;
+        wanted.precision = options->precision;
+        wanted.is_training = options->is_training != 0;
+        Proposals sink(proposals);
+        held.backend_->propose(Graph(held.host_, graph), wanted, sink);
+      });
+    };
+    face->release = [](void* self) { delete static_cast<HeldBackend*>(self); };
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  const tessera_host* host_;
+  Description description_;
+  std::vector<tessera_ingredient> ingredients_;
+  std::vector<tessera_device> devices_;
+  std::vector<tessera_layout> layouts_;
+  std::vector<tessera_conversion> conversions_;
+  std::vector<HeldOp> held_ops_;
+  std::vector<tessera_op> ops_;
+  std::vector<HeldSimpleKernel> held_simple_kernels_;
+  std::vector<tessera_simple_kernel> simple_kernels_;
+};
+
+}  // namespace border
+
+inline void Proposals::add(Candidate candidate) {
+  auto held = std::make_unique<border::HeldCandidate>(std::move(candidate));
+  // The host takes it over even where it then refuses it.
+  const tessera_candidate* face = &held.release()->face;
+  proposals_->add(proposals_, face);
+}
+
+// What TESSERA_PLUGIN exports.
+template <class MyBackend>
+int32_t open_backend(const tessera_host* host, tessera_backend* face, tessera_error* error) {
+  return border::guarded(error, [&] {
+    std::unique_ptr<Backend> backend;
+    if constexpr (std::is_constructible_v<MyBackend, const tessera_host*>) {
+      backend = std::make_unique<MyBackend>(host);
+    } else {
+      backend = std::make_unique<MyBackend>();
+    }
+    auto held = std::make_unique<border::HeldBackend>(std::move(backend), host);
+    held.release()->fill(face);
+  });
+}
+
+}  // namespace tessera::plugin

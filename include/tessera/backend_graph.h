@@ -1,0 +1,341 @@
+// What the host gives to a plug-in, in C++: the graph, buffers, the context of a run. Included by
+// tessera/backend.h, which authors include.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tessera/backend_abi.h"
+
+namespace tessera::plugin {
+
+// Ends a call with a kind (TESSERA_UNSUPPORTED, ...) and a message for people.
+class Failure : public std::runtime_error {
+ public:
+  Failure(int32_t kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  int32_t kind() const { return kind_; }
+
+ private:
+  int32_t kind_;
+};
+
+namespace border {
+
+// Writes a reason into the other side's memory, cut where it is too long.
+inline int32_t report(tessera_error* error, int32_t kind, const char* message) noexcept {
+  if (error != nullptr) {
+    error->kind = kind;
+    std::strncpy(error->message, message, sizeof(error->message) - 1);
+    error->message[sizeof(error->message) - 1] = '\0';
+  }
+  return kind;
+}
+
+// Runs `body` and turns whatever it throws into a status.
+template <class Body>
+int32_t guarded(tessera_error* error, const Body& body) noexcept {
+  try {
+    body();
+    return TESSERA_OK;
+  } catch (const Failure& failure) {
+    return report(error, failure.kind(), failure.what());
+  } catch (const std::bad_alloc&) {
+    return report(error, TESSERA_OUT_OF_MEMORY, "no memory left");
+  } catch (const std::exception& exception) {
+    return report(error, TESSERA_INTERNAL, exception.what());
+  } catch (...) {
+    return report(error, TESSERA_INTERNAL, "threw something that is no std::exception");
+  }
+}
+
+inline void throw_on_failure(int32_t status, const tessera_error& error) {
+  if (status != TESSERA_OK) throw Failure(status, error.message);
+}
+
+inline tessera_error empty_error() {
+  tessera_error error = {};
+  error.struct_size = sizeof(error);
+  return error;
+}
+
+inline void append_bytes(void* user, const void* bytes, size_t size) {
+  static_cast<std::string*>(user)->append(static_cast<const char*>(bytes), size);
+}
+
+}  // namespace border
+
+// --- What the host gives -----------------------------------------------------------------------
+
+// The logical type of a tensor. A rank or dimension of -1 is not known before running.
+struct Type {
+  int32_t data_type = TESSERA_UNDEFINED;
+  int32_t rank = -1;
+  std::vector<int64_t> dims;
+
+  Type() = default;
+  Type(int32_t element, std::vector<int64_t> sizes)
+      : data_type(element), rank(static_cast<int32_t>(sizes.size())), dims(std::move(sizes)) {}
+  explicit Type(const tessera_type& type) : data_type(type.data_type), rank(type.rank) {
+    if (rank > 0) dims.assign(type.dims, type.dims + rank);
+  }
+
+  bool is_known() const {
+    return rank >= 0 && std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim >= 0; });
+  }
+  // Only where is_known().
+  int64_t elements() const {
+    int64_t count = 1;
+    for (const int64_t dim : dims) count *= dim;
+    return count;
+  }
+  tessera_type view() const { return {data_type, rank, dims.data()}; }
+  bool operator==(const Type&) const = default;
+};
+
+class Node;
+
+// An input, output or constant of a node. Copies are cheap; valid as long as the graph.
+class Value {
+ public:
+  Value(const tessera_value* value, int32_t id) : value_(value), id_(id) {}
+
+  bool is_present() const { return value_ != nullptr; }  // false: left out
+  int32_t id() const { return id_; }
+  std::string name() const { return value_->name; }
+  Type type() const { return Type(value_->type); }
+  bool is_input() const { return has_flag(TESSERA_VALUE_INPUT); }
+  bool is_constant() const { return has_flag(TESSERA_VALUE_CONSTANT); }
+  // An output of the graph or fetched: it must be among the outputs of whatever makes it.
+  bool is_needed() const { return has_flag(TESSERA_VALUE_NEEDED); }
+  bool is_state() const { return has_flag(TESSERA_VALUE_STATE); }
+  // Elements of a constant; null where there are none, or they were let go.
+  const void* constant() const { return value_->constant; }
+  template <class T>
+  std::span<const T> constant_as() const {
+    return {static_cast<const T*>(value_->constant), static_cast<size_t>(type().elements())};
+  }
+  int32_t producer() const { return value_->producer; }
+  std::span<const int32_t> consumers() const {
+    return {value_->consumers, static_cast<size_t>(value_->consumer_count)};
+  }
+
+ private:
+  bool has_flag(uint32_t flag) const { return value_ != nullptr && (value_->flags & flag) != 0; }
+
+  const tessera_value* value_;
+  int32_t id_;
+};
+
+// The attributes of one node, wherever they come from.
+class Attributes {
+ public:
+  using Find = std::function<const tessera_attribute*(const char* name)>;
+  explicit Attributes(Find find) : find_(std::move(find)) {}
+
+  const tessera_attribute* find(const char* name) const { return find_(name); }
+  bool has(const char* name) const { return find_(name) != nullptr; }
+  // The value, or `otherwise` where the node has no such attribute of this kind.
+  int64_t get_int(const char* name, int64_t otherwise = 0) const {
+    const tessera_attribute* found = of_kind(name, TESSERA_ATTRIBUTE_INT);
+    return found == nullptr ? otherwise : found->int_value;
+  }
+  float get_float(const char* name, float otherwise = 0) const {
+    const tessera_attribute* found = of_kind(name, TESSERA_ATTRIBUTE_FLOAT);
+    return found == nullptr ? otherwise : found->float_value;
+  }
+  std::string get_string(const char* name, const std::string& otherwise = "") const {
+    const tessera_attribute* found = of_kind(name, TESSERA_ATTRIBUTE_STRING);
+    return found == nullptr ? otherwise : found->string_value;
+  }
+  std::vector<int64_t> get_ints(const char* name, std::vector<int64_t> otherwise = {}) const {
+    const tessera_attribute* found = of_kind(name, TESSERA_ATTRIBUTE_INTS);
+    if (found == nullptr) return otherwise;
+    return {found->ints, found->ints + found->count};
+  }
+  std::vector<float> get_floats(const char* name) const {
+    const tessera_attribute* found = of_kind(name, TESSERA_ATTRIBUTE_FLOATS);
+    if (found == nullptr) return {};
+    return {found->floats, found->floats + found->count};
+  }
+  std::vector<std::string> get_strings(const char* name) const {
+    const tessera_attribute* found = of_kind(name, TESSERA_ATTRIBUTE_STRINGS);
+    if (found == nullptr) return {};
+    return {found->strings, found->strings + found->count};
+  }
+
+ private:
+  const tessera_attribute* of_kind(const char* name, int32_t kind) const {
+    const tessera_attribute* found = find_(name);
+    return found != nullptr && found->kind == kind ? found : nullptr;
+  }
+
+  Find find_;
+};
+
+// The graph for which candidates are wanted. Copies are cheap.
+class Graph {
+ public:
+  Graph(const tessera_host* host, const tessera_graph* graph) : host_(host), graph_(graph) {}
+
+  int32_t node_count() const { return host_->node_count(graph_); }
+  int32_t value_count() const { return host_->value_count(graph_); }
+  Node node(int32_t id) const;
+  Value value(int32_t id) const { return {id < 0 ? nullptr : host_->value(graph_, id), id}; }
+  const tessera_attribute* attribute(int32_t node, const char* name) const {
+    return host_->attribute(graph_, node, name);
+  }
+
+  // Every place where `pattern` occurs: the node of each step, in the pattern's order.
+  std::vector<std::vector<int32_t>> match(const std::string& pattern) const {
+    std::vector<std::vector<int32_t>> matches;
+    tessera_error error = border::empty_error();
+    const int32_t status = host_->match(
+        graph_, pattern.c_str(),
+        [](void* user, const int32_t* nodes, int32_t count) {
+          static_cast<std::vector<std::vector<int32_t>>*>(user)->emplace_back(nodes, nodes + count);
+        },
+        &matches, &error);
+    border::throw_on_failure(status, error);
+    return matches;
+  }
+
+  // The group as the bytes of an ONNX model.
+  std::string group_as_onnx(std::span<const int32_t> nodes) const {
+    std::string bytes;
+    tessera_error error = border::empty_error();
+    const int32_t status =
+        host_->group_as_onnx(graph_, nodes.data(), static_cast<int32_t>(nodes.size()),
+                             border::append_bytes, &bytes, &error);
+    border::throw_on_failure(status, error);
+    return bytes;
+  }
+
+  const tessera_host* host() const { return host_; }
+  const tessera_graph* handle() const { return graph_; }
+
+ private:
+  const tessera_host* host_;
+  const tessera_graph* graph_;
+};
+
+// One operator of the graph. Copies are cheap; valid as long as the graph.
+class Node {
+ public:
+  Node(Graph graph, int32_t id) : graph_(graph), id_(id) {
+    node_ = graph.host()->node(graph.handle(), id);
+  }
+
+  int32_t id() const { return id_; }
+  std::string_view name() const { return node_->name; }
+  std::string_view op() const { return node_->op; }
+  std::string_view domain() const { return node_->domain; }
+  int32_t version() const { return node_->version; }
+  size_t input_count() const { return static_cast<size_t>(node_->input_count); }
+  size_t output_count() const { return static_cast<size_t>(node_->output_count); }
+  // Past the last one, as for one left out: a Value that is not present.
+  Value input(size_t index) const {
+    return graph_.value(index < input_count() ? node_->inputs[index] : -1);
+  }
+  Value output(size_t index) const {
+    return graph_.value(index < output_count() ? node_->outputs[index] : -1);
+  }
+  bool has_bodies() const { return node_->body_count > 0; }
+  bool is_random() const { return node_->is_random != 0; }
+  int64_t flops() const { return node_->flops; }
+  int64_t bytes() const { return node_->bytes; }
+  Attributes attributes() const {
+    return Attributes(
+        [graph = graph_, id = id_](const char* name) { return graph.attribute(id, name); });
+  }
+
+ private:
+  Graph graph_;
+  int32_t id_;
+  const tessera_node* node_;
+};
+
+inline Node Graph::node(int32_t id) const { return {*this, id}; }
+
+// A tensor in memory; see tessera_buffer.
+struct Buffer : tessera_buffer {
+  bool is_present() const { return data != nullptr; }
+  std::span<const int64_t> sizes() const { return {dims, static_cast<size_t>(rank)}; }
+  int64_t elements() const {
+    int64_t count = 1;
+    for (const int64_t dim : sizes()) count *= dim;
+    return count;
+  }
+  Type type() const { return {data_type, {dims, dims + rank}}; }
+  // Dense elements. A kernel reads through inputs and writes through outputs only.
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+};
+static_assert(sizeof(Buffer) == sizeof(tessera_buffer));
+
+// What a kernel may use while it runs.
+class RunContext {
+ public:
+  explicit RunContext(tessera_run_context* context) : context_(context) {}
+
+  int32_t threads() const { return context_->threads; }
+  bool is_training() const { return context_->is_training != 0; }
+  bool is_bulk() const { return context_->is_bulk != 0; }
+  void* queue() const { return context_->queue; }
+  void* workspace() const { return context_->workspace; }
+  int64_t workspace_bytes() const { return context_->workspace_bytes; }
+  uint64_t random_seed() const { return context_->random_seed; }
+
+  // Calls body(begin, end) on pieces of [0, count), on the host's threads. The first exception is
+  // thrown here, after all pieces are done.
+  template <class Body>
+  void parallel_for(int64_t count, int64_t grain, const Body& body) {
+    struct Call {
+      const Body& body;
+      std::exception_ptr failure;
+      int failed = 0;
+    } call{body, nullptr, 0};
+    context_->parallel_for(
+        context_, count, grain,
+        [](void* argument, int64_t begin, int64_t end) {
+          Call& made = *static_cast<Call*>(argument);
+          try {
+            made.body(begin, end);
+          } catch (...) {
+            // Only the first of several threads may write.
+            int expected = 0;
+            if (__atomic_compare_exchange_n(&made.failed, &expected, 1, false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE)) {
+              made.failure = std::current_exception();
+            }
+          }
+        },
+        &call);
+    if (call.failure) std::rethrow_exception(call.failure);
+  }
+
+  // Memory for an output whose size only running shows.
+  void* allocate_output(int32_t output, std::span<const int64_t> dims) {
+    void* memory =
+        context_->allocate_output(context_, output, static_cast<int32_t>(dims.size()), dims.data());
+    if (memory == nullptr) throw Failure(TESSERA_OUT_OF_MEMORY, "no memory for an output");
+    return memory;
+  }
+
+  tessera_run_context* handle() const { return context_; }
+
+ private:
+  tessera_run_context* context_;
+};
+
+}  // namespace tessera::plugin

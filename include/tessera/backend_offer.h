@@ -1,0 +1,226 @@
+// What a plug-in gives to the host, in C++: layouts, ops, candidates, kernels. Included by
+// tessera/backend.h, which authors include.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tessera/backend_graph.h"
+
+namespace tessera::plugin {
+
+// How a kernel wants a constant input; see tessera_pack.
+struct Pack {
+  std::string id;
+  int64_t bytes = 0;
+  std::function<void(RunContext& context, const Buffer& from, void* to)> pack;
+};
+
+struct InputPort {
+  int32_t value = -1;
+  std::string layout = TESSERA_LAYOUT_DEFAULT;
+  std::optional<Pack> pack = {};
+  bool accepts_strides = false;
+  int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
+};
+
+struct OutputPort {
+  int32_t value = -1;
+  std::string layout = TESSERA_LAYOUT_DEFAULT;
+  uint32_t requests = TESSERA_REQUEST_WRITE;  // or-ed
+  int32_t in_place_input = -1;                // index of an input port
+  bool is_size_unknown = false;
+};
+
+struct BuildOptions {
+  int32_t threads = 1;
+  std::string dense_layout;  // what TESSERA_LAYOUT_ANY_DENSE became
+};
+
+// A built kernel; see tessera_kernel for how many threads may use it.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  // Inputs and outputs in the order of the candidate's ports.
+  virtual void run(RunContext& context, std::span<const Buffer> inputs,
+                   std::span<const Buffer> outputs) = 0;
+  virtual int64_t workspace_bytes() const { return 0; }
+  // Bytes from which Candidate::load makes it again; nullopt where that cannot be done.
+  virtual std::optional<std::string> save() const { return std::nullopt; }
+};
+
+using KernelFunction = std::function<void(RunContext& context, std::span<const Buffer> inputs,
+                                          std::span<const Buffer> outputs)>;
+
+// A kernel that is just a function.
+inline std::unique_ptr<Kernel> make_kernel(KernelFunction function) {
+  class FunctionKernel : public Kernel {
+   public:
+    explicit FunctionKernel(KernelFunction body) : body_(std::move(body)) {}
+    void run(RunContext& context, std::span<const Buffer> inputs,
+             std::span<const Buffer> outputs) override {
+      body_(context, inputs, outputs);
+    }
+
+   private:
+    KernelFunction body_;
+  };
+  return std::make_unique<FunctionKernel>(std::move(function));
+}
+
+// One way to compute a node or a group; see tessera_candidate. `build` must not look at the graph,
+// which is gone by then: let it capture copies.
+struct Candidate {
+  std::vector<int32_t> nodes;
+  std::string algorithm;
+  std::vector<InputPort> inputs;
+  std::vector<OutputPort> outputs;
+  int64_t workspace_bytes = 0;
+  int64_t library_bytes = 0;
+  int32_t threads = 0;
+  int32_t pool = TESSERA_POOL_HOST;
+  // Pairs of input port and axis; nullopt: built for every dimension.
+  std::optional<std::vector<tessera_built_for>> built_for = std::nullopt;
+  double optimistic_seconds = 0;
+  double build_seconds = 0;
+  uint32_t flags = 0;  // TESSERA_CANDIDATE_
+  std::function<std::unique_ptr<Kernel>(const BuildOptions& options)> build;
+  std::function<std::unique_ptr<Kernel>(std::string_view bytes)> load = {};
+};
+
+struct ProposeOptions {
+  int32_t threads = 1;
+  int32_t precision = TESSERA_PRECISION_FLOAT32;
+  bool is_training = false;
+};
+
+class Proposals {
+ public:
+  explicit Proposals(tessera_proposals* proposals) : proposals_(proposals) {}
+  void add(Candidate candidate);
+  void refuse(int32_t node, const std::string& reason) {
+    proposals_->refuse(proposals_, node, reason.c_str());
+  }
+
+ private:
+  tessera_proposals* proposals_;
+};
+
+struct Device {
+  std::string kind = "cpu";
+  int32_t ordinal = 0;
+  std::string architecture;
+};
+
+using ConvertFunction =
+    std::function<void(RunContext& context, const Buffer& from, const Buffer& to)>;
+
+struct Layout {
+  std::string name;
+  bool is_dense = true;
+  int32_t device = 0;
+  // nullopt where the layout does not hold such tensors.
+  std::function<std::optional<int64_t>(const Type& type)> storage_bytes;
+  ConvertFunction to_default;
+  ConvertFunction from_default;
+};
+
+struct Conversion {
+  std::string from;
+  std::string to;
+  ConvertFunction convert;
+};
+
+struct Parameter {
+  std::string name;
+  std::string type_variable = "T";
+  std::vector<int32_t> data_types = {TESSERA_FLOAT32};
+  int32_t arity = TESSERA_ARITY_REQUIRED;
+};
+
+// An int, a float or a string; what else an attribute may hold has no default.
+struct AttributeSchema {
+  std::string name;
+  int32_t kind = TESSERA_ATTRIBUTE_INT;
+  bool is_required = false;
+  std::optional<int64_t> default_int = {};
+  std::optional<float> default_float = {};
+  std::optional<std::string> default_string = {};
+};
+
+// A type rule's view of one node.
+class InferContext {
+ public:
+  explicit InferContext(tessera_infer_context* context) : context_(context) {}
+  size_t input_count() const { return static_cast<size_t>(context_->input_count); }
+  Type input(size_t index) const { return Type(context_->inputs[index]); }
+  const void* constant(size_t index) const { return context_->constants[index]; }
+  Attributes attributes() const {
+    return Attributes(
+        [context = context_](const char* name) { return context->attribute(context, name); });
+  }
+  void set_output(size_t index, const Type& type) {
+    const tessera_type view = type.view();
+    context_->set_output(context_, static_cast<int32_t>(index), &view);
+  }
+
+ private:
+  tessera_infer_context* context_;
+};
+
+using NodeFunction =
+    std::function<void(const Attributes& attributes, RunContext& context,
+                       std::span<const Buffer> inputs, std::span<const Buffer> outputs)>;
+
+// An operator of the backend's own domain.
+struct Op {
+  std::string domain;
+  std::string name;
+  int32_t version = 1;
+  std::vector<Parameter> inputs;
+  std::vector<Parameter> outputs;
+  std::vector<AttributeSchema> attributes = {};
+  bool is_elementwise = false;
+  std::function<void(InferContext& context)> infer;
+  NodeFunction reference = {};  // may be empty: then the op stays unverified
+};
+
+// The short form: a kernel for single nodes on row-major buffers of known sizes.
+struct SimpleKernel {
+  std::string domain;
+  std::string op;
+  // nullopt where it can compute the node, else why not.
+  std::function<std::optional<std::string>(const Node& node)> explain_refusal;
+  NodeFunction run;
+};
+
+struct Description {
+  std::string name;
+  std::string version;
+  std::vector<std::pair<std::string, std::string>> ingredients = {};
+  std::vector<Device> devices = {Device{}};
+  std::vector<Layout> layouts = {};
+  std::vector<Conversion> conversions = {};
+  std::vector<Op> ops = {};
+  std::vector<SimpleKernel> simple_kernels = {};
+};
+
+// A library, wrapped. Made when the plug-in is opened, with a constructor that takes nothing or the
+// host.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Description describe() = 0;
+  // Offers candidates and says why nodes are refused. Where there are simple kernels only, the host
+  // does it.
+  virtual void propose(const Graph& /*graph*/, const ProposeOptions& /*options*/,
+                       Proposals& /*proposals*/) {}
+};
+
+}  // namespace tessera::plugin
