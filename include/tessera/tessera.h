@@ -27,6 +27,46 @@ namespace tessera {
 // Receives each distinct message once. The library itself never writes to stdout.
 using LogCallback = std::function<void(const std::string& message)>;
 
+class Model;
+struct LoadOptions;
+
+// Lists a library that can run models, for `tessera backends`.
+struct BackendDescription {
+  std::string name;
+  std::string version;               // "" where it has not been opened
+  std::vector<std::string> devices;  // "cpu"
+  std::vector<std::string> layouts;  // that it brings
+  std::vector<std::string> aliases;
+  std::filesystem::path file;  // "" for what is built in or missing
+  bool is_usable = false;
+  std::string reason;    // why it is not usable, and what to install
+  int64_t op_count = 0;  // of the reference: ops with a kernel
+};
+
+// The libraries that models may run on: what was built in, what lies in the folder of plug-ins
+// beside the library, what TESSERA_BACKEND_PATH names (files or folders, separated by colons), and
+// what is added here. Copies share one set. Safe from any thread. A plug-in is opened when it is
+// first needed; one that cannot be opened is a line in describe(), never an error.
+class Backends {
+ public:
+  Backends();
+
+  // A plug-in, or a folder of them, to be opened when needed. Throws InvalidArgument where there is
+  // no such file or folder.
+  void add_path(const std::filesystem::path& path);
+  // Opens a plug-in now. Throws Unsupported with the reason where it cannot be used.
+  void load_backend(const std::filesystem::path& library);
+
+  // All known ones, opened to see whether they can be used.
+  std::vector<BackendDescription> describe() const;
+
+ private:
+  friend class Model;
+  friend Model load(const std::filesystem::path&, const LoadOptions&);
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
 struct LoadOptions {
   // A declared shape of an inner value that contradicts the inferred one is an error, not a
   // warning.
@@ -35,6 +75,25 @@ struct LoadOptions {
   bool keeps_all_values = false;
   // Where warnings go; stderr if empty.
   LogCallback log = {};
+  Backends backends = {};
+};
+
+// The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
+enum class Precision { Float32, BFloat16 };
+
+// Forces nodes onto a backend, and onto one of its algorithms.
+struct Pin {
+  // A node's name; a prefix of names that ends with '*'; or a metadata property of the model's file
+  // "key=value".
+  std::string nodes;
+  std::string backend;
+  std::string algorithm;  // "": any; else a candidate whose algorithm begins so
+};
+
+// Keeps a backend from nodes.
+struct Exclusion {
+  std::string backend;
+  std::string op;  // "": every op
 };
 
 struct BindOptions {
@@ -45,6 +104,16 @@ struct BindOptions {
   std::vector<std::string> fetch = {};
   // Threads to use; 0 means all cores that the process may use.
   int threads = 0;
+  // Where to run: the kind of a device. Only "cpu" so far.
+  std::string device = "cpu";
+  // The backends to use, best first; the reference is always last. Empty: TESSERA_BACKENDS of the
+  // environment (names, separated by commas), else all, in the catalog's order.
+  std::vector<std::string> backends = {};
+  std::vector<Exclusion> exclusions = {};
+  std::vector<Pin> pins = {};
+  Precision precision = Precision::Float32;
+  // Return every output of every step after `fetch`, without any effect on what is chosen.
+  bool fetches_step_outputs = false;
 };
 
 // One dimension as the model declares it: a number, or the name of an unknown one.
@@ -101,14 +170,61 @@ struct ModelDescription {
   std::optional<int64_t> peak_bytes;  // of inner values alive at once, when run in order
 };
 
-// What one node did during a run.
+// What one step of the plan did during a run.
 struct StepRecord {
-  std::string node;
-  std::string op;
+  std::string node;  // PlanStep::name
+  std::string op;    // PlanStep::op
+  std::string backend;
+  std::string algorithm;
   std::chrono::nanoseconds start{};  // since the run began
   std::chrono::nanoseconds duration{};
   int64_t flops = 0;
   int64_t bytes = 0;
+};
+
+// One thing that was done before running: "load", "propose", "place", "build", "pack", "plan".
+struct StageRecord {
+  std::string name;
+  std::chrono::nanoseconds start{};  // since load() or bind() began
+  std::chrono::nanoseconds duration{};
+  int64_t bytes = 0;  // of packs
+};
+
+// A value as a step reads or makes it.
+struct PlanPort {
+  std::string value;
+  std::string type;    // "float32 1x64x56x56"
+  std::string layout;  // "nchw16c"
+  std::string pack;    // id of the pack that is read instead; "" for none
+};
+
+struct BackendRefusal {
+  std::string backend;
+  std::string node;
+  std::string reason;
+};
+
+// One step of a plan: a kernel for a node or a group, or a conversion.
+struct PlanStep {
+  std::string name;  // of the node; of a group's last node; of a conversion's value
+  std::string op;    // "Conv", "Conv+Add+Relu", "convert", "copy"
+  std::string backend;
+  std::string algorithm;
+  std::vector<std::string> nodes;  // all that it covers
+  std::vector<PlanPort> inputs;
+  std::vector<PlanPort> outputs;
+  int64_t flops = 0;
+  int64_t bytes = 0;  // read and written, as stored
+  int64_t workspace_bytes = 0;
+  bool is_in_place = false;
+  std::vector<BackendRefusal> refusals;  // of the other backends, for its nodes
+};
+
+struct PlanDescription {
+  std::vector<PlanStep> steps;
+  int64_t arena_bytes = 0;    // inner values and workspaces
+  int64_t pack_bytes = 0;     // packed weights that this plan reads
+  int64_t library_bytes = 0;  // that libraries keep to themselves
 };
 
 class Executor {
@@ -128,7 +244,11 @@ class Executor {
 
   int threads() const;
 
-  // One record for each node of the newest run, in order. Recording is off until switched on.
+  const PlanDescription& plan() const;
+  // What bind() did, in order.
+  const std::vector<StageRecord>& stages() const;
+
+  // One record for each step of the newest run, in order. Recording is off until switched on.
   void record_steps(bool is_on);
   const std::vector<StepRecord>& steps() const;
 
@@ -151,6 +271,8 @@ class Model {
   Executor bind(const BindOptions& options = {}) const;
 
   ModelDescription describe() const;
+  // What load() did, in order.
+  const std::vector<StageRecord>& stages() const;
   // The same with shapes bound, so that sizes and work are known.
   ModelDescription describe(const std::map<std::string, std::vector<int64_t>>& shapes) const;
 
@@ -167,14 +289,5 @@ Model load(const std::filesystem::path& file, const LoadOptions& options = {});
 
 // "0.1.0"
 std::string version();
-
-// Lists what can run models here, for `tessera backends`.
-struct BackendDescription {
-  std::string name;
-  std::string version;
-  std::vector<std::string> devices;
-  int64_t op_count = 0;
-};
-std::vector<BackendDescription> backends();
 
 }  // namespace tessera
