@@ -40,6 +40,8 @@ class Tensor {
          const void* data);
 
   bool is_empty() const { return type_ == DataType::Undefined; }
+  // That no other tensor sees these elements, and they may be written.
+  bool is_sole_owner() const { return is_writable_ && owner_.use_count() == 1; }
   DataType type() const { return type_; }
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
