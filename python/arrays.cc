@@ -1,6 +1,7 @@
 #include "python/arrays.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include <array>
 #include <cstdint>

@@ -104,7 +104,7 @@ algorithm: "" means any; else one whose name begins so.)")
 NB_MODULE(_core, module) {
   module.doc() = "The compiled part of tessera; import that instead.";
   nb::register_exception_translator(tessera::python::raise_error);
-  module.def("version", &tessera::version, "\"0.1.0\"");
+  module.def("version", &tessera::version, "Of the library: three numbers with dots.");
   tessera::python::bind_backends(module);
   tessera::python::bind_placement_rules(module);
   tessera::python::bind_executor(module);
