@@ -25,10 +25,7 @@ std::optional<DataType> buffer_type(std::string_view format, Py_ssize_t bytes) {
   }
   if (format.size() != 1) return std::nullopt;
   const auto by_bytes = [&](std::array<DataType, 4> types) {
-    return bytes == 1   ? types[0]
-           : bytes == 2 ? types[1]
-           : bytes == 4 ? types[2]
-                        : types[3];
+    return bytes == 1 ? types[0] : bytes == 2 ? types[1] : bytes == 4 ? types[2] : types[3];
   };
   switch (format[0]) {
     case '?':

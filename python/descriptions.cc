@@ -32,10 +32,9 @@ nb::object shape_of(const ValueDescription& value) {
 }  // namespace
 
 nb::object to_python(const ValueDescription& value) {
-  return class_named("ValueDescription")("name"_a = value.name, "type"_a = name(value.type),
-                                         "shape"_a = shape_of(value), "is_read"_a = value.is_read,
-                                         "index_limit"_a = value.index_limit,
-                                         "text"_a = value.text);
+  return class_named("ValueDescription")(
+      "name"_a = value.name, "type"_a = name(value.type), "shape"_a = shape_of(value),
+      "is_read"_a = value.is_read, "index_limit"_a = value.index_limit, "text"_a = value.text);
 }
 
 nb::object to_python(const NodeDescription& node) {
@@ -75,9 +74,9 @@ nb::object to_python(const ModelDescription& model) {
       "file"_a = model.file, "ir_version"_a = model.ir_version, "producer"_a = model.producer,
       "opsets"_a = model.opsets, "inputs"_a = to_list(model.inputs),
       "outputs"_a = to_list(model.outputs), "weights"_a = to_list(model.weights),
-      "nodes"_a = to_list(model.nodes), "passes"_a = to_list(model.passes), "fetchable"_a = model.fetchable,
-      "weight_bytes"_a = model.weight_bytes, "flops"_a = model.flops,
-      "peak_bytes"_a = model.peak_bytes);
+      "nodes"_a = to_list(model.nodes), "passes"_a = to_list(model.passes),
+      "fetchable"_a = model.fetchable, "weight_bytes"_a = model.weight_bytes,
+      "flops"_a = model.flops, "peak_bytes"_a = model.peak_bytes);
 }
 
 nb::object to_python(const StepRecord& step) {
@@ -94,9 +93,9 @@ nb::object to_python(const StageRecord& stage) {
 }
 
 nb::object to_python(const PlanDescription& plan) {
-  return class_named("PlanDescription")("steps"_a = to_list(plan.steps), "arena_bytes"_a = plan.arena_bytes,
-                                        "pack_bytes"_a = plan.pack_bytes,
-                                        "library_bytes"_a = plan.library_bytes);
+  return class_named("PlanDescription")(
+      "steps"_a = to_list(plan.steps), "arena_bytes"_a = plan.arena_bytes,
+      "pack_bytes"_a = plan.pack_bytes, "library_bytes"_a = plan.library_bytes);
 }
 
 nb::object to_python(const BackendDescription& backend) {

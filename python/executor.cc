@@ -100,7 +100,8 @@ void bind_executor(nb::module_& module) {
                    "numpy.typing.ArrayLike]) -> list[numpy.ndarray]"),
            kRunText)
       .def_prop_ro(
-          "inputs", [](const SharedExecutor& shared) { return to_list(shared.executor().inputs()); },
+          "inputs",
+          [](const SharedExecutor& shared) { return to_list(shared.executor().inputs()); },
           nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
           "What run() takes, with the bound shapes.")
       .def_prop_ro(
@@ -116,7 +117,8 @@ void bind_executor(nb::module_& module) {
           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
           "The steps that run() takes, who runs them, and who refused.")
       .def_prop_ro(
-          "stages", [](const SharedExecutor& shared) { return to_list(shared.executor().stages()); },
+          "stages",
+          [](const SharedExecutor& shared) { return to_list(shared.executor().stages()); },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
           "What bind() did, in order.")
       .def(

@@ -16,7 +16,8 @@ class SharedExecutor {
  public:
   explicit SharedExecutor(Executor executor) : executor_(std::move(executor)) {}
 
-  // Calls `action(executor)` alone, without the interpreter's lock, which is held on entry and exit.
+  // Calls `action(executor)` alone, without the interpreter's lock, which is held on entry and
+  // exit.
   template <class Action>
   auto alone(const Action& action) {
     const nanobind::gil_scoped_release unlocked;

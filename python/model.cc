@@ -42,13 +42,17 @@ class PythonLog {
 
   void call(const std::string& message) {
     const nb::gil_scoped_acquire lock;
-    if (error_) return;
+    if (error_ || !callable_.is_valid()) return;
     try {
       callable_(message);
     } catch (nb::python_error& error) {
       error_.emplace(std::move(error));
     }
   }
+
+  nb::handle callable() const { return callable_; }
+  // Drops the callable; later messages go nowhere. Needs the interpreter's lock.
+  void clear() { callable_.reset(); }
 
   // Needs the interpreter's lock.
   void raise_error() {
@@ -83,6 +87,25 @@ LoadedModel load_model(const std::filesystem::path& path, bool is_strict, bool k
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
 }
+
+// A log may well be a method of the object that keeps the model: the garbage collector has to see
+// that cycle to end it.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const nb::handle callable = nb::inst_ptr<LoadedModel>(self)->log->callable();
+  Py_VISIT(callable.ptr());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<LoadedModel>(self)->log->clear();
+  return 0;
+}
+
+PyType_Slot kModelSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                             {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                             {0, nullptr}};
 
 Precision precision_named(const std::string& text) {
   if (text == name(DataType::Float32)) return Precision::Float32;
@@ -136,8 +159,8 @@ std::string text(LoadedModel& self) {
   for (const ValueDescription& input : description.inputs) {
     values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
   }
-  return "<tessera.Model '" + description.file + "', " +
-         std::to_string(description.nodes.size()) + " nodes, " + values + ">";
+  return "<tessera.Model '" + description.file + "', " + std::to_string(description.nodes.size()) +
+         " nodes, " + values + ">";
 }
 
 constexpr const char* kBindText =
@@ -170,7 +193,8 @@ constexpr const char* kBindSignature =
 }  // namespace
 
 void bind_model(nb::module_& module) {
-  nb::class_<LoadedModel>(module, "Model", "A loaded model. Made by tessera.load().")
+  nb::class_<LoadedModel>(module, "Model", nb::type_slots(kModelSlots),
+                          "A loaded model. Made by tessera.load().")
       .def("bind", &bind, "shapes"_a = nb::none(), nb::kw_only(), "fetch"_a = nb::tuple(),
            "threads"_a = 0, "device"_a = "cpu", "backends"_a = nb::tuple(),
            "exclude"_a = nb::tuple(), "pins"_a = nb::tuple(), "precision"_a = "float32",

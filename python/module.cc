@@ -1,5 +1,6 @@
 // The Python module tessera._core: load(), Model, Executor, Backends. tessera/__init__.py is the
-// face that programs import; what arrays and descriptions become stands in the files of their names.
+// face that programs import; what arrays and descriptions become stands in the files of their
+// names.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
@@ -81,7 +82,8 @@ algorithm: "" means any; else one whose name begins so.)")
       .def_rw("backend", &Pin::backend)
       .def_rw("algorithm", &Pin::algorithm)
       .def("__repr__", [](const Pin& pin) {
-        return nb::str("tessera.Pin({!r}, {!r}, {!r})").format(pin.nodes, pin.backend, pin.algorithm);
+        return nb::str("tessera.Pin({!r}, {!r}, {!r})")
+            .format(pin.nodes, pin.backend, pin.algorithm);
       });
   nb::class_<Exclusion>(module, "Exclusion",
                         "Keeps a backend from the nodes of an op, or from all (op \"\").")

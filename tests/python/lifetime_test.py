@@ -46,6 +46,19 @@ def test_an_executor_outlives_its_model_and_an_array_its_executor(tessera, save_
     np.testing.assert_array_equal(output, weight + 1)
 
 
+def test_a_model_and_the_owner_of_its_log_go_together(tessera, doubling_model):
+    class Owner:
+        def __init__(self):
+            self.model = tessera.load(doubling_model, log=self.log)
+
+        def log(self, message):
+            pass
+
+    owner = weakref.ref(Owner())
+    gc.collect()
+    assert owner() is None
+
+
 def test_memory_of_inputs_and_outputs_is_given_back(tessera, doubling_model):
     executor = tessera.load(doubling_model).bind({"x": (1_000_000, 3)})
     values = np.ones((1_000_000, 3), np.float32)
