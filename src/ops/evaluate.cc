@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ops/schema.h"
+#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
@@ -66,6 +67,9 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
 
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
                 std::span<Tensor> outputs, ThreadPool& pool) {
+  if (op.kernel == nullptr) {
+    throw Error(ErrorKind::Unsupported, place(node), "its op has no reference kernel");
+  }
   std::vector<TensorView> input_views;
   for (const Tensor& input : inputs) input_views.push_back(view_of(input));
   std::vector<MutableTensorView> output_views;
