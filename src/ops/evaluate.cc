@@ -58,7 +58,14 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
   for (size_t index = 0; index < outputs.size(); ++index) {
     if (node.outputs[index].is_none()) continue;
     const Type& type = inferred[index].type;
-    TESSERA_CHECK(type.is_known_tensor(), "with every input known, every output shape is");
+    TESSERA_CHECK(type.is_known_tensor() || !op.domain.empty(),
+                  "with every input known, every output shape is");
+    if (!type.is_known_tensor()) {
+      throw Error(ErrorKind::Unsupported, place(node),
+                  "the type rule of op '" + op.name + "' of domain '" + op.domain +
+                      "' leaves output " + std::to_string(index) +
+                      " open although every input is known, found " + text(type));
+    }
     outputs[index] = Tensor(type.element, dims_from(*type.shape));
   }
   run_kernel(op, node, inputs, outputs, pool);
