@@ -198,6 +198,7 @@ struct PlanPort {
   std::string type;    // "float32 1x64x56x56"
   std::string layout;  // "nchw16c"
   std::string pack;    // id of the pack that is read instead; "" for none
+  bool is_constant = false;
 };
 
 struct BackendRefusal {
