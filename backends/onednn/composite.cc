@@ -74,10 +74,14 @@ std::optional<double> number_in(const Value& value) {
     return std::nullopt;
   }
   switch (value.type().data_type) {
-    case TESSERA_FLOAT32: return value.constant_as<float>()[0];
-    case TESSERA_INT64: return static_cast<double>(value.constant_as<int64_t>()[0]);
-    case TESSERA_INT32: return value.constant_as<int32_t>()[0];
-    default: return std::nullopt;
+    case TESSERA_FLOAT32:
+      return value.constant_as<float>()[0];
+    case TESSERA_INT64:
+      return static_cast<double>(value.constant_as<int64_t>()[0]);
+    case TESSERA_INT32:
+      return value.constant_as<int32_t>()[0];
+    default:
+      return std::nullopt;
   }
 }
 

@@ -31,9 +31,8 @@ Answer plain(algorithm kind, float alpha = 0, float beta = 0) {
 
 // A function whose alpha is the attribute of that name.
 Answer with_alpha(algorithm kind) {
-  return [=](const Node& node) {
-    return function_of(0, kind, node.attributes().get_float("alpha"));
-  };
+  return
+      [=](const Node& node) { return function_of(0, kind, node.attributes().get_float("alpha")); };
 }
 
 EltwiseAnswer celu(const Node& node) {
@@ -76,10 +75,14 @@ std::optional<float> exponent_of(const Value& value) {
     return std::nullopt;
   }
   switch (value.type().data_type) {
-    case TESSERA_FLOAT32: return value.constant_as<float>()[0];
-    case TESSERA_INT32: return static_cast<float>(value.constant_as<int32_t>()[0]);
-    case TESSERA_INT64: return static_cast<float>(value.constant_as<int64_t>()[0]);
-    default: return std::nullopt;
+    case TESSERA_FLOAT32:
+      return value.constant_as<float>()[0];
+    case TESSERA_INT32:
+      return static_cast<float>(value.constant_as<int32_t>()[0]);
+    case TESSERA_INT64:
+      return static_cast<float>(value.constant_as<int64_t>()[0]);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -167,12 +170,18 @@ bool Eltwise::keeps_zero() const {
     case algorithm::eltwise_soft_relu:
     case algorithm::eltwise_logistic:
     case algorithm::eltwise_exp:
-    case algorithm::eltwise_log: return false;
-    case algorithm::eltwise_linear: return beta == 0 && std::isfinite(alpha);
-    case algorithm::eltwise_pow: return beta > 0 && std::isfinite(alpha);
-    case algorithm::eltwise_clip_v2: return alpha <= 0 && beta >= 0;
-    case algorithm::eltwise_hardsigmoid: return beta <= 0;
-    default: return true;
+    case algorithm::eltwise_log:
+      return false;
+    case algorithm::eltwise_linear:
+      return beta == 0 && std::isfinite(alpha);
+    case algorithm::eltwise_pow:
+      return beta > 0 && std::isfinite(alpha);
+    case algorithm::eltwise_clip_v2:
+      return alpha <= 0 && beta >= 0;
+    case algorithm::eltwise_hardsigmoid:
+      return beta <= 0;
+    default:
+      return true;
   }
 }
 
