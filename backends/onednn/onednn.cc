@@ -15,8 +15,9 @@ using Propose = void (*)(Context& context);
 
 // Those with the largest groups first: what is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
-    propose_convolutions,
-    propose_poolings,
+    propose_convolutions,   propose_products,  propose_recurrences, propose_poolings,
+    propose_normalizations, propose_softmaxes, propose_lrns,        propose_reductions,
+    propose_resamplings,    propose_concats,   propose_broadcasts,  propose_elementwise,
 };
 
 std::string version_text() {

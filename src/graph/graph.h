@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ struct Node {
   std::vector<ValueId> inputs;   // none() where an optional input is left out
   std::vector<ValueId> outputs;  // none() where an optional output is not wanted
   std::vector<Body> bodies;      // nested graphs (If, Loop, Scan), by attribute name
+  // The model's notes about the node, by key (metadata_props): nothing but pins reads them.
+  std::map<std::string, std::string> metadata;
   // Set by passes whose result is right for inference only (e.g. "fold_batch_norm"); else empty.
   std::string inference_only;
   // Set by a pass to cut the node loose; compact() removes it. Never true in a legal graph.

@@ -158,6 +158,7 @@ class BatchNormFolding {
     conv.inputs[2] = add_constant(base + "_folded_bias", bias);
     conv.outputs[0] = norm.outputs[0];
     conv.inference_only = "fold_batch_norm";
+    conv.metadata.insert(norm.metadata.begin(), norm.metadata.end());
     producers_[static_cast<size_t>(norm.outputs[0].index)] =
         producers_[static_cast<size_t>(norm.inputs[0].index)];
     norm.is_removed = true;
