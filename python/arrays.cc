@@ -88,9 +88,6 @@ std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = st
   if (!type) type = buffer_type(view.format == nullptr ? "B" : view.format, view.itemsize);
   if (!type) return std::nullopt;
   std::vector<int64_t> dims(view.shape, view.shape + view.ndim);
-  if (reinterpret_cast<uintptr_t>(view.buf) % kTensorAlignmentBytes != 0) {
-    return Tensor::copy_of(*type, std::move(dims), view.buf, static_cast<size_t>(view.len));
-  }
   const void* data = view.buf;
   return Tensor(*type, std::move(dims), std::move(buffer), data);
 }

@@ -42,6 +42,8 @@ class Tensor {
   bool is_empty() const { return type_ == DataType::Undefined; }
   // That no other tensor sees these elements, and they may be written.
   bool is_sole_owner() const { return is_writable_ && owner_.use_count() == 1; }
+  // False for what only tells type and dimensions of elements that were let go.
+  bool has_elements() const { return data_ != nullptr; }
   DataType type() const { return type_; }
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
@@ -60,6 +62,9 @@ class Tensor {
   std::span<T> mutable_as() {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(elements_)};
   }
+
+  // Type and dimensions of this tensor without its elements.
+  Tensor without_elements() const { return {type_, dims_, nullptr, nullptr}; }
 
   // The same elements under other dimensions with the same count.
   Tensor reshaped(std::vector<int64_t> dims) const;
