@@ -14,7 +14,7 @@ come to rest, and its first run, which wakes threads, is not counted.
 
 A time is the median over processes of the median of a process's runs. A ratio is the other's time
 over Tessera's, so above 1 Tessera is faster; in brackets its 95 % interval, by bootstrap over
-processes. Exit code 1: outputs differ, or a process failed."""
+processes. Exit codes: 1, outputs differ or a process failed; 2, arguments that cannot be."""
 
 import argparse
 import datetime
@@ -37,7 +37,8 @@ LINE_COLUMNS = 79
 
 
 def fail(message):
-    sys.exit(f"compare: {message}")
+    print(f"compare: {message}", file=sys.stderr)
+    sys.exit(2)
 
 
 # --- What to compare -------------------------------------------------------------------------------
@@ -88,14 +89,14 @@ def parse_arguments():
         epilog="example: bench/compare.py --models resnet50,chess --threads 1 --backends onednn",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--models", default="",
+    parser.add_argument("--models", default="", metavar="LIST",
                         help="names of folders under build/zoo, or files, separated by commas "
                              "(default: every model of the zoo)")
-    parser.add_argument("--threads", type=whole_numbers, default=[1, 2],
+    parser.add_argument("--threads", type=whole_numbers, default=[1, 2], metavar="LIST",
                         help="numbers of threads, separated by commas (default: 1,2)")
-    parser.add_argument("--processes", type=whole_number, default=5,
+    parser.add_argument("--processes", type=whole_number, default=5, metavar="N",
                         help="fresh processes for each model and number of threads (default: 5)")
-    parser.add_argument("--seconds", type=seconds, default=1.0,
+    parser.add_argument("--seconds", type=seconds, default=1.0, metavar="S",
                         help="time to measure each runtime in each process (default: 1)")
     parser.add_argument("--backends", action="append", default=[], metavar="LIST",
                         help="one more row: Tessera on these backends alone; may be repeated")
@@ -107,7 +108,7 @@ def parse_arguments():
                         help="of an input that the model leaves open; may be repeated")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="write everything that was measured")
-    parser.add_argument("--module-dir", type=pathlib.Path,
+    parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
                         default=ROOT / "build" / "release" / "python",
                         help="folder of the Python module (default: build/release/python)")
     arguments = parser.parse_args()
