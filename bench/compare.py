@@ -41,7 +41,7 @@ def fail(message):
     sys.exit(2)
 
 
-# --- What to compare -------------------------------------------------------------------------------
+# --- What to compare ---
 
 
 def wrong(expected, text):
@@ -162,7 +162,7 @@ def choose_cores(count):
     return (first + second)[:count]
 
 
-# --- Measuring -------------------------------------------------------------------------------------
+# --- Measuring ---
 
 
 class Progress:

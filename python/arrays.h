@@ -11,9 +11,8 @@
 namespace tessera::python {
 
 // The elements of `value` (a NumPy array, or what numpy.asarray makes one of), without a copy where
-// they are dense, row-major and aligned as kernels need; the tensor then keeps `value` alive.
-// Throws InvalidArgument, naming `place`, where there is no such element type. Needs the
-// interpreter's lock.
+// they are dense and row-major; the tensor then keeps `value` alive. Throws InvalidArgument, naming
+// `place`, where there is no such element type. Needs the interpreter's lock.
 Tensor to_tensor(nanobind::handle value, const std::string& place);
 
 // NumPy arrays of their own: no later run, no model and no caller's array shares their memory.

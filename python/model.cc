@@ -181,7 +181,8 @@ Raises InvalidArgument (an unknown name, a shape that contradicts the model, a d
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
 is allocated).
 
-    executor = model.bind({"tokens": (1, 128)}, threads=2, pins=[tessera.Pin("conv1", "reference")]))";
+    pins = [tessera.Pin("conv1", "reference")]
+    executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
 
 constexpr const char* kBindSignature =
     "def bind(self, shapes: collections.abc.Mapping[str, collections.abc.Sequence[int]] | None = "

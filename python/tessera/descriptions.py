@@ -27,7 +27,7 @@ class ValueDescription:
 
     name: str
     type: str  # "float32", as NumPy calls it; "undefined" where it is not known
-    shape: tuple[int | str, ...] | None  # text: the name of an unknown dimension; None: rank unknown
+    shape: tuple[int | str, ...] | None  # text names an unknown dimension; None: rank unknown
     is_read: bool  # false: nothing reads it, so it need not be fed
     index_limit: int | None  # of integers that only index: the number of things to choose from
     text: str  # "float32 1x3xHx224"
