@@ -52,7 +52,8 @@ nb::object to_python(const PassDescription& pass) {
 
 nb::object to_python(const PlanPort& port) {
   return class_named("PlanPort")("value"_a = port.value, "type"_a = port.type,
-                                 "layout"_a = port.layout, "pack"_a = port.pack);
+                                 "layout"_a = port.layout, "pack"_a = port.pack,
+                                 "is_constant"_a = port.is_constant);
 }
 
 nb::object to_python(const BackendRefusal& refusal) {

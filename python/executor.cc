@@ -80,7 +80,7 @@ std::string text(const SharedExecutor& shared) {
 }
 
 constexpr const char* kRunText =
-    R"(Runs on NumPy arrays: a dictionary by name, or one array for each of `inputs`, in their order.
+    R"(Runs on NumPy arrays: a dictionary by name, or one array for each of `inputs`, in order.
 
 Gives the outputs, then the fetched values, in the order of `outputs`; the arrays are the caller's.
 An input is read where it lies if it is dense, row-major and starts at a multiple of 64 bytes, and

@@ -74,7 +74,7 @@ struct LoadedModel {
 };
 
 LoadedModel load_model(const std::filesystem::path& path, bool is_strict, bool keeps_all_values,
-                       const Backends& backends, nb::callable callable) {
+                       const Backends& backends, nb::callable callable, int threads) {
   auto log = std::make_shared<PythonLog>(std::move(callable));
   std::optional<Model> model;
   {
@@ -82,7 +82,8 @@ LoadedModel load_model(const std::filesystem::path& path, bool is_strict, bool k
     model = load(path, {.is_strict = is_strict,
                         .keeps_all_values = keeps_all_values,
                         .log = [log](const std::string& message) { log->call(message); },
-                        .backends = backends});
+                        .backends = backends,
+                        .threads = threads});
   }
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
@@ -219,7 +220,7 @@ void bind_model(nb::module_& module) {
           "What load() did, in order.")
       .def("__repr__", &text);
   module.def("load", &load_model, "path"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "tessera.load() with every argument given.");
+             "backends"_a, "log"_a, "threads"_a, "tessera.load() with every argument given.");
 }
 
 }  // namespace tessera::python

@@ -89,6 +89,7 @@ def load(
     keep_all_values: bool = False,
     backends: Backends | None = None,
     log: Callable[[str], object] | None = None,
+    threads: int = 0,
 ) -> Model:
     """Loads an ONNX file.
 
@@ -99,6 +100,7 @@ def load(
         to.
     log: receives each distinct warning once, on any thread; None means the logger "tessera" of
         Python's logging. What it raises is raised by load() and bind().
+    threads: for the work at load (constants that are computed); 0 means all cores.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.
@@ -112,6 +114,7 @@ def load(
         keep_all_values=keep_all_values,
         backends=_default_backends() if backends is None else backends,
         log=logging.getLogger("tessera").warning if log is None else log,
+        threads=threads,
     )
 
 

@@ -110,6 +110,7 @@ class PlanPort:
     type: str  # "float32 1x64x56x56"
     layout: str  # "nchw16c"
     pack: str  # id of the pack that is read instead; "" for none
+    is_constant: bool
 
 
 @dataclass(frozen=True)
