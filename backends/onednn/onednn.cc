@@ -5,7 +5,7 @@
 
 #include "context.h"
 #include "families.h"
-#include "formats.h"
+#include "layouts.h"
 
 namespace tessera::onednn {
 
@@ -39,6 +39,8 @@ plugin::Description Onednn::describe() {
       {"commit", dnnl_version()->hash},
       {"isa", std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa()))},
   };
+  description.layouts = all_layouts();
+  description.conversions = direct_conversions();
   return description;
 }
 
