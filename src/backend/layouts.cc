@@ -88,9 +88,8 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
 int LayoutTable::hops(LayoutId from, LayoutId to) const {
   if (from == to) return 0;
   const bool is_direct =
-      std::any_of(conversions_.begin(), conversions_.end(), [&](const ConversionStep& step) {
-        return step.from == from && step.to == to;
-      });
+      std::any_of(conversions_.begin(), conversions_.end(),
+                  [&](const ConversionStep& step) { return step.from == from && step.to == to; });
   return is_direct ? 1 : 2;
 }
 

@@ -73,8 +73,7 @@ bool is_excluded(const Candidate& candidate, const Graph& graph,
   });
 }
 
-std::string who_refused(const Offers& offers, const Graph& graph, NodeId node,
-                        const NodePin& pin) {
+std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, const NodePin& pin) {
   std::string text;
   for (const Refusal& refusal : offers.refusals) {
     if (refusal.node == node && refusal.backend == pin.backend) {
@@ -83,15 +82,15 @@ std::string who_refused(const Offers& offers, const Graph& graph, NodeId node,
   }
   std::string algorithms;
   for (const Candidate& candidate : offers.candidates) {
-    const bool is_for_node = std::find(candidate.nodes.begin(), candidate.nodes.end(), node) !=
-                             candidate.nodes.end();
+    const bool is_for_node =
+        std::find(candidate.nodes.begin(), candidate.nodes.end(), node) != candidate.nodes.end();
     if (is_for_node && candidate.backend() == pin.backend) {
       algorithms += (algorithms.empty() ? "'" : ", '") + candidate.algorithm + "'";
     }
   }
   if (!algorithms.empty()) text += (text.empty() ? "" : "; ") + pin.backend + " has " + algorithms;
-  return place(graph[node]) + " cannot be served: " +
-         (text.empty() ? pin.backend + " said nothing about it" : text);
+  return place(graph[node]) +
+         " cannot be served: " + (text.empty() ? pin.backend + " said nothing about it" : text);
 }
 
 }  // namespace
@@ -111,7 +110,8 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
     if (is_excluded(candidate, graph, selection.exclusions)) reason = "it was excluded";
     for (const NodeId node : candidate.nodes) {
       const NodePin* pin = pins[static_cast<size_t>(node.index)];
-      if (pin != nullptr && !serves(candidate, *pin)) reason = "the node is held by " + pin_text(*pin);
+      if (pin != nullptr && !serves(candidate, *pin))
+        reason = "the node is held by " + pin_text(*pin);
     }
     if (reason.empty()) {
       for (const NodeId node : candidate.nodes) is_served[static_cast<size_t>(node.index)] = true;

@@ -11,7 +11,7 @@ namespace tessera {
 
 // Forces nodes onto a backend, and onto one of its algorithms.
 struct NodePin {
-  std::string nodes;      // a name, a prefix that ends with '*', or a metadata property "key=value"
+  std::string nodes;  // a name, a prefix that ends with '*', or a metadata property "key=value"
   std::string backend;
   std::string algorithm;  // "": any; else what the algorithm's name begins with
 };
