@@ -50,7 +50,7 @@ def model_with_weights(zoo_folder: Path, name: str) -> Path:
 def is_usable(binary: Path, backend: str) -> bool:
     listed = json.loads(subprocess.run(
         [binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout)
-    return any(entry["name"] == backend and entry["usable"] for entry in listed["backends"])
+    return any(entry["name"] == backend and entry["is_usable"] for entry in listed["backends"])
 
 
 def values_of_steps(binary: Path, model: Path, seed: int, folder: Path, *arguments) -> dict:
