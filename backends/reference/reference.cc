@@ -68,9 +68,8 @@ std::vector<int> add_inputs(const Node& node, Candidate& candidate) {
       ports.push_back(kLeftOut);
       continue;
     }
-    const auto found =
-        std::find_if(candidate.inputs.begin(), candidate.inputs.end(),
-                     [&](const auto& port) { return port.value == value.id(); });
+    const auto found = std::find_if(candidate.inputs.begin(), candidate.inputs.end(),
+                                    [&](const auto& port) { return port.value == value.id(); });
     ports.push_back(static_cast<int>(found - candidate.inputs.begin()));
     if (found == candidate.inputs.end()) candidate.inputs.push_back({.value = value.id()});
   }
@@ -83,8 +82,7 @@ std::vector<int> add_outputs(const Node& node, Candidate& candidate) {
     const Value value = node.output(index);
     ports.push_back(value.is_present() ? static_cast<int>(candidate.outputs.size()) : kLeftOut);
     if (!value.is_present()) continue;
-    candidate.outputs.push_back(
-        {.value = value.id(), .is_size_unknown = !value.type().is_known()});
+    candidate.outputs.push_back({.value = value.id(), .is_size_unknown = !value.type().is_known()});
   }
   return ports;
 }

@@ -92,7 +92,8 @@ void HostTable::fill_graph_access() {
   face_.group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
                            tessera_bytes_visitor visitor, void* user, tessera_error* error) {
     return serve_plugin(error, [&] {
-      const std::string bytes = export_group(graph->graph, checked_nodes(*graph, nodes, count));
+      const std::string bytes =
+          export_group(graph->graph, checked_nodes(*graph, nodes, count), graph->registry);
       visitor(user, bytes.data(), bytes.size());
     });
   };
