@@ -76,6 +76,8 @@ struct LoadOptions {
   // Where warnings go; stderr if empty.
   LogCallback log = {};
   Backends backends = {};
+  // Threads for the work at load (constants that are computed); 0 means all cores.
+  int threads = 0;
 };
 
 // The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
