@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "ops/work.h"
 
 namespace tessera {
 namespace {
@@ -55,23 +57,6 @@ std::vector<std::optional<int64_t>> index_limits(const Graph& graph) {
   return limits;
 }
 
-std::vector<Type> types_of(const Graph& graph, const std::vector<ValueId>& ids) {
-  std::vector<Type> types;
-  for (const ValueId id : ids) types.push_back(id.is_none() ? Type{} : graph[id].type);
-  return types;
-}
-
-bool are_known(const Graph& graph, const std::vector<ValueId>& ids) {
-  return std::all_of(ids.begin(), ids.end(),
-                     [&](ValueId id) { return id.is_none() || graph[id].type.is_known_tensor(); });
-}
-
-// Sizes of hostile models may add up to more than 64 bits hold; a report then says "at least".
-int64_t saturating_add(int64_t left, int64_t right) {
-  int64_t sum = 0;
-  return __builtin_add_overflow(left, right, &sum) ? std::numeric_limits<int64_t>::max() : sum;
-}
-
 NodeDescription describe_node(const Graph& graph, const Node& node, const ops::Registry& registry) {
   return {.name = node.name,
           .op = node.op,
@@ -79,8 +64,8 @@ NodeDescription describe_node(const Graph& graph, const Node& node, const ops::R
           .version = node.version,
           .inputs = describe_values(graph, node.inputs),
           .outputs = describe_values(graph, node.outputs),
-          .flops = node_flops(graph, node, registry),
-          .bytes = node_bytes(graph, node, registry),
+          .flops = ops::node_flops(graph, node, registry),
+          .bytes = ops::node_bytes(graph, node, registry),
           .inference_only = node.inference_only};
 }
 
@@ -90,7 +75,7 @@ void describe_weights(const Graph& graph, ModelDescription& description) {
     if (!graph.values[index].is_constant() || uses[index] == 0) continue;
     description.weights.push_back(describe_value(graph, {static_cast<int32_t>(index)}));
     description.weight_bytes =
-        saturating_add(description.weight_bytes, graph.values[index].constant.bytes());
+        ops::saturating_add(description.weight_bytes, graph.values[index].constant.bytes());
   }
 }
 
@@ -141,25 +126,6 @@ std::vector<ValueDescription> describe_inputs(const Graph& graph) {
   return descriptions;
 }
 
-std::optional<int64_t> node_flops(const Graph& graph, const Node& node,
-                                  const ops::Registry& registry) {
-  if (!are_known(graph, node.inputs) || !are_known(graph, node.outputs)) return std::nullopt;
-  return registry.of(node).flops(node, types_of(graph, node.inputs), types_of(graph, node.outputs));
-}
-
-std::optional<int64_t> node_bytes(const Graph& graph, const Node& node,
-                                  const ops::Registry& registry) {
-  if (!are_known(graph, node.inputs) || !are_known(graph, node.outputs)) return std::nullopt;
-  if ((registry.of(node).traits & ops::kView) != 0) return 0;
-  int64_t bytes = 0;
-  for (const auto& ids : {node.inputs, node.outputs}) {
-    for (const ValueId id : ids) {
-      if (!id.is_none()) bytes = saturating_add(bytes, *type_bytes(graph[id].type));
-    }
-  }
-  return bytes;
-}
-
 ModelDescription describe_model(const LoadedModel& model, const Graph& graph,
                                 const ops::Registry& registry) {
   ModelDescription description;
@@ -174,7 +140,7 @@ ModelDescription describe_model(const LoadedModel& model, const Graph& graph,
     description.nodes.push_back(describe_node(graph, node, registry));
     const std::optional<int64_t> flops = description.nodes.back().flops;
     description.flops = description.flops && flops
-                            ? std::optional(saturating_add(*description.flops, *flops))
+                            ? std::optional(ops::saturating_add(*description.flops, *flops))
                             : std::nullopt;
   }
   for (const PassReport& report : model.passes) {

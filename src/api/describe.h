@@ -16,13 +16,6 @@ ValueDescription describe_value(const Graph& graph, ValueId id);
 std::vector<ValueDescription> describe_inputs(const Graph& graph);
 std::vector<ValueDescription> describe_values(const Graph& graph, const std::vector<ValueId>& ids);
 
-// Floating-point operations of a node; nullopt while a type is unknown.
-std::optional<int64_t> node_flops(const Graph& graph, const Node& node,
-                                  const ops::Registry& registry);
-// Bytes read and written; 0 for views.
-std::optional<int64_t> node_bytes(const Graph& graph, const Node& node,
-                                  const ops::Registry& registry);
-
 // `graph` is that of `model`, or a specialised one.
 ModelDescription describe_model(const LoadedModel& model, const Graph& graph,
                                 const ops::Registry& registry);

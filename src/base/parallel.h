@@ -21,6 +21,10 @@ class ThreadPool {
 
   int threads() const;
 
+  // Runs `body` with this pool's threads as the ones that libraries on the same thread runtime use,
+  // and waits for it. parallel_for() inside costs less than from outside.
+  void execute(const std::function<void()>& body);
+
   // Calls body(begin, end) on ranges that together cover [0, count) once each, in any order, in
   // pieces of about `grain` indices (half of it at least, but for the last) or more. The first
   // exception of a body ends the loop and is thrown.

@@ -31,6 +31,8 @@ ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const { return state_->threads; }
 
+void ThreadPool::execute(const std::function<void()>& body) { state_->arena.execute(body); }
+
 void ThreadPool::parallel_for(int64_t count, int64_t grain,
                               const std::function<void(int64_t, int64_t)>& body) {
   if (count <= 0) return;

@@ -1,0 +1,108 @@
+#include "formats.h"
+
+#include <algorithm>
+
+namespace tessera::onednn {
+
+namespace {
+
+using Tag = dnnl::memory::format_tag;
+
+constexpr size_t kSmallestChannelRank = 3;
+constexpr size_t kLargestChannelRank = 5;
+constexpr Tag kNhwcTags[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
+constexpr Tag kNchw8cTags[] = {Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c};
+constexpr Tag kNchw16cTags[] = {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c};
+
+dnnl::memory::dims row_major_strides(const dnnl::memory::dims& dims) {
+  dnnl::memory::dims strides(dims.size(), 1);
+  for (size_t axis = dims.size() - 1; axis > 0; --axis) {
+    strides[axis - 1] = strides[axis] * dims[axis];
+  }
+  return strides;
+}
+
+}  // namespace
+
+const char* layout_name(Format format) {
+  switch (format) {
+    case Format::RowMajor:
+      return TESSERA_LAYOUT_DEFAULT;
+    case Format::Nhwc:
+      return "nhwc";
+    case Format::Nchw8c:
+      return "nchw8c";
+    case Format::Nchw16c:
+      return "nchw16c";
+  }
+  return "";
+}
+
+std::optional<Format> format_named(std::string_view layout) {
+  for (const Format format : kFormats) {
+    if (layout == layout_name(format)) return format;
+  }
+  return std::nullopt;
+}
+
+bool can_hold(Format format, size_t rank) {
+  if (format == Format::RowMajor) return rank <= DNNL_MAX_NDIMS;
+  return rank >= kSmallestChannelRank && rank <= kLargestChannelRank;
+}
+
+dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims) {
+  constexpr auto kType = dnnl::memory::data_type::f32;
+  const dnnl::memory::dims sizes = dims.empty() ? dnnl::memory::dims{1} : dims;
+  switch (format) {
+    case Format::RowMajor:
+      return {sizes, kType, row_major_strides(sizes)};
+    case Format::Nhwc:
+      return {sizes, kType, kNhwcTags[sizes.size() - kSmallestChannelRank]};
+    case Format::Nchw8c:
+      return {sizes, kType, kNchw8cTags[sizes.size() - kSmallestChannelRank]};
+    case Format::Nchw16c:
+      return {sizes, kType, kNchw16cTags[sizes.size() - kSmallestChannelRank]};
+  }
+  return {};
+}
+
+dnnl::memory::desc describe_any(const std::vector<int64_t>& dims) {
+  return {dims.empty() ? dnnl::memory::dims{1} : dims, dnnl::memory::data_type::f32, Tag::any};
+}
+
+std::optional<Format> format_of(const dnnl::memory::desc& desc) {
+  const dnnl::memory::dims dims = desc.get_dims();
+  for (const Format format : kFormats) {
+    if (can_hold(format, dims.size()) && describe(format, dims) == desc) return format;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> format_text(const dnnl::memory::desc& desc) {
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
+  std::string text;
+  const auto append = [&text](char mark, const dnnl::memory::dims& numbers) {
+    for (const int64_t number : numbers) {
+      text += mark;
+      text += std::to_string(number);
+    }
+  };
+  append('x', desc.get_dims());
+  append('p', desc.get_padded_dims());
+  append('s', desc.get_strides());
+  append('b', desc.get_inner_blks());
+  append('i', desc.get_inner_idxs());
+  return text + "t" + std::to_string(static_cast<int>(desc.get_data_type()));
+}
+
+std::optional<std::string> explain_unusable(const plugin::Value& value) {
+  const plugin::Type type = value.type();
+  const std::string name = "'" + value.name() + "'";
+  if (type.data_type != TESSERA_FLOAT32) return "takes float32 only, which " + name + " is not";
+  if (!type.is_known()) return "the shape of " + name + " is not known before running";
+  if (type.elements() == 0) return name + " has no elements";
+  if (type.rank > DNNL_MAX_NDIMS) return name + " has too many dimensions";
+  return std::nullopt;
+}
+
+}  // namespace tessera::onednn

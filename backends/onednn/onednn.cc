@@ -1,0 +1,68 @@
+#include "onednn.h"
+
+#include <exception>
+#include <string>
+
+#include "context.h"
+#include "families.h"
+#include "formats.h"
+
+namespace tessera::onednn {
+
+namespace {
+
+using Propose = void (*)(Context& context);
+
+// Those with the largest groups first: what is offered first is chosen among equals.
+constexpr Propose kFamilies[] = {
+    propose_convolutions,
+    propose_poolings,
+};
+
+std::string version_text() {
+  const dnnl_version_t& version = *dnnl_version();
+  return std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
+         std::to_string(version.patch);
+}
+
+}  // namespace
+
+Onednn::Onednn(const tessera_host* host) : host_(host), engine_(dnnl::engine::kind::cpu, 0) {}
+
+plugin::Description Onednn::describe() {
+  plugin::Description description;
+  description.name = "onednn";
+  description.version = version_text();
+  description.ingredients = {
+      {"version", version_text()},
+      {"commit", dnnl_version()->hash},
+      {"isa", std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa()))},
+  };
+  return description;
+}
+
+void Onednn::propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
+                     plugin::Proposals& proposals) {
+  struct Call {
+    Context context;
+    std::exception_ptr failure;
+  } call{{graph, options, proposals, engine_}, nullptr};
+  // A primitive is described for as many threads as the library sees around it.
+  host_->run_in_pool(
+      host_, options.threads,
+      [](void* argument) {
+        Call& made = *static_cast<Call*>(argument);
+        try {
+          for (const Propose family : kFamilies) family(made.context);
+          made.context.report_refusals();
+        } catch (...) {
+          made.failure = std::current_exception();
+        }
+      },
+      &call);
+  if (call.failure) std::rethrow_exception(call.failure);
+}
+
+}  // namespace tessera::onednn
+
+TESSERA_PLUGIN(tessera::onednn::Onednn)

@@ -1,0 +1,22 @@
+// The backend over oneDNN: what it is to the host. What it computes is told by families.h.
+#pragma once
+
+#include "dnnl.hpp"
+#include "tessera/backend.h"
+
+namespace tessera::onednn {
+
+class Onednn : public plugin::Backend {
+ public:
+  explicit Onednn(const tessera_host* host);
+
+  plugin::Description describe() override;
+  void propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
+               plugin::Proposals& proposals) override;
+
+ private:
+  const tessera_host* host_;
+  dnnl::engine engine_;
+};
+
+}  // namespace tessera::onednn

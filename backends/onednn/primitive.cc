@@ -1,0 +1,241 @@
+#include "primitive.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "formats.h"
+
+namespace tessera::onednn {
+
+using dnnl::memory;
+using plugin::Buffer;
+using plugin::Failure;
+using plugin::RunContext;
+using plugin::Value;
+
+namespace {
+
+// Below this a copy is not worth a second thread.
+constexpr int64_t kCopyGrainBytes = int64_t{1} << 18;
+
+void copy_bytes(RunContext& context, const Buffer& from, const Buffer& to) {
+  context.parallel_for(to.bytes, kCopyGrainBytes, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to.data) + begin, static_cast<const char*>(from.data) + begin,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+// Reorders one tensor; its memory is the caller's.
+void reorder(const dnnl::engine& engine, const memory::desc& from_desc, void* from,
+             const memory::desc& to_desc, void* to) {
+  memory source(from_desc, engine, from);
+  memory target(to_desc, engine, to);
+  dnnl::stream stream(engine);
+  dnnl::reorder(source, target).execute(stream, source, target);
+}
+
+}  // namespace
+
+const char* layout_of(const memory::desc& desc) {
+  const std::optional<Format> format = format_of(desc);
+  if (!format) {
+    throw Failure(TESSERA_UNSUPPORTED, "wants a tensor in a format that only oneDNN knows (" +
+                                           format_text(desc).value_or("opaque") + ")");
+  }
+  return layout_name(*format);
+}
+
+// The memory objects of one run, which the library wants as handles of its own, are kept between
+// runs, in as many sets as there are runs at one time.
+class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
+ public:
+  PrimitiveKernel(const dnnl::primitive_desc_base& description, std::vector<Argument> arguments,
+                  int32_t added_input)
+      : primitive_(description.get()),
+        engine_(description.get_engine()),
+        scratchpad_(description.scratchpad_desc()),
+        arguments_(std::move(arguments)),
+        added_input_(added_input) {
+    runs_.front().set = std::make_unique<MemorySet>(*this);
+  }
+
+  int64_t workspace_bytes() const override { return static_cast<int64_t>(scratchpad_.get_size()); }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    if (added_input_ >= 0) {
+      const Buffer& operand = inputs[static_cast<size_t>(added_input_)];
+      if (operand.data != outputs.back().data) copy_bytes(context, operand, outputs.back());
+    }
+    for (Run& run : runs_) {
+      if (run.is_busy.exchange(true, std::memory_order_acquire)) continue;
+      // Also when something is thrown.
+      const std::unique_ptr<std::atomic<bool>, Release> release(&run.is_busy);
+      if (!run.set) run.set = std::make_unique<MemorySet>(*this);
+      run.set->execute(*this, context, inputs, outputs);
+      return;
+    }
+    MemorySet(*this).execute(*this, context, inputs, outputs);
+  }
+
+ private:
+  struct Release {
+    void operator()(std::atomic<bool>* is_busy) const {
+      is_busy->store(false, std::memory_order_release);
+    }
+  };
+
+  class MemorySet {
+   public:
+    explicit MemorySet(PrimitiveKernel& kernel) : stream_(kernel.engine_) {
+      for (Argument& argument : kernel.arguments_) {
+        void* kept = argument.port < 0 ? argument.kept.data() : nullptr;
+        add(argument.index, memory(argument.desc, kernel.engine_, kept));
+      }
+      add(DNNL_ARG_SCRATCHPAD, memory(kernel.scratchpad_, kernel.engine_, nullptr));
+    }
+
+    void execute(PrimitiveKernel& kernel, RunContext& context, std::span<const Buffer> inputs,
+                 std::span<const Buffer> outputs) {
+      for (size_t i = 0; i < kernel.arguments_.size(); ++i) {
+        const Argument& argument = kernel.arguments_[i];
+        if (argument.port < 0) continue;
+        const std::span<const Buffer> buffers = argument.is_output ? outputs : inputs;
+        memories_[i].set_data_handle(buffers[static_cast<size_t>(argument.port)].data);
+      }
+      memories_.back().set_data_handle(context.workspace());
+      const dnnl_status_t status =
+          dnnl_primitive_execute(kernel.primitive_.get(), stream_.get(),
+                                 static_cast<int>(handles_.size()), handles_.data());
+      dnnl::error::wrap_c_api(status, "oneDNN could not execute a primitive");
+    }
+
+   private:
+    void add(int index, memory added) {
+      handles_.push_back({index, added.get()});
+      memories_.push_back(std::move(added));
+    }
+
+    dnnl::stream stream_;
+    std::vector<memory> memories_;
+    std::vector<dnnl_exec_arg_t> handles_;
+  };
+
+  struct Run {
+    std::atomic<bool> is_busy = false;
+    std::unique_ptr<MemorySet> set;
+  };
+  // More runs at one time work too, but make their memory objects anew.
+  static constexpr size_t kKeptRuns = 8;
+
+  dnnl::primitive primitive_;
+  dnnl::engine engine_;
+  memory::desc scratchpad_;
+  std::vector<Argument> arguments_;
+  int32_t added_input_;
+  std::array<Run, kKeptRuns> runs_;
+};
+
+PrimitiveOffer::PrimitiveOffer(std::vector<int32_t> nodes,
+                               const dnnl::primitive_desc_base& description)
+    : description_(description) {
+  std::sort(nodes.begin(), nodes.end());
+  candidate_.nodes = std::move(nodes);
+}
+
+int32_t PrimitiveOffer::input_port(const Value& value, const char* layout) {
+  for (size_t i = 0; i < candidate_.inputs.size(); ++i) {
+    const plugin::InputPort& port = candidate_.inputs[i];
+    if (port.value != value.id()) continue;
+    if (port.layout != layout || port.pack) {
+      throw Failure(TESSERA_UNSUPPORTED, "needs '" + value.name() + "' in two formats");
+    }
+    return static_cast<int32_t>(i);
+  }
+  plugin::InputPort port;
+  port.value = value.id();
+  port.layout = layout;
+  candidate_.inputs.push_back(std::move(port));
+  return static_cast<int32_t>(candidate_.inputs.size() - 1);
+}
+
+void PrimitiveOffer::read(int argument, const Value& value, const memory::desc& desc) {
+  read_as(argument, value, desc, layout_of(desc));
+}
+
+void PrimitiveOffer::read_as(int argument, const Value& value, const memory::desc& desc,
+                             const char* layout) {
+  arguments_.push_back({argument, desc, false, input_port(value, layout), {}});
+}
+
+void PrimitiveOffer::read_packed(int argument, const Value& value, const memory::desc& stored,
+                                 const memory::desc& wanted) {
+  if (stored == wanted) {
+    read_as(argument, value, wanted, TESSERA_LAYOUT_DEFAULT);
+    return;
+  }
+  const std::optional<std::string> text = format_text(wanted);
+  if (!value.is_constant()) {
+    throw Failure(TESSERA_UNSUPPORTED,
+                  "'" + value.name() + "' is not constant, so it cannot be packed");
+  }
+  if (!text) throw Failure(TESSERA_UNSUPPORTED, "wants weights in a format without a name");
+  plugin::Pack pack;
+  pack.id = "onednn:" + *text;
+  pack.bytes = static_cast<int64_t>(wanted.get_size());
+  pack.pack = [stored, wanted, engine = description_.get_engine()](RunContext& /*context*/,
+                                                                   const Buffer& from, void* to) {
+    reorder(engine, stored, from.data, wanted, to);
+  };
+  const int32_t port = input_port(value, TESSERA_LAYOUT_DEFAULT);
+  candidate_.inputs[static_cast<size_t>(port)].pack = std::move(pack);
+  arguments_.push_back({argument, wanted, false, port, {}});
+}
+
+void PrimitiveOffer::keep(int argument, const memory::desc& desc, std::vector<float> numbers) {
+  arguments_.push_back({argument, desc, false, -1, std::move(numbers)});
+}
+
+void PrimitiveOffer::write(int argument, const Value& value, const memory::desc& desc) {
+  write_as(argument, value, desc, layout_of(desc));
+}
+
+void PrimitiveOffer::write_as(int argument, const Value& value, const memory::desc& desc,
+                              const char* layout) {
+  plugin::OutputPort port;
+  port.value = value.id();
+  port.layout = layout;
+  candidate_.outputs.push_back(std::move(port));
+  const auto last = static_cast<int32_t>(candidate_.outputs.size() - 1);
+  arguments_.push_back({argument, desc, true, last, {}});
+}
+
+void PrimitiveOffer::allow_in_place(const Value& value) {
+  plugin::OutputPort& output = candidate_.outputs.back();
+  output.requests |= TESSERA_REQUEST_IN_PLACE;
+  output.in_place_input = input_port(value, output.layout.c_str());
+}
+
+void PrimitiveOffer::add_to(const Value& value) {
+  plugin::OutputPort& output = candidate_.outputs.back();
+  output.requests |= TESSERA_REQUEST_ADD;
+  added_input_ = input_port(value, output.layout.c_str());
+  output.in_place_input = added_input_;
+}
+
+plugin::Candidate PrimitiveOffer::candidate(double seconds, const std::string& prefix) {
+  candidate_.algorithm = prefix + description_.impl_info_str();
+  candidate_.workspace_bytes = static_cast<int64_t>(description_.scratchpad_desc().get_size());
+  candidate_.optimistic_seconds = seconds;
+  candidate_.build = [description = description_, arguments = arguments_,
+                      added_input = added_input_](const plugin::BuildOptions& /*options*/) {
+    return std::make_unique<PrimitiveKernel>(description, arguments, added_input);
+  };
+  return candidate_;
+}
+
+}  // namespace tessera::onednn

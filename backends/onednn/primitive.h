@@ -1,0 +1,79 @@
+// A candidate whose kernel is one primitive of oneDNN.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "context.h"
+#include "dnnl.hpp"
+#include "tessera/backend.h"
+
+namespace tessera::onednn {
+
+// Puts such a candidate together. Every tensor that the primitive reads or writes is named once by
+// its DNNL_ARG_; the scratchpad becomes the kernel's workspace.
+//
+//   dnnl::eltwise_forward::primitive_desc relu(engine, ..., context.attributes(), true);
+//   if (!relu) return context.refuse(...);
+//   PrimitiveOffer offer({node.id()}, relu);
+//   offer.read(DNNL_ARG_SRC, node.input(0), relu.src_desc());
+//   offer.write(DNNL_ARG_DST, node.output(0), relu.dst_desc());
+//   context.add(offer.candidate(seconds));
+class PrimitiveOffer {
+ public:
+  // `nodes` in any order. `description` is any primitive_desc that is not empty.
+  PrimitiveOffer(std::vector<int32_t> nodes, const dnnl::primitive_desc_base& description);
+
+  // `value` is read as `desc`, whose size and order of bytes must be those of one of the layouts,
+  // seen with the tensor's own sizes. A value may be read as several arguments.
+  void read(int argument, const plugin::Value& value, const dnnl::memory::desc& desc);
+  // The same where desc sees the tensor with other sizes than its own (a matrix as {1, m, k}): the
+  // layout is named.
+  void read_as(int argument, const plugin::Value& value, const dnnl::memory::desc& desc,
+               const char* layout);
+  // A constant, which the host packs once: `stored` sees its row-major elements with the sizes that
+  // `wanted` has, in the order and type the primitive wants. Where both are equal nothing is
+  // packed, and a value that is not constant is refused (Failure).
+  void read_packed(int argument, const plugin::Value& value, const dnnl::memory::desc& stored,
+                   const dnnl::memory::desc& wanted);
+  // Numbers that the kernel keeps itself: a handful of scales, a flag.
+  void keep(int argument, const dnnl::memory::desc& desc, std::vector<float> numbers);
+
+  void write(int argument, const plugin::Value& value, const dnnl::memory::desc& desc);
+  void write_as(int argument, const plugin::Value& value, const dnnl::memory::desc& desc,
+                const char* layout);
+
+  // The last output written may take the place of input `value`, which must have been read.
+  void allow_in_place(const plugin::Value& value);
+  // The primitive adds to what the last output written holds: `value`, in the output's layout. A
+  // host that gives the output a buffer of its own gets `value` copied there first.
+  void add_to(const plugin::Value& value);
+
+  // Ends the work: `seconds` as Candidate::optimistic_seconds. The algorithm is impl_info_str(),
+  // after `prefix`.
+  plugin::Candidate candidate(double seconds, const std::string& prefix = "");
+
+ private:
+  struct Argument {
+    int index = 0;  // DNNL_ARG_
+    dnnl::memory::desc desc;
+    bool is_output = false;
+    int32_t port = -1;  // -1: `kept`
+    std::vector<float> kept;
+  };
+  class PrimitiveKernel;
+
+  int32_t input_port(const plugin::Value& value, const char* layout);
+
+  dnnl::primitive_desc_base description_;
+  plugin::Candidate candidate_;
+  std::vector<Argument> arguments_;
+  int32_t added_input_ = -1;  // port of what add_to() named
+};
+
+// The layout of `desc`, which must be one of the contract's; Failure where it is none.
+const char* layout_of(const dnnl::memory::desc& desc);
+
+}  // namespace tessera::onednn

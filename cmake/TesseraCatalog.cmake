@@ -1,0 +1,65 @@
+# tessera_catalog(OUTPUT): turns backends/catalog.json into a source file with the table of
+# src/backend/catalog.h. Called after backends/ was configured: a plug-in that is not built says why
+# in the global property TESSERA_BACKEND_REASON_<name>.
+function(tessera_catalog output)
+  set(catalog_file ${PROJECT_SOURCE_DIR}/backends/catalog.json)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${catalog_file})
+  file(READ ${catalog_file} catalog)
+  set(declarations "")
+  set(tables "")
+  set(entries "")
+  string(JSON count LENGTH "${catalog}" backends)
+  math(EXPR last "${count} - 1")
+  foreach(index RANGE ${last})
+    string(JSON name GET "${catalog}" backends ${index} name)
+    string(JSON kind GET "${catalog}" backends ${index} kind)
+    string(JSON install GET "${catalog}" backends ${index} install)
+    string(JSON alias_count LENGTH "${catalog}" backends ${index} aliases)
+    set(aliases "")
+    if(alias_count GREATER 0)
+      math(EXPR last_alias "${alias_count} - 1")
+      foreach(alias_index RANGE ${last_alias})
+        string(JSON alias GET "${catalog}" backends ${index} aliases ${alias_index})
+        string(APPEND aliases "\"${alias}\", ")
+      endforeach()
+      string(APPEND tables
+        "constexpr std::array<std::string_view, ${alias_count}> k_${name}_aliases = {${aliases}};\n")
+      set(aliases "k_${name}_aliases")
+    else()
+      set(aliases "{}")
+    endif()
+    get_property(reason GLOBAL PROPERTY TESSERA_BACKEND_REASON_${name})
+    if(kind STREQUAL "linked")
+      string(APPEND declarations
+        "extern \"C\" int32_t tessera_open_backend_${name}(const tessera_host*, tessera_backend*,\n"
+        "    tessera_error*);\n")
+      set(file "")
+      set(open "tessera_open_backend_${name}")
+    else()
+      set(file "backend_${name}.so")
+      set(open "nullptr")
+    endif()
+    string(APPEND entries
+      "    CatalogEntry{\"${name}\", ${aliases}, \"${file}\", \"${install}\", \"${reason}\", ${open}},\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${output} CONTENT
+"// Generated from backends/catalog.json.
+#include \"backend/catalog.h\"
+
+#include <array>
+
+@declarations@
+namespace tessera {
+namespace {
+
+@tables@
+constexpr std::array<CatalogEntry, @count@> kCatalog = {
+@entries@};
+
+}  // namespace
+
+std::span<const CatalogEntry> catalog() { return kCatalog; }
+
+}  // namespace tessera
+" @ONLY)
+endfunction()

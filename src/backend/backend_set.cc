@@ -1,0 +1,200 @@
+#include "backend/backend_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+bool is_called(const CatalogEntry& entry, const std::string& name) {
+  return entry.name == name ||
+         std::find(entry.aliases.begin(), entry.aliases.end(), name) != entry.aliases.end();
+}
+
+}  // namespace
+
+BackendSet::BackendSet(std::span<const CatalogEntry> catalog, const std::filesystem::path& folder,
+                       std::shared_ptr<HostServices> services)
+    : services_(std::move(services)) {
+  for (const CatalogEntry& known : catalog) {
+    Entry entry{.known = &known};
+    if (!known.reason.empty()) {
+      entry.is_tried = true;
+      entry.reason = known.reason;
+    } else if (known.open == nullptr) {
+      entry.file = folder / known.file;
+      std::error_code ignored;
+      if (folder.empty() || !std::filesystem::exists(entry.file, ignored)) {
+        entry.is_tried = true;
+        entry.reason = "its plug-in '" + std::string(known.file) + "' is not in '" +
+                       folder.string() + "'; " + std::string(known.install);
+      }
+    }
+    entries_.push_back(std::move(entry));
+  }
+  std::error_code ignored;
+  if (!folder.empty() && std::filesystem::is_directory(folder, ignored)) add_path(folder);
+}
+
+void BackendSet::add_file(const std::filesystem::path& file) {
+  const auto is_same = [&](const Entry& entry) {
+    std::error_code ignored;
+    return !entry.file.empty() && std::filesystem::equivalent(entry.file, file, ignored);
+  };
+  if (std::any_of(entries_.begin(), entries_.end(), is_same)) return;
+  const auto first_known = std::find_if(entries_.begin(), entries_.end(),
+                                        [](const Entry& entry) { return entry.known != nullptr; });
+  entries_.insert(first_known, Entry{.file = file});
+}
+
+void BackendSet::add_path(const std::filesystem::path& path) {
+  const std::lock_guard lock(mutex_);
+  std::error_code failure;
+  if (std::filesystem::is_regular_file(path, failure)) {
+    add_file(path);
+    return;
+  }
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(path, failure)) {
+    if (file.path().extension() == ".so") files.push_back(file.path());
+  }
+  if (failure) {
+    throw Error(ErrorKind::InvalidArgument, "backend path '" + path.string() + "'",
+                "expected a plug-in or a folder of plug-ins: " + failure.message());
+  }
+  std::sort(files.begin(), files.end());
+  for (const std::filesystem::path& file : files) add_file(file);
+}
+
+void BackendSet::load(const std::filesystem::path& library) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(library, failure)) {
+    throw Error(ErrorKind::InvalidArgument, "backend '" + library.string() + "'",
+                "expected the file of a plug-in, found none");
+  }
+  const std::lock_guard lock(mutex_);
+  add_file(library);
+  for (Entry& entry : entries_) {
+    if (entry.file.empty() || !std::filesystem::equivalent(entry.file, library, failure)) continue;
+    open(entry);
+    if (!entry.plugin) {
+      throw Error(ErrorKind::Unsupported, "backend '" + library.string() + "'", entry.reason);
+    }
+  }
+}
+
+void BackendSet::open(Entry& entry) {
+  if (entry.is_tried) return;
+  entry.is_tried = true;
+  try {
+    const std::string place =
+        entry.known != nullptr ? "backend '" + std::string(entry.known->name) + "'" : "";
+    entry.plugin = entry.known != nullptr && entry.known->open != nullptr
+                       ? Plugin::open_linked(entry.known->open, place, services_)
+                       : Plugin::open(std::filesystem::absolute(entry.file), services_);
+  } catch (const Error& error) {
+    entry.reason = error.where() + ": " + error.message();
+    return;
+  }
+  for (const Entry& other : entries_) {
+    const bool is_taken = &other != &entry && other.plugin != nullptr &&
+                          other.plugin->name() == entry.plugin->name();
+    const bool is_reserved = entry.known == nullptr && other.known != nullptr &&
+                             is_called(*other.known, entry.plugin->name());
+    if (!is_taken && !is_reserved) continue;
+    entry.reason = "another backend is called '" + entry.plugin->name() + "' already";
+    entry.plugin = nullptr;
+    return;
+  }
+}
+
+void BackendSet::open_all() {
+  for (Entry& entry : entries_) open(entry);
+}
+
+BackendSet::Entry* BackendSet::find(const std::string& name) {
+  for (Entry& entry : entries_) {
+    if (entry.known != nullptr && is_called(*entry.known, name)) {
+      open(entry);
+      return &entry;
+    }
+  }
+  for (Entry& entry : entries_) {
+    if (entry.known != nullptr) continue;
+    open(entry);
+    if (entry.plugin != nullptr && entry.plugin->name() == name) return &entry;
+  }
+  return nullptr;
+}
+
+std::string BackendSet::known_names() const {
+  std::string names;
+  for (const Entry& entry : entries_) {
+    if (entry.known == nullptr && entry.plugin == nullptr) continue;
+    names += names.empty() ? "" : ", ";
+    names += entry.known != nullptr ? std::string(entry.known->name) : entry.plugin->name();
+  }
+  return names;
+}
+
+std::vector<std::shared_ptr<const Plugin>> BackendSet::choose(
+    const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const Plugin>> chosen;
+  const auto add = [&](const std::shared_ptr<const Plugin>& plugin) {
+    if (plugin && std::find(chosen.begin(), chosen.end(), plugin) == chosen.end()) {
+      chosen.push_back(plugin);
+    }
+  };
+  for (const std::string& name : names) {
+    const Entry* entry = find(name);
+    if (entry == nullptr) {
+      throw Error(ErrorKind::InvalidArgument, "backend '" + name + "'",
+                  "expected one of " + known_names() + ", found no backend of this name");
+    }
+    if (!entry->plugin) {
+      throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
+                  "cannot be used: " + entry->reason);
+    }
+    add(entry->plugin);
+  }
+  if (names.empty()) open_all();
+  for (Entry& entry : entries_) {
+    if (names.empty() || &entry == &entries_.back()) {
+      open(entry);
+      add(entry.plugin);
+    }
+  }
+  return chosen;
+}
+
+std::vector<std::shared_ptr<const Plugin>> BackendSet::strangers() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const Plugin>> found;
+  for (Entry& entry : entries_) {
+    if (entry.known != nullptr) continue;
+    open(entry);
+    if (entry.plugin) found.push_back(entry.plugin);
+  }
+  return found;
+}
+
+std::vector<BackendState> BackendSet::states() {
+  const std::lock_guard lock(mutex_);
+  open_all();
+  std::vector<BackendState> states;
+  for (const Entry& entry : entries_) {
+    BackendState state{.file = entry.file, .plugin = entry.plugin, .reason = entry.reason};
+    state.name = entry.plugin ? entry.plugin->name() : entry.file.filename().string();
+    if (entry.known != nullptr) {
+      state.name = entry.known->name;
+      state.aliases.assign(entry.known->aliases.begin(), entry.known->aliases.end());
+    }
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+}  // namespace tessera

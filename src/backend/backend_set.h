@@ -1,0 +1,68 @@
+// Which backends there are, and the opened plug-ins among them.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/catalog.h"
+#include "backend/plugin.h"
+
+namespace tessera {
+
+// One line of `tessera backends`.
+struct BackendState {
+  std::string name;  // a plug-in's file name where it could not be opened
+  std::filesystem::path file;
+  std::vector<std::string> aliases;
+  std::shared_ptr<const Plugin> plugin;  // null: not usable, `reason` says why
+  std::string reason;
+};
+
+// Safe from any thread. Plug-ins are opened when first needed and stay open.
+class BackendSet {
+ public:
+  // `folder` holds the plug-ins that were built or installed with this program; "" for none.
+  BackendSet(std::span<const CatalogEntry> catalog, const std::filesystem::path& folder,
+             std::shared_ptr<HostServices> services);
+
+  // A plug-in, or all "*.so" of a folder, opened when needed. Throws InvalidArgument where nothing
+  // is there.
+  void add_path(const std::filesystem::path& path);
+  // Opens one now, throwing Unsupported with the reason where it cannot be used.
+  void load(const std::filesystem::path& library);
+
+  // The plug-ins of these names or aliases, in this order, and the last of the catalog behind them.
+  // No names: all that can be used, those added by path first. Throws InvalidArgument for a name
+  // that nobody has (listing the known ones), Unsupported for one that cannot be used.
+  std::vector<std::shared_ptr<const Plugin>> choose(const std::vector<std::string>& names);
+  // Those that are not in the catalog: the ones whose ops a model may use.
+  std::vector<std::shared_ptr<const Plugin>> strangers();
+
+  // All of them, opened to see.
+  std::vector<BackendState> states();
+
+ private:
+  struct Entry {
+    const CatalogEntry* known = nullptr;  // null: added by path
+    std::filesystem::path file;
+    bool is_tried = false;
+    std::shared_ptr<const Plugin> plugin;
+    std::string reason;
+  };
+  void open(Entry& entry);
+  void open_all();
+  Entry* find(const std::string& name);
+  std::string known_names() const;
+  void add_file(const std::filesystem::path& file);
+
+  std::shared_ptr<HostServices> services_;
+  std::mutex mutex_;
+  std::vector<Entry> entries_;  // strangers first, then the catalog's, in its order
+};
+
+}  // namespace tessera

@@ -1,0 +1,428 @@
+#include "backend/candidates.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "backend/simple_kernel.h"
+#include "backend/status.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// A layout that stands for any dense one until candidates are expanded.
+constexpr LayoutId kAnyDense{-2};
+
+// What a group reads from outside and what others need of it.
+struct GroupBorder {
+  std::vector<int32_t> inputs;   // values, constants among them
+  std::vector<int32_t> outputs;  // values that somebody outside reads, or that are needed
+};
+
+bool contains(const std::vector<int32_t>& list, int32_t item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes) {
+  GroupBorder border;
+  const auto is_inside = [&](int32_t node) {
+    return std::binary_search(nodes.begin(), nodes.end(), node);
+  };
+  for (const int32_t id : nodes) {
+    const tessera_node& node = graph.nodes[static_cast<size_t>(id)];
+    for (const int32_t input : std::span(node.inputs, static_cast<size_t>(node.input_count))) {
+      if (input < 0) continue;
+      const int32_t producer = graph.values[static_cast<size_t>(input)].producer;
+      const bool is_outside = producer < 0 || !is_inside(producer);
+      if (is_outside && !contains(border.inputs, input)) border.inputs.push_back(input);
+    }
+    for (const int32_t output : std::span(node.outputs, static_cast<size_t>(node.output_count))) {
+      if (output < 0) continue;
+      const tessera_value& value = graph.values[static_cast<size_t>(output)];
+      const std::span consumers(value.consumers, static_cast<size_t>(value.consumer_count));
+      const bool is_read = std::any_of(consumers.begin(), consumers.end(),
+                                       [&](int32_t reader) { return !is_inside(reader); });
+      if (is_read || (value.flags & TESSERA_VALUE_NEEDED) != 0) border.outputs.push_back(output);
+    }
+  }
+  return border;
+}
+
+// Thrown inside this file where an offer is not legal.
+struct IllegalOffer {
+  std::string reason;
+};
+
+[[noreturn]] void refuse(const std::string& reason) { throw IllegalOffer{reason}; }
+
+class OfferReader {
+ public:
+  OfferReader(const tessera_graph& graph, const LayoutTable& layouts)
+      : graph_(graph), layouts_(layouts) {}
+
+  // The candidate with its ports read and checked; a layout may still be kAnyDense.
+  Candidate read(const tessera_candidate& face) const {
+    if (face.struct_size != sizeof(face)) refuse("its struct_size is not that of the contract");
+    if (face.build == nullptr) refuse("it has no function to build a kernel");
+    if (face.algorithm == nullptr) refuse("its algorithm is null");
+    if (face.workspace_bytes < 0 || face.library_bytes < 0) refuse("it asks for negative memory");
+    Candidate candidate;
+    candidate.algorithm = face.algorithm;
+    read_nodes(face, candidate);
+    const GroupBorder border =
+        border_of(graph_, {face.nodes, static_cast<size_t>(face.node_count)});
+    read_inputs(face, border, candidate);
+    read_outputs(face, border, candidate);
+    candidate.workspace_bytes = face.workspace_bytes;
+    candidate.library_bytes = face.library_bytes;
+    candidate.optimistic_seconds = face.optimistic_seconds;
+    candidate.build_seconds = face.build_seconds;
+    candidate.flags = face.flags;
+    return candidate;
+  }
+
+  // Whether `layout` holds the value; one of unknown size lies in the default layout only.
+  bool holds(LayoutId layout, ValueId value) const {
+    if (layout == kDefaultLayout) return true;
+    const std::optional<TensorType> type = known_type(graph_.graph[value].type);
+    return type && layouts_.storage_bytes(layout, *type).has_value();
+  }
+
+ private:
+  void read_nodes(const tessera_candidate& face, Candidate& candidate) const {
+    if (face.node_count < 1 || face.nodes == nullptr) refuse("it covers no node");
+    const std::span nodes(face.nodes, static_cast<size_t>(face.node_count));
+    for (size_t index = 0; index < nodes.size(); ++index) {
+      if (nodes[index] < 0 || static_cast<size_t>(nodes[index]) >= graph_.nodes.size()) {
+        refuse("it names node " + std::to_string(nodes[index]) + ", which is not there");
+      }
+      if (index > 0 && nodes[index] <= nodes[index - 1]) refuse("its nodes are not ascending");
+      candidate.nodes.push_back({nodes[index]});
+    }
+  }
+
+  std::string name_of(int32_t value) const {
+    return "value '" + graph_.graph.values[static_cast<size_t>(value)].name + "'";
+  }
+
+  LayoutId read_layout(const char* name, int32_t value) const {
+    if (name == nullptr) return kDefaultLayout;
+    if (std::string_view(name) == TESSERA_LAYOUT_ANY_DENSE) return kAnyDense;
+    const std::optional<LayoutId> layout = layouts_.find(name);
+    if (!layout) refuse("it wants layout '" + std::string(name) + "', which nobody brings");
+    if (!holds(*layout, {value})) {
+      refuse("its layout '" + std::string(name) + "' does not hold " + name_of(value));
+    }
+    return *layout;
+  }
+
+  void read_inputs(const tessera_candidate& face, const GroupBorder& border,
+                   Candidate& candidate) const {
+    if (face.input_count < 0 || (face.input_count > 0 && face.inputs == nullptr)) {
+      refuse("its list of inputs is null");
+    }
+    std::vector<int32_t> seen;
+    for (const tessera_input_port& port :
+         std::span(face.inputs, static_cast<size_t>(face.input_count))) {
+      if (!contains(border.inputs, port.value)) {
+        refuse("its input " + std::to_string(port.value) + " is not read by its nodes");
+      }
+      if (contains(seen, port.value)) refuse("it lists " + name_of(port.value) + " twice");
+      seen.push_back(port.value);
+      const bool is_constant =
+          (graph_.values[static_cast<size_t>(port.value)].flags & TESSERA_VALUE_CONSTANT) != 0;
+      if (port.pack != nullptr) check_pack(*port.pack, port.value, is_constant);
+      candidate.inputs.push_back({.value = {port.value},
+                                  .layout = read_layout(port.layout, port.value),
+                                  .alignment_bytes = port.alignment_bytes,
+                                  .accepts_strides = port.accepts_strides != 0,
+                                  .pack = port.pack});
+    }
+    for (const int32_t value : border.inputs) {
+      const bool is_constant =
+          (graph_.values[static_cast<size_t>(value)].flags & TESSERA_VALUE_CONSTANT) != 0;
+      // What a kernel knows of a small constant it may have taken up already.
+      if (!is_constant && !contains(seen, value)) refuse("it leaves out input " + name_of(value));
+    }
+  }
+
+  void check_pack(const tessera_pack& pack, int32_t value, bool is_constant) const {
+    if (!is_constant) refuse("it packs " + name_of(value) + ", which is no constant");
+    if (pack.struct_size != sizeof(pack) || pack.id == nullptr || pack.pack == nullptr ||
+        pack.bytes < 0) {
+      refuse("its pack of " + name_of(value) + " lacks an id, a function or a size");
+    }
+  }
+
+  void read_outputs(const tessera_candidate& face, const GroupBorder& border,
+                    Candidate& candidate) const {
+    if (face.output_count < 0 || (face.output_count > 0 && face.outputs == nullptr)) {
+      refuse("its list of outputs is null");
+    }
+    std::vector<int32_t> seen;
+    for (const tessera_output_port& port :
+         std::span(face.outputs, static_cast<size_t>(face.output_count))) {
+      if (port.value < 0 || static_cast<size_t>(port.value) >= graph_.values.size() ||
+          !std::binary_search(face.nodes, face.nodes + face.node_count,
+                              graph_.values[static_cast<size_t>(port.value)].producer)) {
+        refuse("its output " + std::to_string(port.value) + " is not made by its nodes");
+      }
+      if (contains(seen, port.value)) refuse("it lists " + name_of(port.value) + " twice");
+      seen.push_back(port.value);
+      candidate.outputs.push_back(read_output(face, port));
+    }
+    for (const int32_t value : border.outputs) {
+      if (!contains(seen, value)) refuse("it swallows " + name_of(value) + ", which others need");
+    }
+  }
+
+  CandidateOutput read_output(const tessera_candidate& face,
+                              const tessera_output_port& port) const {
+    const uint32_t requests = port.requests == 0 ? TESSERA_REQUEST_WRITE : port.requests;
+    const bool needs_input = (requests & (TESSERA_REQUEST_IN_PLACE | TESSERA_REQUEST_ADD)) != 0;
+    if (needs_input && (port.in_place_input < 0 || port.in_place_input >= face.input_count)) {
+      refuse("its output " + name_of(port.value) + " names an in-place input that is not there");
+    }
+    const bool has_size = known_type(graph_.graph[ValueId{port.value}].type).has_value();
+    const bool says_unknown = (port.flags & TESSERA_OUTPUT_SIZE_UNKNOWN) != 0;
+    if (!has_size && !says_unknown) {
+      refuse("the size of its output " + name_of(port.value) + " is not known before running");
+    }
+    return {.value = {port.value},
+            .layout = read_layout(port.layout, port.value),
+            .requests = requests,
+            .in_place_input = needs_input ? port.in_place_input : -1,
+            .is_size_unknown = !has_size};
+  }
+
+  const tessera_graph& graph_;
+  const LayoutTable& layouts_;
+};
+
+bool has_any_dense(const Candidate& candidate) {
+  const auto is_any = [](const auto& port) { return port.layout == kAnyDense; };
+  return std::any_of(candidate.inputs.begin(), candidate.inputs.end(), is_any) ||
+         std::any_of(candidate.outputs.begin(), candidate.outputs.end(), is_any);
+}
+
+// `candidate` with `layout` in place of any dense one; nullopt where that does not hold a value.
+std::optional<Candidate> with_dense_layout(const Candidate& candidate, LayoutId layout,
+                                           const OfferReader& reader) {
+  Candidate result = candidate;
+  const auto settle = [&](auto& ports) {
+    return std::all_of(ports.begin(), ports.end(), [&](auto& port) {
+      if (port.layout != kAnyDense) return true;
+      port.layout = layout;
+      return reader.holds(layout, port.value);
+    });
+  };
+  if (!settle(result.inputs) || !settle(result.outputs)) return std::nullopt;
+  return result;
+}
+
+// Asks one plug-in; the target of the C callbacks.
+class Collector {
+ public:
+  Collector(const tessera_graph& graph, const LayoutTable& layouts,
+            std::shared_ptr<const Plugin> plugin, int preference, Offers& offers)
+      : graph_(graph),
+        layouts_(layouts),
+        reader_(graph, layouts),
+        plugin_(std::move(plugin)),
+        preference_(preference),
+        offers_(offers),
+        is_answered_(graph.nodes.size(), false) {}
+
+  void ask(const OfferOptions& options) {
+    ask_propose(options);
+    ask_simple_kernels();
+    for (size_t node = 0; node < graph_.nodes.size(); ++node) {
+      if (!is_answered_[node]) add_refusal(static_cast<int32_t>(node), "it does not know this op");
+    }
+  }
+
+ private:
+  void ask_propose(const OfferOptions& options) {
+    const tessera_backend& face = plugin_->face();
+    if (face.propose == nullptr) return;
+    tessera_propose_options wanted = {};
+    wanted.struct_size = sizeof(wanted);
+    wanted.threads = options.threads;
+    wanted.precision = options.precision;
+    tessera_proposals sink = {};
+    sink.struct_size = sizeof(sink);
+    sink.host_state = this;
+    sink.add = [](tessera_proposals* proposals, const tessera_candidate* candidate) {
+      of(proposals).add_candidate(candidate);
+    };
+    sink.refuse = [](tessera_proposals* proposals, int32_t node, const char* reason) {
+      of(proposals).add_refusal(node, reason == nullptr ? "without a reason" : reason);
+    };
+    const std::lock_guard lock(plugin_->propose_mutex());
+    const Status status = call_plugin([&](tessera_error* error) {
+      return face.propose(face.self, &graph_, &wanted, &sink, error);
+    });
+    if (status.is_fine()) return;
+    for (size_t node = 0; node < graph_.nodes.size(); ++node) {
+      if (!is_answered_[node]) {
+        add_refusal(static_cast<int32_t>(node), "it failed to propose: " + status.message);
+      }
+    }
+  }
+
+  static Collector& of(tessera_proposals* proposals) {
+    return *static_cast<Collector*>(proposals->host_state);
+  }
+
+  void add_candidate(const tessera_candidate* face) {
+    if (face == nullptr) return;
+    // From here on the plug-in's candidate is ours, legal or not. It keeps the plug-in open.
+    const std::shared_ptr<const tessera_candidate> held(
+        face, [plugin = plugin_](const tessera_candidate* candidate) {
+          if (candidate->release != nullptr) candidate->release(candidate->self);
+        });
+    try {
+      Candidate candidate = reader_.read(*held);
+      candidate.plugin = plugin_;
+      candidate.preference = preference_;
+      candidate.face = held;
+      expand(candidate);
+    } catch (const IllegalOffer& illegal) {
+      refuse_nodes(*held, illegal.reason);
+    }
+  }
+
+  void refuse_nodes(const tessera_candidate& face, const std::string& reason) {
+    const std::string algorithm = face.algorithm == nullptr ? "" : face.algorithm;
+    const std::string text =
+        "its candidate" + (algorithm.empty() ? "" : " '" + algorithm + "'") + " is not legal: ";
+    if (face.nodes == nullptr) return;
+    for (const int32_t node :
+         std::span(face.nodes, static_cast<size_t>(std::max(0, face.node_count)))) {
+      add_refusal(node, text + reason);
+    }
+  }
+
+  void expand(const Candidate& candidate) {
+    if (!has_any_dense(candidate)) {
+      accept(candidate, "");
+      return;
+    }
+    for (size_t index = 0; index < layouts_.size(); ++index) {
+      const LayoutId layout{static_cast<int32_t>(index)};
+      if (!layouts_.is_dense(layout)) continue;
+      if (std::optional<Candidate> settled = with_dense_layout(candidate, layout, reader_)) {
+        accept(*std::move(settled), layouts_.name(layout));
+      }
+    }
+  }
+
+  void accept(Candidate candidate, const std::string& dense_layout) {
+    for (const NodeId node : candidate.nodes) is_answered_[static_cast<size_t>(node.index)] = true;
+    candidate.build = [face = candidate.face, plugin = plugin_, dense_layout](int threads) {
+      tessera_build_options options = {};
+      options.struct_size = sizeof(options);
+      options.threads = threads;
+      options.dense_layout = dense_layout.empty() ? nullptr : dense_layout.c_str();
+      tessera_kernel kernel = {};
+      kernel.struct_size = sizeof(kernel);
+      const Status status = call_plugin(
+          [&](tessera_error* error) { return face->build(face->self, &options, &kernel, error); });
+      Kernel owned(kernel, plugin->name());
+      if (!status.is_fine()) {
+        throw Error(status.kind(), "backend '" + plugin->name() + "'", status.message);
+      }
+      if (kernel.run == nullptr || kernel.workspace_bytes > face->workspace_bytes) {
+        throw Error(ErrorKind::DeviceFailed, "backend '" + plugin->name() + "'",
+                    kernel.run == nullptr
+                        ? "the kernel that it built has no function to run"
+                        : "the kernel that it built wants more workspace than its candidate said");
+      }
+      return owned;
+    };
+    offers_.candidates.push_back(std::move(candidate));
+  }
+
+  void add_refusal(int32_t node, const std::string& reason) {
+    if (node < 0 || static_cast<size_t>(node) >= graph_.nodes.size()) return;
+    is_answered_[static_cast<size_t>(node)] = true;
+    offers_.refusals.push_back({preference_, plugin_->name(), {node}, reason});
+  }
+
+  void ask_simple_kernels() {
+    const tessera_backend& face = plugin_->face();
+    for (const tessera_simple_kernel& simple :
+         std::span(face.simple_kernels, static_cast<size_t>(face.simple_kernel_count))) {
+      for (size_t index = 0; index < graph_.nodes.size(); ++index) {
+        const Node& node = graph_.graph.nodes[index];
+        if (node.op == simple.op && node.domain == simple.domain) offer_simple(simple, index);
+      }
+    }
+  }
+
+  void offer_simple(const tessera_simple_kernel& simple, size_t index) {
+    std::string reason;
+    const Status status = call_plugin([&](tessera_error*) {
+      const char* told = simple.explain_refusal(simple.self, &graph_, static_cast<int32_t>(index));
+      if (told != nullptr) reason = told[0] == '\0' ? "without a reason" : told;
+      return TESSERA_OK;
+    });
+    if (!status.is_fine()) reason = status.message;
+    const Node& node = graph_.graph.nodes[index];
+    for (const ValueId id : node.outputs) {
+      if (!id.is_none() && !known_type(graph_.graph[id].type)) {
+        reason = "the size of an output is not known before running";
+      }
+    }
+    if (!reason.empty()) {
+      add_refusal(static_cast<int32_t>(index), reason);
+      return;
+    }
+    offers_.candidates.push_back(simple_candidate(simple, {static_cast<int32_t>(index)}));
+    is_answered_[index] = true;
+  }
+
+  Candidate simple_candidate(const tessera_simple_kernel& simple, NodeId id) const {
+    Candidate candidate;
+    candidate.plugin = plugin_;
+    candidate.preference = preference_;
+    candidate.nodes = {id};
+    const Node& node = graph_.graph[id];
+    for (const ValueId value : node.inputs) {
+      const bool is_listed =
+          std::any_of(candidate.inputs.begin(), candidate.inputs.end(),
+                      [&](const CandidateInput& port) { return port.value == value; });
+      if (!value.is_none() && !is_listed) candidate.inputs.push_back({value, kDefaultLayout});
+    }
+    for (const ValueId value : node.outputs) {
+      if (!value.is_none()) candidate.outputs.push_back({value, kDefaultLayout});
+    }
+    candidate.build = [&simple, node, plugin = plugin_](int) {
+      return Kernel(make_kernel(simple, node), plugin->name());
+    };
+    return candidate;
+  }
+
+  const tessera_graph& graph_;
+  const LayoutTable& layouts_;
+  OfferReader reader_;
+  std::shared_ptr<const Plugin> plugin_;
+  int preference_;
+  Offers& offers_;
+  std::vector<bool> is_answered_;
+};
+
+}  // namespace
+
+Offers collect_offers(const tessera_graph& graph,
+                      std::span<const std::shared_ptr<const Plugin>> plugins,
+                      const LayoutTable& layouts, const OfferOptions& options) {
+  Offers offers;
+  for (size_t index = 0; index < plugins.size(); ++index) {
+    Collector(graph, layouts, plugins[index], static_cast<int>(index), offers).ask(options);
+  }
+  return offers;
+}
+
+}  // namespace tessera

@@ -1,0 +1,79 @@
+// What the backends offer for a graph: candidates, checked, under the host's ids.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/graph_view.h"
+#include "backend/kernel.h"
+#include "backend/layouts.h"
+#include "backend/plugin.h"
+#include "graph/graph.h"
+
+namespace tessera {
+
+struct CandidateInput {
+  ValueId value;
+  LayoutId layout;
+  int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
+  bool accepts_strides = false;
+  const tessera_pack* pack = nullptr;  // lives as long as Candidate::face
+};
+
+struct CandidateOutput {
+  ValueId value;
+  LayoutId layout;
+  uint32_t requests = TESSERA_REQUEST_WRITE;
+  int in_place_input = -1;  // index into Candidate::inputs
+  bool is_size_unknown = false;
+};
+
+// One way to compute a node or a group, in layouts that are all decided.
+struct Candidate {
+  std::shared_ptr<const Plugin> plugin;
+  std::shared_ptr<const tessera_candidate> face;  // null for one made of a simple kernel
+  int preference = 0;                             // place of its backend in the order asked for
+  std::string algorithm;
+  std::vector<NodeId> nodes;
+  std::vector<CandidateInput> inputs;
+  std::vector<CandidateOutput> outputs;
+  int64_t workspace_bytes = 0;
+  int64_t library_bytes = 0;
+  double optimistic_seconds = 0;
+  double build_seconds = 0;
+  uint32_t flags = 0;
+  // Throws Error (Unsupported, ...) with the backend's reason.
+  std::function<Kernel(int threads)> build;
+
+  const std::string& backend() const { return plugin->name(); }
+};
+
+struct Refusal {
+  int preference = 0;  // place of the backend in the order asked for
+  std::string backend;
+  NodeId node;
+  std::string reason;
+};
+
+struct Offers {
+  std::vector<Candidate> candidates;  // by preference, then in the order in which they were offered
+  std::vector<Refusal> refusals;
+};
+
+struct OfferOptions {
+  int threads = 1;
+  int precision = TESSERA_PRECISION_FLOAT32;
+};
+
+// Asks every plug-in, in order of preference. A candidate that is not legal (nodes or values that
+// are not there, an input or output that is no port, layouts that nobody brings or that do not hold
+// the value, ...) becomes a refusal of its nodes that says so; so does a plug-in's failure. A port
+// in any dense layout becomes one candidate for each that holds all of its values.
+Offers collect_offers(const tessera_graph& graph,
+                      std::span<const std::shared_ptr<const Plugin>> plugins,
+                      const LayoutTable& layouts, const OfferOptions& options);
+
+}  // namespace tessera

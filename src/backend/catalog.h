@@ -1,0 +1,23 @@
+// What the build knows of backends: backends/catalog.json as a table. catalog.cc is generated.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "tessera/backend_abi.h"
+
+namespace tessera {
+
+struct CatalogEntry {
+  std::string_view name;
+  std::span<const std::string_view> aliases;
+  std::string_view file;     // of its plug-in, in the folder of plug-ins; "" for a linked one
+  std::string_view install;  // what to do to get it
+  std::string_view reason;   // why this build does not have it; "" if it does
+  tessera_open_backend_function open = nullptr;  // of a linked one
+};
+
+// Best first; the one that is last is the reference.
+std::span<const CatalogEntry> catalog();
+
+}  // namespace tessera

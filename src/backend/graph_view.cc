@@ -1,0 +1,121 @@
+#include "backend/graph_view.h"
+
+#include "ops/work.h"
+
+using tessera::Body;
+using tessera::Capture;
+using tessera::Node;
+using tessera::Shape;
+using tessera::Value;
+using tessera::ValueId;
+
+static_assert(static_cast<int>(tessera::DataType::Bool) == TESSERA_BOOL);
+static_assert(static_cast<int>(tessera::DataType::UInt8) == TESSERA_UINT8);
+static_assert(static_cast<int>(tessera::DataType::Float32) == TESSERA_FLOAT32);
+static_assert(static_cast<int>(tessera::DataType::String) == TESSERA_STRING);
+
+tessera_graph::tessera_graph(const tessera::Graph& source, const tessera::ops::Registry& ops)
+    : graph(source), registry(ops) {
+  fill_values();
+  fill_nodes();
+}
+
+void tessera_graph::fill_values() {
+  const size_t count = graph.values.size();
+  dims_.resize(count);
+  consumers_.resize(count);
+  values.resize(count);
+  for (size_t index = 0; index < count; ++index) {
+    const Value& value = graph.values[index];
+    tessera_value& face = values[index];
+    face.struct_size = sizeof(face);
+    face.name = value.name.c_str();
+    face.producer = -1;
+    face.type.data_type = static_cast<int32_t>(value.type.element);
+    face.type.rank = -1;
+    if (value.type.shape) {
+      dims_[index] = tessera::dims_or_unknown(*value.type.shape);
+      face.type.rank = static_cast<int32_t>(dims_[index].size());
+    }
+    face.type.dims = dims_[index].data();
+    if (value.is_constant()) {
+      face.flags |= TESSERA_VALUE_CONSTANT;
+      face.constant = value.constant.data();
+    }
+    if (value.is_state) face.flags |= TESSERA_VALUE_STATE;
+  }
+  const auto flag = [&](ValueId id, uint32_t bit) {
+    values[static_cast<size_t>(id.index)].flags |= bit;
+  };
+  for (const ValueId id : graph.inputs) flag(id, TESSERA_VALUE_INPUT);
+  for (const ValueId id : graph.outputs) flag(id, TESSERA_VALUE_NEEDED);
+  for (const ValueId id : graph.kept) flag(id, TESSERA_VALUE_NEEDED);
+  for (const Node& node : graph.nodes) {
+    for (const Body& body : node.bodies) {
+      for (const Capture& capture : body.graph.captures) flag(capture.outer, TESSERA_VALUE_NEEDED);
+    }
+  }
+}
+
+void tessera_graph::fill_nodes() {
+  const size_t count = graph.nodes.size();
+  nodes.resize(count);
+  input_ids_.resize(count);
+  output_ids_.resize(count);
+  for (size_t index = 0; index < count; ++index) {
+    const Node& node = graph.nodes[index];
+    for (const ValueId id : node.inputs) {
+      input_ids_[index].push_back(id.index);
+      if (!id.is_none()) {
+        consumers_[static_cast<size_t>(id.index)].push_back(static_cast<int32_t>(index));
+      }
+    }
+    for (const ValueId id : node.outputs) {
+      output_ids_[index].push_back(id.index);
+      if (!id.is_none()) {
+        values[static_cast<size_t>(id.index)].producer = static_cast<int32_t>(index);
+      }
+    }
+    tessera_node& face = nodes[index];
+    face.struct_size = sizeof(face);
+    face.version = node.version;
+    face.name = node.name.c_str();
+    face.op = node.op.c_str();
+    face.domain = node.domain.c_str();
+    face.inputs = input_ids_[index].data();
+    face.input_count = static_cast<int32_t>(input_ids_[index].size());
+    face.outputs = output_ids_[index].data();
+    face.output_count = static_cast<int32_t>(output_ids_[index].size());
+    face.body_count = static_cast<int32_t>(node.bodies.size());
+    face.is_random = (registry.of(node).traits & tessera::ops::kRandom) != 0 ? 1 : 0;
+    face.flops = tessera::ops::node_flops(graph, node, registry).value_or(-1);
+    face.bytes = tessera::ops::node_bytes(graph, node, registry).value_or(-1);
+  }
+  for (size_t index = 0; index < values.size(); ++index) {
+    values[index].consumers = consumers_[index].data();
+    values[index].consumer_count = static_cast<int32_t>(consumers_[index].size());
+  }
+}
+
+const tessera_attribute* tessera_graph::attribute(int32_t node, const char* name) const {
+  if (node < 0 || static_cast<size_t>(node) >= graph.nodes.size() || name == nullptr)
+    return nullptr;
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<tessera::AttributeViews>& views = attributes_[node];
+  if (!views) {
+    views = std::make_unique<tessera::AttributeViews>(
+        graph.nodes[static_cast<size_t>(node)].attributes);
+  }
+  return views->find(name);
+}
+
+namespace tessera {
+
+std::vector<int64_t> dims_or_unknown(const Shape& shape) {
+  std::vector<int64_t> dims;
+  dims.reserve(shape.size());
+  for (const Dim& dim : shape) dims.push_back(dim.is_known() ? dim.value() : -1);
+  return dims;
+}
+
+}  // namespace tessera

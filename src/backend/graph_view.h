@@ -1,0 +1,45 @@
+// A graph as plug-ins see it: the opaque tessera_graph of the contract.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend/attribute_view.h"
+#include "graph/graph.h"
+#include "ops/registry.h"
+#include "tessera/backend_abi.h"
+
+// C structs over a graph and a registry, which must outlive it. Reading it is safe from any thread.
+struct tessera_graph {
+  tessera_graph(const tessera::Graph& graph, const tessera::ops::Registry& registry);
+  tessera_graph(const tessera_graph&) = delete;
+  tessera_graph& operator=(const tessera_graph&) = delete;
+
+  const tessera::Graph& graph;
+  const tessera::ops::Registry& registry;
+  std::vector<tessera_node> nodes;
+  std::vector<tessera_value> values;
+
+  // nullptr where there is none.
+  const tessera_attribute* attribute(int32_t node, const char* name) const;
+
+ private:
+  void fill_values();
+  void fill_nodes();
+
+  std::vector<std::vector<int64_t>> dims_;        // by value; -1 where not known
+  std::vector<std::vector<int32_t>> consumers_;   // by value
+  std::vector<std::vector<int32_t>> input_ids_;   // by node
+  std::vector<std::vector<int32_t>> output_ids_;  // by node
+  mutable std::mutex mutex_;                      // of the next member
+  mutable std::map<int32_t, std::unique_ptr<tessera::AttributeViews>> attributes_;
+};
+
+namespace tessera {
+
+// Dimensions as the contract tells them: -1 for a symbol.
+std::vector<int64_t> dims_or_unknown(const Shape& shape);
+
+}  // namespace tessera

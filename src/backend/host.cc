@@ -1,0 +1,138 @@
+#include "backend/host.h"
+
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "backend/graph_view.h"
+#include "backend/pattern.h"
+#include "backend/reference_kernel.h"
+#include "backend/status.h"
+#include "base/parallel.h"
+#include "export/onnx/export.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+template <class Item>
+const Item* item_at(const std::vector<Item>& items, int32_t index) {
+  return index < 0 || static_cast<size_t>(index) >= items.size()
+             ? nullptr
+             : &items[static_cast<size_t>(index)];
+}
+
+void visit_matches(const tessera_graph& graph, const char* pattern, tessera_match_visitor visitor,
+                   void* user) {
+  for (const std::vector<NodeId>& match : find_matches(graph.graph, parse_pattern(pattern))) {
+    std::vector<int32_t> nodes;
+    nodes.reserve(match.size());
+    for (const NodeId node : match) nodes.push_back(node.index);
+    visitor(user, nodes.data(), static_cast<int32_t>(nodes.size()));
+  }
+}
+
+std::vector<NodeId> checked_nodes(const tessera_graph& graph, const int32_t* nodes, int32_t count) {
+  std::vector<NodeId> ids;
+  for (int32_t index = 0; index < count; ++index) {
+    if (item_at(graph.nodes, nodes[index]) == nullptr) {
+      throw Error(ErrorKind::InvalidArgument, "group",
+                  "expected nodes of the graph, found number " + std::to_string(nodes[index]));
+    }
+    ids.push_back({nodes[index]});
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::optional<std::string> HostServices::get_blob(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = blobs_.find(key);
+  return found == blobs_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void HostServices::put_blob(const std::string& key, std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  blobs_[key] = std::move(bytes);
+}
+
+HostTable::HostTable(std::shared_ptr<HostServices> services, std::string owner)
+    : services_(std::move(services)), owner_(std::move(owner)) {
+  face_.struct_size = sizeof(face_);
+  face_.contract_version = TESSERA_CONTRACT_VERSION;
+  face_.version = TESSERA_VERSION;
+  face_.host_state = this;
+  fill_graph_access();
+  fill_services();
+}
+
+HostTable& HostTable::of(const tessera_host* host) {
+  return *static_cast<HostTable*>(host->host_state);
+}
+
+void HostTable::fill_graph_access() {
+  face_.node_count = [](const tessera_graph* graph) {
+    return static_cast<int32_t>(graph->nodes.size());
+  };
+  face_.value_count = [](const tessera_graph* graph) {
+    return static_cast<int32_t>(graph->values.size());
+  };
+  face_.node = [](const tessera_graph* graph, int32_t node) { return item_at(graph->nodes, node); };
+  face_.value = [](const tessera_graph* graph, int32_t value) {
+    return item_at(graph->values, value);
+  };
+  face_.attribute = [](const tessera_graph* graph, int32_t node, const char* name) {
+    return graph->attribute(node, name);
+  };
+  face_.match = [](const tessera_graph* graph, const char* pattern, tessera_match_visitor visitor,
+                   void* user, tessera_error* error) {
+    return serve_plugin(error, [&] { visit_matches(*graph, pattern, visitor, user); });
+  };
+  face_.group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
+                           tessera_bytes_visitor visitor, void* user, tessera_error* error) {
+    return serve_plugin(error, [&] {
+      const std::string bytes = export_group(graph->graph, checked_nodes(*graph, nodes, count));
+      visitor(user, bytes.data(), bytes.size());
+    });
+  };
+  face_.reference_kernel = [](const tessera_graph* graph, int32_t node, tessera_kernel* kernel,
+                              tessera_error* error) {
+    return serve_plugin(error, [&] {
+      *kernel = make_reference_kernel(*graph, checked_nodes(*graph, &node, 1)[0]);
+    });
+  };
+}
+
+void HostTable::fill_services() {
+  face_.allocate = [](size_t bytes, size_t alignment) {
+    return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+  };
+  face_.deallocate = [](void* memory, size_t alignment) {
+    ::operator delete(memory, std::align_val_t{alignment});
+  };
+  face_.run_in_pool = [](const tessera_host*, int32_t threads, void (*body)(void*),
+                         void* argument) {
+    ThreadPool pool(threads < 0 ? 0 : threads);
+    pool.execute([&] { body(argument); });
+  };
+  face_.log = [](const tessera_host* host, const char* message) {
+    HostTable& table = of(host);
+    table.services_->log().warn(table.owner_ + ": " + message);
+  };
+  face_.get_blob = [](const tessera_host* host, const char* key, tessera_bytes_visitor visitor,
+                      void* user) -> int32_t {
+    HostTable& table = of(host);
+    const std::optional<std::string> blob = table.services_->get_blob(table.owner_ + "/" + key);
+    if (!blob) return 0;
+    visitor(user, blob->data(), blob->size());
+    return 1;
+  };
+  face_.put_blob = [](const tessera_host* host, const char* key, const void* bytes, size_t size) {
+    HostTable& table = of(host);
+    table.services_->put_blob(table.owner_ + "/" + key,
+                              std::string(static_cast<const char*>(bytes), size));
+  };
+}
+
+}  // namespace tessera

@@ -1,0 +1,17 @@
+#include "backend/kernel.h"
+
+#include "tessera/error.h"
+
+namespace tessera {
+
+void Kernel::fail(const std::string& place, const tessera_error& error) const {
+  const Status status{error.kind, error.message};
+  // Reference kernels name the node themselves, as users meet it.
+  const std::string prefix = place + ": ";
+  const bool names_place = status.message.starts_with(prefix);
+  std::string message = names_place ? status.message.substr(prefix.size()) : status.message;
+  if (!names_place) message = "backend '" + backend_ + "' failed: " + message;
+  throw Error(status.kind(), place, message);
+}
+
+}  // namespace tessera

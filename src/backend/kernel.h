@@ -1,0 +1,58 @@
+// A kernel that a plug-in built: its owner.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "backend/run_context.h"
+#include "backend/status.h"
+#include "tessera/backend_abi.h"
+
+namespace tessera {
+
+class Kernel {
+ public:
+  Kernel() = default;
+  // Takes `face` over. `backend` is named in errors.
+  Kernel(const tessera_kernel& face, std::string backend)
+      : face_(face), backend_(std::move(backend)) {}
+  Kernel(Kernel&& other) noexcept
+      : face_(std::exchange(other.face_, {})), backend_(std::move(other.backend_)) {}
+  Kernel& operator=(Kernel&& other) noexcept {
+    std::swap(face_, other.face_);
+    std::swap(backend_, other.backend_);
+    return *this;
+  }
+  ~Kernel() {
+    if (face_.release != nullptr) face_.release(face_.self);
+  }
+
+  int64_t workspace_bytes() const { return face_.workspace_bytes; }
+
+  // Runs it on buffers in the order of its candidate's ports. Throws the kernel's failure at
+  // `place`, naming the backend.
+  void run(const std::string& place, RunContext& context, const tessera_buffer* inputs,
+           const tessera_buffer* outputs) const {
+    tessera_error error;
+    error.struct_size = sizeof(error);
+    error.message[0] = '\0';
+    error.kind = TESSERA_INTERNAL;
+    int32_t status = TESSERA_INTERNAL;
+    try {
+      status = face_.run(face_.self, context.face(), inputs, outputs, &error);
+    } catch (...) {
+      report(&error, TESSERA_INTERNAL, "an exception left its kernel");
+    }
+    if (status != TESSERA_OK) fail(place, error);
+  }
+
+  const tessera_kernel& face() const { return face_; }
+
+ private:
+  [[noreturn]] void fail(const std::string& place, const tessera_error& error) const;
+
+  tessera_kernel face_ = {};
+  std::string backend_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,136 @@
+#include "backend/layouts.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+
+#include "backend/status.h"
+#include "base/check.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// What backend_abi.h says of each stands there.
+constexpr std::array<std::string_view, 3> kSharedNames = {"nhwc", "nchw8c", "nchw16c"};
+
+tessera_type face_of(const TensorType& type) {
+  return {static_cast<int32_t>(type.element), static_cast<int32_t>(type.dims.size()),
+          type.dims.data()};
+}
+
+}  // namespace
+
+std::optional<TensorType> known_type(const Type& type) {
+  if (!type.is_known_tensor()) return std::nullopt;
+  return TensorType{type.element, dims_from(*type.shape)};
+}
+
+std::string explain_illegal_layout_name(const std::string& name, const std::string& backend) {
+  if (std::find(kSharedNames.begin(), kSharedNames.end(), name) != kSharedNames.end()) return "";
+  if (name.starts_with(backend + ":") && name.size() > backend.size() + 1) return "";
+  return "has a name that is neither shared (nhwc, nchw8c, nchw16c) nor begins with '" + backend +
+         ":'";
+}
+
+LayoutTable::LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins) {
+  entries_.push_back({TESSERA_LAYOUT_DEFAULT, true, nullptr});
+  for (const auto& plugin : plugins) add_layouts(*plugin);
+  for (const auto& plugin : plugins) add_conversions(*plugin);
+}
+
+void LayoutTable::add_layouts(const Plugin& plugin) {
+  const tessera_backend& face = plugin.face();
+  for (const tessera_layout& layout :
+       std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
+    // A shared layout that two bring is the same: the first one's conversions serve.
+    if (find(layout.name)) continue;
+    const LayoutId id{static_cast<int32_t>(entries_.size())};
+    entries_.push_back({layout.name, (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0, &layout});
+    conversions_.push_back({id, kDefaultLayout, &plugin, layout.to_default, layout.self});
+    conversions_.push_back({kDefaultLayout, id, &plugin, layout.from_default, layout.self});
+  }
+}
+
+void LayoutTable::add_conversions(const Plugin& plugin) {
+  const tessera_backend& face = plugin.face();
+  for (const tessera_conversion& conversion :
+       std::span(face.conversions, static_cast<size_t>(face.conversion_count))) {
+    const std::optional<LayoutId> from = find(conversion.from);
+    const std::optional<LayoutId> to = find(conversion.to);
+    // One between layouts of a library that is not here is of no use.
+    if (!from || !to) continue;
+    conversions_.push_back({*from, *to, &plugin, conversion.convert, conversion.self});
+  }
+}
+
+std::optional<LayoutId> LayoutTable::find(const std::string& name) const {
+  for (size_t index = 0; index < entries_.size(); ++index) {
+    if (entries_[index].name == name) return LayoutId{static_cast<int32_t>(index)};
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType& type) const {
+  const int64_t dense = tensor_bytes(type.element, type.dims);
+  const tessera_layout* layout = entry(id).face;
+  if (layout == nullptr) return dense;
+  const tessera_type face = face_of(type);
+  int64_t bytes = -1;
+  call_plugin([&](tessera_error*) {
+    bytes = layout->storage_bytes(layout->self, &face);
+    return TESSERA_OK;
+  });
+  return bytes < 0 ? std::nullopt : std::optional(bytes);
+}
+
+std::vector<ConversionStep> LayoutTable::route(LayoutId from, LayoutId to,
+                                               const TensorType& type) const {
+  // Dijkstra; tables have a dozen layouts, so a linear search for the nearest is enough.
+  constexpr int64_t kUnreached = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> distance(entries_.size(), kUnreached);
+  std::vector<const ConversionStep*> arrival(entries_.size(), nullptr);
+  std::vector<bool> is_done(entries_.size(), false);
+  const auto at = [](LayoutId id) { return static_cast<size_t>(id.index); };
+  distance[at(from)] = 0;
+  while (true) {
+    size_t nearest = entries_.size();
+    for (size_t index = 0; index < entries_.size(); ++index) {
+      if (is_done[index] || distance[index] == kUnreached) continue;
+      if (nearest == entries_.size() || distance[index] < distance[nearest]) nearest = index;
+    }
+    if (nearest == entries_.size() || nearest == at(to)) break;
+    is_done[nearest] = true;
+    for (const ConversionStep& step : conversions_) {
+      if (at(step.from) != nearest) continue;
+      const std::optional<int64_t> read = storage_bytes(step.from, type);
+      const std::optional<int64_t> written = storage_bytes(step.to, type);
+      if (!read || !written) continue;
+      // One more byte a step: of two ways with equal traffic, the shorter one.
+      const int64_t length = distance[nearest] + *read + *written + 1;
+      if (length >= distance[at(step.to)]) continue;
+      distance[at(step.to)] = length;
+      arrival[at(step.to)] = &step;
+    }
+  }
+  TESSERA_CHECK(distance[at(to)] != kUnreached, "every layout converts to and from the default");
+  std::vector<ConversionStep> steps;
+  for (LayoutId place = to; place != from; place = arrival[at(place)]->from) {
+    steps.push_back(*arrival[at(place)]);
+  }
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+void convert(const ConversionStep& step, const std::string& place, RunContext& context,
+             const tessera_buffer& from, const tessera_buffer& to) {
+  const Status status = call_plugin([&](tessera_error* error) {
+    return step.convert(step.self, context.face(), &from, &to, error);
+  });
+  if (status.is_fine()) return;
+  throw Error(status.kind(), place,
+              "backend '" + step.plugin->name() + "' could not convert: " + status.message);
+}
+
+}  // namespace tessera

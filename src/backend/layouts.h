@@ -1,0 +1,80 @@
+// The layouts that the opened plug-ins bring, under strong ids, and what converts between them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/plugin.h"
+#include "backend/run_context.h"
+#include "graph/graph.h"
+#include "tessera/backend_abi.h"
+#include "tessera/data_type.h"
+
+namespace tessera {
+
+using LayoutId = StrongId<struct LayoutTag>;
+// Dense, row-major, in the host's memory: the same in every table.
+inline constexpr LayoutId kDefaultLayout{0};
+
+// A tensor's logical type with every size known.
+struct TensorType {
+  DataType element = DataType::Undefined;
+  std::vector<int64_t> dims;
+  bool operator==(const TensorType&) const = default;
+};
+// nullopt unless `type` is a tensor whose sizes are all known.
+std::optional<TensorType> known_type(const Type& type);
+
+// One function call that takes a tensor from one layout to another.
+struct ConversionStep {
+  LayoutId from;
+  LayoutId to;
+  const Plugin* plugin = nullptr;
+  tessera_convert convert = nullptr;
+  void* self = nullptr;
+};
+
+// "" or what is wrong with a plug-in's layout of this name: names without a colon are those that
+// all libraries share, others begin with the backend's own.
+std::string explain_illegal_layout_name(const std::string& name, const std::string& backend);
+
+// Made of the plug-ins that a model is bound with, which must outlive it. Immutable.
+class LayoutTable {
+ public:
+  explicit LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins);
+
+  size_t size() const { return entries_.size(); }
+  const std::string& name(LayoutId id) const { return entry(id).name; }
+  bool is_dense(LayoutId id) const { return entry(id).is_dense; }
+  // nullopt where no plug-in brings it.
+  std::optional<LayoutId> find(const std::string& name) const;
+  // Bytes of such a tensor; nullopt where the layout does not hold it.
+  std::optional<int64_t> storage_bytes(LayoutId id, const TensorType& type) const;
+
+  // The cheapest way by bytes read and written, through the default layout where no direct one
+  // exists; empty where `from` is `to`. Both must hold `type`.
+  std::vector<ConversionStep> route(LayoutId from, LayoutId to, const TensorType& type) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    bool is_dense = true;
+    const tessera_layout* face = nullptr;  // null: the default layout
+  };
+  const Entry& entry(LayoutId id) const { return entries_[static_cast<size_t>(id.index)]; }
+  void add_layouts(const Plugin& plugin);
+  void add_conversions(const Plugin& plugin);
+
+  std::vector<Entry> entries_;
+  std::vector<ConversionStep> conversions_;
+};
+
+// Runs one step. Throws DeviceFailed, naming `place` and the plug-in, where it fails.
+void convert(const ConversionStep& step, const std::string& place, RunContext& context,
+             const tessera_buffer& from, const tessera_buffer& to);
+
+}  // namespace tessera

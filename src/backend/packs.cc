@@ -1,0 +1,65 @@
+#include "backend/packs.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+std::shared_ptr<void> allocate(int64_t bytes) {
+  constexpr auto kAlignment = std::align_val_t{kTensorAlignmentBytes};
+  void* memory =
+      ::operator new(static_cast<size_t>(std::max<int64_t>(1, bytes)), kAlignment, std::nothrow);
+  if (memory == nullptr) {
+    throw Error(ErrorKind::OutOfMemory, "pack",
+                "could not allocate " + std::to_string(bytes) + " bytes");
+  }
+  return {memory, [](void* address) { ::operator delete(address, kAlignment); }};
+}
+
+}  // namespace
+
+Digest digest_of(const Tensor& constant) {
+  std::string head = std::string(name(constant.type())) + " " + dims_text(constant.dims());
+  const XXH128_hash_t seed = XXH3_128bits(head.data(), head.size());
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(
+      constant.data(), static_cast<size_t>(constant.bytes()), seed.low64 ^ seed.high64);
+  return {hash.high64, hash.low64};
+}
+
+PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
+                                const std::function<void(void* memory)>& make) {
+  std::shared_ptr<Entry> entry;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Entry>& slot = entries_[key];
+    if (!slot) slot = std::make_shared<Entry>();
+    entry = slot;
+  }
+  const std::lock_guard making(entry->mutex);
+  if (entry->bytes) return entry->bytes;
+  const std::shared_ptr<void> memory = allocate(bytes);
+  make(memory.get());
+  const std::lock_guard lock(mutex_);
+  entry->bytes = memory;
+  total_bytes_ += bytes;
+  return entry->bytes;
+}
+
+PackStore::Bytes PackStore::find(const PackKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second->bytes;
+}
+
+int64_t PackStore::total_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return total_bytes_;
+}
+
+}  // namespace tessera

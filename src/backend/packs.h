@@ -1,0 +1,53 @@
+// Constants as kernels want them: made once, shared by all executors and shapes of a model.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "graph/graph.h"
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+// Identifies the elements of a weight, whatever it is called and wherever it lies.
+using Digest = std::array<uint64_t, 2>;
+
+// XXH3, 128 bits, over type, dimensions and elements. `constant` has its elements.
+Digest digest_of(const Tensor& constant);
+
+struct PackKey {
+  Digest weight = {};
+  std::string id;           // the pack's, unique for a backend
+  std::string ingredients;  // of the backend: its name and library version
+  auto operator<=>(const PackKey&) const = default;
+};
+
+// Safe from any thread. Packs live as long as the store or whoever holds them.
+class PackStore {
+ public:
+  using Bytes = std::shared_ptr<const void>;  // aligned to kTensorAlignmentBytes
+
+  // The pack under `key`, made by `make(memory)` where there is none yet. A pack that is being made
+  // by another thread is waited for. Throws OutOfMemory, and what `make` throws.
+  Bytes get(const PackKey& key, int64_t bytes, const std::function<void(void* memory)>& make);
+  // nullptr where there is none.
+  Bytes find(const PackKey& key) const;
+
+  int64_t total_bytes() const;
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    Bytes bytes;
+  };
+  mutable std::mutex mutex_;
+  std::map<PackKey, std::shared_ptr<Entry>> entries_;
+  int64_t total_bytes_ = 0;
+};
+
+}  // namespace tessera

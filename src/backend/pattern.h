@@ -1,0 +1,120 @@
+// Finds small pieces of a graph that look as a text says, so that a backend names what it fuses as
+// data. docs/backends.md tells the language to authors of plug-ins; in short:
+//
+//   sigmoid = Sigmoid(x); swish = Mul(x, sigmoid)
+//   conv = Conv(_, #, ...); sum = Add(conv, _); Relu|Sigmoid(sum)
+//
+//   pattern   step; step; ...        whitespace means nothing
+//   step      name = ops(inputs)     a step that no other reads needs no name;
+//                                    name! = ...: others may read its outputs too
+//   ops       Op|domain:Op|...       the first one that fits; without a domain ONNX's own
+//             Op{axis=-1, mode='x'}  with these attributes (numbers, 'texts', [lists] of either)
+//   inputs    left out               any inputs, also none
+//             ...                    as the last one: any further inputs
+//             _                      any value, also none
+//             #                      any constant
+//             0.5                    a constant of one element with this value
+//             name, name.1           the first, second output of an earlier step
+//             x                      any value; the same one everywhere in the pattern
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace tessera {
+
+struct PatternInput {
+  enum class Kind : uint8_t { Any, Constant, Number, Capture, StepOutput };
+  Kind kind = Kind::Any;
+  double number = 0;
+  size_t capture = 0;  // index into Pattern::captures
+  size_t step = 0;     // index into Pattern::steps
+  size_t output = 0;   // of that step
+};
+
+// What an attribute must be. Numbers match an int or a float, lists the lists of either.
+using PatternAttribute =
+    std::variant<double, std::string, std::vector<double>, std::vector<std::string>>;
+
+struct PatternOp {
+  std::string domain;  // "" is ONNX's own
+  std::string name;
+  std::vector<std::pair<std::string, PatternAttribute>> attributes;
+};
+
+struct PatternStep {
+  std::string name;
+  std::vector<PatternOp> ops;
+  std::vector<PatternInput> inputs;
+  bool allows_more_inputs = false;
+  bool allows_outside_readers = false;
+  std::vector<int> output_reads;  // how often later steps read each output, as far as any is
+};
+
+// How matching comes to a step from those that it has found before.
+struct PatternSearch {
+  size_t step = 0;
+  // Set where no earlier one reads the step: it is among the readers of this input's value, which
+  // is known by then.
+  std::optional<size_t> known_input = std::nullopt;
+};
+
+struct Pattern {
+  std::string text;
+  std::vector<PatternStep> steps;
+  std::vector<std::string> captures;
+  std::vector<PatternSearch> search;  // each step once; the last step first
+};
+
+// Throws InvalidArgument whose place is the character of `text` where reading went wrong.
+Pattern parse_pattern(std::string_view text);
+
+// What matching needs to know of a graph; make it once for many patterns. Valid as long as the
+// graph is not changed.
+class PatternIndex {
+ public:
+  explicit PatternIndex(const Graph& graph);
+
+  NodeId producer(ValueId value) const { return producers_[at(value)]; }
+  // Which output of its producer the value is.
+  size_t output_of(ValueId value) const { return outputs_[at(value)]; }
+  // An output of the graph, kept, or captured by a body.
+  bool is_needed(ValueId value) const { return is_needed_[at(value)]; }
+  // One for each input that reads the value, and one for each body that captures it; ascending.
+  const std::vector<NodeId>& readers(ValueId value) const { return readers_[at(value)]; }
+  const std::vector<NodeId>& nodes_of(const std::string& domain, const std::string& op) const;
+
+ private:
+  static size_t at(ValueId value) { return static_cast<size_t>(value.index); }
+
+  std::vector<NodeId> producers_;
+  std::vector<size_t> outputs_;
+  std::vector<bool> is_needed_;
+  std::vector<std::vector<NodeId>> readers_;
+  std::map<std::pair<std::string, std::string>, std::vector<NodeId>> nodes_;
+};
+
+// Every place of `graph` where `pattern` occurs: the node of each step, in the pattern's order.
+// Sorted by the node of the last step; matches may overlap, but no two cover the same nodes.
+//
+// A match is a group that can run as one:
+//  - Its steps are different nodes. What an input names otherwise than by a step (`_`, `x`, an
+//    input left out) comes from outside the match.
+//  - All outputs of a step that another step reads are read only there: no other node, body, kept
+//    value or output of the graph needs them. A step marked with `!` is free of this.
+//  - No node outside stands between two nodes of the match.
+// Inputs of Add, Mul, Max, Min, Sum, Mean, And, Or, Xor, Equal and the bitwise ones match in any
+// order.
+std::vector<std::vector<NodeId>> find_matches(const Graph& graph, const Pattern& pattern);
+std::vector<std::vector<NodeId>> find_matches(const Graph& graph, const PatternIndex& index,
+                                              const Pattern& pattern);
+
+}  // namespace tessera

@@ -1,0 +1,184 @@
+#include "backend/plugin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "backend/layouts.h"
+#include "backend/plugin_ops.h"
+#include "backend/status.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+[[noreturn]] void fail(const std::string& place, const std::string& reason) {
+  throw Error(ErrorKind::Unsupported, place, reason);
+}
+
+void* load_library(const std::filesystem::path& file, const std::string& place) {
+  void* library = nullptr;
+  std::string failure;
+  const Status status = call_plugin([&](tessera_error*) {
+    // Symbols stay local: two plug-ins may carry different versions of one library.
+    library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) failure = ::dlerror();
+    return TESSERA_OK;
+  });
+  if (!status.is_fine()) fail(place, "could not be loaded: " + status.message);
+  if (library == nullptr) fail(place, "could not be loaded: " + failure);
+  return library;
+}
+
+void* find_symbol(void* library, const char* symbol, const std::string& place) {
+  void* found = ::dlsym(library, symbol);
+  if (found == nullptr) {
+    fail(place, std::string("is no plug-in: it exports no function '") + symbol + "'");
+  }
+  return found;
+}
+
+bool is_legal_name(const char* name) {
+  if (name == nullptr || *name == '\0') return false;
+  const std::string_view text = name;
+  return std::all_of(text.begin(), text.end(), [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
+  });
+}
+
+// Says what is wrong with an array of a plug-in, or "".
+std::string explain_illegal_array(const void* items, int32_t count, const std::string& name) {
+  if (count < 0) return "it says that it has " + std::to_string(count) + " " + name;
+  if (count > 0 && items == nullptr) return "its list of " + name + " is null";
+  return "";
+}
+
+std::string explain_illegal_layouts(const tessera_backend& backend) {
+  std::set<std::string> seen;
+  for (const tessera_layout& layout :
+       std::span(backend.layouts, static_cast<size_t>(backend.layout_count))) {
+    if (layout.name == nullptr || *layout.name == '\0') return "a layout has no name";
+    const std::string place = "layout '" + std::string(layout.name) + "' ";
+    if (std::string wrong = explain_illegal_layout_name(layout.name, backend.name);
+        !wrong.empty()) {
+      return place + wrong;
+    }
+    if (!seen.insert(layout.name).second) return place + "is listed twice";
+    if (layout.to_default == nullptr) return place + "lacks its conversion to_default";
+    if (layout.from_default == nullptr) return place + "lacks its conversion from_default";
+    if (layout.storage_bytes == nullptr) return place + "lacks storage_bytes";
+    if (layout.device < 0 || layout.device >= backend.device_count) {
+      return place + "is on device " + std::to_string(layout.device) + " of " +
+             std::to_string(backend.device_count);
+    }
+  }
+  for (const tessera_conversion& conversion :
+       std::span(backend.conversions, static_cast<size_t>(backend.conversion_count))) {
+    if (conversion.from == nullptr || conversion.to == nullptr || conversion.convert == nullptr) {
+      return "a direct conversion lacks its layouts or its function";
+    }
+  }
+  return "";
+}
+
+std::string explain_illegal_kernels(const tessera_backend& backend) {
+  for (const tessera_op& op : std::span(backend.ops, static_cast<size_t>(backend.op_count))) {
+    if (std::string wrong = explain_illegal_op(op); !wrong.empty()) return wrong;
+  }
+  for (const tessera_simple_kernel& kernel :
+       std::span(backend.simple_kernels, static_cast<size_t>(backend.simple_kernel_count))) {
+    if (kernel.op == nullptr || kernel.domain == nullptr || kernel.run == nullptr ||
+        kernel.explain_refusal == nullptr) {
+      return "a simple kernel lacks its op, its domain or a function";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string explain_illegal(const tessera_backend& backend) {
+  if (backend.struct_size != sizeof(backend)) {
+    return "its tessera_backend has " + std::to_string(backend.struct_size) + " bytes, expected " +
+           std::to_string(sizeof(backend));
+  }
+  if (!is_legal_name(backend.name)) {
+    return "its name is not made of lower-case letters, digits and '_'";
+  }
+  if (backend.version == nullptr) return "it has no version";
+  if (backend.device_count < 1) return "it has no device";
+  for (const auto& [items, count, name] :
+       {std::tuple<const void*, int32_t, std::string>(backend.ingredients, backend.ingredient_count,
+                                                      "ingredients"),
+        {backend.devices, backend.device_count, "devices"},
+        {backend.layouts, backend.layout_count, "layouts"},
+        {backend.conversions, backend.conversion_count, "conversions"},
+        {backend.ops, backend.op_count, "ops"},
+        {backend.simple_kernels, backend.simple_kernel_count, "simple kernels"}}) {
+    if (std::string wrong = explain_illegal_array(items, count, name); !wrong.empty()) return wrong;
+  }
+  if (std::string wrong = explain_illegal_layouts(backend); !wrong.empty()) return wrong;
+  return explain_illegal_kernels(backend);
+}
+
+Plugin::Plugin(tessera_open_backend_function open, const std::string& place,
+               std::shared_ptr<HostServices> services)
+    : host_(std::move(services), place) {
+  const Status status =
+      call_plugin([&](tessera_error* error) { return open(host_.face(), &face_, error); });
+  if (!status.is_fine()) fail(place, "could not be opened: " + status.message);
+  if (std::string wrong = explain_illegal(face_); !wrong.empty()) {
+    // Not released: what is wrong with it may be its release.
+    fail(place, "is not a legal plug-in: " + wrong);
+  }
+  name_ = face_.name;
+  version_ = face_.version;
+  for (const tessera_ingredient& ingredient :
+       std::span(face_.ingredients, static_cast<size_t>(face_.ingredient_count))) {
+    if (ingredient.name == nullptr || ingredient.value == nullptr) continue;
+    ingredients_ += std::string(ingredient.name) + "=" + ingredient.value + ";";
+  }
+}
+
+Plugin::~Plugin() {
+  if (face_.release != nullptr) {
+    call_plugin([&](tessera_error*) {
+      face_.release(face_.self);
+      return TESSERA_OK;
+    });
+  }
+}
+
+std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,
+                                           std::shared_ptr<HostServices> services) {
+  const std::string place = "plug-in '" + file.filename().string() + "'";
+  void* library = load_library(file, place);
+  const auto contract = reinterpret_cast<tessera_contract_version_function>(
+      find_symbol(library, TESSERA_CONTRACT_VERSION_SYMBOL, place));
+  const auto open_backend = reinterpret_cast<tessera_open_backend_function>(
+      find_symbol(library, TESSERA_OPEN_BACKEND_SYMBOL, place));
+  uint32_t version = 0;
+  const Status status = call_plugin([&](tessera_error*) {
+    version = contract();
+    return TESSERA_OK;
+  });
+  if (!status.is_fine()) fail(place, "could not be opened: " + status.message);
+  if (version != TESSERA_CONTRACT_VERSION) {
+    fail(place, "was built for version " + std::to_string(version) +
+                    " of the plug-in contract, this is version " +
+                    std::to_string(TESSERA_CONTRACT_VERSION) + "; build it again");
+  }
+  return std::shared_ptr<const Plugin>(new Plugin(open_backend, place, std::move(services)));
+}
+
+std::shared_ptr<const Plugin> Plugin::open_linked(tessera_open_backend_function open,
+                                                  const std::string& place,
+                                                  std::shared_ptr<HostServices> services) {
+  return std::shared_ptr<const Plugin>(new Plugin(open, place, std::move(services)));
+}
+
+}  // namespace tessera

@@ -1,0 +1,106 @@
+#include "backend/reference_kernel.h"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "backend/layouts.h"
+#include "backend/run_context.h"
+#include "backend/status.h"
+#include "base/check.h"
+#include "ops/evaluate.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+struct ReferenceKernel {
+  Node node;
+  const ops::Op* op = nullptr;
+};
+
+ops::TensorView view_of(const tessera_buffer& buffer) {
+  if (buffer.data == nullptr) return {};
+  const std::span dims(buffer.dims, static_cast<size_t>(buffer.rank));
+  return {static_cast<DataType>(buffer.data_type), dims, buffer.data, element_count(dims)};
+}
+
+Tensor tensor_over(const tessera_buffer& buffer) {
+  if (buffer.data == nullptr) return {};
+  return {static_cast<DataType>(buffer.data_type),
+          std::vector<int64_t>(buffer.dims, buffer.dims + buffer.rank), nullptr, buffer.data};
+}
+
+// The types of all outputs for these inputs.
+std::vector<TensorType> output_types(const ReferenceKernel& kernel, const tessera_buffer* inputs) {
+  std::vector<Tensor> tensors;
+  std::vector<ops::InferInput> known;
+  tensors.reserve(kernel.node.inputs.size());
+  for (size_t index = 0; index < kernel.node.inputs.size(); ++index) {
+    known.push_back(ops::infer_input(tensors.emplace_back(tensor_over(inputs[index]))));
+  }
+  std::vector<TensorType> types;
+  for (const ops::InferOutput& output : ops::infer(*kernel.op, kernel.node, std::move(known))) {
+    types.push_back(known_type(output.type).value_or(TensorType{}));
+  }
+  return types;
+}
+
+void run(const ReferenceKernel& kernel, tessera_run_context* context, const tessera_buffer* inputs,
+         const tessera_buffer* outputs) {
+  const Node& node = kernel.node;
+  std::vector<ops::TensorView> from;
+  from.reserve(node.inputs.size());
+  for (size_t index = 0; index < node.inputs.size(); ++index) {
+    from.push_back(view_of(inputs[index]));
+  }
+  std::vector<TensorType> types;  // filled when an output's size was not known before
+  std::vector<ops::MutableTensorView> to(node.outputs.size());
+  int32_t port = -1;  // of the output, among those that the node has
+  for (size_t index = 0; index < node.outputs.size(); ++index) {
+    if (node.outputs[index].is_none()) continue;
+    ++port;
+    if (outputs[index].data != nullptr) {
+      const ops::TensorView view = view_of(outputs[index]);
+      to[index] = {view.type, view.dims, outputs[index].data, view.elements};
+      continue;
+    }
+    if (types.empty()) types = output_types(kernel, inputs);
+    const TensorType& type = types[index];
+    TESSERA_CHECK(type.element != DataType::Undefined, "known inputs make every type known");
+    void* memory =
+        context->allocate_output(context, port,
+                                 static_cast<int32_t>(type.dims.size()), type.dims.data());
+    if (memory == nullptr) {
+      throw Error(ErrorKind::OutOfMemory, place(node),
+                  "no memory for an output of " +
+                      std::to_string(tensor_bytes(type.element, type.dims)) + " bytes");
+    }
+    to[index] = {type.element, type.dims, memory, element_count(type.dims)};
+  }
+  kernel.op->kernel({node, from, to, RunContext::pool_of(context)});
+}
+
+}  // namespace
+
+tessera_kernel make_reference_kernel(const tessera_graph& graph, NodeId node) {
+  const ops::Op& op = graph.registry.of(graph.graph[node]);
+  if (op.kernel == nullptr) {
+    throw Error(
+        ErrorKind::Unsupported, place(graph.graph[node]),
+        op.unsupported_reason.empty() ? "the op has no reference kernel" : op.unsupported_reason);
+  }
+  tessera_kernel kernel = {};
+  kernel.struct_size = sizeof(kernel);
+  kernel.self = new ReferenceKernel{graph.graph[node], &op};
+  kernel.run = [](void* self, tessera_run_context* context, const tessera_buffer* inputs,
+                  const tessera_buffer* outputs, tessera_error* error) {
+    return serve_plugin(
+        error, [&] { run(*static_cast<const ReferenceKernel*>(self), context, inputs, outputs); });
+  };
+  kernel.release = [](void* self) { delete static_cast<ReferenceKernel*>(self); };
+  return kernel;
+}
+
+}  // namespace tessera

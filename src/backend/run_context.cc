@@ -1,0 +1,37 @@
+#include "backend/run_context.h"
+
+#include <exception>
+
+namespace tessera {
+
+RunContext::RunContext(ThreadPool& pool) : pool_(pool) {
+  face_.struct_size = sizeof(face_);
+  face_.threads = pool.threads();
+  face_.host_state = this;
+  face_.parallel_for = [](tessera_run_context* context, int64_t count, int64_t grain,
+                          void (*body)(void*, int64_t, int64_t), void* argument) {
+    of(context).pool_.parallel_for(count, grain,
+                                   [&](int64_t begin, int64_t end) { body(argument, begin, end); });
+  };
+  face_.allocate_output = [](tessera_run_context* context, int32_t output, int32_t rank,
+                             const int64_t* dims) -> void* {
+    const AllocateOutput& allocate = of(context).allocate_;
+    if (!allocate || rank < 0) return nullptr;
+    try {
+      return allocate(output, {dims, static_cast<size_t>(rank)});
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+  };
+}
+
+RunContext& RunContext::of(tessera_run_context* context) {
+  return *static_cast<RunContext*>(context->host_state);
+}
+
+void RunContext::set_workspace(void* memory, int64_t bytes) {
+  face_.workspace = memory;
+  face_.workspace_bytes = bytes;
+}
+
+}  // namespace tessera

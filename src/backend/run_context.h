@@ -1,0 +1,41 @@
+// The host's side of tessera_run_context: what kernels, conversions and packs run in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/parallel.h"
+#include "tessera/backend_abi.h"
+
+namespace tessera {
+
+// One call's context, or that of several calls in a row on one thread. The pool must outlive it.
+class RunContext {
+ public:
+  // Gives memory for an output of a size only known now; null where there is none.
+  using AllocateOutput = std::function<void*(int32_t output, std::span<const int64_t> dims)>;
+
+  explicit RunContext(ThreadPool& pool);
+  RunContext(const RunContext&) = delete;
+  RunContext& operator=(const RunContext&) = delete;
+
+  void set_workspace(void* memory, int64_t bytes);
+  void set_random_seed(uint64_t seed) { face_.random_seed = seed; }
+  void set_allocator(AllocateOutput allocate) { allocate_ = std::move(allocate); }
+
+  // The pool behind a context that went to the other side and came back.
+  static ThreadPool& pool_of(tessera_run_context* context) { return of(context).pool_; }
+
+  // What the other side gets; valid as long as this.
+  tessera_run_context* face() { return &face_; }
+
+ private:
+  static RunContext& of(tessera_run_context* context);
+
+  ThreadPool& pool_;
+  AllocateOutput allocate_;
+  tessera_run_context face_ = {};
+};
+
+}  // namespace tessera
