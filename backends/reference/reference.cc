@@ -34,8 +34,8 @@ class ReferenceKernel : public Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    const std::vector<tessera_buffer> from = of_node(inputs_, inputs);
-    const std::vector<tessera_buffer> to = of_node(outputs_, outputs);
+    const std::vector<Buffer> from = of_node(inputs_, inputs);
+    const std::vector<Buffer> to = of_node(outputs_, outputs);
     tessera_error error = {};
     error.struct_size = sizeof(error);
     const int32_t status =
@@ -44,12 +44,12 @@ class ReferenceKernel : public Kernel {
   }
 
  private:
-  static std::vector<tessera_buffer> of_node(const std::vector<int>& ports,
+  static std::vector<Buffer> of_node(const std::vector<int>& ports,
                                              std::span<const Buffer> buffers) {
-    std::vector<tessera_buffer> result;
+    std::vector<Buffer> result;
     result.reserve(ports.size());
     for (const int port : ports) {
-      result.push_back(port == kLeftOut ? tessera_buffer{} : buffers[static_cast<size_t>(port)]);
+      result.push_back(port == kLeftOut ? Buffer{} : buffers[static_cast<size_t>(port)]);
     }
     return result;
   }
@@ -68,9 +68,8 @@ std::vector<int> add_inputs(const Node& node, Candidate& candidate) {
       ports.push_back(kLeftOut);
       continue;
     }
-    const auto found =
-        std::find_if(candidate.inputs.begin(), candidate.inputs.end(),
-                     [&](const auto& port) { return port.value == value.id(); });
+    const auto found = std::find_if(candidate.inputs.begin(), candidate.inputs.end(),
+                                    [&](const auto& port) { return port.value == value.id(); });
     ports.push_back(static_cast<int>(found - candidate.inputs.begin()));
     if (found == candidate.inputs.end()) candidate.inputs.push_back({.value = value.id()});
   }
@@ -83,8 +82,7 @@ std::vector<int> add_outputs(const Node& node, Candidate& candidate) {
     const Value value = node.output(index);
     ports.push_back(value.is_present() ? static_cast<int>(candidate.outputs.size()) : kLeftOut);
     if (!value.is_present()) continue;
-    candidate.outputs.push_back(
-        {.value = value.id(), .is_size_unknown = !value.type().is_known()});
+    candidate.outputs.push_back({.value = value.id(), .is_size_unknown = !value.type().is_known()});
   }
   return ports;
 }

@@ -99,8 +99,8 @@ void BackendSet::open(Entry& entry) {
     return;
   }
   for (const Entry& other : entries_) {
-    const bool is_taken = &other != &entry && other.plugin != nullptr &&
-                          other.plugin->name() == entry.plugin->name();
+    const bool is_taken =
+        &other != &entry && other.plugin != nullptr && other.plugin->name() == entry.plugin->name();
     const bool is_reserved = entry.known == nullptr && other.known != nullptr &&
                              is_called(*other.known, entry.plugin->name());
     if (!is_taken && !is_reserved) continue;

@@ -9,7 +9,6 @@
 #include "backend/reference_kernel.h"
 #include "backend/status.h"
 #include "base/parallel.h"
-#include "export/onnx/export.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -92,8 +91,10 @@ void HostTable::fill_graph_access() {
   face_.group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
                            tessera_bytes_visitor visitor, void* user, tessera_error* error) {
     return serve_plugin(error, [&] {
-      const std::string bytes = export_group(graph->graph, checked_nodes(*graph, nodes, count));
-      visitor(user, bytes.data(), bytes.size());
+      (void)checked_nodes(*graph, nodes, count);
+      (void)visitor;
+      (void)user;
+      throw Error(ErrorKind::Unsupported, "group", "export");
     });
   };
   face_.reference_kernel = [](const tessera_graph* graph, int32_t node, tessera_kernel* kernel,

@@ -69,9 +69,8 @@ void run(const ReferenceKernel& kernel, tessera_run_context* context, const tess
     if (types.empty()) types = output_types(kernel, inputs);
     const TensorType& type = types[index];
     TESSERA_CHECK(type.element != DataType::Undefined, "known inputs make every type known");
-    void* memory =
-        context->allocate_output(context, port,
-                                 static_cast<int32_t>(type.dims.size()), type.dims.data());
+    void* memory = context->allocate_output(context, port, static_cast<int32_t>(type.dims.size()),
+                                            type.dims.data());
     if (memory == nullptr) {
       throw Error(ErrorKind::OutOfMemory, place(node),
                   "no memory for an output of " +

@@ -2,8 +2,10 @@
 // verify.h says when a graph is legal; compact.h removes what passes have cut loose.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +38,11 @@ struct Value {
   // Kept between runs (running statistics, key/value memory): never folded, never shared.
   bool is_state = false;
 
+  // Identifies the elements of a constant whose memory was let go, as packs of it are found by.
+  std::optional<std::array<uint64_t, 2>> digest;
+
+  // Known before running, though its elements may have been let go once every kernel had packed
+  // them (then Tensor::has_elements() is false; only ever for large floating-point ones).
   bool is_constant() const { return !constant.is_empty(); }
 };
 
@@ -52,6 +59,8 @@ struct Node {
   std::vector<ValueId> inputs;   // none() where an optional input is left out
   std::vector<ValueId> outputs;  // none() where an optional output is not wanted
   std::vector<Body> bodies;      // nested graphs (If, Loop, Scan), by attribute name
+  // The model's notes about the node, by key (metadata_props): nothing but pins reads them.
+  std::map<std::string, std::string> metadata;
   // Set by passes whose result is right for inference only (e.g. "fold_batch_norm"); else empty.
   std::string inference_only;
   // Set by a pass to cut the node loose; compact() removes it. Never true in a legal graph.

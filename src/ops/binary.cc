@@ -239,7 +239,7 @@ struct BinaryOp {
   const char* name;
   std::vector<int> versions;
   TypeSet types;
-  InferRule infer;
+  void (*infer)(InferContext& context);
 };
 
 const BinaryOp kBinaryOps[] = {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ops/schema.h"
+#include "tessera/error.h"
 
 namespace tessera::ops {
 namespace {
@@ -35,6 +36,7 @@ InferInput infer_input(const Tensor& tensor) {
   InferInput input;
   input.is_present = true;
   input.type = Type::tensor(tensor.type(), shape_from(tensor.dims()));
+  if (!tensor.has_elements()) return input;
   input.constant = &tensor;
   input.elements = shape_elements(tensor);
   return input;
@@ -57,7 +59,14 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
   for (size_t index = 0; index < outputs.size(); ++index) {
     if (node.outputs[index].is_none()) continue;
     const Type& type = inferred[index].type;
-    TESSERA_CHECK(type.is_known_tensor(), "with every input known, every output shape is");
+    TESSERA_CHECK(type.is_known_tensor() || !op.domain.empty(),
+                  "with every input known, every output shape is");
+    if (!type.is_known_tensor()) {
+      throw Error(ErrorKind::Unsupported, place(node),
+                  "the type rule of op '" + op.name + "' of domain '" + op.domain +
+                      "' leaves output " + std::to_string(index) +
+                      " open although every input is known, found " + text(type));
+    }
     outputs[index] = Tensor(type.element, dims_from(*type.shape));
   }
   run_kernel(op, node, inputs, outputs, pool);
@@ -66,6 +75,9 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
 
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
                 std::span<Tensor> outputs, ThreadPool& pool) {
+  if (op.kernel == nullptr) {
+    throw Error(ErrorKind::Unsupported, place(node), "its op has no reference kernel");
+  }
   std::vector<TensorView> input_views;
   for (const Tensor& input : inputs) input_views.push_back(view_of(input));
   std::vector<MutableTensorView> output_views;

@@ -24,7 +24,7 @@ std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<Infer
 std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Tensor> inputs,
                              ThreadPool& pool);
 
-// Runs the kernel on tensors that exist already.
+// Runs the kernel on tensors that exist already. Throws Unsupported where the op has none.
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
                 std::span<Tensor> outputs, ThreadPool& pool);
 

@@ -136,7 +136,8 @@ class InferContext {
   std::vector<InferOutput> outputs_;
 };
 
-using InferRule = void (*)(InferContext& context);
+// Captures what it needs where the op comes from outside; must be safe to call from any thread.
+using InferRule = std::function<void(InferContext& context)>;
 
 // --- Work
 // ------------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ struct KernelCall {
   [[noreturn]] void fail(const std::string& message) const;
 };
 
-using ReferenceKernel = void (*)(const KernelCall& call);
+using ReferenceKernel = std::function<void(const KernelCall& call)>;
 
 // --- The op
 // -----------------------------------------------------------------------------------------

@@ -116,8 +116,8 @@ class BatchNormFolding {
   const Tensor* constant_input(const Node& node, size_t index) const {
     if (index >= node.inputs.size() || node.inputs[index].is_none()) return nullptr;
     const Value& value = graph_[node.inputs[index]];
-    const bool is_usable =
-        value.is_constant() && !value.is_state && is_floating(value.constant.type());
+    const bool is_usable = value.is_constant() && value.constant.has_elements() &&
+                           !value.is_state && is_floating(value.constant.type());
     return is_usable ? &value.constant : nullptr;
   }
 
@@ -158,6 +158,7 @@ class BatchNormFolding {
     conv.inputs[2] = add_constant(base + "_folded_bias", bias);
     conv.outputs[0] = norm.outputs[0];
     conv.inference_only = "fold_batch_norm";
+    conv.metadata.insert(norm.metadata.begin(), norm.metadata.end());
     producers_[static_cast<size_t>(norm.outputs[0].index)] =
         producers_[static_cast<size_t>(norm.inputs[0].index)];
     norm.is_removed = true;

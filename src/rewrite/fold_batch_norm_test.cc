@@ -56,6 +56,14 @@ TEST_F(FoldBatchNorm, GivesTheSameNumbersWithAndWithoutBias) {
   }
 }
 
+TEST_F(FoldBatchNorm, TheConvTakesOverNotesThatItDoesNotHave) {
+  Graph graph = infer_types(conv_and_norm(true).output("y").graph(), registry_, log_);
+  graph.nodes[0].metadata = {{"layer", "conv"}};
+  graph.nodes[1].metadata = {{"block", "3"}, {"layer", "norm"}};
+  EXPECT_THAT(run(fold_batch_norm, graph).nodes[0].metadata,
+              ElementsAre(std::pair("block", "3"), std::pair("layer", "conv")));
+}
+
 TEST_F(FoldBatchNorm, OneAfterTheOtherFoldsTwice) {
   GraphBuilder graph = conv_and_norm(true);
   graph.node("bn2", "BatchNormalization", {"y", "shift", "scale", "mean", "variance"}, {"z"})

@@ -11,6 +11,7 @@ namespace {
 // What calls may add up to: about two hundred thousand nodes.
 constexpr size_t kMostCopiedBytes = size_t{256} << 20;
 constexpr size_t kBytesOfNode = 1024;
+constexpr size_t kBytesOfEntry = 128;  // of a map of texts
 constexpr int kMostNestedCalls = 100;
 
 std::string place(const onnx::FunctionProto& function) {
@@ -37,6 +38,12 @@ std::string own_name(const onnx::NodeProto& node, const Frame& frame) {
               "a function calls itself: '" + function.name() + "' -> " + chain);
 }
 
+size_t bytes_of(const std::map<std::string, std::string>& metadata) {
+  size_t bytes = 0;
+  for (const auto& [key, value] : metadata) bytes += kBytesOfEntry + key.size() + value.size();
+  return bytes;
+}
+
 bool contains(const google::protobuf::RepeatedPtrField<std::string>& names,
               const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -52,6 +59,15 @@ std::string Frame::rename(const std::string& name) const {
 
 std::string place(const onnx::NodeProto& node, const Frame& frame) {
   return "node '" + own_name(node, frame) + "' (" + node.op_type() + ")";
+}
+
+std::map<std::string, std::string> metadata_of(const onnx::NodeProto& node, const Frame& frame) {
+  std::map<std::string, std::string> metadata;
+  for (const onnx::StringStringEntryProto& entry : node.metadata_props()) {
+    metadata[entry.key()] = entry.value();
+  }
+  metadata.insert(frame.metadata.begin(), frame.metadata.end());
+  return metadata;
 }
 
 Functions::Functions(const onnx::ModelProto& model, Opsets opsets) : bytes_left_(kMostCopiedBytes) {
@@ -115,7 +131,8 @@ void Functions::expand_into(const Nodes& nodes, const Frame& frame,
     if (frame.function != nullptr) {
       const auto names =
           static_cast<size_t>(node.input_size()) + static_cast<size_t>(node.output_size());
-      charge(kBytesOfNode + node.ByteSizeLong() + names * frame.prefix.size());
+      charge(kBytesOfNode + node.ByteSizeLong() + names * frame.prefix.size() +
+             bytes_of(frame.metadata));
     }
     PendingNode& pending = result.emplace_back();
     pending.proto = &node;
@@ -154,6 +171,8 @@ Frame& Functions::enter(const onnx::NodeProto& call, const Frame& caller,
   frame.depth = caller.depth + 1;
   frame.opsets = read_opsets(function.opset_import(), place(function));
   frame.prefix = std::move(prefix);
+  frame.metadata = metadata_of(call, caller);
+  charge(bytes_of(frame.metadata));
   return frame;
 }
 

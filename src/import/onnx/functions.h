@@ -33,6 +33,8 @@ struct Frame {
   std::string prefix;  // of all names inside that are not in `renamed`; "" for the model
   std::unordered_map<std::string, std::string> renamed;  // parameters to the caller's values
   std::map<std::string, ResolvedAttribute> attributes;   // as the caller gives them
+  // Of the calls around, the inner ones' before the outer ones'; every node inside has it too.
+  std::map<std::string, std::string> metadata;
 
   // What a value's name in the file is called in the graph.
   std::string rename(const std::string& name) const;
@@ -48,6 +50,9 @@ struct PendingNode {
 
 // How errors call a node of the file: "node 'conv1' (Conv)".
 std::string place(const onnx::NodeProto& node, const Frame& frame);
+
+// The notes of the node itself, and those of the calls around it whose keys it does not have.
+std::map<std::string, std::string> metadata_of(const onnx::NodeProto& node, const Frame& frame);
 
 class Functions {
  public:

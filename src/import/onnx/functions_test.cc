@@ -60,6 +60,23 @@ TEST(Functions, CallIsReplacedByItsBody) {
   EXPECT_EQ(model.graph[model.graph.nodes[1].outputs[0]].name, "y");
 }
 
+TEST(Functions, NotesOfTheCallAreThoseOfItsNodesUnlessTheySayElse) {
+  const auto note = [](onnx::NodeProto& node, const char* key, const char* text) {
+    onnx::StringStringEntryProto& entry = *node.add_metadata_props();
+    entry.set_key(key);
+    entry.set_value(text);
+  };
+  onnx::ModelProto model = call_model();
+  note(*model.mutable_graph()->mutable_node(0), "layer", "outer");
+  note(*model.mutable_graph()->mutable_node(0), "block", "3");
+  note(*model.mutable_functions(0)->mutable_node(1), "layer", "inner");
+  const Graph graph = import(model).graph;
+  EXPECT_THAT(graph.nodes[0].metadata,
+              ElementsAre(std::pair("block", "3"), std::pair("layer", "outer")));
+  EXPECT_THAT(graph.nodes[1].metadata,
+              ElementsAre(std::pair("block", "3"), std::pair("layer", "inner")));
+}
+
 TEST(Functions, TwoCallsHaveNamesOfTheirOwn) {
   onnx::ModelProto model = call_model();
   add_call(*model.mutable_graph(), "f", {"y"}, {"z"}, "call");

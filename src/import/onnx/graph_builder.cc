@@ -178,6 +178,7 @@ class GraphBuilder {
     node.name = namer.choose(pending);
     node.op = pending.proto->op_type();
     node.domain = normalized_domain(pending.proto->domain());
+    node.metadata = metadata_of(*pending.proto, *pending.frame);
     const ops::Op& op = find_op(registry_, pending.frame->opsets, node);
     for (const std::string& name : pending.inputs) {
       node.inputs.push_back(name.empty() ? ValueId{} : scope.find(name));

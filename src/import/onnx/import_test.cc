@@ -93,6 +93,21 @@ TEST(Import, DefaultsOfAttributesAreFilledIn) {
   EXPECT_EQ(import(model).graph.nodes[0].attributes.get_float("alpha"), 1);
 }
 
+TEST(Import, CarriesTheNotesOfNodes) {
+  onnx::ModelProto model = relu_model();
+  const auto note = [&](const char* key, const char* text) {
+    onnx::StringStringEntryProto& entry =
+        *model.mutable_graph()->mutable_node(0)->add_metadata_props();
+    entry.set_key(key);
+    entry.set_value(text);
+  };
+  note("layer", "encoder");
+  note("block", "3");
+  const ImportedModel imported = import(model);
+  EXPECT_THAT(imported.graph.nodes[0].metadata,
+              ElementsAre(std::pair("block", "3"), std::pair("layer", "encoder")));
+}
+
 TEST(Import, UnknownDimensionsAreSymbols) {
   onnx::ModelProto model = relu_model();
   auto& shape = *model.mutable_graph()

@@ -1,0 +1,52 @@
+// What rules and kernels of a plug-in's op need to reach the plug-in. plugin_ops.h is what others
+// use.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "backend/status.h"
+#include "ops/op.h"
+#include "tessera/backend_abi.h"
+
+namespace tessera {
+
+template <class Element>
+std::span<const Element> table_of(const Element* first, int32_t count) {
+  return {first, static_cast<size_t>(count)};
+}
+
+// The pointers in `face` live as long as `keeps_open`.
+struct PluginOp {
+  tessera_op face = {};
+  std::string backend;
+  std::shared_ptr<const void> keeps_open;
+
+  std::span<const tessera_parameter> inputs() const {
+    return table_of(face.inputs, face.input_count);
+  }
+  std::span<const tessera_parameter> outputs() const {
+    return table_of(face.outputs, face.output_count);
+  }
+};
+
+ops::TypeSet type_set_of(uint32_t bits);
+
+// How many parameters there are without a variadic one: as many are shown to rules and kernels even
+// where the node leaves the last ones out.
+size_t fixed_count(std::span<const tessera_parameter> parameters);
+
+// Throws where a call of `what` ("type rule") failed: a verdict on the model is thrown as that,
+// anything else as throw_fault() does.
+void throw_on_failure(const PluginOp& op, const Node& node, const char* what, const Status& status);
+
+// Throws DeviceFailed at the node, naming the backend.
+[[noreturn]] void throw_fault(const PluginOp& op, const Node& node, const char* what,
+                              const std::string& fault);
+
+// Runs the type rule of the op; plugin_ops.h tells what is expected of it.
+void run_type_rule(const PluginOp& op, ops::InferContext& context);
+
+}  // namespace tessera

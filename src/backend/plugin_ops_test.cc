@@ -1,0 +1,499 @@
+#include "backend/plugin_ops.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error_test.h"
+#include "import/onnx/import.h"
+#include "infer/infer.h"
+#include "onnx.pb.h"
+#include "ops/evaluate.h"
+#include "ops/registry.h"
+#include "ops/schema.h"
+#include "tessera/backend.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kDomain = "org.example";
+
+// y = x * factor + (bias, where it is given)
+plugin::Op scale_op() {
+  return {.domain = kDomain,
+          .name = "Scale",
+          .inputs = {{"X"}, {.name = "bias", .arity = TESSERA_ARITY_OPTIONAL}},
+          .outputs = {{"Y"}},
+          .attributes = {{.name = "factor", .kind = TESSERA_ATTRIBUTE_FLOAT, .default_float = 2}},
+          .is_elementwise = true,
+          .infer = [](plugin::InferContext& context) { context.set_output(0, context.input(0)); },
+          .reference =
+              [](const plugin::Attributes& attributes, plugin::RunContext& context,
+                 std::span<const plugin::Buffer> inputs, std::span<const plugin::Buffer> outputs) {
+                const float factor = attributes.get_float("factor");
+                const auto* x = inputs[0].as<float>();
+                const float bias = inputs[1].is_present() ? *inputs[1].as<float>() : 0;
+                auto* y = outputs[0].as<float>();
+                context.parallel_for(inputs[0].elements(), 1, [&](int64_t begin, int64_t end) {
+                  for (int64_t index = begin; index < end; ++index)
+                    y[index] = x[index] * factor + bias;
+                });
+              }};
+}
+
+class OneOp : public plugin::Backend {
+ public:
+  explicit OneOp(plugin::Op op) : op_(std::move(op)) {}
+  plugin::Description describe() override {
+    return {.name = "mylib", .version = "1", .ops = {op_}};
+  }
+
+ private:
+  plugin::Op op_;
+};
+
+// A backend with these ops, as the host sees it.
+class Opened {
+ public:
+  explicit Opened(plugin::Op op)
+      : held_(std::make_shared<plugin::border::HeldBackend>(std::make_unique<OneOp>(std::move(op)),
+                                                            nullptr)) {
+    held_->fill(&face);
+  }
+  std::vector<ops::Op> ops() const { return make_ops(face, held_); }
+
+  tessera_backend face = {};
+
+ private:
+  std::shared_ptr<plugin::border::HeldBackend> held_;
+};
+
+ops::Op op_of(plugin::Op op) { return std::move(Opened(std::move(op)).ops().at(0)); }
+
+Node node_for(const ops::Op& op, size_t inputs, size_t outputs = 1) {
+  Node node;
+  node.name = "n";
+  node.op = op.name;
+  node.domain = op.domain;
+  node.version = op.versions.front();
+  int32_t next = 0;
+  for (size_t index = 0; index < inputs; ++index) node.inputs.push_back({next++});
+  for (size_t index = 0; index < outputs; ++index) node.outputs.push_back({next++});
+  ops::complete(op, node);
+  return node;
+}
+
+Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
+}
+
+ops::InferInput input_of(std::optional<Shape> shape, DataType element = DataType::Float32) {
+  ops::InferInput input;
+  input.is_present = true;
+  input.type = Type::tensor(element, std::move(shape));
+  return input;
+}
+
+// The first output's type.
+std::string inferred(const ops::Op& op, std::vector<ops::InferInput> inputs) {
+  const Node node = node_for(op, inputs.size());
+  return text(ops::infer(op, node, std::move(inputs))[0].type);
+}
+
+TEST(MakeOps, SchemaIsThatOfTheTable) {
+  const ops::Op op = op_of(scale_op());
+  EXPECT_EQ(op.domain, kDomain);
+  EXPECT_EQ(op.name, "Scale");
+  EXPECT_THAT(op.versions, ElementsAre(1));
+  ASSERT_EQ(op.inputs.size(), 2U);
+  EXPECT_EQ(op.inputs[1].arity, ops::Arity::Optional);
+  ASSERT_EQ(op.type_variables.size(), 1U);
+  EXPECT_EQ(op.type_variables[0].types.text(), "float32");
+  EXPECT_EQ(op.traits, ops::kElementwise);
+  EXPECT_EQ(node_for(op, 1).attributes.get_float("factor"), 2);
+}
+
+TEST(MakeOps, RuleAndReferenceRun) {
+  const ops::Op op = op_of(scale_op());
+  ThreadPool pool(2);
+  const std::vector<Tensor> x = {floats({2, 2}, {1, 2, 3, 4})};
+  EXPECT_THAT(ops::evaluate(op, node_for(op, 1), x, pool)[0].as<float>(), ElementsAre(2, 4, 6, 8));
+  Node node = node_for(op, 2);
+  node.attributes.set("factor", 3.0F);
+  const std::vector<Tensor> both = {x[0], floats({}, {10})};
+  EXPECT_THAT(ops::evaluate(op, node, both, pool)[0].as<float>(), ElementsAre(13, 16, 19, 22));
+}
+
+TEST(MakeOps, WithoutAReferenceThereIsNoKernel) {
+  plugin::Op without = scale_op();
+  without.reference = nullptr;
+  const ops::Op op = op_of(without);
+  EXPECT_TRUE(op.kernel == nullptr);
+  ThreadPool pool(1);
+  const std::vector<Tensor> x = {floats({1}, {1})};
+  EXPECT_EQ(error_of([&] { ops::evaluate(op, node_for(op, 1), x, pool); }),
+            "Unsupported: node 'n' (Scale): its op has no reference kernel");
+}
+
+TEST(MakeOps, RulesMayNotLeaveASizeOpenWhenAllIsKnown) {
+  plugin::Op op = scale_op();
+  op.is_elementwise = false;
+  op.infer = [](plugin::InferContext& context) { context.set_output(0, {TESSERA_FLOAT32, {-1}}); };
+  const ops::Op made = op_of(op);
+  ThreadPool pool(1);
+  const std::vector<Tensor> x = {floats({1}, {1})};
+  EXPECT_EQ(error_of([&] { ops::evaluate(made, node_for(made, 1), x, pool); }),
+            "Unsupported: node 'n' (Scale): the type rule of op 'Scale' of domain 'org.example' "
+            "leaves output 0 open although every input is known, found float32 ?n.0.0");
+}
+
+TEST(MakeOps, UnknownDimensionsGoInAsMinusOneAndComeOutAsSymbols) {
+  const Dim batch = Dim::symbol("batch");
+  const ops::Op elementwise = op_of(scale_op());
+  EXPECT_EQ(inferred(elementwise, {input_of(Shape{batch, 3})}), "float32 batchx3");
+  EXPECT_EQ(inferred(elementwise, {input_of(std::nullopt)}), "float32 ?");
+  plugin::Op other = scale_op();
+  other.is_elementwise = false;
+  EXPECT_EQ(inferred(op_of(other), {input_of(Shape{batch, 3})}), "float32 ?n.0.0x3");
+}
+
+TEST(MakeOps, RulesSeeConstantsAndWhatIsLeftOut) {
+  plugin::Op repeat = scale_op();
+  repeat.is_elementwise = false;
+  repeat.inputs = {{"X"},
+                   {.name = "counts",
+                    .type_variable = "I",
+                    .data_types = {TESSERA_INT64},
+                    .arity = TESSERA_ARITY_OPTIONAL}};
+  repeat.infer = [](plugin::InferContext& context) {
+    plugin::Type type = context.input(0);
+    const auto* counts = static_cast<const int64_t*>(context.constant(1));
+    EXPECT_EQ(context.input_count(), 2U);
+    EXPECT_EQ(context.input(1).data_type,
+              counts == nullptr ? int32_t{TESSERA_UNDEFINED} : int32_t{TESSERA_INT64});
+    if (counts != nullptr) type.dims[0] *= *counts;
+    context.set_output(0, type);
+  };
+  const ops::Op op = op_of(repeat);
+  EXPECT_EQ(inferred(op, {input_of(Shape{5})}), "float32 5");
+  const Tensor count = Tensor::from<int64_t>(DataType::Int64, {1}, std::vector<int64_t>{3});
+  EXPECT_EQ(inferred(op, {input_of(Shape{5}), ops::infer_input(count)}), "float32 15");
+  ops::InferInput elements = input_of(Shape{1}, DataType::Int64);
+  elements.elements = std::vector<Dim>{4};
+  EXPECT_EQ(inferred(op, {input_of(Shape{5}), elements}), "float32 20");
+}
+
+TEST(MakeOps, OutputsThatNobodyReadsAreNotThere) {
+  plugin::Op two = scale_op();
+  two.outputs = {{"Y"}, {.name = "Z", .arity = TESSERA_ARITY_OPTIONAL}};
+  two.infer = [](plugin::InferContext& context) {
+    context.set_output(0, context.input(0));
+    context.set_output(1, context.input(0));
+  };
+  two.reference = [](const plugin::Attributes&, plugin::RunContext&,
+                     std::span<const plugin::Buffer> inputs,
+                     std::span<const plugin::Buffer> outputs) {
+    ASSERT_EQ(outputs.size(), 2U);
+    EXPECT_FALSE(outputs[1].is_present());
+    EXPECT_EQ(outputs[1].request, TESSERA_REQUEST_NONE);
+    EXPECT_EQ(outputs[0].request, TESSERA_REQUEST_WRITE);
+    *outputs[0].as<float>() = *inputs[0].as<float>();
+  };
+  const ops::Op op = op_of(two);
+  ThreadPool pool(1);
+  const std::vector<Tensor> x = {floats({1}, {7})};
+  EXPECT_THAT(ops::evaluate(op, node_for(op, 1, 1), x, pool)[0].as<float>(), ElementsAre(7));
+}
+
+// --- Rules that are wrong ------------------------------------------------------------------------
+
+using Rule = std::function<void(plugin::InferContext&)>;
+using RawRule = int32_t (*)(void* self, tessera_infer_context* context, tessera_error* error);
+
+std::string error_of_rule(Rule rule, bool is_elementwise = true) {
+  plugin::Op op = scale_op();
+  op.infer = std::move(rule);
+  op.is_elementwise = is_elementwise;
+  const ops::Op made = op_of(op);
+  return error_of([&] { inferred(made, {input_of(Shape{2, 3})}); });
+}
+
+std::string error_of_raw_rule(RawRule rule) {
+  Opened opened(scale_op());
+  tessera_op op = opened.face.ops[0];
+  op.infer = rule;
+  op.is_elementwise = 0;
+  opened.face.ops = &op;
+  const ops::Op made = opened.ops().at(0);
+  return error_of([&] { inferred(made, {input_of(Shape{2, 3})}); });
+}
+
+constexpr const char* kFault =
+    "DeviceFailed: node 'n' (Scale): the type rule of backend 'mylib' is at fault: ";
+
+TEST(MakeOps, RulesThatLieAreFoundOut) {
+  const auto set = [](const plugin::Type& type) -> Rule {
+    return [type](plugin::InferContext& context) { context.set_output(0, type); };
+  };
+  const plugin::Type negative(TESSERA_FLOAT32, {-2, 3});
+  const plugin::Type huge(TESSERA_FLOAT32, {int64_t{1} << 40, int64_t{1} << 40});
+  const std::pair<Rule, const char*> cases[] = {
+      {[](plugin::InferContext&) {}, "it gave output 0 no type"},
+      {set(plugin::Type()), "it gave output 0 no data type"},
+      {set({99, {2, 3}}), "it gave output 0 the data type 99, which there is not"},
+      {set({TESSERA_INT64, {2, 3}}),
+       "it gave output 0 elements of int64, but the op declares float32"},
+      {set(negative), "it gave output 0 the dimension -2"},
+      {set(huge), "it gave output 0 a shape that cannot be"},
+      {set({TESSERA_FLOAT32, {2, 3, 1}}),
+       "the op is elementwise and its inputs have the shape 2x3, but it gave output 0 the shape "
+       "2x3x1"},
+      {[](plugin::InferContext& context) { context.set_output(1, context.input(0)); },
+       "it gave a type for output 1 of 1"},
+      {[](plugin::InferContext&) { throw std::runtime_error("oops"); }, "oops"},
+      {[](plugin::InferContext&) { throw 7; }, "threw something that is no std::exception"},
+  };
+  for (const auto& [rule, expected] : cases) {
+    EXPECT_THAT(error_of_rule(rule), HasSubstr(std::string(kFault) + expected));
+  }
+  EXPECT_EQ(error_of_rule(set({TESSERA_FLOAT32, {2, 3, 1}}), false), "");
+}
+
+TEST(MakeOps, RulesThatBreakTheContractOfCAreFoundOut) {
+  EXPECT_EQ(error_of_raw_rule([](void*, tessera_infer_context* context, tessera_error*) -> int32_t {
+              const tessera_type type = {TESSERA_FLOAT32, 2, nullptr};
+              context->set_output(context, 0, &type);
+              return TESSERA_OK;
+            }),
+            std::string(kFault) + "it gave output 0 the rank 2 without dimensions");
+  EXPECT_EQ(error_of_raw_rule([](void*, tessera_infer_context* context, tessera_error*) -> int32_t {
+              const tessera_type type = {TESSERA_FLOAT32, -5, nullptr};
+              context->set_output(context, 0, &type);
+              return TESSERA_OK;
+            }),
+            std::string(kFault) + "it gave output 0 the rank -5");
+  EXPECT_EQ(error_of_raw_rule([](void*, tessera_infer_context* context, tessera_error*) -> int32_t {
+              context->set_output(context, 0, nullptr);
+              context->set_output(context, -1, nullptr);
+              return TESSERA_OK;
+            }),
+            std::string(kFault) + "it gave a type for output -1 of 1");
+  EXPECT_THAT(error_of_raw_rule(
+                  [](void*, tessera_infer_context*, tessera_error*) -> int32_t { return 4711; }),
+              HasSubstr(kFault));
+  EXPECT_THAT(error_of_raw_rule([](void*, tessera_infer_context*, tessera_error*) -> int32_t {
+                throw std::runtime_error("through the border");
+              }),
+              HasSubstr("through the border"));
+}
+
+TEST(MakeOps, VerdictsOnTheModelAreNoFaults) {
+  const auto error = [](int32_t kind) {
+    return error_of_rule([kind](plugin::InferContext&) {
+      throw plugin::Failure(kind, "expected an even number of rows, found 5");
+    });
+  };
+  const std::string text =
+      ": node 'n' (Scale): expected an even number of rows, found 5 (says the type rule of backend "
+      "'mylib')";
+  EXPECT_EQ(error(TESSERA_INVALID_MODEL), "InvalidModel" + text);
+  EXPECT_EQ(error(TESSERA_UNSUPPORTED), "Unsupported" + text);
+}
+
+TEST(MakeOps, FailuresOfTheReferenceNameNodeAndBackend) {
+  plugin::Op op = scale_op();
+  const auto error = [&](int32_t kind) {
+    op.reference = [kind](const plugin::Attributes&, plugin::RunContext&,
+                          std::span<const plugin::Buffer>,
+                          std::span<const plugin::Buffer>) { throw plugin::Failure(kind, "no"); };
+    const ops::Op made = op_of(op);
+    ThreadPool pool(1);
+    const std::vector<Tensor> x = {floats({1}, {1})};
+    return error_of([&] { ops::evaluate(made, node_for(made, 1), x, pool); });
+  };
+  EXPECT_EQ(error(TESSERA_INVALID_ARGUMENT),
+            "InvalidArgument: node 'n' (Scale): no (says the reference kernel of backend 'mylib')");
+  EXPECT_EQ(error(TESSERA_INTERNAL),
+            "DeviceFailed: node 'n' (Scale): the reference kernel of backend 'mylib' is at fault: "
+            "no");
+}
+
+TEST(MakeOps, EveryRuleKeepsThePluginOpen) {
+  auto token = std::make_shared<int>(0);
+  Opened opened(scale_op());
+  std::vector<ops::Op> ops = make_ops(opened.face, token);
+  EXPECT_EQ(token.use_count(), 2) << "one for the op";
+  const ops::Op copy = ops[0];
+  ops.clear();
+  EXPECT_EQ(token.use_count(), 2);
+}
+
+// --- Tables that are wrong -----------------------------------------------------------------------
+
+TEST(ExplainIllegalOp, NamesWhatIsWrong) {
+  using Change = std::function<void(plugin::Op&)>;
+  const std::pair<Change, const char*> cases[] = {
+      {[](plugin::Op&) {}, ""},
+      {[](plugin::Op& op) { op.name = ""; }, "it has no name"},
+      {[](plugin::Op& op) { op.domain = ""; },
+       "it has no domain: ops of ONNX's own cannot be added"},
+      {[](plugin::Op& op) { op.domain = "ai.onnx"; }, "its domain 'ai.onnx' is ONNX's own"},
+      {[](plugin::Op& op) { op.domain = "ai.onnx.ml"; }, "its domain 'ai.onnx.ml' is ONNX's own"},
+      {[](plugin::Op& op) { op.domain = "ai.onnxruntime"; }, ""},
+      {[](plugin::Op& op) { op.version = 0; }, "expected a version from 1 to 1000, found 0"},
+      {[](plugin::Op& op) { op.inputs[0].name = ""; }, "input 0 has no name"},
+      {[](plugin::Op& op) { op.inputs[1].name = "X"; }, "input 'X' is there twice"},
+      {[](plugin::Op& op) { op.inputs[0].type_variable = ""; }, "input 'X' has no type variable"},
+      {[](plugin::Op& op) { op.inputs[0].data_types = {}; },
+       "input 'X': expected a set of data types, found the bits 0"},
+      {[](plugin::Op& op) { op.inputs[0].data_types = {TESSERA_UNDEFINED}; },
+       "input 'X': expected a set of data types, found the bits 1"},
+      {[](plugin::Op& op) { op.inputs[0].data_types = {20}; },
+       "input 'X': expected a set of data types, found the bits 1048576"},
+      {[](plugin::Op& op) { op.inputs[0].arity = 3; },
+       "input 'X': expected an arity of TESSERA_ARITY_, found 3"},
+      {[](plugin::Op& op) { op.inputs[0].arity = TESSERA_ARITY_VARIADIC; },
+       "input 'X' is variadic, but not the last one"},
+      {[](plugin::Op& op) { op.inputs[1].arity = TESSERA_ARITY_VARIADIC; }, ""},
+      {[](plugin::Op& op) { op.outputs[0].data_types = {TESSERA_INT8}; },
+       "output 'Y' has type variable 'T', which stands for other data types elsewhere in the op"},
+      {[](plugin::Op& op) { op.outputs.clear(); }, "it has no outputs"},
+      {[](plugin::Op& op) { op.inputs.clear(); }, ""},
+      {[](plugin::Op& op) { op.attributes[0].name = ""; }, "attribute 0 has no name"},
+      {[](plugin::Op& op) { op.attributes.push_back(op.attributes[0]); },
+       "attribute 'factor' is there twice"},
+      {[](plugin::Op& op) { op.attributes[0].kind = 0; },
+       "attribute 'factor' has no kind of TESSERA_ATTRIBUTE_, but 0"},
+      {[](plugin::Op& op) { op.attributes[0].is_required = true; },
+       "attribute 'factor' is required, but has a default"},
+  };
+  for (const auto& [change, expected] : cases) {
+    plugin::Op op = scale_op();
+    change(op);
+    const Opened opened(op);
+    EXPECT_EQ(explain_illegal_op(opened.face.ops[0]), expected);
+  }
+}
+
+TEST(ExplainIllegalOp, BelievesNoPointer) {
+  using Change = std::function<void(tessera_op&)>;
+  const std::pair<Change, const char*> cases[] = {
+      {[](tessera_op& op) { op.struct_size = 8; }, "its struct_size is 8, less than the"},
+      {[](tessera_op& op) { op.name = nullptr; }, "it has no name"},
+      {[](tessera_op& op) { op.domain = nullptr; }, "it has no domain"},
+      {[](tessera_op& op) { op.inputs = nullptr; }, "the pointer to them is null"},
+      {[](tessera_op& op) { op.outputs = nullptr; }, "the pointer to them is null"},
+      {[](tessera_op& op) { op.attributes = nullptr; }, "the pointer to them is null"},
+      {[](tessera_op& op) { op.input_count = -1; }, "expected from 0 to 1000 inputs, found -1"},
+      {[](tessera_op& op) { op.output_count = 2000000; },
+       "expected from 0 to 1000 outputs, found 2000000"},
+      {[](tessera_op& op) { op.infer = nullptr; }, "it has no type rule (infer is null)"},
+  };
+  for (const auto& [change, expected] : cases) {
+    const Opened opened(scale_op());
+    tessera_op op = opened.face.ops[0];
+    change(op);
+    EXPECT_THAT(explain_illegal_op(op), HasSubstr(expected));
+  }
+}
+
+TEST(ExplainIllegalOp, DefaultsMustBeWhole) {
+  const Opened opened(scale_op());
+  tessera_op op = opened.face.ops[0];
+  tessera_attribute value = {};
+  tessera_attribute_schema schema = {"a", TESSERA_ATTRIBUTE_STRINGS, 0, &value};
+  op.attributes = &schema;
+  const auto explain = [&](int32_t kind) {
+    schema.kind = kind;
+    value.kind = kind;
+    return explain_illegal_op(op);
+  };
+  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRING), "attribute 'a' has a default without its text");
+  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_TENSOR),
+            "attribute 'a' has a tensor as its default, which is not supported");
+  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_INTS), "");
+  value.count = 2;
+  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_INTS), "attribute 'a' has a default without its elements");
+  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_FLOATS), "attribute 'a' has a default without its elements");
+  const char* texts[] = {"one", nullptr};
+  value.strings = texts;
+  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRINGS), "attribute 'a' has a default without its texts");
+  texts[1] = "two";
+  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRINGS), "");
+  schema.kind = TESSERA_ATTRIBUTE_INT;
+  EXPECT_EQ(explain_illegal_op(op), "attribute 'a' has a default of another kind");
+}
+
+TEST(MakeOps, RefusesIllegalOnesByName) {
+  plugin::Op op = scale_op();
+  op.outputs.clear();
+  EXPECT_EQ(error_of([&] { op_of(op); }),
+            "Unsupported: backend 'mylib', op 'Scale': it has no outputs");
+  Opened opened(scale_op());
+  const tessera_op twice[] = {opened.face.ops[0], opened.face.ops[0]};
+  opened.face.ops = twice;
+  opened.face.op_count = 2;
+  EXPECT_EQ(error_of([&] { opened.ops(); }),
+            "Unsupported: backend 'mylib', op 'Scale': it is there twice");
+}
+
+// --- In a model ----------------------------------------------------------------------------------
+
+TEST(MakeOps, ModelsMayUseThem) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnx::OperatorSetIdProto& opset = *model.add_opset_import();
+  opset.set_domain(kDomain);
+  opset.set_version(1);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  onnx::ValueInfoProto& input = *graph.add_input();
+  input.set_name("x");
+  onnx::TypeProto::Tensor& type = *input.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx::TensorProto::FLOAT);
+  type.mutable_shape()->add_dim()->set_dim_param("batch");
+  onnx::NodeProto& node = *graph.add_node();
+  node.set_op_type("Scale");
+  node.set_domain(kDomain);
+  node.add_input("x");
+  node.add_output("y");
+  graph.add_output()->set_name("y");
+  const auto load = [&](const ops::Registry& registry) {
+    const Log log([](const std::string& message) { ADD_FAILURE() << message; });
+    return infer_types(
+        import_onnx_bytes(model.SerializeAsString(), "/nonexistent", registry, log).graph, registry,
+        log);
+  };
+
+  ops::Registry registry = ops::make_registry();
+  EXPECT_EQ(error_of([&] { load(registry); }),
+            "Unsupported: node 'y' (Scale): op 'Scale' in version 1 of domain 'org.example' is not "
+            "known");
+  for (ops::Op& op : Opened(scale_op()).ops()) registry.add(std::move(op));
+  const Graph loaded = load(registry);
+  EXPECT_EQ(text(loaded[loaded.outputs[0]].type), "float32 batch");
+  ThreadPool pool(1);
+  const std::vector<Tensor> x = {floats({3}, {1, 2, 3})};
+  const Node& made = loaded.nodes[0];
+  EXPECT_THAT(ops::evaluate(registry.of(made), made, x, pool)[0].as<float>(), ElementsAre(2, 4, 6));
+
+  node.set_op_type("Scales");
+  EXPECT_THAT(error_of([&] { load(registry); }), HasSubstr("did you mean 'Scale'?"));
+  node.set_op_type("Scale");
+  model.mutable_opset_import(1)->set_domain("org.other");
+  EXPECT_THAT(error_of([&] { load(registry); }),
+              HasSubstr("its domain 'org.example' is not among"));
+}
+
+}  // namespace
+}  // namespace tessera
