@@ -33,7 +33,8 @@ RandomGraph lstm(Dice& dice, const ops::Registry& registry) {
     inputs[5] = "h";
   }
   if (dice.one_in(2)) {
-    if (inputs[5].empty() || dice.one_in(2)) made.operand(dice, inputs[6] = "c", dice.tensor(state));
+    if (inputs[5].empty() || dice.one_in(2))
+      made.operand(dice, inputs[6] = "c", dice.tensor(state));
     if (inputs[6].empty()) inputs[6] = "h";
   }
   Attributes attributes;

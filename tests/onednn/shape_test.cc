@@ -18,8 +18,8 @@ Tensor integers(const std::vector<int64_t>& values) {
 }
 
 RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
-  static const std::vector<std::string> kOps = {"ReduceL1",  "ReduceL2",   "ReduceMax",
-                                                "ReduceMin", "ReduceMean", "ReduceProd",
+  static const std::vector<std::string> kOps = {"ReduceL1",  "ReduceL2",       "ReduceMax",
+                                                "ReduceMin", "ReduceMean",     "ReduceProd",
                                                 "ReduceSum", "ReduceSumSquare"};
   const bool is_old = dice.one_in(2);
   RandomGraph made(registry, is_old ? 12 : 18);
