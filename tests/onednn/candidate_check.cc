@@ -240,8 +240,7 @@ class CandidateRun {
       const double want = wanted[index];
       const double have = found[index];
       if (std::isnan(want) ? std::isnan(have) : want == have) continue;
-      const double allowed =
-          tolerance_.relative * std::abs(want) + tolerance_.of_largest * largest;
+      const double allowed = tolerance_.relative * std::abs(want) + tolerance_.of_largest * largest;
       if (std::isfinite(want) && std::abs(want - have) <= allowed) continue;
       std::ostringstream text;
       text.precision(9);
