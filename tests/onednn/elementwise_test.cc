@@ -30,9 +30,9 @@ Attributes attributes_for(Dice& dice, const std::string& op) {
 
 RandomGraph function(Dice& dice, const ops::Registry& registry) {
   static const std::vector<Function> kFunctions = {
-      {"Abs"},       {"Celu"},      {"Elu"},       {"Exp"},      {"Gelu"},      {"HardSigmoid"},
-      {"HardSwish"}, {"LeakyRelu"}, {"Log", 0.1F}, {"Mish"},     {"Neg"},       {"Reciprocal", 0.2F},
-      {"Relu"},      {"Round"},     {"Sigmoid"},   {"Softplus"}, {"Sqrt", 0},   {"Swish"},
+      {"Abs"},       {"Celu"},      {"Elu"},       {"Exp"},      {"Gelu"},    {"HardSigmoid"},
+      {"HardSwish"}, {"LeakyRelu"}, {"Log", 0.1F}, {"Mish"},     {"Neg"},     {"Reciprocal", 0.2F},
+      {"Relu"},      {"Round"},     {"Sigmoid"},   {"Softplus"}, {"Sqrt", 0}, {"Swish"},
       {"Tanh"}};
   RandomGraph made(registry, 24);
   const Function& chosen = dice.pick(kFunctions);
@@ -73,9 +73,9 @@ RandomGraph with_number(Dice& dice, const ops::Registry& registry) {
   const std::vector<int64_t> dims(static_cast<size_t>(dice.whole(0, 1)), 1);
   made.constant("c", Tensor::from<float>(DataType::Float32, dims, {{number}}));
   const bool is_swapped = op != "Pow" && dice.one_in(2);
-  made.builder.node("y", op, is_swapped ? std::vector<std::string>{"c", "x"}
-                                        : std::vector<std::string>{"x", "c"},
-                    {"y"});
+  made.builder.node(
+      "y", op, is_swapped ? std::vector<std::string>{"c", "x"} : std::vector<std::string>{"x", "c"},
+      {"y"});
   made.builder.output("y");
   return made;
 }
@@ -183,9 +183,7 @@ RandomGraph composite(Dice& dice, const ops::Registry& registry) {
 TEST(OnednnElementwise, Functions) {
   EXPECT_EQ(check_cases("onednn", 11, 300, function).answered, 300);
 }
-TEST(OnednnElementwise, Clip) {
-  EXPECT_EQ(check_cases("onednn", 12, 60, clip).answered, 60);
-}
+TEST(OnednnElementwise, Clip) { EXPECT_EQ(check_cases("onednn", 12, 60, clip).answered, 60); }
 TEST(OnednnElementwise, Numbers) {
   EXPECT_EQ(check_cases("onednn", 13, 100, with_number).answered, 100);
 }

@@ -82,10 +82,11 @@ RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
   attributes.set("transB", int64_t{is_right_transposed});
   if (dice.one_in(3)) attributes.set("alpha", dice.number(0.25F, 2));
   if (dice.one_in(3)) attributes.set("beta", dice.one_in(4) ? 0.0F : dice.number(0.25F, 2));
-  made.input("a", dice.tensor(is_left_transposed ? std::vector{depth, rows}
-                                                 : std::vector{rows, depth}));
-  made.operand(dice, "b", dice.tensor(is_right_transposed ? std::vector{columns, depth}
-                                                          : std::vector{depth, columns}));
+  made.input("a",
+             dice.tensor(is_left_transposed ? std::vector{depth, rows} : std::vector{rows, depth}));
+  made.operand(
+      dice, "b",
+      dice.tensor(is_right_transposed ? std::vector{columns, depth} : std::vector{depth, columns}));
   std::vector<std::string> inputs = {"a", "b"};
   if (!dice.one_in(4)) {
     const std::vector<std::vector<int64_t>> shapes = {{columns}, {1, columns}, {rows, columns},
