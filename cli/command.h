@@ -25,6 +25,8 @@ using Command = std::function<CommandResult()>;
 
 // Each adds its options to `command`, and gives what to call when that was chosen.
 Command make_run_command(CLI::App& command);
+Command make_bench_command(CLI::App& command);
+Command make_explain_command(CLI::App& command);
 Command make_inspect_command(CLI::App& command);
 Command make_backends_command(CLI::App& command);
 

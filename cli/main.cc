@@ -29,6 +29,9 @@ struct CommandRow {
 
 constexpr std::array kCommands = {
     CommandRow{"run", "Run a model once", make_run_command},
+    CommandRow{"bench", "Measure how long a model takes to load, bind and run", make_bench_command},
+    CommandRow{"explain", "Show who does each step, how fast, and who refused",
+               make_explain_command},
     CommandRow{"inspect", "Show what a model is made of", make_inspect_command},
     CommandRow{"backends", "List what can run models here", make_backends_command},
 };

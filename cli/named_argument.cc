@@ -1,7 +1,9 @@
 #include "cli/named_argument.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdio>
 #include <optional>
 
 namespace tessera::cli {
@@ -68,6 +70,22 @@ uint64_t parse_whole_number(std::string_view option, const std::string& text) {
     refuse(option, text, "expected a whole number of at least 0 and at most 64 bits");
   }
   return *number;
+}
+
+uint64_t parse_whole_number(std::string_view option, const std::string& text, uint64_t least,
+                            uint64_t most) {
+  const auto number = parse_number<uint64_t>(text);
+  if (number && *number >= least && *number <= most) return *number;
+  refuse(option, text,
+         "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+double parse_positive_number(std::string_view option, const std::string& text, double most) {
+  const auto number = parse_number<double>(text);
+  if (number && *number > 0 && *number <= most) return *number;
+  std::array<char, 32> limit{};
+  std::snprintf(limit.data(), limit.size(), "%g", most);
+  refuse(option, text, std::string("expected a number above 0 and at most ") + limit.data());
 }
 
 size_t find_value_index(std::string_view option, std::string_view kind, const std::string& name,

@@ -26,6 +26,13 @@ std::vector<int64_t> parse_dims(std::string_view option, const std::string& text
 // A decimal number of at most 64 bits, without a sign. Throws InvalidArgument on anything else.
 uint64_t parse_whole_number(std::string_view option, const std::string& text);
 
+// The same between `least` and `most`.
+uint64_t parse_whole_number(std::string_view option, const std::string& text, uint64_t least,
+                            uint64_t most);
+
+// A number above 0, such as 2 or 0.5, of at most `most`. Throws InvalidArgument on anything else.
+double parse_positive_number(std::string_view option, const std::string& text, double most);
+
 // The index of the value called `name` or, where none is called that, "#<index>". Throws
 // InvalidArgument listing what there is; `kind` is "input" or "output".
 size_t find_value_index(std::string_view option, std::string_view kind, const std::string& name,

@@ -84,5 +84,17 @@ TEST(NamedArgument, FindsByNameThenByIndex) {
               HasSubstr("--expect 'y': the model has no such output; it has no outputs"));
 }
 
+TEST(NamedArgument, NumbersKeepToTheirRange) {
+  EXPECT_EQ(parse_whole_number("--runs", "7", 1, 7), 7U);
+  for (const char* text : {"0", "8", "-1", "1.0", "", "x"}) {
+    EXPECT_THROW(parse_whole_number("--runs", text, 1, 7), Error) << text;
+  }
+  EXPECT_EQ(parse_positive_number("--seconds", "0.5", 10), 0.5);
+  EXPECT_EQ(parse_positive_number("--seconds", "10", 10), 10);
+  for (const char* text : {"0", "-1", "10.1", "nan", "inf", "", "1s", "1e999"}) {
+    EXPECT_THROW(parse_positive_number("--seconds", text, 10), Error) << text;
+  }
+}
+
 }  // namespace
 }  // namespace tessera::cli

@@ -1,37 +1,28 @@
 // `tessera run`: loads a model, binds it, runs it once, and reports.
-#include <chrono>
 #include <cmath>
-#include <optional>
 #include <set>
 
+#include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/named_argument.h"
-#include "cli/run_inputs.h"
+#include "cli/plan_summary.h"
 #include "cli/run_report.h"
+#include "cli/trace_file.h"
 #include "tessera/tensor_file.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// More than any machine has; each costs memory of its own.
-constexpr uint64_t kMaxThreads = 4096;
-
-struct RunOptions {
-  std::string model;
-  std::vector<std::string> inputs;
-  std::optional<std::string> seed;  // as given, because "-1" and "0x1" are no seeds
-  std::vector<std::string> shapes;
+struct RunArguments {
+  ModelArguments model;
   std::vector<std::string> expectations;
   Tolerance tolerance;
-  std::string threads = "0";
-  bool is_strict = false;
   bool is_json = false;
   std::string save_inputs_folder;
   std::string output_folder;
   std::string dump_folder;
+  std::string steps_folder;
   std::string trace_file;
 };
 
@@ -40,28 +31,12 @@ struct Expectation {
   Tensor tensor;
 };
 
-void check_tolerance(const RunOptions& options) {
-  for (const double tolerance : {options.tolerance.relative, options.tolerance.absolute}) {
+void check_tolerance(const Tolerance& allowed) {
+  for (const double tolerance : {allowed.relative, allowed.absolute}) {
     if (std::isfinite(tolerance) && tolerance >= 0) continue;
     throw Error(ErrorKind::InvalidArgument, "--rtol and --atol",
                 "expected finite numbers of at least 0, found " + number_text(tolerance, 6));
   }
-}
-
-int parse_threads(const std::string& text) {
-  const uint64_t threads = parse_whole_number("--threads", text);
-  if (threads <= kMaxThreads) return static_cast<int>(threads);
-  throw Error(ErrorKind::InvalidArgument, "--threads",
-              "expected at most " + std::to_string(kMaxThreads) + ", found " + text);
-}
-
-// Calls `stage` and gives how long it took, counted from `origin`.
-template <class Stage>
-auto timed(Clock::time_point origin, Span& span, const Stage& stage) {
-  const Clock::time_point start = Clock::now();
-  auto result = stage();
-  span = {start - origin, Clock::now() - start};
-  return result;
 }
 
 std::vector<Expectation> read_expectations(const std::vector<std::string>& arguments,
@@ -99,7 +74,26 @@ std::vector<NamedTensor> made_values(const ModelDescription& model,
   std::vector<NamedTensor> values;
   for (const std::string& name : model.fetchable) {
     const auto maker = makers.find(name);
-    values.push_back({name, tensors.at(name), maker == makers.end() ? "" : maker->second});
+    values.push_back({name, tensors.at(name), maker == makers.end() ? "" : maker->second, ""});
+  }
+  return values;
+}
+
+// Every value that a step of `plan` makes, in the plan's order; `results` has them all.
+std::vector<NamedTensor> step_values(const PlanDescription& plan,
+                                     const std::vector<NamedTensor>& results) {
+  std::map<std::string, Tensor> tensors;
+  for (const NamedTensor& result : results) tensors[result.name] = result.tensor;
+  std::vector<NamedTensor> values;
+  for (const PlanStep& step : plan.steps) {
+    // What a conversion makes is the value that it reads.
+    if (is_conversion(step)) continue;
+    for (const PlanPort& output : step.outputs) {
+      const auto found = tensors.find(output.value);
+      if (found == tensors.end()) continue;
+      values.push_back({output.value, std::move(found->second), step.name, backend_of(step)});
+      tensors.erase(found);
+    }
   }
   return values;
 }
@@ -109,7 +103,7 @@ std::vector<NamedTensor> in_order(const std::vector<ValueDescription>& inputs,
   std::vector<NamedTensor> ordered;
   for (const ValueDescription& input : inputs) {
     const auto found = tensors.find(input.name);
-    if (found != tensors.end()) ordered.push_back({input.name, found->second, ""});
+    if (found != tensors.end()) ordered.push_back({input.name, found->second, "", ""});
   }
   return ordered;
 }
@@ -131,121 +125,113 @@ struct Session {
   ModelDescription description;
   NamedTensors inputs;
   std::vector<ValueDescription> bound_inputs;
-  std::vector<NamedTensor> results;  // outputs, then fetched values
-  std::vector<StepRecord> steps;
+  std::vector<NamedTensor> results;  // outputs, then fetched values, then those of steps
+  Trace trace;
   RunReport report;
 };
 
-Session run_model(const RunOptions& options) {
-  Session session;
-  RunTimes& times = session.report.times;
-  std::optional<uint64_t> seed;
-  if (options.seed) seed = parse_whole_number("--random", *options.seed);
-  const int threads = parse_threads(options.threads);
+Session run_model(const RunArguments& arguments) {
+  const ModelRequest request(arguments.model, MissingInputs::AreErrors);
+  const bool dumps_values = !arguments.dump_folder.empty();
   const Clock::time_point origin = Clock::now();
-  const Model model = timed(origin, times.load, [&] {
-    return load(options.model,
-                {.is_strict = options.is_strict, .keeps_all_values = !options.dump_folder.empty()});
-  });
-  session.description = model.describe();
-  const ModelDescription& description = session.description;
-  const NamedShapes shapes = parse_shapes(options.shapes, description.inputs);
-  session.inputs = read_inputs(options.inputs, description.inputs, shapes);
-  if (!seed) check_all_given(description.inputs, session.inputs);
+  const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/dumps_values);
   const std::vector<Expectation> expectations =
-      read_expectations(options.expectations, description.outputs);
-
-  BindOptions bind_options{.shapes = shapes_to_bind(shapes, session.inputs), .threads = threads};
-  if (!options.dump_folder.empty()) bind_options.fetch = values_to_fetch(description);
-  Executor executor = timed(origin, times.bind, [&] { return model.bind(bind_options); });
-  session.bound_inputs = executor.inputs();
-  if (seed) add_random(executor.inputs(), *seed, session.inputs);
-
-  executor.record_steps(!options.trace_file.empty());
+      read_expectations(arguments.expectations, loaded.description.outputs);
+  const std::vector<std::string> fetch =
+      dumps_values ? values_to_fetch(loaded.description) : std::vector<std::string>();
+  BoundModel bound = request.bind(loaded, origin, fetch, !arguments.steps_folder.empty());
+  Executor& executor = bound.executor;
+  executor.record_steps(!arguments.trace_file.empty());
+  Session session;
+  Trace& trace = session.trace;
   std::vector<Tensor> tensors =
-      timed(origin, times.run, [&] { return executor.run(session.inputs); });
-  session.steps = executor.steps();
+      timed(origin, trace.run, [&] { return executor.run(bound.inputs); });
+  trace.load = loaded.load;
+  trace.load_stages = loaded.model.stages();
+  trace.bind = bound.bind;
+  trace.bind_stages = executor.stages();
+  trace.plan = executor.plan();
+  trace.steps = executor.steps();
+  session.description = loaded.description;
+  session.inputs = bound.inputs;
+  session.bound_inputs = executor.inputs();
   for (size_t index = 0; index < tensors.size(); ++index) {
-    session.results.push_back({executor.outputs()[index].name, std::move(tensors[index]), ""});
+    session.results.push_back({executor.outputs()[index].name, std::move(tensors[index]), "", ""});
   }
-  session.report.model = options.model;
-  session.report.outputs.assign(
+  RunReport& report = session.report;
+  report.model = arguments.model.model;
+  report.outputs.assign(
       session.results.begin(),
-      session.results.begin() + static_cast<std::ptrdiff_t>(description.outputs.size()));
-  session.report.threads = executor.threads();
-  session.report.comparisons = compare_all(expectations, session.report.outputs, options.tolerance);
+      session.results.begin() + static_cast<std::ptrdiff_t>(loaded.description.outputs.size()));
+  report.times = {trace.load, trace.bind, trace.run};
+  report.threads = executor.threads();
+  report.comparisons = compare_all(expectations, report.outputs, arguments.tolerance);
   return session;
 }
 
-void write_files(const RunOptions& options, Session& session) {
+void write_files(const RunArguments& arguments, Session& session) {
   StagedFiles files;
-  if (!options.save_inputs_folder.empty()) {
-    write_tensors(options.save_inputs_folder, "input",
+  if (!arguments.save_inputs_folder.empty()) {
+    write_tensors(arguments.save_inputs_folder, "input",
                   in_order(session.bound_inputs, session.inputs), false, files);
   }
-  if (!options.output_folder.empty()) {
-    write_tensors(options.output_folder, "output", session.report.outputs, false, files);
+  if (!arguments.output_folder.empty()) {
+    write_tensors(arguments.output_folder, "output", session.report.outputs, false, files);
     session.report.has_output_files = true;
   }
-  if (!options.dump_folder.empty()) {
-    write_tensors(options.dump_folder, "value", made_values(session.description, session.results),
+  if (!arguments.dump_folder.empty()) {
+    write_tensors(arguments.dump_folder, "value", made_values(session.description, session.results),
                   true, files);
   }
-  if (!options.trace_file.empty()) {
-    files.write_text(options.trace_file, trace_text(session.report.times, session.steps));
+  if (!arguments.steps_folder.empty()) {
+    write_tensors(arguments.steps_folder, "value", step_values(session.trace.plan, session.results),
+                  true, files);
+  }
+  if (!arguments.trace_file.empty()) {
+    files.write_text(arguments.trace_file, trace_text(session.trace));
   }
   files.commit();
 }
 
-CommandResult run(const RunOptions& options) {
-  check_tolerance(options);
-  Session session = run_model(options);
-  write_files(options, session);
+CommandResult run(const RunArguments& arguments) {
+  check_tolerance(arguments.tolerance);
+  Session session = run_model(arguments);
+  write_files(arguments, session);
   return {session.report.is_match() ? kFine : kAnswerIsNo,
-          options.is_json ? json_text(report_json(session.report)) : report_text(session.report)};
+          arguments.is_json ? json_text(report_json(session.report)) : report_text(session.report)};
 }
 
-void add_input_options(CLI::App& command, RunOptions& options) {
-  command.add_option("MODEL", options.model, "an ONNX file")->required();
-  add_repeatable(command, "--input", options.inputs,
-                 "NAME=FILE.npy or NAME=FILE.pb; NAME may be #<index>");
-  command.add_option("--random", options.seed,
-                     "SEED: random numbers for the inputs that have no file");
-  add_repeatable(command, "--shape", options.shapes,
-                 "NAME=1x3x224x224 or NAME=scalar: the shape of an input");
-  command.add_option("--threads", options.threads, "threads to use (default 0: all cores)");
-  command.add_flag("--strict", options.is_strict,
-                   "a declared inner shape that is wrong is an error");
-}
-
-void add_output_options(CLI::App& command, RunOptions& options) {
-  command.add_option("--output", options.output_folder,
+void add_output_options(CLI::App& command, RunArguments& arguments) {
+  command.add_option("--output", arguments.output_folder,
                      "DIR: write output_<index>.npy and outputs.json");
-  command.add_option("--save-inputs", options.save_inputs_folder,
+  command.add_option("--save-inputs", arguments.save_inputs_folder,
                      "DIR: write input_<index>.npy and inputs.json");
-  command.add_option("--dump-values", options.dump_folder,
-                     "DIR: write every value that a node makes, and values.json");
-  command.add_option("--trace", options.trace_file,
+  command.add_option("--dump-values", arguments.dump_folder,
+                     "DIR: write every value that a node makes, and values.json; no fusion then");
+  command.add_option("--fetch-steps", arguments.steps_folder,
+                     "DIR: write every value that a step of the plan makes, and values.json;\n"
+                     "changes nothing in the plan");
+  command.add_option("--trace", arguments.trace_file,
                      "FILE: write a Chrome trace, which ui.perfetto.dev opens");
-  command.add_flag("--json", options.is_json, "print JSON");
-  add_repeatable(command, "--expect", options.expectations,
+  command.add_flag("--json", arguments.is_json, "print JSON");
+  add_repeatable(command, "--expect", arguments.expectations,
                  "NAME=FILE: compare an output; exit code 1 where it differs");
-  command.add_option("--rtol", options.tolerance.relative,
+  command.add_option("--rtol", arguments.tolerance.relative,
                      "relative tolerance of --expect (default 1e-3)");
-  command.add_option("--atol", options.tolerance.absolute,
+  command.add_option("--atol", arguments.tolerance.absolute,
                      "absolute tolerance of --expect (default 1e-5)");
 }
 
 }  // namespace
 
 Command make_run_command(CLI::App& command) {
-  const auto options = std::make_shared<RunOptions>();
-  add_input_options(command, *options);
-  add_output_options(command, *options);
+  const auto arguments = std::make_shared<RunArguments>();
+  add_model_options(command, arguments->model, MissingInputs::AreErrors);
+  add_output_options(command, *arguments);
   command.footer(
       "Example:\n"
       "  tessera run squeezenet.onnx --input data_0=picture.npy --expect '#0=softmax.npy'");
-  return [options] { return run(*options); };
+  return [arguments] { return run(*arguments); };
 }
 
 }  // namespace tessera::cli

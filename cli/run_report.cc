@@ -1,8 +1,6 @@
 #include "cli/run_report.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <sstream>
 
 #include "cli/text_table.h"
@@ -10,14 +8,8 @@
 namespace tessera::cli {
 namespace {
 
-double milliseconds(const Span& span) {
-  return std::chrono::duration<double, std::milli>(span.duration).count();
-}
-
 std::string milliseconds_text(const Span& span) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.2f ms", milliseconds(span));
-  return text.data();
+  return decimal_text(milliseconds(span.duration), 2) + " ms";
 }
 
 std::string file_name(const std::string& kind, size_t index) {
@@ -81,9 +73,9 @@ Json report_json(const RunReport& report) {
     if (report.has_output_files) output["file"] = file_name("output", index);
     json["outputs"].push_back(std::move(output));
   }
-  json["milliseconds"] = milliseconds(report.times.run);
-  json["load_milliseconds"] = milliseconds(report.times.load);
-  json["bind_milliseconds"] = milliseconds(report.times.bind);
+  json["milliseconds"] = milliseconds(report.times.run.duration);
+  json["load_milliseconds"] = milliseconds(report.times.load.duration);
+  json["bind_milliseconds"] = milliseconds(report.times.bind.duration);
   json["threads"] = report.threads;
   if (report.comparisons.empty()) return json;
   json["matches"] = report.is_match();
@@ -104,6 +96,7 @@ void write_tensors(const std::filesystem::path& folder, const std::string& kind,
     Json entry = to_json(named.name, named.tensor);
     entry["file"] = file;
     if (with_nodes) entry["node"] = named.node;
+    if (with_nodes && !named.backend.empty()) entry["backend"] = named.backend;
     entries.push_back(std::move(entry));
   }
   files.write_text(folder / (kind + "s.json"), json_text(entries));

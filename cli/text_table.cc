@@ -108,6 +108,24 @@ std::string shorten(std::string_view text, size_t columns) {
          std::string(characters(text, count - tail, tail));
 }
 
+std::string wrapped(std::string_view text, std::string_view indent) {
+  const size_t columns = kTextColumns - indent.size();
+  const std::string shown = printable(text);
+  std::string result;
+  std::string_view rest = shown;
+  while (!rest.empty()) {
+    std::string_view line = characters(rest, 0, columns);
+    if (line.size() < rest.size() && rest[line.size()] != ' ') {
+      const size_t space = line.rfind(' ');
+      if (space != std::string_view::npos && space > 0) line = line.substr(0, space);
+    }
+    result += std::string(indent) + std::string(line) + "\n";
+    rest.remove_prefix(line.size());
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  }
+  return result;
+}
+
 void TextTable::add_row(const std::vector<std::string>& cells) {
   std::vector<std::string>& row = rows_.emplace_back();
   for (const std::string& cell : cells) row.push_back(printable(cell));

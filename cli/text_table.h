@@ -19,6 +19,10 @@ std::string printable(std::string_view text);
 // where an ellipsis stands, because names in models differ at both ends.
 std::string shorten(std::string_view text, size_t columns);
 
+// Printable `text` in lines of at most kTextColumns characters, each begun by `indent` and ended by
+// a newline, broken between words where these are not too long.
+std::string wrapped(std::string_view text, std::string_view indent = "");
+
 // The number of characters of UTF-8 text.
 size_t character_count(std::string_view text);
 

@@ -69,5 +69,16 @@ TEST(Quantities, HaveThreeDigitsAndAUnit) {
   EXPECT_EQ(bytes_text(3 << 19), "1.50 MiB");
 }
 
+TEST(TextTable, WrapsBetweenWords) {
+  const std::string words = std::string(60, 'a') + " " + std::string(38, 'b');
+  EXPECT_EQ(wrapped(words), words + "\n");
+  EXPECT_EQ(wrapped(words + "b c"), words + "b\nc\n");
+  EXPECT_EQ(wrapped(words + "bb c"), std::string(60, 'a') + "\n" + std::string(40, 'b') + " c\n");
+  EXPECT_EQ(wrapped(std::string(150, 'd'), "  "),
+            "  " + std::string(98, 'd') + "\n  " + std::string(52, 'd') + "\n");
+  EXPECT_EQ(wrapped("", "  "), "");
+  EXPECT_EQ(wrapped("\n"), "\\x0a\n");
+}
+
 }  // namespace
 }  // namespace tessera::cli

@@ -1,16 +1,13 @@
 #include "cli/trace_file.h"
 
 #include "cli/json_output.h"
+#include "cli/plan_summary.h"
 
 namespace tessera::cli {
 namespace {
 
-double microseconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double, std::micro>(time).count();
-}
-
 // A "complete" event ("X"), in microseconds. Nesting follows from the times.
-Json event(const std::string& name, const char* category, const Span& span, Json arguments) {
+Json event(const std::string& name, const std::string& category, const Span& span, Json arguments) {
   return {{"name", name},
           {"cat", category},
           {"ph", "X"},
@@ -21,23 +18,58 @@ Json event(const std::string& name, const char* category, const Span& span, Json
           {"args", std::move(arguments)}};
 }
 
-Json step_arguments(const StepRecord& step) {
-  Json arguments = {{"op", step.op}, {"flops", step.flops}, {"bytes", step.bytes}};
-  const auto nanoseconds = static_cast<double>(step.duration.count());
-  if (nanoseconds > 0) arguments["GFLOP/s"] = static_cast<double>(step.flops) / nanoseconds;
+void add_stages(const std::string& name, const Span& whole, const std::vector<StageRecord>& stages,
+                Json& events) {
+  events.push_back(event(name, "stage", whole, Json::object()));
+  for (const StageRecord& stage : stages) {
+    // A stage that is the whole would only hide it.
+    if (stage.name == name) continue;
+    Json arguments = Json::object();
+    if (stage.bytes > 0) arguments["bytes"] = stage.bytes;
+    events.push_back(event(stage.name, "stage", {whole.start + stage.start, stage.duration},
+                           std::move(arguments)));
+  }
+}
+
+Json ports_json(const std::vector<PlanPort>& ports) {
+  Json json = Json::array();
+  for (const PlanPort& port : ports) {
+    const std::string pack = port.pack.empty() ? "" : ", pack " + port.pack;
+    json.push_back(port.value + ": " + port.type + " " + port.layout + pack);
+  }
+  return json;
+}
+
+Json step_arguments(const StepRecord& record, const PlanStep* step) {
+  Json arguments = {{"op", record.op}};
+  if (!record.backend.empty()) arguments["backend"] = record.backend;
+  if (!record.algorithm.empty()) arguments["algorithm"] = record.algorithm;
+  if (step != nullptr) {
+    arguments["layouts"] = layouts_text(*step);
+    arguments["nodes"] = step->nodes;
+    arguments["inputs"] = ports_json(step->inputs);
+    arguments["outputs"] = ports_json(step->outputs);
+  }
+  arguments["flops"] = record.flops;
+  arguments["bytes"] = record.bytes;
+  const double gflops = gflops_of(record.flops, microseconds(record.duration));
+  if (gflops > 0) arguments["GFLOP/s"] = gflops;
   return arguments;
 }
 
 }  // namespace
 
-std::string trace_text(const RunTimes& times, const std::vector<StepRecord>& steps) {
+std::string trace_text(const Trace& trace) {
   Json events = Json::array();
-  events.push_back(event("load", "stage", times.load, Json::object()));
-  events.push_back(event("bind", "stage", times.bind, Json::object()));
-  events.push_back(event("run", "stage", times.run, Json::object()));
-  for (const StepRecord& step : steps) {
-    const Span span{times.run.start + step.start, step.duration};
-    events.push_back(event(step.node, step.op.c_str(), span, step_arguments(step)));
+  add_stages("load", trace.load, trace.load_stages, events);
+  add_stages("bind", trace.bind, trace.bind_stages, events);
+  events.push_back(event("run", "stage", trace.run, Json::object()));
+  const std::vector<std::optional<size_t>> indices = plan_indices(trace.steps, trace.plan);
+  for (size_t index = 0; index < trace.steps.size(); ++index) {
+    const StepRecord& record = trace.steps[index];
+    const Span span{trace.run.start + record.start, record.duration};
+    const PlanStep* const step = indices[index] ? &trace.plan.steps[*indices[index]] : nullptr;
+    events.push_back(event(record.node, record.op, span, step_arguments(record, step)));
   }
   return json_text({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
 }

@@ -1,29 +1,28 @@
 // A run as a Chrome trace, which https://ui.perfetto.dev and chrome://tracing open.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
+#include "cli/span.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
 
-// One stretch of time, measured from the start of the command.
-struct Span {
-  std::chrono::nanoseconds start{};
-  std::chrono::nanoseconds duration{};
-};
-
-struct RunTimes {
+struct Trace {
   Span load;
+  std::vector<StageRecord> load_stages;
   Span bind;
+  std::vector<StageRecord> bind_stages;
   Span run;
+  PlanDescription plan;
+  std::vector<StepRecord> steps;
 };
 
 // The trace in the "JSON object" form of
-// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: load, bind and
-// run, and within run each step with its op, FLOPs, bytes and GFLOP/s.
-std::string trace_text(const RunTimes& times, const std::vector<StepRecord>& steps);
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: load and bind
+// with their stages, then run with each step and conversion: op, backend, algorithm, layouts,
+// FLOPs, bytes and GFLOP/s.
+std::string trace_text(const Trace& trace);
 
 }  // namespace tessera::cli

@@ -1,11 +1,216 @@
+// Conv and ConvTranspose, with what follows them as post-operations: functions of one variable,
+// arithmetic with further operands, the other side of a residual sum.
+#include "convolution.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "chain.h"
 #include "families.h"
+#include "formats.h"
+#include "primitive.h"
 
 namespace tessera::onednn {
 
+using dnnl::memory;
+using plugin::Failure;
+using plugin::Node;
+using plugin::Value;
+
+namespace {
+
+// Beyond this a group gains nothing that a step of its own would not have.
+constexpr size_t kMostFusedSteps = 4;
+
+// Formats in which the library reads and writes one convolution; nothing: what it likes best.
+struct Form {
+  std::optional<Format> input;
+  std::optional<Format> output;
+};
+
+// The last ones are for few channels, which are not worth a block.
+constexpr Form kForms[] = {
+    {std::nullopt, std::nullopt},         {Format::Nhwc, Format::Nhwc},
+    {Format::Nchw16c, Format::Nchw16c},   {Format::Nchw8c, Format::Nchw8c},
+    {Format::RowMajor, Format::Nchw16c},  {Format::RowMajor, Format::Nchw8c},
+    {Format::RowMajor, Format::RowMajor},
+};
+constexpr int64_t kFewChannels = 16;
+
+// What a form came to: a description whose formats are decided.
+struct Solution {
+  Format input = Format::RowMajor;
+  Format output = Format::RowMajor;
+  ConvolutionDescription description;
+};
+
+// A convolution and what is fused behind it.
+struct Group {
+  std::vector<int32_t> nodes;
+  std::vector<ChainStep> steps;
+  int32_t result = -1;
+};
+
+// Proposes the convolutions of one graph.
+class Proposer {
+ public:
+  explicit Proposer(Context& context) : context_(context), chains_(context.graph()) {}
+
+  void propose(const Node& node) {
+    const ConvolutionProblem problem = convolution_problem(node);
+    const std::vector<Solution>& solutions = solve(problem);
+    if (solutions.empty()) throw Failure(TESSERA_UNSUPPORTED, "oneDNN has no such convolution");
+    std::vector<Group> groups = groups_of(node);
+    for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+      for (const Solution& solution : solutions) offer(node, problem, *group, solution);
+    }
+  }
+
+ private:
+  // All groups that begin with `node`, the smallest first.
+  std::vector<Group> groups_of(const Node& node) const {
+    std::vector<Group> groups = {{{node.id()}, {}, node.output(0).id()}};
+    for (const ChainStep& step : chains_.after(node.output(0))) {
+      if (groups.size() > kMostFusedSteps) break;
+      Group larger = groups.back();
+      larger.nodes.insert(larger.nodes.end(), step.nodes.begin(), step.nodes.end());
+      larger.steps.push_back(step);
+      larger.result = step.result;
+      groups.push_back(std::move(larger));
+    }
+    return groups;
+  }
+
+  // How the library computes `problem` alone: one solution for each pair of layouts, the one that
+  // it likes best first. Its reference implementation counts only where there is no other.
+  const std::vector<Solution>& solve(const ConvolutionProblem& problem) {
+    const auto [found, is_new] = solved_.try_emplace(problem.key());
+    if (is_new) found->second = solve_anew(problem);
+    return found->second;
+  }
+
+  std::vector<Solution> solve_anew(const ConvolutionProblem& problem) const {
+    std::vector<Solution> solutions;
+    std::vector<Solution> references;
+    for (const Form& form : kForms) {
+      if (!is_worth_trying(problem, form, solutions)) continue;
+      const ConvolutionDescription description =
+          describe_convolution(context_, problem, form.input, form.output, {});
+      if (!description.is_there()) continue;
+      const auto input = format_of(description.input_desc());
+      const auto output = format_of(description.output_desc());
+      if (!input || !output || has_equal(solutions, description)) continue;
+      auto& place = description.is_reference() ? references : solutions;
+      place.push_back({*input, *output, description});
+    }
+    if (solutions.empty() && !references.empty()) solutions.push_back(references.back());
+    return solutions;
+  }
+
+  static bool is_worth_trying(const ConvolutionProblem& problem, const Form& form,
+                              const std::vector<Solution>& found) {
+    if (form.input == form.output) {
+      // Blocks of 8 are for processors without those of 16.
+      return form.input != Format::Nchw8c || !has_format(found, Format::Nchw16c);
+    }
+    if (problem.is_transposed || problem.groups != 1) return false;
+    if (problem.input[1] >= kFewChannels) return false;
+    return form.output != Format::Nchw8c || !has_format(found, Format::Nchw16c);
+  }
+
+  static bool has_format(const std::vector<Solution>& solutions, Format output) {
+    return std::any_of(solutions.begin(), solutions.end(),
+                       [&](const Solution& found) { return found.output == output; });
+  }
+
+  // The same implementation between the same layouts, as far as layouts differ for such sizes.
+  static bool has_equal(const std::vector<Solution>& solutions,
+                        const ConvolutionDescription& description) {
+    const auto traits = [](const ConvolutionDescription& of) {
+      return std::tuple(std::string_view(of.base().impl_info_str()),
+                        std::string_view(layout_of(of.input_desc())),
+                        std::string_view(layout_of(of.output_desc())));
+    };
+    return std::any_of(solutions.begin(), solutions.end(), [&](const Solution& found) {
+      return traits(found.description) == traits(description);
+    });
+  }
+
+  void offer(const Node& node, const ConvolutionProblem& problem, const Group& group,
+             const Solution& solution) {
+    PostOperations operations(context_.graph());
+    const ResultView view = {problem.output, plain_view(problem.output.size()), solution.output};
+    bool has_sum = false;
+    for (const ChainStep& step : group.steps) {
+      if (!has_sum && append_sum(step, view, operations)) {
+        has_sum = true;
+      } else if (!operations.append(step, view)) {
+        return;
+      }
+    }
+    ConvolutionDescription description = solution.description;
+    if (!group.steps.empty()) {
+      description = describe_convolution(context_, problem, solution.input, solution.output,
+                                         operations.operations());
+      if (!description.is_there()) return;
+      if (description.is_reference() && !solution.description.is_reference()) return;
+    }
+    PrimitiveOffer offer(group.nodes, description.base());
+    offer.read(DNNL_ARG_SRC, node.input(0), description.input_desc());
+    offer.read_packed(DNNL_ARG_WEIGHTS, node.input(1), problem.stored_weights,
+                      description.weights_desc());
+    if (problem.has_bias) {
+      offer.read_as(DNNL_ARG_BIAS, node.input(2), description.bias_desc(), TESSERA_LAYOUT_DEFAULT);
+    }
+    offer.write(DNNL_ARG_DST, context_.graph().value(group.result), description.output_desc());
+    operations.read_operands(offer);
+    context_.add(offer.candidate(seconds(problem, description, group)));
+  }
+
+  // A sum with a tensor of the result's own type is added where it lies, which a primitive can do
+  // once. False where `step` is no such sum.
+  bool append_sum(const ChainStep& step, const ResultView& view, PostOperations& operations) const {
+    if (step.operations.size() != 1) return false;
+    const PostOperation& operation = step.operations.front();
+    if (operation.operand < 0 || operation.arithmetic != dnnl::algorithm::binary_add) return false;
+    const Value operand = context_.graph().value(operation.operand);
+    if (operand.is_constant() || operand.type().dims != view.dims) return false;
+    operations.append_sum(operation.operand);
+    return true;
+  }
+
+  double seconds(const ConvolutionProblem& problem, const ConvolutionDescription& description,
+                 const Group& group) const {
+    double bytes = static_cast<double>(description.input_desc().get_size() +
+                                       description.weights_desc().get_size() +
+                                       description.output_desc().get_size());
+    for (const ChainStep& step : group.steps) {
+      for (const PostOperation& operation : step.operations) {
+        if (operation.operand < 0) continue;
+        const plugin::Type type = context_.graph().value(operation.operand).type();
+        bytes += static_cast<double>(type.elements()) * sizeof(float);
+      }
+    }
+    const double factor = description.slowness(problem);
+    return context_.optimistic_seconds(problem.flops() * factor, bytes, "");
+  }
+
+  Context& context_;
+  Chains chains_;
+  std::map<std::string, std::vector<Solution>> solved_;
+};
+
+}  // namespace
+
 void propose_convolutions(Context& context) {
-  context.for_each({"Conv", "ConvTranspose"}, [&](const plugin::Node& node) {
-    context.refuse(node.id(), "has no shape that oneDNN knows");
-  });
+  Proposer proposer(context);
+  context.for_each({"Conv", "ConvTranspose"}, [&](const Node& node) { proposer.propose(node); });
 }
 
 }  // namespace tessera::onednn

@@ -7,6 +7,16 @@
 namespace tessera::onednn {
 
 void propose_convolutions(Context& context);  // and deconvolutions
+void propose_products(Context& context);      // MatMul and Gemm
+void propose_recurrences(Context& context);
 void propose_poolings(Context& context);
+void propose_normalizations(Context& context);  // by given and by own statistics
+void propose_softmaxes(Context& context);
+void propose_lrns(Context& context);
+void propose_reductions(Context& context);
+void propose_resamplings(Context& context);
+void propose_concats(Context& context);
+void propose_broadcasts(Context& context);   // arithmetic of tensors of different shapes
+void propose_elementwise(Context& context);  // functions, and arithmetic of tensors of one shape
 
 }  // namespace tessera::onednn

@@ -4,9 +4,11 @@
 
 namespace tessera::onednn {
 
+using dnnl::memory;
+
 namespace {
 
-using Tag = dnnl::memory::format_tag;
+using Tag = memory::format_tag;
 
 constexpr size_t kSmallestChannelRank = 3;
 constexpr size_t kLargestChannelRank = 5;
@@ -14,8 +16,8 @@ constexpr Tag kNhwcTags[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
 constexpr Tag kNchw8cTags[] = {Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c};
 constexpr Tag kNchw16cTags[] = {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c};
 
-dnnl::memory::dims row_major_strides(const dnnl::memory::dims& dims) {
-  dnnl::memory::dims strides(dims.size(), 1);
+memory::dims row_major_strides(const memory::dims& dims) {
+  memory::dims strides(dims.size(), 1);
   for (size_t axis = dims.size() - 1; axis > 0; --axis) {
     strides[axis - 1] = strides[axis] * dims[axis];
   }
@@ -50,9 +52,9 @@ bool can_hold(Format format, size_t rank) {
   return rank >= kSmallestChannelRank && rank <= kLargestChannelRank;
 }
 
-dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims) {
-  constexpr auto kType = dnnl::memory::data_type::f32;
-  const dnnl::memory::dims sizes = dims.empty() ? dnnl::memory::dims{1} : dims;
+memory::desc describe(Format format, const std::vector<int64_t>& dims) {
+  constexpr auto kType = memory::data_type::f32;
+  const memory::dims sizes = dims.empty() ? memory::dims{1} : dims;
   switch (format) {
     case Format::RowMajor:
       return {sizes, kType, row_major_strides(sizes)};
@@ -66,22 +68,43 @@ dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims) {
   return {};
 }
 
-dnnl::memory::desc describe_any(const std::vector<int64_t>& dims) {
-  return {dims.empty() ? dnnl::memory::dims{1} : dims, dnnl::memory::data_type::f32, Tag::any};
+memory::desc describe_any(const std::vector<int64_t>& dims) {
+  return {dims.empty() ? memory::dims{1} : dims, memory::data_type::f32, Tag::any};
 }
 
-std::optional<Format> format_of(const dnnl::memory::desc& desc) {
-  const dnnl::memory::dims dims = desc.get_dims();
+std::optional<Format> format_of(const memory::desc& desc) {
+  const memory::dims dims = desc.get_dims();
   for (const Format format : kFormats) {
     if (can_hold(format, dims.size()) && describe(format, dims) == desc) return format;
   }
   return std::nullopt;
 }
 
-std::optional<std::string> format_text(const dnnl::memory::desc& desc) {
-  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return std::nullopt;
+const char* layout_name(Format format, const std::vector<int64_t>& dims) {
+  const auto is_one = [](int64_t dim) { return dim == 1; };
+  if (format == Format::RowMajor || !can_hold(format, dims.size())) return layout_name(format);
+  const bool is_one_pixel = std::all_of(dims.begin() + 2, dims.end(), is_one);
+  bool is_row_major = is_one_pixel;
+  if (format == Format::Nhwc) is_row_major = is_one_pixel || dims[1] == 1;
+  if (format == Format::Nchw8c) is_row_major = is_one_pixel && dims[1] % 8 == 0;
+  if (format == Format::Nchw16c) is_row_major = is_one_pixel && dims[1] % 16 == 0;
+  return layout_name(is_row_major ? Format::RowMajor : format);
+}
+
+const char* layout_of(const memory::desc& desc) {
+  const std::optional<Format> format = format_of(desc);
+  if (!format) {
+    throw plugin::Failure(TESSERA_UNSUPPORTED,
+                          "wants a tensor in a format that only oneDNN knows (" +
+                              format_text(desc).value_or("opaque") + ")");
+  }
+  return layout_name(*format, desc.get_dims());
+}
+
+std::optional<std::string> format_text(const memory::desc& desc) {
+  if (desc.get_format_kind() != memory::format_kind::blocked) return std::nullopt;
   std::string text;
-  const auto append = [&text](char mark, const dnnl::memory::dims& numbers) {
+  const auto append = [&text](char mark, const memory::dims& numbers) {
     for (const int64_t number : numbers) {
       text += mark;
       text += std::to_string(number);

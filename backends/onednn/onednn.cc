@@ -5,7 +5,7 @@
 
 #include "context.h"
 #include "families.h"
-#include "formats.h"
+#include "layouts.h"
 
 namespace tessera::onednn {
 
@@ -15,8 +15,9 @@ using Propose = void (*)(Context& context);
 
 // Those with the largest groups first: what is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
-    propose_convolutions,
-    propose_poolings,
+    propose_convolutions,   propose_products,  propose_recurrences, propose_poolings,
+    propose_normalizations, propose_softmaxes, propose_lrns,        propose_reductions,
+    propose_resamplings,    propose_concats,   propose_broadcasts,  propose_elementwise,
 };
 
 std::string version_text() {
@@ -38,6 +39,8 @@ plugin::Description Onednn::describe() {
       {"commit", dnnl_version()->hash},
       {"isa", std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa()))},
   };
+  description.layouts = all_layouts();
+  description.conversions = direct_conversions();
   return description;
 }
 

@@ -184,15 +184,29 @@ void PrimitiveOffer::read_packed(int argument, const Value& value, const memory:
                   "'" + value.name() + "' is not constant, so it cannot be packed");
   }
   if (!text) throw Failure(TESSERA_UNSUPPORTED, "wants weights in a format without a name");
-  plugin::Pack pack;
-  pack.id = "onednn:" + *text;
-  pack.bytes = static_cast<int64_t>(wanted.get_size());
-  pack.pack = [stored, wanted, engine = description_.get_engine()](RunContext& /*context*/,
-                                                                   const Buffer& from, void* to) {
-    reorder(engine, stored, from.data, wanted, to);
+  // The same bytes come of the same weights only where they were stored in the same way.
+  const std::string id = "onednn:" + format_text(stored).value_or("") + ":" + *text;
+  read_packed(argument, value, wanted, id,
+              [stored, wanted, engine = description_.get_engine()](const Buffer& from, void* to) {
+                reorder(engine, stored, from.data, wanted, to);
+              });
+}
+
+void PrimitiveOffer::read_packed(int argument, const Value& value, const memory::desc& wanted,
+                                 const std::string& id,
+                                 std::function<void(const Buffer& from, void* to)> pack) {
+  plugin::Pack made;
+  made.id = id;
+  made.bytes = static_cast<int64_t>(wanted.get_size());
+  made.pack = [pack = std::move(pack)](RunContext& /*context*/, const Buffer& from, void* to) {
+    pack(from, to);
   };
+  const size_t ports = candidate_.inputs.size();
   const int32_t port = input_port(value, TESSERA_LAYOUT_DEFAULT);
-  candidate_.inputs[static_cast<size_t>(port)].pack = std::move(pack);
+  if (candidate_.inputs.size() == ports) {
+    throw Failure(TESSERA_UNSUPPORTED, "needs '" + value.name() + "' in two formats");
+  }
+  candidate_.inputs[static_cast<size_t>(port)].pack = std::move(made);
   arguments_.push_back({argument, wanted, false, port, {}});
 }
 

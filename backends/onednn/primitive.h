@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,10 @@ class PrimitiveOffer {
   // packed, and a value that is not constant is refused (Failure).
   void read_packed(int argument, const plugin::Value& value, const dnnl::memory::desc& stored,
                    const dnnl::memory::desc& wanted);
+  // A constant, which the host packs once by `pack`, which writes it as `wanted`; `id` says how.
+  void read_packed(int argument, const plugin::Value& value, const dnnl::memory::desc& wanted,
+                   const std::string& id,
+                   std::function<void(const plugin::Buffer& from, void* to)> pack);
   // Numbers that the kernel keeps itself: a handful of scales, a flag.
   void keep(int argument, const dnnl::memory::desc& desc, std::vector<float> numbers);
 

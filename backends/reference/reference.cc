@@ -34,8 +34,8 @@ class ReferenceKernel : public Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    const std::vector<tessera_buffer> from = of_node(inputs_, inputs);
-    const std::vector<tessera_buffer> to = of_node(outputs_, outputs);
+    const std::vector<Buffer> from = of_node(inputs_, inputs);
+    const std::vector<Buffer> to = of_node(outputs_, outputs);
     tessera_error error = {};
     error.struct_size = sizeof(error);
     const int32_t status =
@@ -44,12 +44,12 @@ class ReferenceKernel : public Kernel {
   }
 
  private:
-  static std::vector<tessera_buffer> of_node(const std::vector<int>& ports,
-                                             std::span<const Buffer> buffers) {
-    std::vector<tessera_buffer> result;
+  static std::vector<Buffer> of_node(const std::vector<int>& ports,
+                                     std::span<const Buffer> buffers) {
+    std::vector<Buffer> result;
     result.reserve(ports.size());
     for (const int port : ports) {
-      result.push_back(port == kLeftOut ? tessera_buffer{} : buffers[static_cast<size_t>(port)]);
+      result.push_back(port == kLeftOut ? Buffer{} : buffers[static_cast<size_t>(port)]);
     }
     return result;
   }

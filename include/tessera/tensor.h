@@ -40,6 +40,8 @@ class Tensor {
          const void* data);
 
   bool is_empty() const { return type_ == DataType::Undefined; }
+  // False for what only tells type and dimensions of elements that were let go.
+  bool has_elements() const { return data_ != nullptr; }
   DataType type() const { return type_; }
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
@@ -58,6 +60,9 @@ class Tensor {
   std::span<T> mutable_as() {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(elements_)};
   }
+
+  // Type and dimensions of this tensor without its elements.
+  Tensor without_elements() const { return {type_, dims_, nullptr, nullptr}; }
 
   // The same elements under other dimensions with the same count.
   Tensor reshaped(std::vector<int64_t> dims) const;

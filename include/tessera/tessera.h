@@ -76,6 +76,8 @@ struct LoadOptions {
   // Where warnings go; stderr if empty.
   LogCallback log = {};
   Backends backends = {};
+  // Threads for the work at load (constants that are computed); 0 means all cores.
+  int threads = 0;
 };
 
 // The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
@@ -196,6 +198,7 @@ struct PlanPort {
   std::string type;    // "float32 1x64x56x56"
   std::string layout;  // "nchw16c"
   std::string pack;    // id of the pack that is read instead; "" for none
+  bool is_constant = false;
 };
 
 struct BackendRefusal {

@@ -1,14 +1,97 @@
+// Backends: the set of plug-ins behind the public handle, and what the environment says of them.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "api/backends_state.h"
 #include "ops/registry.h"
 #include "tessera/tessera.h"
 
 namespace tessera {
+namespace {
+
+std::vector<std::string> split(const char* text, char separator) {
+  std::vector<std::string> parts;
+  std::string part;
+  for (const char* letter = text; letter != nullptr && *letter != '\0'; ++letter) {
+    if (*letter != separator) {
+      part += *letter;
+    } else if (!part.empty()) {
+      parts.push_back(std::exchange(part, {}));
+    }
+  }
+  if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+// The folder of plug-ins that belongs to the program or library that this code is in; "" where
+// there is none.
+std::filesystem::path plugin_folder() {
+  Dl_info found = {};
+  if (::dladdr(reinterpret_cast<const void*>(&plugin_folder), &found) == 0) return {};
+  std::error_code failure;
+  std::filesystem::path module = std::filesystem::canonical(found.dli_fname, failure);
+  // A program's own name may be relative to a path that is not the current one.
+  if (failure) module = std::filesystem::canonical("/proc/self/exe", failure);
+  if (failure) return {};
+  const std::filesystem::path folder = module.parent_path();
+  for (const std::filesystem::path& place : {folder / "backends", folder / ".." / "lib" / "tessera",
+                                             folder / ".." / ".." / "lib" / "tessera"}) {
+    if (std::filesystem::is_directory(place, failure)) return std::filesystem::canonical(place);
+  }
+  return {};
+}
+
+}  // namespace
 
 std::string version() { return TESSERA_VERSION; }
 
-std::vector<BackendDescription> backends() {
+std::vector<std::string> backends_of_environment() {
+  return split(std::getenv("TESSERA_BACKENDS"), ',');
+}
+
+Backends::Backends() : state_(std::make_shared<State>(plugin_folder())) {
+  for (const std::string& path : split(std::getenv("TESSERA_BACKEND_PATH"), ':')) {
+    try {
+      state_->set.add_path(path);
+    } catch (const Error& error) {
+      // A wrong variable must not keep a program from running that does not need it.
+      state_->services->log().warn("TESSERA_BACKEND_PATH: " + error.message());
+    }
+  }
+}
+
+void Backends::add_path(const std::filesystem::path& path) { state_->set.add_path(path); }
+
+void Backends::load_backend(const std::filesystem::path& library) { state_->set.load(library); }
+
+std::vector<BackendDescription> Backends::describe() const {
+  std::vector<BackendDescription> descriptions;
+  for (const BackendState& state : state_->set.states()) {
+    BackendDescription& description = descriptions.emplace_back();
+    description.name = state.name;
+    description.aliases = state.aliases;
+    description.file = state.file;
+    description.reason = state.reason;
+    description.is_usable = state.plugin != nullptr;
+    if (!state.plugin) continue;
+    const tessera_backend& face = state.plugin->face();
+    description.version = state.plugin->version();
+    for (int32_t index = 0; index < face.device_count; ++index) {
+      description.devices.emplace_back(face.devices[index].kind);
+    }
+    for (int32_t index = 0; index < face.layout_count; ++index) {
+      description.layouts.emplace_back(face.layouts[index].name);
+    }
+    description.op_count = face.simple_kernel_count;
+  }
+  // The last one is the reference, which has all ops that have a kernel.
   int64_t op_count = 0;
   for (const ops::Op* op : ops::make_registry().all()) op_count += op->kernel != nullptr ? 1 : 0;
-  return {{.name = "reference", .version = version(), .devices = {"cpu"}, .op_count = op_count}};
+  descriptions.back().op_count = op_count;
+  return descriptions;
 }
 
 }  // namespace tessera

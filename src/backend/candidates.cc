@@ -179,7 +179,7 @@ class OfferReader {
 
   CandidateOutput read_output(const tessera_candidate& face,
                               const tessera_output_port& port) const {
-    const uint32_t requests = port.requests == 0 ? TESSERA_REQUEST_WRITE : port.requests;
+    const uint32_t requests = port.requests == 0 ? uint32_t{TESSERA_REQUEST_WRITE} : port.requests;
     const bool needs_input = (requests & (TESSERA_REQUEST_IN_PLACE | TESSERA_REQUEST_ADD)) != 0;
     if (needs_input && (port.in_place_input < 0 || port.in_place_input >= face.input_count)) {
       refuse("its output " + name_of(port.value) + " names an in-place input that is not there");

@@ -85,6 +85,14 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
   return bytes < 0 ? std::nullopt : std::optional(bytes);
 }
 
+int LayoutTable::hops(LayoutId from, LayoutId to) const {
+  if (from == to) return 0;
+  const bool is_direct =
+      std::any_of(conversions_.begin(), conversions_.end(),
+                  [&](const ConversionStep& step) { return step.from == from && step.to == to; });
+  return is_direct ? 1 : 2;
+}
+
 std::vector<ConversionStep> LayoutTable::route(LayoutId from, LayoutId to,
                                                const TensorType& type) const {
   // Dijkstra; tables have a dozen layouts, so a linear search for the nearest is enough.

@@ -55,6 +55,9 @@ class LayoutTable {
   // Bytes of such a tensor; nullopt where the layout does not hold it.
   std::optional<int64_t> storage_bytes(LayoutId id, const TensorType& type) const;
 
+  // Steps from one to the other where both hold the value: 0, 1, or 2 through the default layout.
+  int hops(LayoutId from, LayoutId to) const;
+
   // The cheapest way by bytes read and written, through the default layout where no direct one
   // exists; empty where `from` is `to`. Both must hold `type`.
   std::vector<ConversionStep> route(LayoutId from, LayoutId to, const TensorType& type) const;

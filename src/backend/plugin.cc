@@ -125,11 +125,11 @@ std::string explain_illegal(const tessera_backend& backend) {
   return explain_illegal_kernels(backend);
 }
 
-Plugin::Plugin(tessera_open_backend_function open, const std::string& place,
+Plugin::Plugin(tessera_open_backend_function open_function, const std::string& place,
                std::shared_ptr<HostServices> services)
     : host_(std::move(services), place) {
   const Status status =
-      call_plugin([&](tessera_error* error) { return open(host_.face(), &face_, error); });
+      call_plugin([&](tessera_error* error) { return open_function(host_.face(), &face_, error); });
   if (!status.is_fine()) fail(place, "could not be opened: " + status.message);
   if (std::string wrong = explain_illegal(face_); !wrong.empty()) {
     // Not released: what is wrong with it may be its release.

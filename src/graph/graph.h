@@ -2,6 +2,7 @@
 // verify.h says when a graph is legal; compact.h removes what passes have cut loose.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -37,6 +38,11 @@ struct Value {
   // Kept between runs (running statistics, key/value memory): never folded, never shared.
   bool is_state = false;
 
+  // Identifies the elements of a constant whose memory was let go, as packs of it are found by.
+  std::optional<std::array<uint64_t, 2>> digest;
+
+  // Known before running, though its elements may have been let go once every kernel had packed
+  // them (then Tensor::has_elements() is false; only ever for large floating-point ones).
   bool is_constant() const { return !constant.is_empty(); }
 };
 

@@ -36,6 +36,7 @@ InferInput infer_input(const Tensor& tensor) {
   InferInput input;
   input.is_present = true;
   input.type = Type::tensor(tensor.type(), shape_from(tensor.dims()));
+  if (!tensor.has_elements()) return input;
   input.constant = &tensor;
   input.elements = shape_elements(tensor);
   return input;

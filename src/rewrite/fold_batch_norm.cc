@@ -116,8 +116,8 @@ class BatchNormFolding {
   const Tensor* constant_input(const Node& node, size_t index) const {
     if (index >= node.inputs.size() || node.inputs[index].is_none()) return nullptr;
     const Value& value = graph_[node.inputs[index]];
-    const bool is_usable =
-        value.is_constant() && !value.is_state && is_floating(value.constant.type());
+    const bool is_usable = value.is_constant() && value.constant.has_elements() &&
+                           !value.is_state && is_floating(value.constant.type());
     return is_usable ? &value.constant : nullptr;
   }
 

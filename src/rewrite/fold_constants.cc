@@ -80,7 +80,8 @@ class ConstantFolding {
   std::optional<std::vector<Tensor>> computed_outputs(const Node& node) {
     std::vector<Tensor> inputs;
     for (const ValueId id : node.inputs) {
-      if (!id.is_none() && !graph_[id].is_constant()) return std::nullopt;
+      const bool is_known = id.is_none() || graph_[id].constant.has_elements();
+      if (!is_known) return std::nullopt;
       inputs.push_back(id.is_none() ? Tensor() : graph_[id].constant);
     }
     if (const Tensor* value = constant_value(node)) return std::vector<Tensor>{*value};

@@ -1,0 +1,239 @@
+// Arithmetic of two tensors, one of which broadcasts, with all that follows elementwise, in each
+// layout. elementwise.cc has tensors of one shape.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chain.h"
+#include "context.h"
+#include "families.h"
+#include "formats.h"
+#include "implementation.h"
+#include "primitive.h"
+
+namespace tessera::onednn {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using plugin::Failure;
+using plugin::Node;
+using plugin::Value;
+
+namespace {
+
+// Up to version 6 operands broadcast as attributes say.
+constexpr int32_t kFirstBroadcastingVersion = 7;
+
+void check_usable(const Value& value) {
+  if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
+}
+
+// One operand is as large as the result wherever that can be: `main`. What is done to it comes
+// first, what follows are post-operations.
+struct Work {
+  Value main;
+  PostOperation first;  // an arithmetic with an operand, or a function of `main`
+  std::vector<PostOperation> behind;
+  Value output;
+};
+
+Work work_of(const Node& node, algorithm kind) {
+  const Value left = node.input(0);
+  const Value right = node.input(1);
+  const Value output = node.output(0);
+  if (!broadcasts_to(output.type(), right.type()) || broadcasts_to(output.type(), left.type())) {
+    return {left, {{}, kind, right.id()}, {}, output};
+  }
+  const PostOperation swapped = {{}, kind, left.id()};
+  if (kind == algorithm::binary_sub) {
+    return {right, swapped, {{{algorithm::eltwise_linear, -1, 0}}}, output};
+  }
+  if (kind == algorithm::binary_div) {
+    const PostOperation inverse = {{algorithm::eltwise_pow, 1, -1}};
+    return {right, inverse, {{{}, algorithm::binary_mul, left.id()}}, output};
+  }
+  return {right, swapped, {}, output};
+}
+
+// The axes of the result, those joined that every operand either has or lacks together.
+AxisView joined_axes(const std::vector<std::vector<int64_t>>& operands,
+                     const std::vector<int64_t>& result) {
+  AxisView view;
+  std::vector<bool> last;
+  for (size_t axis = 0; axis < result.size(); ++axis) {
+    std::vector<bool> here;
+    for (const std::vector<int64_t>& operand : operands) {
+      here.push_back(with_rank(operand, result.size())[axis] == result[axis]);
+    }
+    // An axis of one fits everywhere.
+    if (!view.groups.empty() && (result[axis] == 1 || here == last || last.empty())) {
+      ++view.groups.back();
+      if (result[axis] == 1) continue;
+    } else {
+      view.groups.push_back(1);
+    }
+    if (result[axis] != 1) last = std::move(here);
+  }
+  return view;
+}
+
+// The result as a primitive sees it, with as many of `steps` as it can take.
+class BroadcastGroup {
+ public:
+  BroadcastGroup(Context& context, const Node& node, Work work, std::vector<ChainStep> steps)
+      : context_(context), nodes_{node.id()}, work_(std::move(work)), steps_(std::move(steps)) {}
+
+  // False where oneDNN has no such primitive, or none worth having.
+  bool offer(Format format, bool accepts_reference) {
+    PostOperations operations(context_.graph());
+    const ResultView view = view_in(format);
+    std::optional<OperandForm> main = form_of(work_.main, view);
+    if (!main || main->layout == nullptr) return false;
+    for (const PostOperation& operation : work_.behind) {
+      if (!operations.append(operation, view)) return false;
+    }
+    std::vector<int32_t> nodes = nodes_;
+    Value output = work_.output;
+    for (const ChainStep& step : steps_) {
+      if (!operations.append(step, view)) return false;
+      nodes.insert(nodes.end(), step.nodes.begin(), step.nodes.end());
+      output = context_.graph().value(step.result);
+    }
+    dnnl::primitive_attr attributes = context_.attributes();
+    attributes.set_post_ops(operations.operations());
+    const std::vector<int64_t> seen = *view.axes.of(view.dims, view.dims);
+    const memory::desc result = describe(format, seen);
+    std::optional<OperandForm> operand;
+    if (work_.first.operand >= 0) {
+      operand = form_of(context_.graph().value(work_.first.operand), view);
+      if (!operand) return false;
+    }
+    const dnnl::primitive_desc_base description = describe_work(*main, operand, result, attributes);
+    if (!description) return false;
+    if (is_reference(description) && !accepts_reference) return false;
+    PrimitiveOffer offer(std::move(nodes), description);
+    offer.read_as(DNNL_ARG_SRC_0, work_.main, main->wanted, main->layout);
+    if (operand) {
+      read_operand(offer, DNNL_ARG_SRC_1, context_.graph().value(work_.first.operand), *operand);
+    }
+    offer.write_as(DNNL_ARG_DST, output, result, layout_name(format));
+    operations.read_operands(offer);
+    if (can_overwrite()) offer.allow_in_place(work_.main);
+    context_.add(offer.candidate(seconds(description)));
+    return true;
+  }
+
+ private:
+  ResultView view_in(Format format) const {
+    const std::vector<int64_t> result = work_.output.type().dims;
+    if (format != Format::RowMajor) return {result, plain_view(result.size()), format};
+    std::vector<std::vector<int64_t>> operands = {work_.main.type().dims};
+    for (const int32_t value : operand_values()) {
+      operands.push_back(context_.graph().value(value).type().dims);
+    }
+    return {result, joined_axes(operands, result), format};
+  }
+
+  std::vector<int32_t> operand_values() const {
+    std::vector<int32_t> values;
+    const auto add = [&](const PostOperation& operation) {
+      if (operation.operand >= 0) values.push_back(operation.operand);
+    };
+    add(work_.first);
+    for (const PostOperation& operation : work_.behind) add(operation);
+    for (const ChainStep& step : steps_) {
+      for (const PostOperation& operation : step.operations) add(operation);
+    }
+    return values;
+  }
+
+  static std::optional<OperandForm> form_of(const Value& value, const ResultView& view) {
+    const std::vector<int64_t> dims = value.type().dims;
+    if (view.format == Format::RowMajor) {
+      return operand_form(value, *view.axes.of(dims, view.dims), view.format);
+    }
+    return operand_form(value, with_rank(dims, view.dims.size()), view.format);
+  }
+
+  dnnl::primitive_desc_base describe_work(const OperandForm& main,
+                                          const std::optional<OperandForm>& operand,
+                                          const memory::desc& result,
+                                          const dnnl::primitive_attr& attributes) const {
+    if (operand) {
+      return dnnl::binary::primitive_desc(context_.engine(), work_.first.arithmetic, main.wanted,
+                                          operand->wanted, result, attributes, true);
+    }
+    const Eltwise& function = work_.first.function;
+    return dnnl::eltwise_forward::primitive_desc(
+        context_.engine(), dnnl::prop_kind::forward_inference, function.algorithm, main.wanted,
+        result, function.alpha, function.beta, attributes, true);
+  }
+
+  // Only where it is as large as the result and nothing else reads it later.
+  bool can_overwrite() const {
+    const std::vector<int32_t> others = operand_values();
+    return work_.main.type() == work_.output.type() &&
+           std::find(others.begin(), others.end(), work_.main.id()) == others.end();
+  }
+
+  double seconds(const dnnl::primitive_desc_base& description) const {
+    const auto results = static_cast<double>(work_.output.type().elements());
+    const auto read = static_cast<double>(work_.main.type().elements());
+    return context_.optimistic_seconds(results, (results + read) * sizeof(float),
+                                       description.impl_info_str());
+  }
+
+  Context& context_;
+  std::vector<int32_t> nodes_;
+  Work work_;
+  std::vector<ChainStep> steps_;
+};
+
+void offer_formats(Context& context, const Node& node, const Work& work,
+                   const std::vector<ChainStep>& steps) {
+  const plugin::Type result = work.output.type();
+  BroadcastGroup group(context, node, work, steps);
+  const bool is_small = result.elements() <= kMostReferenceElements;
+  bool is_offered = false;
+  // The other formats are for pictures: their elements are many, and one operand has them all.
+  if (can_hold(Format::Nhwc, result.dims.size()) && work.main.type().dims == result.dims) {
+    for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::Nhwc}) {
+      is_offered = group.offer(format, false) || is_offered;
+    }
+  }
+  group.offer(Format::RowMajor, steps.empty() && (is_small || !is_offered));
+}
+
+void offer_broadcast(Context& context, const Chains& chains, const Node& node) {
+  const std::optional<algorithm> kind = arithmetic_of(node.op());
+  const plugin::Type result = node.output(0).type();
+  bool is_one_shape = true;
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    check_usable(node.input(index));
+    is_one_shape = is_one_shape && node.input(index).type() == result;
+  }
+  if (is_one_shape || find_eltwise(node).node) return;  // elementwise.cc offers these
+  if (node.version() < kFirstBroadcastingVersion) {
+    return context.refuse(node.id(), "broadcasts as ONNX did before version 7, by attributes");
+  }
+  if (node.input_count() != 2) {
+    return context.refuse(node.id(),
+                          "broadcasts two operands, not " + std::to_string(node.input_count()));
+  }
+  const Work work = work_of(node, *kind);
+  const std::vector<ChainStep> steps = chains.after(node.output(0));
+  if (!steps.empty()) offer_formats(context, node, work, steps);
+  offer_formats(context, node, work, {});
+}
+
+}  // namespace
+
+void propose_broadcasts(Context& context) {
+  const Chains chains(context.graph());
+  context.for_each({"Add", "Sub", "Mul", "Div", "Max", "Min", "Sum"},
+                   [&](const Node& node) { offer_broadcast(context, chains, node); });
+}
+
+}  // namespace tessera::onednn

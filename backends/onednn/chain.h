@@ -1,0 +1,124 @@
+// What can be computed behind a primitive in the same pass over its result, as post-operations:
+// functions of one variable, and sums, products and so on with further operands.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "composite.h"
+#include "dnnl.hpp"
+#include "eltwise.h"
+#include "formats.h"
+#include "primitive.h"
+#include "tessera/backend.h"
+
+namespace tessera::onednn {
+
+// One post-operation: a function, or (where `operand` is a value) an arithmetic with an operand on
+// the right.
+struct PostOperation {
+  Eltwise function;
+  dnnl::algorithm arithmetic = dnnl::algorithm::undef;
+  int32_t operand = -1;
+};
+
+// What one node, or several that are one function, do with the value before.
+struct ChainStep {
+  std::vector<int32_t> nodes;
+  std::vector<PostOperation> operations;
+  int32_t result = -1;  // value
+};
+
+// The functions of a graph that several nodes write out, by what they read. Make it once a family.
+class Chains {
+ public:
+  explicit Chains(const plugin::Graph& graph);
+
+  // What may follow `value`, as far as each step alone reads what comes before it. Every operand
+  // broadcasts to `value`, and every result has its type.
+  std::vector<ChainStep> after(const plugin::Value& value) const;
+
+  const std::vector<Composite>& composites() const { return composites_; }
+
+ private:
+  std::optional<ChainStep> step_after(const plugin::Value& value) const;
+
+  plugin::Graph graph_;
+  std::vector<Composite> composites_;
+};
+
+// The arithmetic of oneDNN for an op of two or more inputs ("Add", "Sum", "Max"...).
+std::optional<dnnl::algorithm> arithmetic_of(std::string_view op);
+
+// Whether `operand` broadcasts to `type` without changing it, both known float32.
+bool broadcasts_to(const plugin::Type& operand, const plugin::Type& type);
+
+// `dims` with ones in front, up to `rank` axes.
+std::vector<int64_t> with_rank(std::vector<int64_t> dims, size_t rank);
+
+// How a primitive sees the axes of a value: axis i is the product of the value's next groups[i]
+// axes. Axes of no group at all are {1}.
+struct AxisView {
+  std::vector<size_t> groups;
+
+  // A tensor that broadcasts to `full`, seen so; nullopt where a group is broadcast only in part.
+  std::optional<std::vector<int64_t>> of(const std::vector<int64_t>& dims,
+                                         const std::vector<int64_t>& full) const;
+};
+
+// The axes as they are.
+AxisView plain_view(size_t rank);
+
+// How the result of a primitive lies in memory, and what it is seen as.
+struct ResultView {
+  std::vector<int64_t> dims;  // of the value
+  AxisView axes;              // row-major only; in the other formats the axes are as they are
+  Format format = Format::RowMajor;
+};
+
+// How `value` is read in `format` by something that sees it with the sizes `dims`; nullopt where it
+// cannot be.
+struct OperandForm {
+  dnnl::memory::desc stored;
+  dnnl::memory::desc wanted;
+  const char* layout = nullptr;  // null: a constant, packed from `stored` to `wanted`
+};
+std::optional<OperandForm> operand_form(const plugin::Value& value,
+                                        const std::vector<int64_t>& dims, Format format);
+
+// Names to `offer` what `argument` reads.
+void read_operand(PrimitiveOffer& offer, int argument, const plugin::Value& value,
+                  const OperandForm& form);
+
+// The post-operations of a primitive, and what they read.
+class PostOperations {
+ public:
+  explicit PostOperations(const plugin::Graph& graph) : graph_(graph) {}
+
+  void append(const Eltwise& function);
+  // False where a primitive with such a result cannot read the operand; then nothing is appended.
+  bool append(const PostOperation& operation, const ResultView& view);
+  bool append(const ChainStep& step, const ResultView& view);
+  // The primitive adds to what its output holds: `operand`, of the result's type.
+  void append_sum(int32_t operand);
+
+  const dnnl::post_ops& operations() const { return operations_; }
+  // Names to `offer`, whose last output is the result, what the operations read.
+  void read_operands(PrimitiveOffer& offer) const;
+
+ private:
+  struct Operand {
+    int argument = 0;
+    int32_t value = -1;
+    OperandForm form;
+  };
+
+  plugin::Graph graph_;
+  dnnl::post_ops operations_;
+  std::vector<Operand> operands_;
+  int32_t summed_ = -1;
+};
+
+}  // namespace tessera::onednn

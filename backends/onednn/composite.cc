@@ -1,0 +1,157 @@
+#include "composite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+namespace tessera::onednn {
+
+using dnnl::algorithm;
+using plugin::Graph;
+using plugin::Node;
+using plugin::Value;
+
+namespace {
+
+// Exporters round these constants differently.
+constexpr double kConstantTolerance = 1e-3;
+
+// One way to write a function down. Its `#` are constants of one element, in the order in which the
+// steps read them, and must be about `constants`. `x` is what the function is of.
+struct Form {
+  const char* pattern;
+  algorithm kind;
+  std::vector<double> constants;
+};
+
+const std::vector<Form>& forms() {
+  constexpr double kRootTwo = 1.4142135623730951;
+  constexpr double kInverseRootTwo = 0.7071067811865476;
+  constexpr double kTanhFactor = 0.7978845608028654;  // sqrt(2 / pi)
+  constexpr double kTanhCube = 0.044715;
+  static const std::vector<Form> kForms = {
+      {"a = Sigmoid(x); Mul(x, a)", algorithm::eltwise_swish, {}},
+      {"a = HardSigmoid(x); Mul(x, a)", algorithm::eltwise_hardswish, {}},
+      {"a = Softplus(x); b = Tanh(a); Mul(x, b)", algorithm::eltwise_mish, {}},
+      {"a = Div(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, c); Mul(d, #)",
+       algorithm::eltwise_gelu_erf,
+       {kRootTwo, 1, 0.5}},
+      {"a = Mul(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, c); Mul(d, #)",
+       algorithm::eltwise_gelu_erf,
+       {kInverseRootTwo, 1, 0.5}},
+      {"a = Div(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, #); Mul(d, c)",
+       algorithm::eltwise_gelu_erf,
+       {kRootTwo, 1, 0.5}},
+      {"a = Mul(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, #); Mul(d, c)",
+       algorithm::eltwise_gelu_erf,
+       {kInverseRootTwo, 1, 0.5}},
+      {"a = Div(x, #); b = Erf(a); c = Add(b, #); d = Mul(c, #); Mul(x, d)",
+       algorithm::eltwise_gelu_erf,
+       {kRootTwo, 1, 0.5}},
+      {"a = Mul(x, #); b = Erf(a); c = Add(b, #); d = Mul(c, #); Mul(x, d)",
+       algorithm::eltwise_gelu_erf,
+       {kInverseRootTwo, 1, 0.5}},
+      {"a = Pow(x, #); b = Mul(a, #); c = Add(x, b); d = Mul(c, #); e = Tanh(d); f = Add(e, #); "
+       "g = Mul(x, #); Mul(g, f)",
+       algorithm::eltwise_gelu_tanh,
+       {3, kTanhCube, kTanhFactor, 1, 0.5}},
+      {"a = Pow(x, #); b = Mul(a, #); c = Add(x, b); d = Mul(c, #); e = Tanh(d); f = Add(e, #); "
+       "g = Mul(x, f); Mul(g, #)",
+       algorithm::eltwise_gelu_tanh,
+       {3, kTanhCube, kTanhFactor, 1, 0.5}},
+      {"a = Mul(x, x); h = Mul(a, x); b = Mul(h, #); c = Add(x, b); d = Mul(c, #); e = Tanh(d); "
+       "f = Add(e, #); g = Mul(x, #); Mul(g, f)",
+       algorithm::eltwise_gelu_tanh,
+       {kTanhCube, kTanhFactor, 1, 0.5}},
+  };
+  return kForms;
+}
+
+// The number in a constant of one element, of any type that such constants have.
+std::optional<double> number_in(const Value& value) {
+  if (!value.is_constant() || value.constant() == nullptr || value.type().elements() != 1) {
+    return std::nullopt;
+  }
+  switch (value.type().data_type) {
+    case TESSERA_FLOAT32:
+      return value.constant_as<float>()[0];
+    case TESSERA_INT64:
+      return static_cast<double>(value.constant_as<int64_t>()[0]);
+    case TESSERA_INT32:
+      return value.constant_as<int32_t>()[0];
+    default:
+      return std::nullopt;
+  }
+}
+
+// What a match reads from outside: numbers in the order of its nodes, and one value.
+struct Surroundings {
+  std::vector<double> numbers;
+  int32_t variable = -1;
+  bool is_one_variable = true;
+};
+
+Surroundings surroundings_of(const Graph& graph, const std::vector<int32_t>& nodes) {
+  Surroundings found;
+  for (const int32_t id : nodes) {
+    const Node node = graph.node(id);
+    for (size_t index = 0; index < node.input_count(); ++index) {
+      const Value value = node.input(index);
+      if (!value.is_present()) continue;
+      if (const std::optional<double> number = number_in(value)) {
+        found.numbers.push_back(*number);
+      } else if (std::find(nodes.begin(), nodes.end(), value.producer()) == nodes.end()) {
+        if (found.variable >= 0 && found.variable != value.id()) found.is_one_variable = false;
+        found.variable = value.id();
+      }
+    }
+  }
+  return found;
+}
+
+bool are_close(const std::vector<double>& found, const std::vector<double>& expected) {
+  return std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                    [](double left, double right) {
+                      return std::abs(left - right) <= kConstantTolerance * std::abs(right);
+                    });
+}
+
+std::optional<Composite> composite_of(const Graph& graph, const Form& form,
+                                      std::vector<int32_t> nodes) {
+  const Surroundings around = surroundings_of(graph, nodes);
+  if (around.variable < 0 || !around.is_one_variable) return std::nullopt;
+  if (!are_close(around.numbers, form.constants)) return std::nullopt;
+  const Value input = graph.value(around.variable);
+  const Value output = graph.node(nodes.back()).output(0);
+  if (input.type() != output.type() || !input.type().is_known()) return std::nullopt;
+  Composite composite = {{form.kind, 0, 0}, input.id(), output.id(), {}};
+  if (form.kind == algorithm::eltwise_swish) composite.function.alpha = 1;
+  if (form.kind == algorithm::eltwise_hardswish) {
+    const plugin::Attributes attributes = graph.node(nodes.front()).attributes();
+    composite.function.alpha = attributes.get_float("alpha");
+    composite.function.beta = attributes.get_float("beta");
+  }
+  std::sort(nodes.begin(), nodes.end());
+  composite.nodes = std::move(nodes);
+  return composite;
+}
+
+}  // namespace
+
+std::vector<Composite> find_composites(const Graph& graph) {
+  std::vector<Composite> composites;
+  for (const Form& form : forms()) {
+    for (std::vector<int32_t>& nodes : graph.match(form.pattern)) {
+      std::optional<Composite> found = composite_of(graph, form, std::move(nodes));
+      if (found) composites.push_back(*std::move(found));
+    }
+  }
+  std::stable_sort(composites.begin(), composites.end(), [](const auto& left, const auto& right) {
+    if (left.input != right.input) return left.input < right.input;
+    return left.nodes.size() > right.nodes.size();
+  });
+  return composites;
+}
+
+}  // namespace tessera::onednn

@@ -1,0 +1,208 @@
+#include "dense_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "formats.h"
+
+namespace tessera::onednn {
+
+using dnnl::memory;
+using plugin::Buffer;
+using plugin::RunContext;
+
+namespace {
+
+constexpr int64_t kClearGrain = 4096;  // blocks
+
+// The primitive over `count` elements in a row.
+dnnl::primitive_desc_base describe_work(const dnnl::engine& engine, dnnl::primitive_attr attributes,
+                                        const std::vector<PostOperation>& operations,
+                                        int64_t count) {
+  const memory::desc line = describe(Format::RowMajor, {count});
+  dnnl::post_ops behind;
+  for (size_t index = 1; index < operations.size(); ++index) {
+    const PostOperation& operation = operations[index];
+    if (operation.operand < 0) {
+      behind.append_eltwise(operation.function.algorithm, operation.function.alpha,
+                            operation.function.beta);
+    } else {
+      behind.append_binary(operation.arithmetic, line);
+    }
+  }
+  attributes.set_post_ops(behind);
+  const PostOperation& first = operations.front();
+  if (first.operand >= 0) {
+    return dnnl::binary::primitive_desc(engine, first.arithmetic, line, line, line, attributes,
+                                        true);
+  }
+  return dnnl::eltwise_forward::primitive_desc(
+      engine, dnnl::prop_kind::forward_inference, first.function.algorithm, line, line,
+      first.function.alpha, first.function.beta, attributes, true);
+}
+
+// Whether zeros stay zeros through all operations, every operand being zero there too.
+bool keeps_zero(const std::vector<PostOperation>& operations) {
+  return std::all_of(operations.begin(), operations.end(), [](const PostOperation& operation) {
+    if (operation.operand < 0) return operation.function.keeps_zero();
+    return operation.arithmetic != dnnl::algorithm::binary_div;
+  });
+}
+
+// Where the padding of a blocked tensor lies: the last lanes of every last block of channels.
+struct Padding {
+  int64_t pictures = 0;
+  int64_t picture = 0;  // elements from one to the next
+  int64_t first = 0;    // of a picture: where its last block of channels begins
+  int64_t pixels = 0;
+  int64_t block = 1;
+  int64_t used = 1;  // lanes of the last block that are no padding
+
+  bool is_empty() const { return used == block; }
+};
+
+Padding padding_of(Format format, const std::vector<int64_t>& dims) {
+  Padding padding;
+  if (format != Format::Nchw8c && format != Format::Nchw16c) return padding;
+  padding.block = format == Format::Nchw8c ? 8 : 16;
+  padding.pictures = dims[0];
+  padding.pixels = 1;
+  for (size_t axis = 2; axis < dims.size(); ++axis) padding.pixels *= dims[axis];
+  const int64_t blocks = (dims[1] + padding.block - 1) / padding.block;
+  padding.used = dims[1] - (blocks - 1) * padding.block;
+  padding.picture = blocks * padding.pixels * padding.block;
+  padding.first = (blocks - 1) * padding.pixels * padding.block;
+  return padding;
+}
+
+void clear(RunContext& context, const Padding& padding, float* elements) {
+  context.parallel_for(padding.pictures * padding.pixels, kClearGrain,
+                       [&](int64_t begin, int64_t end) {
+                         for (int64_t index = begin; index < end; ++index) {
+                           float* block = elements + index / padding.pixels * padding.picture +
+                                          padding.first + index % padding.pixels * padding.block;
+                           std::fill(block + padding.used, block + padding.block, 0.0F);
+                         }
+                       });
+}
+
+// Memory objects are made for each run: one run must not see those of another.
+class DenseKernel : public plugin::Kernel {
+ public:
+  DenseKernel(const dnnl::primitive_desc_base& description,
+              const std::vector<PostOperation>& operations, std::vector<size_t> ports,
+              int64_t count, const Padding& padding)
+      : primitive_(description.get()),
+        engine_(description.get_engine()),
+        line_(describe(Format::RowMajor, {count})),
+        ports_(std::move(ports)),
+        scratchpad_(description.scratchpad_desc()),
+        padding_(padding) {
+    const bool is_binary = operations.front().operand >= 0;
+    arguments_.emplace_back(DNNL_ARG_SRC_0, 0);
+    if (is_binary) arguments_.emplace_back(DNNL_ARG_SRC_1, input(operations.front()));
+    for (size_t index = 1; index < operations.size(); ++index) {
+      if (operations[index].operand < 0) continue;
+      const int place = static_cast<int>(index - 1);
+      arguments_.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1,
+                              input(operations[index]));
+    }
+  }
+
+  int64_t workspace_bytes() const override { return static_cast<int64_t>(scratchpad_.get_size()); }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    std::unordered_map<int, memory> memories;
+    for (const auto& [argument, index] : arguments_) {
+      memories.try_emplace(argument, line_, engine_, inputs[ports_[index]].data);
+    }
+    memories.try_emplace(DNNL_ARG_DST, line_, engine_, outputs[0].data);
+    memories.try_emplace(DNNL_ARG_SCRATCHPAD, scratchpad_, engine_, context.workspace());
+    dnnl::stream stream(engine_);
+    primitive_.execute(stream, memories);
+    stream.wait();
+    if (!padding_.is_empty()) clear(context, padding_, outputs[0].as<float>());
+  }
+
+ private:
+  static size_t input(const PostOperation& operation) {
+    return static_cast<size_t>(operation.operand);
+  }
+
+  dnnl::primitive primitive_;
+  dnnl::engine engine_;
+  memory::desc line_;
+  std::vector<std::pair<int, size_t>> arguments_;  // and which input each is
+  std::vector<size_t> ports_;                      // of each input
+  memory::desc scratchpad_;
+  Padding padding_;
+};
+
+std::unique_ptr<plugin::Kernel> build(const dnnl::engine& engine,
+                                      const dnnl::primitive_attr& attributes, const DenseWork& work,
+                                      const std::vector<size_t>& ports, const std::string& layout) {
+  const std::optional<Format> format = format_named(layout);
+  if (!format || !can_hold(*format, work.type.dims.size())) {
+    throw plugin::Failure(TESSERA_UNSUPPORTED, "knows nothing of layout '" + layout + "'");
+  }
+  const auto bytes = static_cast<int64_t>(describe(*format, work.type.dims).get_size());
+  const int64_t count = bytes / static_cast<int64_t>(sizeof(float));
+  const dnnl::primitive_desc_base description =
+      describe_work(engine, attributes, work.operations, count);
+  if (!description) throw plugin::Failure(TESSERA_UNSUPPORTED, "has no such elementwise primitive");
+  Padding padding;
+  if (!keeps_zero(work.operations)) padding = padding_of(*format, work.type.dims);
+  return std::make_unique<DenseKernel>(description, work.operations, ports, count, padding);
+}
+
+}  // namespace
+
+void offer_dense(Context& context, const DenseWork& work) {
+  const int64_t count = work.type.elements();
+  const dnnl::primitive_desc_base description =
+      describe_work(context.engine(), context.attributes(), work.operations, count);
+  if (!description) {
+    throw plugin::Failure(TESSERA_UNSUPPORTED, "oneDNN has no such elementwise primitive");
+  }
+  plugin::Candidate candidate;
+  candidate.nodes = work.nodes;
+  std::sort(candidate.nodes.begin(), candidate.nodes.end());
+  candidate.algorithm = std::string("dense:") + description.impl_info_str();
+  std::vector<size_t> ports;
+  for (const int32_t value : work.inputs) {
+    const auto same = [value](const plugin::InputPort& port) { return port.value == value; };
+    const auto found = std::find_if(candidate.inputs.begin(), candidate.inputs.end(), same);
+    ports.push_back(static_cast<size_t>(found - candidate.inputs.begin()));
+    if (found != candidate.inputs.end()) continue;
+    plugin::InputPort port;
+    port.value = value;
+    port.layout = TESSERA_LAYOUT_ANY_DENSE;
+    candidate.inputs.push_back(std::move(port));
+  }
+  plugin::OutputPort output;
+  output.value = work.output;
+  output.layout = TESSERA_LAYOUT_ANY_DENSE;
+  // A second reading of what is being overwritten would see the result.
+  if (std::count(work.inputs.begin(), work.inputs.end(), work.inputs.front()) == 1) {
+    output.requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+    output.in_place_input = 0;
+  }
+  candidate.outputs.push_back(std::move(output));
+  const double bytes =
+      static_cast<double>(count) * sizeof(float) * static_cast<double>(candidate.inputs.size() + 1);
+  candidate.optimistic_seconds =
+      context.optimistic_seconds(static_cast<double>(count), bytes, description.impl_info_str());
+  // As for one line of elements; a padded layout needs no more.
+  candidate.workspace_bytes = static_cast<int64_t>(description.scratchpad_desc().get_size());
+  candidate.build = [engine = context.engine(), attributes = context.attributes(), work,
+                     ports](const plugin::BuildOptions& options) {
+    return build(engine, attributes, work, ports, options.dense_layout);
+  };
+  context.add(std::move(candidate));
+}
+
+}  // namespace tessera::onednn

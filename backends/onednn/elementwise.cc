@@ -1,0 +1,110 @@
+// Functions of one variable, and arithmetic of tensors of one shape, in whatever dense layout their
+// inputs are; with all that follows elementwise. binary.cc has arithmetic that broadcasts.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "chain.h"
+#include "context.h"
+#include "dense_kernel.h"
+#include "families.h"
+#include "formats.h"
+
+namespace tessera::onednn {
+
+using plugin::Failure;
+using plugin::Node;
+using plugin::Value;
+
+namespace {
+
+// Ops that are functions of one variable whatever their other inputs are, so that a refusal is due.
+bool is_function_op(const Node& node) { return !arithmetic_of(node.op()); }
+
+void check_usable(const Value& value) {
+  if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
+}
+
+// Adds to `work` as much of `steps` as stays in one layout: no operand broadcasts.
+void append_steps(const Context& context, const std::vector<ChainStep>& steps, DenseWork& work) {
+  for (const ChainStep& step : steps) {
+    std::vector<PostOperation> operations = step.operations;
+    for (PostOperation& operation : operations) {
+      if (operation.operand < 0) continue;
+      if (context.graph().value(operation.operand).type() != work.type) return;
+      work.inputs.push_back(operation.operand);
+      operation.operand = static_cast<int32_t>(work.inputs.size() - 1);
+    }
+    work.operations.insert(work.operations.end(), operations.begin(), operations.end());
+    work.nodes.insert(work.nodes.end(), step.nodes.begin(), step.nodes.end());
+    work.output = step.result;
+  }
+}
+
+// With what follows, and alone.
+void offer_with_chain(Context& context, const Chains& chains, const DenseWork& work) {
+  DenseWork longest = work;
+  append_steps(context, chains.after(context.graph().value(work.output)), longest);
+  if (longest.nodes.size() > work.nodes.size()) offer_dense(context, longest);
+  offer_dense(context, work);
+}
+
+void offer_function(Context& context, const Chains& chains, const Node& node) {
+  const EltwiseAnswer answer = find_eltwise(node);
+  if (!answer.node) {
+    if (!answer.reason.empty()) context.refuse(node.id(), answer.reason);
+    return;
+  }
+  const Value input = node.input(answer.node->input);
+  check_usable(input);
+  DenseWork work = {{node.id()}, {input.id()}, node.output(0).id(), input.type(), {}};
+  work.operations.push_back({answer.node->function});
+  offer_with_chain(context, chains, work);
+}
+
+// Arithmetic of two or more tensors that all have the shape of the result.
+void offer_arithmetic(Context& context, const Chains& chains, const Node& node) {
+  const std::optional<dnnl::algorithm> kind = arithmetic_of(node.op());
+  if (!kind || node.input_count() < 2) return;
+  const Value output = node.output(0);
+  DenseWork work = {{node.id()}, {}, output.id(), output.type(), {}};
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    const Value input = node.input(index);
+    check_usable(input);
+    if (input.type() != output.type()) return;
+    work.inputs.push_back(input.id());
+    if (index > 0) work.operations.push_back({{}, *kind, static_cast<int32_t>(index)});
+  }
+  offer_with_chain(context, chains, work);
+}
+
+void offer_composite(Context& context, const Chains& chains, const Composite& composite) {
+  const Value input = context.graph().value(composite.input);
+  if (explain_unusable(input)) return;
+  DenseWork work = {composite.nodes, {composite.input}, composite.output, input.type(), {}};
+  work.operations.push_back({composite.function});
+  offer_with_chain(context, chains, work);
+}
+
+}  // namespace
+
+void propose_elementwise(Context& context) {
+  const Chains chains(context.graph());
+  for (const Composite& composite : chains.composites()) {
+    offer_composite(context, chains, composite);
+  }
+  context.for_each(
+      {"Abs",     "Add",         "Celu",      "Clip",      "Div",        "Elu",   "Exp",
+       "Gelu",    "HardSigmoid", "HardSwish", "LeakyRelu", "Log",        "Max",   "Min",
+       "Mish",    "Mul",         "Neg",       "Pow",       "Reciprocal", "Relu",  "Round",
+       "Sigmoid", "Softplus",    "Sqrt",      "Sub",       "Sum",        "Swish", "Tanh"},
+      [&](const Node& node) {
+        if (is_function_op(node) || find_eltwise(node).node) {
+          offer_function(context, chains, node);
+        } else {
+          offer_arithmetic(context, chains, node);
+        }
+      });
+}
+
+}  // namespace tessera::onednn

@@ -1,0 +1,201 @@
+#include "eltwise.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+
+namespace tessera::onednn {
+
+using dnnl::algorithm;
+using plugin::Node;
+using plugin::Type;
+using plugin::Value;
+
+namespace {
+
+constexpr int32_t kFirstClipInputVersion = 11;
+
+EltwiseAnswer refuse(const std::string& reason) { return {std::nullopt, reason}; }
+
+EltwiseAnswer function_of(size_t input, algorithm kind, float alpha = 0, float beta = 0) {
+  return {EltwiseNode{{kind, alpha, beta}, input}, ""};
+}
+
+using Answer = std::function<EltwiseAnswer(const Node& node)>;
+
+// A function without attributes.
+Answer plain(algorithm kind, float alpha = 0, float beta = 0) {
+  return [=](const Node&) { return function_of(0, kind, alpha, beta); };
+}
+
+// A function whose alpha is the attribute of that name.
+Answer with_alpha(algorithm kind) {
+  return
+      [=](const Node& node) { return function_of(0, kind, node.attributes().get_float("alpha")); };
+}
+
+EltwiseAnswer celu(const Node& node) {
+  if (node.attributes().get_float("alpha", 1) != 1) {
+    return refuse("oneDNN has Celu for alpha = 1 only, where it is Elu");
+  }
+  return function_of(0, algorithm::eltwise_elu, 1);
+}
+
+EltwiseAnswer hard_sigmoid(const Node& node) {
+  return function_of(0, algorithm::eltwise_hardsigmoid, node.attributes().get_float("alpha"),
+                     node.attributes().get_float("beta"));
+}
+
+EltwiseAnswer gelu(const Node& node) {
+  const bool is_tanh = node.attributes().get_string("approximate") == "tanh";
+  return function_of(0, is_tanh ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf);
+}
+
+EltwiseAnswer clip(const Node& node) {
+  float low = std::numeric_limits<float>::lowest();
+  float high = std::numeric_limits<float>::max();
+  if (node.version() < kFirstClipInputVersion) {
+    low = node.attributes().get_float("min", low);
+    high = node.attributes().get_float("max", high);
+  }
+  for (const size_t index : {size_t{1}, size_t{2}}) {
+    if (!node.input(index).is_present()) continue;
+    const std::optional<float> bound = constant_number(node.input(index));
+    if (!bound) return refuse("clips by constant float32 bounds only");
+    (index == 1 ? low : high) = *bound;
+  }
+  if (!(low <= high)) return refuse("clips between bounds in ascending order only");
+  return function_of(0, algorithm::eltwise_clip_v2, low, high);
+}
+
+// The power is often an integer tensor; those that matter are exact in float32.
+std::optional<float> exponent_of(const Value& value) {
+  if (!value.is_constant() || value.constant() == nullptr || value.type().elements() != 1) {
+    return std::nullopt;
+  }
+  switch (value.type().data_type) {
+    case TESSERA_FLOAT32:
+      return value.constant_as<float>()[0];
+    case TESSERA_INT32:
+      return static_cast<float>(value.constant_as<int32_t>()[0]);
+    case TESSERA_INT64:
+      return static_cast<float>(value.constant_as<int64_t>()[0]);
+    default:
+      return std::nullopt;
+  }
+}
+
+EltwiseAnswer power(const Node& node) {
+  const std::optional<float> exponent = exponent_of(node.input(1));
+  if (!exponent || node.output(0).type() != node.input(0).type()) {
+    return refuse("takes powers with one constant exponent only");
+  }
+  if (*exponent == 2) return function_of(0, algorithm::eltwise_square);
+  if (*exponent == 0.5F) return function_of(0, algorithm::eltwise_sqrt);
+  return function_of(0, algorithm::eltwise_pow, 1, *exponent);
+}
+
+// `number` op x, or x op `number`, as a function of x; nullopt where it is none.
+std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_number_left) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (op == "Add" || op == "Sum") return Eltwise{algorithm::eltwise_linear, 1, number};
+  if (op == "Mul") return Eltwise{algorithm::eltwise_linear, number, 0};
+  if (op == "Sub") {
+    return is_number_left ? Eltwise{algorithm::eltwise_linear, -1, number}
+                          : Eltwise{algorithm::eltwise_linear, 1, -number};
+  }
+  if (op == "Div") {
+    if (is_number_left) return Eltwise{algorithm::eltwise_pow, number, -1};
+    // A number whose inverse is no float32 of full precision would lose the quotient.
+    if (!std::isnormal(number) || !std::isnormal(1 / number)) return std::nullopt;
+    return Eltwise{algorithm::eltwise_linear, 1 / number, 0};
+  }
+  if (std::isnan(number)) return std::nullopt;
+  if (op == "Max") return Eltwise{algorithm::eltwise_clip_v2, number, kInfinity};
+  if (op == "Min") return Eltwise{algorithm::eltwise_clip_v2, -kInfinity, number};
+  return std::nullopt;
+}
+
+// An op of two inputs, one of which is a constant of one element.
+EltwiseAnswer with_number(const Node& node) {
+  if (node.input_count() != 2) return refuse("");
+  for (const size_t place : {size_t{1}, size_t{0}}) {
+    const std::optional<float> number = constant_number(node.input(place));
+    if (!number || node.output(0).type() != node.input(1 - place).type()) continue;
+    const std::optional<Eltwise> function = arithmetic(node.op(), *number, place == 0);
+    if (function) return {EltwiseNode{*function, 1 - place}, ""};
+  }
+  return refuse("");
+}
+
+const std::map<std::string_view, Answer>& answers() {
+  static const std::map<std::string_view, Answer> kAnswers = {
+      {"Abs", plain(algorithm::eltwise_abs)},
+      {"Add", with_number},
+      {"Celu", celu},
+      {"Clip", clip},
+      {"Div", with_number},
+      {"Elu", with_alpha(algorithm::eltwise_elu)},
+      {"Exp", plain(algorithm::eltwise_exp)},
+      {"Gelu", gelu},
+      {"HardSigmoid", hard_sigmoid},
+      {"HardSwish", plain(algorithm::eltwise_hardswish, 1.0F / 6, 0.5F)},
+      {"LeakyRelu", with_alpha(algorithm::eltwise_relu)},
+      {"Log", plain(algorithm::eltwise_log)},
+      {"Max", with_number},
+      {"Min", with_number},
+      {"Mish", plain(algorithm::eltwise_mish)},
+      {"Mul", with_number},
+      {"Neg", plain(algorithm::eltwise_linear, -1, 0)},
+      {"Pow", power},
+      {"Reciprocal", plain(algorithm::eltwise_pow, 1, -1)},
+      {"Relu", plain(algorithm::eltwise_relu)},
+      {"Round", plain(algorithm::eltwise_round)},
+      {"Sigmoid", plain(algorithm::eltwise_logistic)},
+      {"Softplus", plain(algorithm::eltwise_soft_relu, 1)},
+      {"Sqrt", plain(algorithm::eltwise_sqrt)},
+      {"Sub", with_number},
+      {"Sum", with_number},
+      {"Swish", with_alpha(algorithm::eltwise_swish)},
+      {"Tanh", plain(algorithm::eltwise_tanh)},
+  };
+  return kAnswers;
+}
+
+}  // namespace
+
+bool Eltwise::keeps_zero() const {
+  switch (algorithm) {
+    case algorithm::eltwise_soft_relu:
+    case algorithm::eltwise_logistic:
+    case algorithm::eltwise_exp:
+    case algorithm::eltwise_log:
+      return false;
+    case algorithm::eltwise_linear:
+      return beta == 0 && std::isfinite(alpha);
+    case algorithm::eltwise_pow:
+      return beta > 0 && std::isfinite(alpha);
+    case algorithm::eltwise_clip_v2:
+      return alpha <= 0 && beta >= 0;
+    case algorithm::eltwise_hardsigmoid:
+      return beta <= 0;
+    default:
+      return true;
+  }
+}
+
+EltwiseAnswer find_eltwise(const Node& node) {
+  if (!node.domain().empty()) return refuse("");
+  const auto found = answers().find(node.op());
+  return found == answers().end() ? refuse("") : found->second(node);
+}
+
+std::optional<float> constant_number(const Value& value) {
+  if (!value.is_constant() || value.constant() == nullptr) return std::nullopt;
+  const Type type = value.type();
+  if (type.data_type != TESSERA_FLOAT32 || type.elements() != 1) return std::nullopt;
+  return value.constant_as<float>()[0];
+}
+
+}  // namespace tessera::onednn

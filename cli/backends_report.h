@@ -1,0 +1,18 @@
+// What `tessera backends` lists.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/json_output.h"
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+// A line for each, then in full why those that are not usable are not. Lines of at most
+// kTextColumns characters.
+std::string backends_text(const std::vector<BackendDescription>& backends);
+
+Json backends_json(const std::vector<BackendDescription>& backends);
+
+}  // namespace tessera::cli

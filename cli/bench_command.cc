@@ -1,0 +1,120 @@
+// `tessera bench`: how long a model takes to load, to bind, and to run.
+#include "cli/bench_report.h"
+#include "cli/bound_model.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/named_argument.h"
+#include "cli/progress.h"
+#include "cli/staged_files.h"
+#include "cli/trace_file.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr double kMostSeconds = 86400;
+constexpr uint64_t kMostWarmupRuns = 1'000'000;
+
+struct BenchArguments {
+  ModelArguments model;
+  std::string seconds = "2";
+  std::string warmup = "1";
+  std::string trace_file;
+  bool is_json = false;
+};
+
+struct Effort {
+  double seconds = 0;
+  uint64_t warmup_runs = 0;
+};
+
+Effort parse_effort(const BenchArguments& arguments) {
+  return {parse_positive_number("--seconds", arguments.seconds, kMostSeconds),
+          parse_whole_number("--warmup", arguments.warmup, 0, kMostWarmupRuns)};
+}
+
+std::string progress_text(double elapsed_seconds, const Effort& effort, size_t runs) {
+  return "measuring: " + decimal_text(elapsed_seconds, 1) + " of " +
+         decimal_text(effort.seconds, 1) + " s, " + std::to_string(runs) + " runs (Ctrl-C: stop)";
+}
+
+double run_once(BoundModel& bound) {
+  const Clock::time_point start = Clock::now();
+  bound.executor.run(bound.inputs);
+  return milliseconds(Clock::now() - start);
+}
+
+// Runs until the time is up, at least once; less where it is interrupted.
+void measure(BoundModel& bound, const Effort& effort, const Interrupt& interrupt,
+             BenchReport& report) {
+  Progress progress;
+  report.first_ms = run_once(bound);
+  for (uint64_t run = 0; run < effort.warmup_runs && !interrupt.is_interrupted(); ++run) {
+    run_once(bound);
+    progress.show("warming up: " + std::to_string(run + 1) + " runs");
+  }
+  const Clock::time_point start = Clock::now();
+  double elapsed_seconds = 0;
+  while (!interrupt.is_interrupted() &&
+         (report.run_ms.empty() || elapsed_seconds < effort.seconds)) {
+    report.run_ms.push_back(run_once(bound));
+    elapsed_seconds = milliseconds(Clock::now() - start) / 1000;
+    progress.show(progress_text(elapsed_seconds, effort, report.run_ms.size()));
+  }
+}
+
+// One more run, because recording would slow down those that are measured.
+void write_trace(const std::filesystem::path& file, Clock::time_point origin,
+                 const LoadedModel& loaded, BoundModel& bound) {
+  bound.executor.record_steps(true);
+  Trace trace;
+  timed(origin, trace.run, [&] { return bound.executor.run(bound.inputs); });
+  trace.load = loaded.load;
+  trace.load_stages = loaded.model.stages();
+  trace.bind = bound.bind;
+  trace.bind_stages = bound.executor.stages();
+  trace.plan = bound.executor.plan();
+  trace.steps = bound.executor.steps();
+  StagedFiles files;
+  files.write_text(file, trace_text(trace));
+  files.commit();
+}
+
+CommandResult bench(const BenchArguments& arguments) {
+  const Effort effort = parse_effort(arguments);
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom);
+  const Clock::time_point origin = Clock::now();
+  const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
+  BoundModel bound = request.bind(loaded, origin);
+  BenchReport report;
+  report.model = arguments.model.model;
+  report.load_ms = milliseconds(loaded.load.duration);
+  report.bind_ms = milliseconds(bound.bind.duration);
+  report.threads = bound.executor.threads();
+  report.counts = count_steps(bound.executor.plan());
+  const Interrupt interrupt;
+  measure(bound, effort, interrupt, report);
+  if (!arguments.trace_file.empty()) write_trace(arguments.trace_file, origin, loaded, bound);
+  return {kFine, arguments.is_json ? json_text(bench_json(report)) : bench_text(report)};
+}
+
+}  // namespace
+
+Command make_bench_command(CLI::App& command) {
+  const auto arguments = std::make_shared<BenchArguments>();
+  add_model_options(command, arguments->model, MissingInputs::AreRandom);
+  command.add_option("--seconds", arguments->seconds,
+                     "how long to measure; at least one run (default 2)");
+  command.add_option("--warmup", arguments->warmup,
+                     "runs between the first and those that are measured (default 1)");
+  command.add_option("--trace", arguments->trace_file,
+                     "FILE: run once more and write a Chrome trace, which ui.perfetto.dev opens");
+  command.add_flag("--json", arguments->is_json, "print JSON");
+  command.footer(
+      "Inputs that have no file get random numbers. Ctrl-C stops early and reports what was\n"
+      "measured so far.\n\n"
+      "Example:\n"
+      "  tessera bench resnet50.onnx --threads 2 --seconds 5 --backends onednn");
+  return [arguments] { return bench(*arguments); };
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,126 @@
+#include "cli/bind_arguments.h"
+
+#include <algorithm>
+
+#include "cli/command.h"
+#include "cli/named_argument.h"
+
+namespace tessera::cli {
+namespace {
+
+// More than any machine has; each costs memory of its own.
+constexpr uint64_t kMaxThreads = 4096;
+
+constexpr const char* kGroup = "Where and how it runs";
+
+[[noreturn]] void refuse(const char* option, const std::string& text, const std::string& message) {
+  throw Error(ErrorKind::InvalidArgument, std::string(option) + " '" + text + "'", message);
+}
+
+// The parts of `text` before and after `position`; where that is npos, all and "".
+std::pair<std::string, std::string> split_at(const std::string& text, size_t position) {
+  if (position == std::string::npos) return {text, ""};
+  return {text.substr(0, position), text.substr(position + 1)};
+}
+
+Precision parse_precision(const std::string& text) {
+  if (text == "float32") return Precision::Float32;
+  if (text == "bfloat16") return Precision::BFloat16;
+  refuse("--precision", text, "expected float32 or bfloat16");
+}
+
+}  // namespace
+
+void add_bind_options(CLI::App& command, BindArguments& arguments) {
+  command.add_option("--threads", arguments.threads, "threads to use (default 0: all cores)")
+      ->group(kGroup);
+  command
+      .add_option("--backends", arguments.backends,
+                  "LIST: use these alone, best first, e.g. onednn,reference; reference is always\n"
+                  "last (default: TESSERA_BACKENDS, else all; 'tessera backends' lists them)")
+      ->group(kGroup);
+  add_backend_path_option(command, arguments.backend_paths);
+  add_repeatable(
+      command, "--pin", arguments.pins,
+      "NODES=BACKEND[:ALGORITHM]: NODES is a node's name, the beginning of names and '*',\n"
+      "or a metadata property key=value; the last '=' ends it. ALGORITHM: its beginning\n"
+      "will do. E.g. conv1=onednn:jit, 'layer1/*=reference', stage=head=onednn")
+      ->group(kGroup);
+  add_repeatable(command, "--exclude", arguments.exclusions,
+                 "BACKEND[:OP]: do not use a backend, or not for an op, e.g. onednn:Conv")
+      ->group(kGroup);
+  command
+      .add_option("--precision", arguments.precision,
+                  "float32 or bfloat16: the least to compute float32 in (default float32)")
+      ->group(kGroup);
+  command.add_option("--device", arguments.device, "kind of device to run on (default cpu)")
+      ->group(kGroup);
+}
+
+void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths) {
+  add_repeatable(command, "--backend-path", paths,
+                 "PATH: also look for backends there, a plug-in (.so) or a folder of them")
+      ->group(kGroup);
+}
+
+Pin parse_pin(const std::string& text) {
+  constexpr const char* kExpected =
+      "expected NODES=BACKEND or NODES=BACKEND:ALGORITHM, such as conv1=onednn:jit";
+  const size_t sign = text.rfind('=');
+  if (sign == std::string::npos) refuse("--pin", text, kExpected);
+  const auto [nodes, kernel] = split_at(text, sign);
+  const size_t colon = kernel.find(':');
+  const auto [backend, algorithm] = split_at(kernel, colon);
+  const bool lacks_algorithm = colon != std::string::npos && algorithm.empty();
+  if (nodes.empty() || backend.empty() || lacks_algorithm) refuse("--pin", text, kExpected);
+  return {.nodes = nodes, .backend = backend, .algorithm = algorithm};
+}
+
+Exclusion parse_exclusion(const std::string& text) {
+  const size_t colon = text.find(':');
+  const auto [backend, op] = split_at(text, colon);
+  if (backend.empty() || (colon != std::string::npos && op.empty())) {
+    refuse("--exclude", text, "expected BACKEND or BACKEND:OP, such as onednn:Conv");
+  }
+  return {.backend = backend, .op = op};
+}
+
+std::vector<std::string> parse_backend_list(const std::string& text) {
+  std::vector<std::string> names;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = text.substr(begin, end - begin);
+    if (name.empty()) {
+      refuse("--backends", text, "expected names with commas between, such as onednn,reference");
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      refuse("--backends", text, "expected each name once, found '" + name + "' twice");
+    }
+    names.push_back(name);
+    begin = end + 1;
+  }
+  return names;
+}
+
+Backends backends_of(const std::vector<std::string>& paths) {
+  Backends backends;
+  for (const std::string& path : paths) backends.add_path(path);
+  return backends;
+}
+
+BindOptions bind_options_of(const BindArguments& arguments) {
+  BindOptions options;
+  options.threads =
+      static_cast<int>(parse_whole_number("--threads", arguments.threads, 0, kMaxThreads));
+  options.device = arguments.device;
+  options.precision = parse_precision(arguments.precision);
+  if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);
+  for (const std::string& text : arguments.pins) options.pins.push_back(parse_pin(text));
+  for (const std::string& text : arguments.exclusions) {
+    options.exclusions.push_back(parse_exclusion(text));
+  }
+  return options;
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,48 @@
+// The options of every command that binds a model: which libraries may run it, where, and how.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+// As given, because that is what errors show.
+struct BindArguments {
+  std::string threads = "0";
+  std::optional<std::string> backends;  // all where not given
+  std::vector<std::string> backend_paths;
+  std::vector<std::string> pins;
+  std::vector<std::string> exclusions;
+  std::string precision = "float32";
+  std::string device = "cpu";
+};
+
+// Adds --threads, --backends, --backend-path, --pin, --exclude, --precision and --device.
+void add_bind_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --backend-path alone.
+void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths);
+
+// "NODES=BACKEND" or "NODES=BACKEND:ALGORITHM". Names of nodes may hold '=', ':' and '/', so the
+// last '=' ends NODES, and the first ':' after it ends BACKEND. What NODES means is settled by
+// tessera::Pin. Throws InvalidArgument where a part is missing or empty.
+Pin parse_pin(const std::string& text);
+
+// "BACKEND" or "BACKEND:OP". Throws InvalidArgument where a part is empty.
+Exclusion parse_exclusion(const std::string& text);
+
+// "onednn,reference". Throws InvalidArgument for an empty name and for one given twice; whether
+// there are such backends is found when binding.
+std::vector<std::string> parse_backend_list(const std::string& text);
+
+// The known backends and those of `paths`. Throws InvalidArgument where there is no such path.
+Backends backends_of(const std::vector<std::string>& paths);
+
+// All but the shapes and what to fetch. Throws InvalidArgument for what does not parse.
+BindOptions bind_options_of(const BindArguments& arguments);
+
+}  // namespace tessera::cli

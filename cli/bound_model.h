@@ -1,0 +1,67 @@
+// What `run`, `bench` and `explain` do alike: load a model, gather its inputs, bind it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bind_arguments.h"
+#include "cli/run_inputs.h"
+#include "cli/span.h"
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+struct ModelArguments {
+  std::string model;
+  std::vector<std::string> inputs;
+  std::optional<std::string> seed;  // as given, because "-1" and "0x1" are no seeds
+  std::vector<std::string> shapes;
+  bool is_strict = false;
+  BindArguments bind;
+};
+
+// Whether inputs without a file must be asked for with --random, or get random numbers anyway.
+enum class MissingInputs : uint8_t { AreErrors, AreRandom };
+
+// Adds MODEL, --input, --random, --shape, --strict and those of add_bind_options().
+void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInputs missing);
+
+struct LoadedModel {
+  Model model;
+  ModelDescription description;
+  NamedTensors inputs;  // those that files were given for
+  Span load;
+};
+
+// An executor with all of its inputs.
+struct BoundModel {
+  Executor executor;
+  NamedTensors inputs;
+  Span bind;
+};
+
+// Arguments that have been read, so that mistakes in them are found before the model is loaded.
+class ModelRequest {
+ public:
+  // Throws InvalidArgument for what does not parse.
+  ModelRequest(const ModelArguments& arguments, MissingInputs missing);
+
+  // Times are counted from `origin`. Throws Error.
+  LoadedModel load(Clock::time_point origin, bool keeps_all_values) const;
+
+  // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
+  // `fetches_step_outputs` are those of BindOptions. Throws Error.
+  BoundModel bind(const LoadedModel& loaded, Clock::time_point origin,
+                  const std::vector<std::string>& fetch = {},
+                  bool fetches_step_outputs = false) const;
+
+ private:
+  ModelArguments arguments_;
+  BindOptions options_;
+  Backends backends_;
+  std::optional<uint64_t> seed_;
+};
+
+}  // namespace tessera::cli

@@ -1,0 +1,109 @@
+// `tessera explain`: which backend does which step, how long it takes, and why not another.
+#include <numeric>
+
+#include "cli/bound_model.h"
+#include "cli/command.h"
+#include "cli/explain_report.h"
+#include "cli/interrupt.h"
+#include "cli/named_argument.h"
+#include "cli/plan_summary.h"
+#include "cli/progress.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr uint64_t kMostRuns = 100'000;
+// Without --runs: as many as make a median steady, but slow models need not be waited for.
+constexpr uint64_t kDefaultRuns = 10;
+constexpr std::chrono::seconds kDefaultTime{2};
+
+struct ExplainArguments {
+  ModelArguments model;
+  std::optional<std::string> node;
+  std::optional<std::string> runs;
+  bool is_json = false;
+};
+
+struct RunLimit {
+  uint64_t runs = kDefaultRuns;
+  std::chrono::nanoseconds time = kDefaultTime;
+};
+
+RunLimit parse_limit(const ExplainArguments& arguments) {
+  if (!arguments.runs) return {};
+  return {parse_whole_number("--runs", *arguments.runs, 1, kMostRuns),
+          std::chrono::nanoseconds::max()};
+}
+
+// Runs once to warm up, then as often as `limit` says, at least once; less where it is interrupted.
+void measure(BoundModel& bound, const RunLimit& limit, ExplainReport& report) {
+  const Interrupt interrupt;
+  Progress progress;
+  bound.executor.record_steps(true);
+  bound.executor.run(bound.inputs);
+  std::vector<double> run_times;
+  std::vector<std::vector<double>> step_times(report.plan.steps.size());
+  const Clock::time_point start = Clock::now();
+  const auto is_done = [&] {
+    if (run_times.empty()) return false;
+    return interrupt.is_interrupted() || run_times.size() >= limit.runs ||
+           Clock::now() - start >= limit.time;
+  };
+  while (!is_done()) {
+    const Clock::time_point run_start = Clock::now();
+    bound.executor.run(bound.inputs);
+    run_times.push_back(microseconds(Clock::now() - run_start));
+    const std::vector<StepRecord>& records = bound.executor.steps();
+    const std::vector<std::optional<size_t>> indices = plan_indices(records, report.plan);
+    for (size_t index = 0; index < records.size(); ++index) {
+      if (indices[index]) {
+        step_times[*indices[index]].push_back(microseconds(records[index].duration));
+      }
+    }
+    progress.show("measuring: " + std::to_string(run_times.size()) + " runs (Ctrl-C: stop)");
+  }
+  report.runs = static_cast<int64_t>(run_times.size());
+  report.run_us = percentile(run_times, 50);
+  for (const std::vector<double>& times : step_times) {
+    report.step_us.push_back(times.empty() ? 0 : percentile(times, 50));
+  }
+}
+
+CommandResult explain(const ExplainArguments& arguments) {
+  const RunLimit limit = parse_limit(arguments);
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom);
+  const Clock::time_point origin = Clock::now();
+  const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
+  BoundModel bound = request.bind(loaded, origin);
+  ExplainReport report;
+  report.model = arguments.model.model;
+  report.threads = bound.executor.threads();
+  report.plan = bound.executor.plan();
+  std::vector<size_t> steps(report.plan.steps.size());
+  std::iota(steps.begin(), steps.end(), size_t{0});
+  if (arguments.node) steps = find_steps(report.plan, *arguments.node);
+  measure(bound, limit, report);
+  if (arguments.is_json) return {kFine, json_text(explain_json(report, steps))};
+  return {kFine, arguments.node ? explain_steps_text(report, steps) : explain_text(report)};
+}
+
+}  // namespace
+
+Command make_explain_command(CLI::App& command) {
+  const auto arguments = std::make_shared<ExplainArguments>();
+  add_model_options(command, arguments->model, MissingInputs::AreRandom);
+  command.add_option("--node", arguments->node,
+                     "NAME: all about the steps that cover a node; NAME* for all that begin so");
+  command.add_option("--runs", arguments->runs,
+                     "runs to take medians of (default: up to 10 in 2 seconds)");
+  command.add_flag("--json", arguments->is_json, "print JSON, with everything");
+  command.footer(
+      "Inputs that have no file get random numbers. Layouts are those of what a step reads and\n"
+      "makes, without weights; a conversion changes nothing but the layout.\n\n"
+      "Example:\n"
+      "  tessera explain resnet50.onnx --threads 2\n"
+      "  tessera explain resnet50.onnx --node conv1 --backends onednn");
+  return [arguments] { return explain(*arguments); };
+}
+
+}  // namespace tessera::cli

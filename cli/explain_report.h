@@ -1,0 +1,36 @@
+// What `tessera explain` says of a plan: who does each step, how fast, and who refused.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/json_output.h"
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+struct ExplainReport {
+  std::string model;
+  int threads = 0;
+  PlanDescription plan;
+  int64_t runs = 0;             // at least one
+  double run_us = 0;            // the median of all runs
+  std::vector<double> step_us;  // of each step of the plan, the median of all runs
+};
+
+// The steps that cover the node called `name`, make or convert a value called that, or, where there
+// are none and `name` ends in '*', cover nodes whose names begin so. Throws InvalidArgument listing
+// some nodes where there is no such step.
+std::vector<size_t> find_steps(const PlanDescription& plan, const std::string& name);
+
+// All steps, conversions, totals and refusals by reason, in lines of at most kTextColumns
+// characters.
+std::string explain_text(const ExplainReport& report);
+
+// All about `steps`, which are indices: ports, memory, every refusal in full.
+std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps);
+
+// Everything; of the steps only `steps`.
+Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps);
+
+}  // namespace tessera::cli

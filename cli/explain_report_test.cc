@@ -1,0 +1,184 @@
+#include "cli/explain_report.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+#include <sstream>
+
+#include "cli/text_table.h"
+
+namespace tessera::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// A conversion, a fused group, and a node that one backend refused.
+ExplainReport small_report() {
+  const PlanPort row_major{.value = "x", .type = "float32 1x3x8x8", .layout = "row_major"};
+  const PlanPort blocked{.value = "x", .type = "float32 1x3x8x8", .layout = "nchw16c"};
+  const PlanPort weight{.value = "w",
+                        .type = "float32 8x3x3x3",
+                        .layout = "row_major",
+                        .pack = "blocks16",
+                        .is_constant = true};
+  const PlanPort made{.value = "h", .type = "float32 1x8x8x8", .layout = "nchw16c"};
+  const PlanPort output{.value = "y", .type = "int64 1", .layout = "row_major"};
+  ExplainReport report;
+  report.model = "model.onnx";
+  report.threads = 2;
+  report.runs = 10;
+  report.run_us = 1234;
+  report.step_us = {10, 30, 60};
+  report.plan.arena_bytes = 2048;
+  report.plan.steps = {{.name = "x",
+                        .op = "convert",
+                        .backend = "fast",
+                        .algorithm = "reorder",
+                        .inputs = {row_major},
+                        .outputs = {blocked},
+                        .bytes = 1536},
+                       {.name = "relu1",
+                        .op = "Conv+Relu",
+                        .backend = "fast",
+                        .algorithm = "jit:avx2",
+                        .nodes = {"conv1", "relu1"},
+                        .inputs = {blocked, weight},
+                        .outputs = {made},
+                        .flops = 600000,
+                        .bytes = 4096,
+                        .workspace_bytes = 64,
+                        .is_in_place = true},
+                       {.name = "top",
+                        .op = "ArgMax",
+                        .backend = "slow",
+                        .nodes = {"top"},
+                        .inputs = {made},
+                        .outputs = {output},
+                        .refusals = {{"fast", "top", "there is no such op"}}}};
+  return report;
+}
+
+std::vector<size_t> all_steps(const ExplainReport& report) {
+  std::vector<size_t> steps(report.plan.steps.size());
+  std::iota(steps.begin(), steps.end(), size_t{0});
+  return steps;
+}
+
+TEST(ExplainReport, ShowsStepsConversionsTotalsAndRefusals) {
+  const std::string text = explain_text(small_report());
+  EXPECT_THAT(text, HasSubstr("model.onnx\n3 steps, 1 conversion among them; 1.234 ms, the median "
+                              "of 10 runs; 2 threads\nmemory: 2.00 KiB for inner values"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("step  name   op         backend  algorithm  layouts              \xc2\xb5s   "
+                "share  GFLOP/s\n"
+                "   0  x      convert    fast     reorder    row_major\xe2\x86\x92nchw16c  "
+                "10.0  10.0 %\n"
+                "   1  relu1  Conv+Relu  fast     jit:avx2   nchw16c            30.0  30.0 %     "
+                "20.0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("step  conversion of  from       to       backend     bytes    "
+                        "\xc2\xb5s\n"
+                        "   0  x              row_major  nchw16c  fast     1.50 KiB  10.0\n"));
+  EXPECT_THAT(text, HasSubstr("by           steps    \xc2\xb5s   share  GFLOP/s\n"
+                              "slow             1  60.0  60.0 %\n"
+                              "fast             1  30.0  30.0 %     20.0\n"
+                              "conversions      1  10.0  10.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("refused by fast\n  1 node: there is no such op\n    top\n"));
+}
+
+TEST(ExplainReport, FitsTheTerminalWhateverThePlanHolds) {
+  ExplainReport report = small_report();
+  for (PlanStep& step : report.plan.steps) {
+    for (std::string* text : {&step.name, &step.op, &step.algorithm}) *text += std::string(99, 'n');
+    step.name += "\x1b\xff";
+    step.nodes.assign(40, std::string(120, 'm'));
+    for (PlanPort& port : step.inputs) port.layout += std::string(99, 'l');
+    step.refusals.assign(2, {"fast", std::string(120, 'm'), std::string(300, 'r') + " \x1b"});
+  }
+  for (const std::string& text :
+       {explain_text(report), explain_steps_text(report, all_steps(report))}) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(character_count(line), kTextColumns) << line;
+      EXPECT_EQ(line, printable(line));
+    }
+  }
+}
+
+TEST(ExplainReport, ANodeIsExplainedInFull) {
+  const ExplainReport report = small_report();
+  EXPECT_THAT(explain_steps_text(report, {1}),
+              HasSubstr("\nstep 1 'relu1' (Conv+Relu) on fast, jit:avx2\n"
+                        "  30.0 \xc2\xb5s (30.0 %), 20.0 GFLOP/s; 600 k FLOPs, 4.00 KiB read and "
+                        "written, 64 B of workspace, in\n  place\n"
+                        "  covers 'conv1', 'relu1'\n"
+                        "  input 'x': float32 1x3x8x8, nchw16c\n"
+                        "  input 'w': float32 8x3x3x3, row_major, constant, packed as blocks16\n"
+                        "  output 'h': float32 1x8x8x8, nchw16c\n"));
+  EXPECT_THAT(explain_steps_text(report, {2}),
+              HasSubstr("  fast refused 'top': there is no such op\n"));
+  EXPECT_THAT(explain_steps_text(report, {2}), Not(HasSubstr("step 1")));
+}
+
+TEST(ExplainReport, StepsAreFoundByNodeValueAndPrefix) {
+  PlanDescription plan = small_report().plan;
+  EXPECT_THAT(find_steps(plan, "conv1"), ElementsAre(1));
+  EXPECT_THAT(find_steps(plan, "h"), ElementsAre(1));
+  EXPECT_THAT(find_steps(plan, "x"), ElementsAre(0));
+  EXPECT_THAT(find_steps(plan, "*"), ElementsAre(1, 2));
+  EXPECT_THAT(find_steps(plan, "to*"), ElementsAre(2));
+  plan.steps[2].nodes = {"conv*"};
+  EXPECT_THAT(find_steps(plan, "conv*"), ElementsAre(2)) << "a name before a prefix";
+  try {
+    find_steps(plan, "absent");
+    ADD_FAILURE() << "there is no such node";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
+    EXPECT_THAT(error.what(), HasSubstr("--node 'absent': no step covers such a node; there are "
+                                        "'relu1', 'top'"));
+  }
+  EXPECT_THROW(find_steps({}, "x"), Error);
+}
+
+TEST(ExplainReport, ManyReasonsAreCutShort) {
+  ExplainReport report = small_report();
+  for (int index = 0; index < 20; ++index) {
+    report.plan.steps[2].refusals.push_back({"fast", "top", "reason " + std::to_string(index)});
+  }
+  EXPECT_THAT(explain_text(report), HasSubstr("  and for 9 more reasons (--node NAME, --json)\n"));
+}
+
+TEST(ExplainReport, JsonHasEverything) {
+  const ExplainReport report = small_report();
+  const Json json = explain_json(report, all_steps(report));
+  EXPECT_EQ(json["step_count"], 3);
+  EXPECT_EQ(json["conversions"], 1);
+  EXPECT_EQ(json["arena_bytes"], 2048);
+  EXPECT_EQ(json["runs"], 10);
+  ASSERT_EQ(json["steps"].size(), 3U);
+  const Json& step = json["steps"][1];
+  EXPECT_EQ(step["index"], 1);
+  EXPECT_EQ(step["nodes"], Json({"conv1", "relu1"}));
+  EXPECT_EQ(step["inputs"][1]["pack"], "blocks16");
+  EXPECT_EQ(step["inputs"][1]["is_constant"], true);
+  EXPECT_EQ(step["median_us"], 30.0);
+  EXPECT_DOUBLE_EQ(step["share"].get<double>(), 0.3);
+  EXPECT_EQ(step["gflops"], 20.0);
+  EXPECT_EQ(step["is_in_place"], true);
+  EXPECT_EQ(json["steps"][2]["refusals"][0]["reason"], "there is no such op");
+  EXPECT_EQ(json["totals"][2]["name"], "conversions");
+  EXPECT_EQ(json["refusals"][0]["nodes"], Json({"top"}));
+  EXPECT_EQ(explain_json(report, {2})["steps"].size(), 1U);
+}
+
+TEST(ExplainReport, AnEmptyPlanHasOnlyAHeader) {
+  ExplainReport report;
+  report.runs = 1;
+  EXPECT_THAT(explain_text(report), Not(HasSubstr("\n\n")));
+}
+
+}  // namespace
+}  // namespace tessera::cli

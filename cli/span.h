@@ -1,0 +1,32 @@
+// Stretches of time, measured and shown.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace tessera::cli {
+
+using Clock = std::chrono::steady_clock;
+
+// One stretch of time, measured from the start of the command.
+struct Span {
+  std::chrono::nanoseconds start{};
+  std::chrono::nanoseconds duration{};
+};
+
+// Calls `stage`, gives its result, and sets `span` to how long it took, counted from `origin`.
+template <class Stage>
+auto timed(Clock::time_point origin, Span& span, const Stage& stage) {
+  const Clock::time_point start = Clock::now();
+  auto result = stage();
+  span = {start - origin, Clock::now() - start};
+  return result;
+}
+
+double milliseconds(std::chrono::nanoseconds time);
+double microseconds(std::chrono::nanoseconds time);
+
+// "12.35" for two decimals.
+std::string decimal_text(double number, int decimals);
+
+}  // namespace tessera::cli

@@ -1,0 +1,26 @@
+// What stands behind the public handle Backends.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend_set.h"
+#include "backend/catalog.h"
+#include "tessera/tessera.h"
+
+namespace tessera {
+
+struct Backends::State {
+  explicit State(const std::filesystem::path& folder)
+      : services(std::make_shared<HostServices>()), set(catalog(), folder, services) {}
+
+  std::shared_ptr<HostServices> services;
+  BackendSet set;
+};
+
+// The names in TESSERA_BACKENDS; empty where it is not set.
+std::vector<std::string> backends_of_environment();
+
+}  // namespace tessera

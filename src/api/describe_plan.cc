@@ -1,0 +1,87 @@
+#include "api/describe_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ops/work.h"
+
+namespace tessera {
+namespace {
+
+const PlanBuffer& buffer_of(const BuiltPlan& built, int index) {
+  return built.plan.buffers[static_cast<size_t>(index)];
+}
+
+PlanPort describe_port(const BuiltPlan& built, int index) {
+  const PlanBuffer& buffer = buffer_of(built, index);
+  PlanPort port{.value = built.graph[buffer.value].name,
+                .type = text(built.graph[buffer.value].type),
+                .layout = built.layouts->name(buffer.layout)};
+  if (buffer.kind == PlanBuffer::Kind::Constant) {
+    const tessera_pack* pack = built.plan.constants[static_cast<size_t>(buffer.index)].pack;
+    if (pack != nullptr) port.pack = pack->id;
+  }
+  return port;
+}
+
+void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
+                     const ops::Registry& registry, PlanStep& described) {
+  const Candidate& candidate = built.offers.candidates[static_cast<size_t>(step.candidate)];
+  described.backend = candidate.backend();
+  described.algorithm = candidate.algorithm;
+  for (const NodeId id : candidate.nodes) {
+    const Node& node = built.graph[id];
+    described.nodes.push_back(node.name);
+    described.op += (described.op.empty() ? "" : "+") + node.op;
+    described.flops += ops::node_flops(built.graph, node, registry).value_or(0);
+  }
+  described.name = described.nodes.back();
+  for (const Refusal& refusal : built.offers.refusals) {
+    const bool is_for_step = std::find(candidate.nodes.begin(), candidate.nodes.end(),
+                                       refusal.node) != candidate.nodes.end();
+    if (!is_for_step || refusal.backend == candidate.backend()) continue;
+    described.refusals.push_back({refusal.backend, built.graph[refusal.node].name, refusal.reason});
+  }
+}
+
+PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
+                       const ops::Registry& registry) {
+  PlanStep described;
+  for (const int input : step.inputs) {
+    described.inputs.push_back(describe_port(built, input));
+    described.bytes = ops::saturating_add(described.bytes, buffer_of(built, input).bytes);
+  }
+  for (const PlanOutput& output : step.outputs) {
+    described.outputs.push_back(describe_port(built, output.buffer));
+    described.bytes = ops::saturating_add(described.bytes, buffer_of(built, output.buffer).bytes);
+    described.is_in_place = described.is_in_place || output.request == TESSERA_REQUEST_IN_PLACE ||
+                            output.request == TESSERA_REQUEST_ADD;
+  }
+  described.workspace_bytes = step.workspace_bytes;
+  if (step.kind == ExecutionStep::Kind::Kernel) {
+    describe_kernel(built, step, registry, described);
+    return described;
+  }
+  const bool is_conversion = step.kind == ExecutionStep::Kind::Convert;
+  described.name = described.inputs[0].value;
+  described.op = is_conversion ? "convert" : "copy";
+  if (is_conversion) described.backend = step.conversion.plugin->name();
+  return described;
+}
+
+}  // namespace
+
+PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes,
+                              const ops::Registry& registry) {
+  PlanDescription description{.arena_bytes = built.plan.arena_bytes, .pack_bytes = pack_bytes};
+  for (const ExecutionStep& step : built.plan.steps) {
+    description.steps.push_back(describe_step(built, step, registry));
+    if (step.kind == ExecutionStep::Kind::Kernel) {
+      description.library_bytes +=
+          built.offers.candidates[static_cast<size_t>(step.candidate)].library_bytes;
+    }
+  }
+  return description;
+}
+
+}  // namespace tessera

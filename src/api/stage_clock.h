@@ -1,0 +1,41 @@
+// Times the stages of load() and bind().
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tessera/tessera.h"
+
+namespace tessera {
+
+// A stage ends where the next one begins.
+class StageClock {
+ public:
+  void begin(const std::string& stage) {
+    end();
+    records_.push_back({.name = stage, .start = now() - origin_});
+    is_open_ = true;
+  }
+  void end() {
+    if (is_open_) records_.back().duration = now() - origin_ - records_.back().start;
+    is_open_ = false;
+  }
+  // Bytes that the newest stage made.
+  void note_bytes(int64_t bytes) { records_.back().bytes = bytes; }
+
+  std::vector<StageRecord> take() {
+    end();
+    return std::move(records_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point now() { return Clock::now(); }
+
+  Clock::time_point origin_ = now();
+  std::vector<StageRecord> records_;
+  bool is_open_ = false;
+};
+
+}  // namespace tessera

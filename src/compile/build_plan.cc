@@ -1,0 +1,262 @@
+#include "compile/build_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/graph_view.h"
+#include "base/check.h"
+#include "compile/let_go.h"
+#include "place/placement.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// What the choice assumes of this machine until conversions are measured.
+constexpr double kConversionBytesPerSecond = 10e9;
+constexpr double kConversionSeconds = 2e-6;
+
+PlacementProblem make_problem(const Graph& graph, const Offers& offers,
+                              const LayoutTable& layouts) {
+  PlacementProblem problem;
+  problem.value_count = static_cast<int>(graph.values.size());
+  problem.layout_count = static_cast<int>(layouts.size());
+  for (const Node& node : graph.nodes) {
+    PlacementNode& made = problem.nodes.emplace_back();
+    for (const ValueId id : node.inputs) {
+      if (!id.is_none()) made.inputs.push_back(id.index);
+    }
+    for (const ValueId id : node.outputs) {
+      if (!id.is_none()) made.outputs.push_back(id.index);
+    }
+  }
+  for (const Candidate& candidate : offers.candidates) {
+    PlacementCandidate& made = problem.candidates.emplace_back();
+    made.preference = candidate.preference;
+    made.seconds = candidate.optimistic_seconds;
+    for (const NodeId node : candidate.nodes) made.nodes.push_back(node.index);
+    for (const CandidateInput& port : candidate.inputs) {
+      made.inputs.push_back({port.value.index, port.layout.index});
+    }
+    for (const CandidateOutput& port : candidate.outputs) {
+      made.outputs.push_back({port.value.index, port.layout.index});
+    }
+  }
+  for (const Value& value : graph.values) {
+    const auto bytes = static_cast<double>(type_bytes(value.type).value_or(0));
+    problem.is_constant.push_back(value.is_constant());
+    // Every byte is read and written.
+    problem.conversion_seconds.push_back(kConversionSeconds +
+                                         2 * bytes / kConversionBytesPerSecond);
+  }
+  for (int32_t from = 0; from < problem.layout_count; ++from) {
+    std::vector<double>& row = problem.conversion_hops.emplace_back();
+    for (int32_t to = 0; to < problem.layout_count; ++to) {
+      row.push_back(layouts.hops(LayoutId{from}, LayoutId{to}));
+    }
+  }
+  return problem;
+}
+
+std::vector<std::string> node_places(const Graph& graph) {
+  std::vector<std::string> places;
+  for (const Node& node : graph.nodes) places.push_back(place(node));
+  return places;
+}
+
+// Kernels by candidate, so that deciding anew builds only what is new.
+using KernelsByCandidate = std::map<int, Kernel>;
+
+// Builds what `placement` chose. Gives the candidates that could not be built, having refused them.
+std::vector<int> build_kernels(const Placement& placement, Offers& offers, ThreadPool& pool,
+                               KernelsByCandidate& kernels) {
+  std::vector<int> failed;
+  for (const int index : placement.chosen) {
+    if (kernels.contains(index)) continue;
+    const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
+    std::string reason;
+    // Libraries on the same thread runtime then build for this pool's threads.
+    pool.execute([&] {
+      try {
+        kernels.emplace(index, candidate.build(pool.threads()));
+      } catch (const Error& error) {
+        reason = "its kernel could not be built: " + error.message();
+      }
+    });
+    if (reason.empty()) continue;
+    failed.push_back(index);
+    for (const NodeId node : candidate.nodes) {
+      offers.refusals.push_back({candidate.preference, candidate.backend(), node, reason});
+    }
+  }
+  return failed;
+}
+
+class ConstantMaker {
+ public:
+  ConstantMaker(BuiltPlan& built, PackStore& packs, ThreadPool& pool)
+      : built_(built), packs_(packs), context_(pool), pool_(pool) {}
+
+  void make_all() {
+    for (const PlanConstant& constant : built_.plan.constants) {
+      built_.constants.push_back(make(constant));
+    }
+    for (const int result : built_.plan.results) {
+      const PlanBuffer& buffer = built_.plan.buffers[static_cast<size_t>(result)];
+      const bool is_constant = buffer.kind == PlanBuffer::Kind::Constant;
+      built_.constant_results.push_back(is_constant ? elements_of(buffer.value) : Tensor());
+    }
+  }
+
+ private:
+  const Tensor& elements_of(ValueId value) const {
+    const Tensor& tensor = built_.graph[value].constant;
+    if (!tensor.has_elements()) throw LetGo{built_.graph[value].name};
+    return tensor;
+  }
+
+  std::shared_ptr<const void> make(const PlanConstant& constant) {
+    const Value& value = built_.graph[constant.value];
+    if (constant.pack == nullptr && constant.layout == kDefaultLayout) {
+      const auto held = std::make_shared<const Tensor>(elements_of(constant.value));
+      return {held, held->data()};
+    }
+    PackKey key;
+    key.weight = value.digest ? *value.digest : digest_of(elements_of(constant.value));
+    if (constant.pack != nullptr) {
+      const Candidate& candidate =
+          built_.offers.candidates[static_cast<size_t>(constant.candidate)];
+      key.id = constant.pack->id;
+      key.ingredients = candidate.backend() + ";" + candidate.plugin->ingredients();
+    } else {
+      key.id = "layout " + built_.layouts->name(constant.layout);
+    }
+    return packs_.get(key, constant.bytes,
+                      [&](void* memory) { pool_.execute([&] { fill(constant, value, memory); }); });
+  }
+
+  static tessera_buffer face_of(const Tensor& tensor) {
+    tessera_buffer face = {};
+    face.data = const_cast<void*>(tensor.data());
+    face.bytes = tensor.bytes();
+    face.data_type = static_cast<int32_t>(tensor.type());
+    face.rank = static_cast<int32_t>(tensor.rank());
+    face.dims = tensor.dims().data();
+    return face;
+  }
+
+  void fill(const PlanConstant& constant, const Value& value, void* memory) {
+    const tessera_buffer from = face_of(elements_of(constant.value));
+    const std::string place = "weight '" + value.name + "'";
+    if (constant.pack == nullptr) {
+      convert_along_route(constant, place, from, memory);
+      return;
+    }
+    const Candidate& candidate = built_.offers.candidates[static_cast<size_t>(constant.candidate)];
+    const Status status = call_plugin([&](tessera_error* error) {
+      return constant.pack->pack(constant.pack->self, context_.face(), &from, memory,
+                                 constant.bytes, error);
+    });
+    if (!status.is_fine()) {
+      throw Error(status.kind(), place,
+                  "backend '" + candidate.backend() + "' could not pack it: " + status.message);
+    }
+  }
+
+  void convert_along_route(const PlanConstant& constant, const std::string& place,
+                           const tessera_buffer& from, void* memory) {
+    const TensorType type = *known_type(built_.graph[constant.value].type);
+    // From the default layout there is always a direct way.
+    const std::vector<ConversionStep> route =
+        built_.layouts->route(kDefaultLayout, constant.layout, type);
+    TESSERA_CHECK(!route.empty(), "a constant in the default layout is the tensor itself");
+    std::vector<Tensor> between;
+    tessera_buffer source = from;
+    for (size_t index = 0; index < route.size(); ++index) {
+      tessera_buffer target = from;
+      target.bytes = *built_.layouts->storage_bytes(route[index].to, type);
+      target.data = memory;
+      if (index + 1 < route.size()) {
+        target.data = between.emplace_back(Tensor(DataType::UInt8, {target.bytes})).mutable_data();
+      }
+      convert(route[index], place, context_, source, target);
+      source = target;
+    }
+  }
+
+  BuiltPlan& built_;
+  PackStore& packs_;
+  RunContext context_;
+  ThreadPool& pool_;
+};
+
+int64_t pack_bytes(const ExecutionPlan& plan) {
+  int64_t total = 0;
+  for (const PlanConstant& constant : plan.constants) {
+    if (constant.pack != nullptr || constant.layout != kDefaultLayout) total += constant.bytes;
+  }
+  return total;
+}
+
+std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> names;
+  for (const auto& plugin : plugins) names.push_back(plugin->name());
+  return names;
+}
+
+}  // namespace
+
+PlanResult build_plan(Graph graph, const ops::Registry& registry,
+                      std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
+                      ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher) {
+  PlanResult result;
+  BuiltPlan& built = result.built;
+  built.graph = std::move(graph);
+  built.plugins = std::move(plugins);
+  built.layouts = std::make_shared<const LayoutTable>(built.plugins);
+
+  watcher("propose");
+  const tessera_graph view(built.graph, registry);
+  pool.execute([&] {
+    built.offers = collect_offers(view, built.plugins, *built.layouts,
+                                  {.threads = pool.threads(), .precision = options.precision});
+  });
+  built.offers = select_offers(std::move(built.offers), built.graph, options.selection,
+                               names_of(built.plugins));
+
+  watcher("place");
+  PlacementProblem problem = make_problem(built.graph, built.offers, *built.layouts);
+  problem.is_forbidden.assign(problem.candidates.size(), false);
+  const std::vector<std::string> places = node_places(built.graph);
+  KernelsByCandidate kernels;
+  Placement placement;
+  while (true) {
+    placement = choose_in_order(problem, places);
+#ifdef TESSERA_CHECKS
+    const std::string violation = explain_violation(problem, placement);
+    TESSERA_CHECK(violation.empty(), violation);
+#endif
+    watcher("build");
+    const std::vector<int> failed = build_kernels(placement, built.offers, pool, kernels);
+    if (failed.empty()) break;
+    for (const int index : failed) problem.is_forbidden[static_cast<size_t>(index)] = true;
+    watcher("place");
+  }
+
+  watcher("plan");
+  if (options.returns_step_outputs) {
+    result.step_outputs = values_between_steps(built.offers, placement);
+  }
+  built.plan = make_plan(built.graph, built.offers, placement, *built.layouts, result.step_outputs);
+  for (const ExecutionStep& step : built.plan.steps) {
+    const bool is_kernel = step.kind == ExecutionStep::Kind::Kernel;
+    built.kernels.push_back(is_kernel ? std::move(kernels.at(step.candidate)) : Kernel());
+  }
+
+  watcher("pack");
+  ConstantMaker(built, packs, pool).make_all();
+  result.pack_bytes = pack_bytes(built.plan);
+  return result;
+}
+
+}  // namespace tessera

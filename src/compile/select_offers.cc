@@ -1,0 +1,133 @@
+#include "compile/select_offers.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+bool fits(const NodePin& pin, const Node& node) {
+  if (node.name == pin.nodes) return true;
+  if (pin.nodes.ends_with('*')) {
+    return node.name.starts_with(std::string_view(pin.nodes).substr(0, pin.nodes.size() - 1));
+  }
+  const size_t equals = pin.nodes.find('=');
+  if (equals == std::string::npos) return false;
+  const auto property = node.metadata.find(pin.nodes.substr(0, equals));
+  return property != node.metadata.end() && property->second == pin.nodes.substr(equals + 1);
+}
+
+std::string pin_text(const NodePin& pin) {
+  return "pin '" + pin.nodes + "=" + pin.backend +
+         (pin.algorithm.empty() ? "" : ":" + pin.algorithm) + "'";
+}
+
+void check_backend(const std::string& name, const std::string& where,
+                   const std::vector<std::string>& backends) {
+  if (std::find(backends.begin(), backends.end(), name) != backends.end()) return;
+  std::string known;
+  for (const std::string& backend : backends) known += (known.empty() ? "" : ", ") + backend;
+  throw Error(ErrorKind::InvalidArgument, where,
+              "expected one of the backends in use (" + known + "), found '" + name + "'");
+}
+
+// For each node the pin that holds for it, or nullptr.
+std::vector<const NodePin*> pins_by_node(const Graph& graph, const OfferSelection& selection) {
+  std::vector<const NodePin*> by_node(graph.nodes.size(), nullptr);
+  for (const NodePin& pin : selection.pins) {
+    bool is_used = false;
+    for (size_t index = 0; index < graph.nodes.size(); ++index) {
+      if (!fits(pin, graph.nodes[index])) continue;
+      is_used = true;
+      const NodePin* other = by_node[index];
+      if (other != nullptr &&
+          (other->backend != pin.backend || other->algorithm != pin.algorithm)) {
+        throw Error(ErrorKind::InvalidArgument, pin_text(pin),
+                    "contradicts " + pin_text(*other) + " for " + place(graph.nodes[index]));
+      }
+      by_node[index] = &pin;
+    }
+    if (is_used) continue;
+    throw Error(ErrorKind::InvalidArgument, pin_text(pin),
+                "expected the name of a node, a prefix with '*', or a metadata property "
+                "key=value; found none that fits (`tessera explain` lists the nodes; passes may "
+                "have removed or fused it)");
+  }
+  return by_node;
+}
+
+bool serves(const Candidate& candidate, const NodePin& pin) {
+  return candidate.backend() == pin.backend && candidate.algorithm.starts_with(pin.algorithm);
+}
+
+bool is_excluded(const Candidate& candidate, const Graph& graph,
+                 const std::vector<BackendExclusion>& exclusions) {
+  return std::any_of(exclusions.begin(), exclusions.end(), [&](const auto& exclusion) {
+    if (exclusion.backend != candidate.backend()) return false;
+    return exclusion.op.empty() ||
+           std::any_of(candidate.nodes.begin(), candidate.nodes.end(),
+                       [&](NodeId node) { return graph[node].op == exclusion.op; });
+  });
+}
+
+std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, const NodePin& pin) {
+  std::string text;
+  for (const Refusal& refusal : offers.refusals) {
+    if (refusal.node == node && refusal.backend == pin.backend) {
+      text += (text.empty() ? "" : "; ") + refusal.backend + ": " + refusal.reason;
+    }
+  }
+  std::string algorithms;
+  for (const Candidate& candidate : offers.candidates) {
+    const bool is_for_node =
+        std::find(candidate.nodes.begin(), candidate.nodes.end(), node) != candidate.nodes.end();
+    if (is_for_node && candidate.backend() == pin.backend) {
+      algorithms += (algorithms.empty() ? "'" : ", '") + candidate.algorithm + "'";
+    }
+  }
+  if (!algorithms.empty()) text += (text.empty() ? "" : "; ") + pin.backend + " has " + algorithms;
+  return place(graph[node]) +
+         " cannot be served: " + (text.empty() ? pin.backend + " said nothing about it" : text);
+}
+
+}  // namespace
+
+Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection,
+                     const std::vector<std::string>& backends) {
+  for (const NodePin& pin : selection.pins) check_backend(pin.backend, pin_text(pin), backends);
+  for (const BackendExclusion& exclusion : selection.exclusions) {
+    check_backend(exclusion.backend, "exclusion of '" + exclusion.backend + "'", backends);
+  }
+  const std::vector<const NodePin*> pins = pins_by_node(graph, selection);
+  std::vector<bool> is_served(graph.nodes.size(), false);
+  Offers kept;
+  kept.refusals = offers.refusals;
+  for (const Candidate& candidate : offers.candidates) {
+    std::string reason;
+    if (is_excluded(candidate, graph, selection.exclusions)) reason = "it was excluded";
+    for (const NodeId node : candidate.nodes) {
+      const NodePin* pin = pins[static_cast<size_t>(node.index)];
+      if (pin != nullptr && !serves(candidate, *pin))
+        reason = "the node is held by " + pin_text(*pin);
+    }
+    if (reason.empty()) {
+      for (const NodeId node : candidate.nodes) is_served[static_cast<size_t>(node.index)] = true;
+      kept.candidates.push_back(candidate);
+      continue;
+    }
+    for (const NodeId node : candidate.nodes) {
+      kept.refusals.push_back({candidate.preference, candidate.backend(), node, reason});
+    }
+  }
+  for (size_t index = 0; index < graph.nodes.size(); ++index) {
+    if (pins[index] == nullptr || is_served[index]) continue;
+    throw Error(ErrorKind::Unsupported, pin_text(*pins[index]),
+                who_refused(offers, graph, {static_cast<int32_t>(index)}, *pins[index]));
+  }
+  return kept;
+}
+
+}  // namespace tessera

@@ -1,0 +1,36 @@
+// What the user wants of the choice among candidates: pins and exclusions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "graph/graph.h"
+
+namespace tessera {
+
+// Forces nodes onto a backend, and onto one of its algorithms.
+struct NodePin {
+  std::string nodes;  // a name, a prefix that ends with '*', or a metadata property "key=value"
+  std::string backend;
+  std::string algorithm;  // "": any; else what the algorithm's name begins with
+};
+
+struct BackendExclusion {
+  std::string backend;
+  std::string op;  // "": every op
+};
+
+struct OfferSelection {
+  std::vector<NodePin> pins;
+  std::vector<BackendExclusion> exclusions;
+};
+
+// Takes candidates out of `offers` that `selection` does not want, leaving refusals in their place.
+// A group is kept only if it serves the pins of all its nodes. Throws InvalidArgument for a pin
+// that fits no node, two that contradict, or a name that is no backend of `backends`; Unsupported
+// for a pin that nobody can serve, with who refused and why.
+Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection,
+                     const std::vector<std::string>& backends);
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+// The choice among candidates as plain data: no graph, no library, no clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// A value in a layout, both as numbers of the problem.
+struct PlacementPort {
+  int value = 0;
+  int layout = 0;
+};
+
+struct PlacementCandidate {
+  int preference = 0;  // lower is better, whatever the price
+  double seconds = 0;
+  std::vector<int> nodes;  // ascending
+  std::vector<PlacementPort> inputs;
+  std::vector<PlacementPort> outputs;
+};
+
+struct PlacementNode {
+  std::vector<int> inputs;  // values
+  std::vector<int> outputs;
+};
+
+struct PlacementProblem {
+  std::vector<PlacementNode> nodes;  // in an order in which they can run
+  int value_count = 0;
+  int layout_count = 1;  // layout 0 is the default: inputs and constants are in it
+  std::vector<PlacementCandidate> candidates;
+  // Price of converting value v from layout a to b: conversion_seconds[v] * hops[a][b].
+  std::vector<double> conversion_seconds;
+  std::vector<std::vector<double>> conversion_hops;
+  // Values that are read without being converted when run: constants.
+  std::vector<bool> is_constant;
+  // Candidates that may not be used (their kernel could not be built).
+  std::vector<bool> is_forbidden;  // empty: none
+};
+
+struct Placement {
+  // Candidates in an order in which they can run; each node is in exactly one of them.
+  std::vector<int> chosen;
+};
+
+// Chooses group by group: for each node the candidates of lowest preference value, larger groups
+// first, as long as the groups chosen form no cycle; then, in the order in which groups run, of the
+// candidates for one group and preference the one with the least seconds and conversions of its
+// inputs, the earlier one where two are equal. Pure.
+// Throws Error (Unsupported) for a node without a candidate: `node_names` are for its message.
+Placement choose_in_order(const PlacementProblem& problem,
+                          const std::vector<std::string>& node_names);
+
+// Says what is wrong with `placement`, or "": a node in no candidate or in two, a forbidden one, an
+// order in which something runs before what it reads. Shares no code with choose_in_order().
+std::string explain_violation(const PlacementProblem& problem, const Placement& placement);
+
+}  // namespace tessera

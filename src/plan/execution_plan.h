@@ -1,0 +1,86 @@
+// What runs in which order on which memory: the result of all that is decided before running.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "backend/layouts.h"
+#include "graph/graph.h"
+#include "place/placement.h"
+
+namespace tessera {
+
+// One value in one layout.
+struct PlanBuffer {
+  enum class Kind : uint8_t {
+    Arena,     // at `offset` of the arena
+    Input,     // the caller's, number `index` of the graph's inputs
+    Constant,  // number `index` of the plan's constants
+    Output,    // new memory in each run, handed to the caller
+    Dynamic,   // its size only running shows; new memory in each run
+  };
+  Kind kind = Kind::Arena;
+  ValueId value;
+  LayoutId layout;
+  std::optional<TensorType> type;  // nullopt for Dynamic ones
+  int64_t bytes = 0;
+  int64_t offset = 0;
+  int index = 0;
+};
+
+// A constant as some step reads it: packed, or in a layout.
+struct PlanConstant {
+  ValueId value;
+  LayoutId layout;
+  const tessera_pack* pack = nullptr;  // null: the tensor itself, in `layout`
+  int candidate = -1;                  // which asked for the pack and keeps it alive
+  int64_t bytes = 0;
+};
+
+struct PlanOutput {
+  int buffer = 0;
+  int32_t request = TESSERA_REQUEST_WRITE;
+};
+
+struct ExecutionStep {
+  enum class Kind : uint8_t { Kernel, Convert, Copy };
+  Kind kind = Kind::Kernel;
+  int candidate = -1;         // Kernel: index into Offers::candidates
+  ConversionStep conversion;  // Convert
+  std::vector<int> inputs;    // buffers, in the order of the candidate's ports
+  std::vector<PlanOutput> outputs;
+  int64_t workspace_bytes = 0;
+  int64_t workspace_offset = 0;
+  std::vector<int> released;  // Dynamic buffers that nothing reads after this step
+};
+
+struct ExecutionPlan {
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanConstant> constants;
+  std::vector<ExecutionStep> steps;
+  std::vector<int> results;  // buffers: the graph's outputs, its kept values, then those asked for
+  int64_t arena_bytes = 0;
+};
+
+// Lays out the steps of `placement`: conversions where a value is needed in a layout in which it is
+// not made (one copy serves all who need it), results in the default layout, outputs in place where
+// the candidate allows it and the input is not needed any more, a copy before a kernel that adds to
+// a value which others still need. Then offsets in the arena. Pure.
+// `also` are further values to return; those that no step makes are passed over.
+// `graph` needs all ids that `offers` uses; both must live until the kernels are built.
+ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placement& placement,
+                        const LayoutTable& layouts, std::span<const ValueId> also);
+
+// Values that some step of `placement` makes and that no group keeps to itself, in their order.
+std::vector<ValueId> values_between_steps(const Offers& offers, const Placement& placement);
+
+// Says what is wrong with `plan`, or "": a buffer read before it is written or after its memory was
+// given to another, overlapping buffers, constants or inputs written to. Runs the steps on a model
+// of memory and shares no code with make_plan().
+std::string explain_violation(const ExecutionPlan& plan);
+
+}  // namespace tessera
