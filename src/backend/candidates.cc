@@ -234,8 +234,8 @@ class OfferReader {
     const bool needs_input = (requests & (TESSERA_REQUEST_IN_PLACE | TESSERA_REQUEST_ADD)) != 0;
     constexpr uint32_t kKnown = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE |
                                 TESSERA_REQUEST_ADD | TESSERA_REQUEST_NONE;
-    if ((requests & ~kKnown) != 0 || (requests & TESSERA_REQUEST_WRITE) == 0) {
-      refuse("its output " + name_of(port.value) + " cannot just be written on request");
+    if ((requests & ~kKnown) != 0) {
+      refuse("its output " + name_of(port.value) + " serves a request that there is not");
     }
     if (needs_input && (port.in_place_input < 0 || port.in_place_input >= face.input_count)) {
       refuse("its output " + name_of(port.value) + " names an in-place input that is not there");

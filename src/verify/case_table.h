@@ -7,7 +7,7 @@
 
 #include "ops/op.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 // In the language of op_case.h: ONNX's ops with odd shapes and attributes, and groups that are
 // often fused.
@@ -17,4 +17,4 @@ std::span<const char* const> case_table();
 // its type rule takes them shows when they are read.
 std::vector<std::string> cases_for(const ops::Op& op);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -11,13 +11,15 @@
 #include "tessera/error.h"
 #include "verify/stored_tensor.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 // How the output that can do more than be written is asked for.
 struct Request {
   int32_t kind = TESSERA_REQUEST_WRITE;
   size_t output = 0;
+  // Whether the output has the memory of its in-place input, or, for ADD, a copy of its contents.
+  bool is_shared = true;
 };
 
 // What a run left behind, in the order of the candidate's ports.
@@ -36,26 +38,40 @@ class CandidateChecker {
     if (!make_inputs()) return;
     std::optional<Kernel> kernel = build();
     if (!kernel) return;
-    const std::optional<Outcome> first = run(*kernel, {}, kGarbage);
+    const std::optional<Outcome> first = run(*kernel, plain_request(), kGarbage);
     if (!first) return;
     compare("numbers", *first);
     const bool is_deterministic = (candidate_.flags & TESSERA_CANDIDATE_NOT_DETERMINISTIC) == 0;
     if (!is_deterministic) {
       report_.skip("the same twice");
-    } else if (const std::optional<Outcome> second = run(*kernel, {}, 0x5A)) {
+    } else if (const std::optional<Outcome> second = run(*kernel, plain_request(), 0x5A)) {
       // Other contents of the buffers: what it does not write differs too.
       expect_equal("the same twice", *first, *second);
     }
     for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
       for (const int32_t kind : {TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_ADD}) {
         if ((candidate_.outputs[output].requests & static_cast<uint32_t>(kind)) == 0) continue;
-        check_sharing(*kernel, {kind, output}, *first, is_deterministic);
+        check_sharing(*kernel, {kind, output, true}, *first, is_deterministic);
+        if (kind == TESSERA_REQUEST_ADD) {
+          check_sharing(*kernel, {kind, output, false}, *first, is_deterministic);
+        }
       }
     }
     check_saved(*kernel, *first, is_deterministic);
   }
 
  private:
+  // To write; for a kernel that can only add, to add to a copy of its input.
+  Request plain_request() const {
+    for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
+      const uint32_t requests = candidate_.outputs[output].requests;
+      const bool only_adds =
+          (requests & TESSERA_REQUEST_WRITE) == 0 && (requests & TESSERA_REQUEST_ADD) != 0;
+      if (only_adds) return {TESSERA_REQUEST_ADD, output, false};
+    }
+    return {};
+  }
+
   const Tensor& expected(ValueId id) const {
     return trial_.expected.values[static_cast<size_t>(id.index)];
   }
@@ -162,8 +178,14 @@ class CandidateChecker {
       StoredTensor output =
           make_storage(trial_.layouts, port.layout, type_of(expected(port.value)), fill);
       if (request.kind != TESSERA_REQUEST_WRITE && request.output == index) {
-        buffers.shared_input = port.in_place_input;
-        output.memory = buffers.inputs[static_cast<size_t>(port.in_place_input)].memory;
+        const StoredTensor& input = buffers.inputs[static_cast<size_t>(port.in_place_input)];
+        if (request.is_shared) {
+          buffers.shared_input = port.in_place_input;
+          output.memory = input.memory;
+        } else {
+          std::memcpy(output.memory->data(), input.memory->data(),
+                      static_cast<size_t>(output.memory->bytes()));
+        }
       }
       buffers.outputs.emplace_back(std::move(output));
     }
@@ -335,7 +357,7 @@ class CandidateChecker {
           (saved.is_fine() ? "loading fails: " : "saving fails: ") + loaded.message);
     }
     const Kernel again(face, candidate_.backend());
-    const std::optional<Outcome> outcome = run(again, {}, kGarbage);
+    const std::optional<Outcome> outcome = run(again, plain_request(), kGarbage);
     if (!outcome) return;
     if (is_deterministic) {
       expect_equal("saved kernels", first, *outcome);
@@ -361,4 +383,4 @@ void check_candidate(const CandidateTrial& trial, Report& report) {
   }
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -9,7 +9,7 @@
 #include "verify/op_case.h"
 #include "verify/report.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 struct CandidateTrial {
   const OpCase& op_case;
@@ -25,4 +25,4 @@ struct CandidateTrial {
 // output, pack and workspace, and is compared with what is expected.
 void check_candidate(const CandidateTrial& trial, Report& report);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

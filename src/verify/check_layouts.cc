@@ -15,7 +15,7 @@
 #include "verify/shared_layouts.h"
 #include "verify/stored_tensor.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 const std::vector<std::vector<int64_t>> kShapes = {{},
@@ -227,4 +227,4 @@ void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, R
   LayoutChecker(plugin, seed, report).check_all();
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

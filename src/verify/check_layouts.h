@@ -6,7 +6,7 @@
 #include "backend/plugin.h"
 #include "verify/report.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 // For every layout, on odd shapes of all ranks and on every element type: storage_bytes is a number
 // that fits, conversions stay within their buffers and leave their source alone, there and back
@@ -15,4 +15,4 @@ namespace tessera::verify {
 // conversion: equal bits to the way through the default layout.
 void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, Report& report);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -9,7 +9,7 @@
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 double floating_element(const Tensor& tensor, size_t index) {
@@ -149,4 +149,4 @@ std::string explain_byte_difference(std::span<const char> expected, std::span<co
          std::to_string(expected.size()) + " differs";
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -9,7 +9,7 @@
 #include "tessera/tensor.h"
 #include "verify/op_case.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 // What every value of a case should hold.
 struct ExpectedValues {
@@ -32,4 +32,4 @@ std::string explain_difference(const Tensor& expected, const Tensor& magnitude,
 // "" or the first byte that differs.
 std::string explain_byte_difference(std::span<const char> expected, std::span<const char> found);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

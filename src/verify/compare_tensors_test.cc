@@ -7,7 +7,7 @@
 
 #include "verify/case_table.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 Tensor floats(std::vector<float> values) {
@@ -66,4 +66,4 @@ TEST(ExpectedValues, AreThereForTheWholeTable) {
 }
 
 }  // namespace
-}  // namespace tessera::verify
+}  // namespace tessera::verification

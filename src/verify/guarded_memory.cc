@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 // Differs from place to place, so that a copy of a neighbouring byte shows too.
@@ -41,4 +41,4 @@ std::string GuardedMemory::explain_damage() const {
   return "";
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 // `bytes` of memory with guard bytes on both sides. Its start is a multiple of `alignment_bytes`
 // (a power of two, at least 1) and of no larger power of two, so that a kernel which counts on more
@@ -31,4 +31,4 @@ class GuardedMemory {
   char* data_ = nullptr;
 };
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 TEST(GuardedMemory, IsAlignedAsAskedAndNoMore) {
@@ -38,4 +38,4 @@ TEST(GuardedMemory, SeesEveryByteBeside) {
 }
 
 }  // namespace
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -11,7 +11,7 @@
 #include "tessera/error.h"
 #include "verify/random_tensor.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 constexpr int kOpset = 21;  // with all that is tried, and before what changed since
@@ -46,6 +46,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 template <class Number>
 std::vector<Number> read_numbers(const std::string& text, char separator) {
   std::vector<Number> numbers;
+  if (text.empty() || text.back() == separator) fail(text, "expected numbers");
   for (const std::string& part : split(text, separator)) {
     Number number = {};
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
@@ -229,4 +230,4 @@ OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint
   return Reader(text, registry, seed).read();
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

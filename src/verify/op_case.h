@@ -23,7 +23,7 @@
 #include "graph/graph.h"
 #include "ops/registry.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 struct OpCase {
   std::string text;
@@ -37,4 +37,4 @@ struct OpCase {
 // read, and what the ops' rules throw.
 OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint64_t seed);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -5,7 +5,7 @@
 #include "tessera/error.h"
 #include "tessera/float16.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 // SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
@@ -106,4 +106,4 @@ Tensor random_bits(DataType type, std::vector<int64_t> dims, uint64_t seed) {
   return tensor;
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -6,7 +6,7 @@
 
 #include "tessera/tensor.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 // Numbers are small, of both signs unless `is_positive`: floating ones in [-2, 2) or [0.5, 2),
 // whole ones in [-5, 5] or [1, 5]. Equal arguments give equal elements.
@@ -15,4 +15,4 @@ Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive,
 // Any bits at all (true or false for bool).
 Tensor random_bits(DataType type, std::vector<int64_t> dims, uint64_t seed);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

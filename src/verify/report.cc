@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 CheckCount& Report::count(const std::string& check) {
   const auto found = std::find_if(checks_.begin(), checks_.end(),
@@ -40,4 +40,4 @@ CheckCount Report::total() const {
   return total;
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

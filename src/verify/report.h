@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 // One line of the table.
 struct CheckCount {
@@ -56,4 +56,4 @@ class Report {
   std::vector<OpCount> ops_;
 };
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 std::optional<std::vector<char>> shared_layout(const std::string& name,
                                                const StoredTensor& row_major) {
@@ -33,4 +33,4 @@ std::optional<std::vector<char>> shared_layout(const std::string& name,
   return bytes;
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

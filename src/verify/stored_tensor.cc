@@ -7,7 +7,7 @@
 #include "backend/run_context.h"
 #include "base/check.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 tessera_buffer StoredTensor::face(int32_t request) const {
   tessera_buffer face = {};
@@ -82,4 +82,4 @@ std::string explain_padding(const StoredTensor& stored, const std::vector<bool>&
   return "";
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

@@ -11,7 +11,7 @@
 #include "tessera/tensor.h"
 #include "verify/guarded_memory.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 // What a buffer is filled with before somebody is to write it: no number that a kernel gives.
 inline constexpr uint8_t kGarbage = 0xFF;
@@ -47,4 +47,4 @@ std::vector<bool> padding_of(const LayoutTable& layouts, LayoutId layout, const 
 // "" or the first padding that does not hold zero.
 std::string explain_padding(const StoredTensor& stored, const std::vector<bool>& is_padding);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

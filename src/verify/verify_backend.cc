@@ -14,7 +14,7 @@
 #include "verify/check_candidate.h"
 #include "verify/check_layouts.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 namespace {
 
 class BackendVerifier {
@@ -159,4 +159,4 @@ VerifiedBackend verify_backend(const std::filesystem::path& library, const Verif
   return verified;
 }
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification

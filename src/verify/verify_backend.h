@@ -7,7 +7,7 @@
 
 #include "verify/report.h"
 
-namespace tessera::verify {
+namespace tessera::verification {
 
 struct VerifyOptions {
   uint64_t seed = 1;
@@ -25,4 +25,4 @@ struct VerifiedBackend {
 // ops. What is wrong is in the report; throws InvalidArgument only where there is no such file.
 VerifiedBackend verify_backend(const std::filesystem::path& library, const VerifyOptions& options);
 
-}  // namespace tessera::verify
+}  // namespace tessera::verification
