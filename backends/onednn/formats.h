@@ -32,9 +32,15 @@ dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims);
 // The same tensor with every format left to the primitive.
 dnnl::memory::desc describe_any(const std::vector<int64_t>& dims);
 
-// Row-major where that is one of several answers (one channel, one pixel); nullopt where it is
-// none.
+// The first of kFormats that `desc` is; nullopt where it is none.
 std::optional<Format> format_of(const dnnl::memory::desc& desc);
+
+// Under which name the host keeps a tensor of these sizes in `format`: row-major where the bytes
+// are the same (one channel, or one pixel and whole blocks), so that nothing is converted then.
+const char* layout_name(Format format, const std::vector<int64_t>& dims);
+
+// The same of a descriptor. Failure where it is none of the contract's layouts.
+const char* layout_of(const dnnl::memory::desc& desc);
 
 // Sizes, strides and blocks in one line, such as "64x3x7x7:f32:o16i3...". Descriptors with equal
 // text lay equal elements out equally. nullopt for a format that the library keeps to itself.

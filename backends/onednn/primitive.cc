@@ -40,15 +40,6 @@ void reorder(const dnnl::engine& engine, const memory::desc& from_desc, void* fr
 
 }  // namespace
 
-const char* layout_of(const memory::desc& desc) {
-  const std::optional<Format> format = format_of(desc);
-  if (!format) {
-    throw Failure(TESSERA_UNSUPPORTED, "wants a tensor in a format that only oneDNN knows (" +
-                                           format_text(desc).value_or("opaque") + ")");
-  }
-  return layout_name(*format);
-}
-
 // The memory objects of one run, which the library wants as handles of its own, are kept between
 // runs, in as many sets as there are runs at one time.
 class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
@@ -69,7 +60,9 @@ class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
            std::span<const Buffer> outputs) override {
     if (added_input_ >= 0) {
       const Buffer& operand = inputs[static_cast<size_t>(added_input_)];
-      if (operand.data != outputs.back().data) copy_bytes(context, operand, outputs.back());
+      const bool is_held =
+          outputs.back().request == TESSERA_REQUEST_ADD || operand.data == outputs.back().data;
+      if (!is_held) copy_bytes(context, operand, outputs.back());
     }
     for (Run& run : runs_) {
       if (run.is_busy.exchange(true, std::memory_order_acquire)) continue;

@@ -78,7 +78,4 @@ class PrimitiveOffer {
   int32_t added_input_ = -1;  // port of what add_to() named
 };
 
-// The layout of `desc`, which must be one of the contract's; Failure where it is none.
-const char* layout_of(const dnnl::memory::desc& desc);
-
 }  // namespace tessera::onednn

@@ -1,0 +1,201 @@
+// Functions of one variable and arithmetic, in every layout, with broadcasting.
+#include "candidate_check.h"
+
+namespace tessera {
+namespace {
+
+const std::vector<int64_t> kSizes = {1, 2, 3, 5, 7, 8, 9, 13, 16, 17, 19, 33};
+
+std::vector<int64_t> dims_of_rank(Dice& dice, int64_t rank) {
+  std::vector<int64_t> dims;
+  for (int64_t axis = 0; axis < rank; ++axis) dims.push_back(dice.pick(kSizes));
+  if (rank > 3) dims[0] = dice.whole(1, 2);
+  return dims;
+}
+
+struct Function {
+  const char* op;
+  float low = -4;
+  float high = 4;
+};
+
+Attributes attributes_for(Dice& dice, const std::string& op) {
+  Attributes attributes;
+  if (op == "LeakyRelu" || op == "Elu" || op == "HardSigmoid" || op == "Swish") {
+    attributes.set("alpha", dice.number(0.1F, 1.5F));
+  }
+  if (op == "Gelu" && dice.one_in(2)) attributes.set("approximate", std::string("tanh"));
+  return attributes;
+}
+
+RandomGraph function(Dice& dice, const ops::Registry& registry) {
+  static const std::vector<Function> kFunctions = {
+      {"Abs"},       {"Celu"},      {"Elu"},       {"Exp"},      {"Gelu"},    {"HardSigmoid"},
+      {"HardSwish"}, {"LeakyRelu"}, {"Log", 0.1F}, {"Mish"},     {"Neg"},     {"Reciprocal", 0.2F},
+      {"Relu"},      {"Round"},     {"Sigmoid"},   {"Softplus"}, {"Sqrt", 0}, {"Swish"},
+      {"Tanh"}};
+  RandomGraph made(registry, 24);
+  const Function& chosen = dice.pick(kFunctions);
+  made.input("x", dice.tensor(dims_of_rank(dice, dice.whole(0, 5)), chosen.low, chosen.high));
+  made.builder.node("y", chosen.op, {"x"}, {"y"}, attributes_for(dice, chosen.op));
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph clip(Dice& dice, const ops::Registry& registry) {
+  const bool is_old = dice.one_in(3);
+  RandomGraph made(registry, is_old ? 10 : 13);
+  made.input("x", dice.tensor(dims_of_rank(dice, dice.whole(1, 4)), -4, 4));
+  const float low = dice.number(-3, 1);
+  const float high = dice.number(low, 3);
+  if (is_old) {
+    Attributes attributes;
+    attributes.set("min", low);
+    if (dice.one_in(2)) attributes.set("max", high);
+    made.builder.node("y", "Clip", {"x"}, {"y"}, attributes);
+  } else {
+    const bool has_low = !dice.one_in(3);
+    if (has_low) made.constant("low", Tensor::from<float>(DataType::Float32, {}, {{low}}));
+    made.constant("high", Tensor::from<float>(DataType::Float32, {}, {{high}}));
+    made.builder.node("y", "Clip", {"x", has_low ? "low" : "", "high"}, {"y"});
+  }
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph with_number(Dice& dice, const ops::Registry& registry) {
+  static const std::vector<std::string> kOps = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"};
+  RandomGraph made(registry, 15);
+  const std::string& op = dice.pick(kOps);
+  made.input("x", dice.tensor(dims_of_rank(dice, dice.whole(1, 4)), 0.25F, 3));
+  const std::vector<float> numbers = {2, 0.5F, 3, -1.5F, 1};
+  const float number = dice.pick(numbers);
+  const std::vector<int64_t> dims(static_cast<size_t>(dice.whole(0, 1)), 1);
+  made.constant("c", Tensor::from<float>(DataType::Float32, dims, {{number}}));
+  const bool is_swapped = op != "Pow" && dice.one_in(2);
+  made.builder.node(
+      "y", op, is_swapped ? std::vector<std::string>{"c", "x"} : std::vector<std::string>{"x", "c"},
+      {"y"});
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph same_shape(Dice& dice, const ops::Registry& registry) {
+  static const std::vector<std::string> kOps = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Sum"};
+  RandomGraph made(registry, 20);
+  const std::vector<int64_t> dims = dims_of_rank(dice, dice.whole(1, 5));
+  const std::string& op = dice.pick(kOps);
+  std::vector<std::string> inputs;
+  const int64_t most = op == "Sum" || op == "Max" || op == "Min" ? 4 : 2;
+  const int64_t count = dice.whole(2, most);
+  for (int64_t index = 0; index < count; ++index) {
+    inputs.push_back("x" + std::to_string(index));
+    made.operand(dice, inputs.back(), dice.tensor(dims, 0.5F, 2));
+  }
+  if (dice.one_in(8)) inputs.back() = inputs.front();
+  made.builder.node("y", op, inputs, {"y"});
+  std::string last = "y";
+  if (dice.one_in(2)) {
+    made.builder.node("z", dice.one_in(2) ? "Relu" : "Sigmoid", {"y"}, {last = "z"});
+  }
+  if (dice.one_in(3)) {
+    made.input("w", dice.tensor(dims));
+    made.builder.node("v", "Mul", {last, "w"}, {"v"});
+    last = "v";
+  }
+  made.builder.output(last);
+  return made;
+}
+
+RandomGraph broadcast(Dice& dice, const ops::Registry& registry) {
+  static const std::vector<std::string> kOps = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
+  RandomGraph made(registry, 20);
+  const std::vector<int64_t> dims = dims_of_rank(dice, dice.whole(1, 5));
+  const auto shrunk = [&](std::vector<int64_t> from) {
+    const int64_t kind = dice.whole(0, 2);
+    if (kind == 0 && from.size() >= 3) {  // channels
+      from.erase(from.begin());
+      std::fill(from.begin() + 1, from.end(), 1);
+      return from;
+    }
+    for (int64_t& dim : from) dim = dice.one_in(2) ? 1 : dim;
+    if (kind == 1 && from.size() > 1) from.erase(from.begin());
+    return from;
+  };
+  const bool is_swapped = dice.one_in(3);
+  const std::vector<int64_t> small = shrunk(dims);
+  made.operand(dice, "a", dice.tensor(is_swapped ? small : dims, 0.5F, 2));
+  made.operand(dice, "b", dice.tensor(is_swapped ? dims : small, 0.5F, 2));
+  made.builder.node("y", dice.pick(kOps), {"a", "b"}, {"y"});
+  std::string last = "y";
+  if (dice.one_in(2)) {
+    made.constant("c", dice.tensor(shrunk(dims), 0.5F, 2));
+    made.builder.node("z", dice.pick(kOps), {"y", "c"}, {last = "z"});
+  }
+  if (dice.one_in(2)) made.builder.node("w", "Relu", {last}, {"w"}), last = "w";
+  made.builder.output(last);
+  return made;
+}
+
+// Functions that models write out.
+RandomGraph composite(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  made.input("x", dice.tensor(dims_of_rank(dice, dice.whole(1, 5)), -4, 4));
+  const auto number = [&](const std::string& name, float value) {
+    made.constant(name, Tensor::from<float>(DataType::Float32, {}, {{value}}));
+  };
+  GraphBuilder& builder = made.builder;
+  switch (dice.whole(0, 4)) {
+    case 0:
+      builder.node("a", "Sigmoid", {"x"}, {"a"}).node("y", "Mul", {"x", "a"}, {"y"});
+      break;
+    case 1:
+      builder.node("a", "Softplus", {"x"}, {"a"}).node("b", "Tanh", {"a"}, {"b"});
+      builder.node("y", "Mul", {"b", "x"}, {"y"});
+      break;
+    case 2:
+      number("root", 1.41421356F);
+      number("one", 1);
+      number("half", 0.5F);
+      builder.node("a", "Div", {"x", "root"}, {"a"}).node("b", "Erf", {"a"}, {"b"});
+      builder.node("c", "Add", {"b", "one"}, {"c"}).node("d", "Mul", {"x", "c"}, {"d"});
+      builder.node("y", "Mul", {"d", "half"}, {"y"});
+      break;
+    case 3:
+      number("three", 3);
+      number("cube", 0.044715F);
+      number("factor", 0.7978846F);
+      number("one", 1);
+      number("half", 0.5F);
+      builder.node("a", "Pow", {"x", "three"}, {"a"}).node("b", "Mul", {"a", "cube"}, {"b"});
+      builder.node("c", "Add", {"x", "b"}, {"c"}).node("d", "Mul", {"c", "factor"}, {"d"});
+      builder.node("e", "Tanh", {"d"}, {"e"}).node("f", "Add", {"e", "one"}, {"f"});
+      builder.node("g", "Mul", {"x", "half"}, {"g"}).node("y", "Mul", {"g", "f"}, {"y"});
+      break;
+    default:
+      builder.node("a", "HardSigmoid", {"x"}, {"a"}).node("y", "Mul", {"x", "a"}, {"y"});
+      break;
+  }
+  builder.node("z", "Neg", {"y"}, {"z"}).output("z");
+  return made;
+}
+
+TEST(OnednnElementwise, Functions) {
+  EXPECT_EQ(check_cases("onednn", 11, 300, function).answered, 300);
+}
+TEST(OnednnElementwise, Clip) { EXPECT_EQ(check_cases("onednn", 12, 60, clip).answered, 60); }
+TEST(OnednnElementwise, Numbers) {
+  EXPECT_EQ(check_cases("onednn", 13, 100, with_number).answered, 100);
+}
+TEST(OnednnElementwise, SameShape) {
+  EXPECT_EQ(check_cases("onednn", 14, 200, same_shape).answered, 200);
+}
+TEST(OnednnElementwise, Broadcast) {
+  EXPECT_GE(check_cases("onednn", 15, 250, broadcast).answered, 245);
+}
+TEST(OnednnElementwise, Composites) {
+  EXPECT_EQ(check_cases("onednn", 16, 60, composite).largest, 9U);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,119 @@
+// Products of odd sizes, alone and with what follows them.
+#include "candidate_check.h"
+
+namespace tessera {
+namespace {
+
+const std::vector<int64_t> kSizes = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 48, 64, 65};
+
+int64_t size(Dice& dice) { return dice.pick(kSizes); }
+
+// Appends up to four nodes that act on `last`, of shape `dims`; gives the name of the last value.
+std::string append_tail(Dice& dice, RandomGraph& made, std::string last,
+                        const std::vector<int64_t>& dims) {
+  const int64_t count = dice.whole(0, 4);
+  for (int64_t index = 0; index < count; ++index) {
+    const std::string next = "t" + std::to_string(index);
+    const std::string other = "o" + std::to_string(index);
+    const int64_t kind = dice.whole(0, 7);
+    std::vector<int64_t> operand = dims;
+    if (kind == 0 && !dims.empty()) operand = {dims.back()};
+    if (kind == 1) operand = {};
+    if (kind == 2) {
+      for (int64_t& dim : operand) dim = dice.one_in(2) ? 1 : dim;
+    }
+    if (kind <= 3) {
+      made.operand(dice, other, dice.tensor(operand, 0.5F, 2));
+      const std::vector<std::string> ops = {"Add", "Add", "Mul", "Sub", "Div", "Max", "Min"};
+      const std::string op = dice.pick(ops);
+      const bool is_swapped = dice.one_in(3) && op != "Div";
+      made.builder.node(next, op, is_swapped ? std::vector{other, last} : std::vector{last, other},
+                        {next});
+    } else {
+      const std::vector<std::string> ops = {"Relu", "Gelu", "Tanh", "Sigmoid", "Elu", "HardSwish"};
+      made.builder.node(next, dice.pick(ops), {last}, {next});
+    }
+    last = next;
+  }
+  return last;
+}
+
+RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 20);
+  const int64_t rows = size(dice);
+  const int64_t depth = size(dice);
+  const int64_t columns = size(dice);
+  std::vector<int64_t> left;
+  std::vector<int64_t> right;
+  std::vector<int64_t> result;
+  const int64_t batch_axes = dice.whole(0, 3);
+  const int64_t right_axes = dice.whole(0, batch_axes);
+  for (int64_t axis = 0; axis < batch_axes; ++axis) {
+    const int64_t dim = dice.whole(1, 4);
+    left.push_back(dice.one_in(4) ? 1 : dim);
+    const bool is_right = axis >= batch_axes - right_axes;
+    if (is_right) right.push_back(dice.one_in(4) ? 1 : dim);
+    result.push_back(std::max(left.back(), is_right ? right.back() : 1));
+  }
+  const bool is_left_vector = batch_axes == 0 && dice.one_in(5);
+  const bool is_right_vector = right_axes == 0 && dice.one_in(5);
+  if (!is_left_vector) left.push_back(rows);
+  left.push_back(depth);
+  right.push_back(depth);
+  if (!is_right_vector) right.push_back(columns);
+  if (!is_left_vector) result.push_back(rows);
+  if (!is_right_vector) result.push_back(columns);
+  made.input("a", dice.tensor(left));
+  made.operand(dice, "b", dice.tensor(right));
+  made.builder.node("product", "MatMul", {"a", "b"}, {"product"});
+  made.builder.output(append_tail(dice, made, "product", result));
+  return made;
+}
+
+RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const int64_t rows = size(dice);
+  const int64_t depth = size(dice);
+  const int64_t columns = size(dice);
+  const bool is_left_transposed = dice.one_in(3);
+  const bool is_right_transposed = dice.one_in(2);
+  Attributes attributes;
+  attributes.set("transA", int64_t{is_left_transposed});
+  attributes.set("transB", int64_t{is_right_transposed});
+  if (dice.one_in(3)) attributes.set("alpha", dice.number(0.25F, 2));
+  if (dice.one_in(3)) attributes.set("beta", dice.one_in(4) ? 0.0F : dice.number(0.25F, 2));
+  made.input("a",
+             dice.tensor(is_left_transposed ? std::vector{depth, rows} : std::vector{rows, depth}));
+  made.operand(
+      dice, "b",
+      dice.tensor(is_right_transposed ? std::vector{columns, depth} : std::vector{depth, columns}));
+  std::vector<std::string> inputs = {"a", "b"};
+  if (!dice.one_in(4)) {
+    const std::vector<std::vector<int64_t>> shapes = {{columns}, {1, columns}, {rows, columns},
+                                                      {rows, 1}, {1},          {}};
+    made.operand(dice, "c", dice.tensor(dice.pick(shapes)));
+    inputs.emplace_back("c");
+  }
+  made.builder.node("gemm", "Gemm", inputs, {"gemm"}, attributes);
+  // Gelu is of version 20; this graph is of 13.
+  const int64_t kind = dice.whole(0, 3);
+  std::string last = "gemm";
+  if (kind == 1) made.builder.node("relu", "Relu", {"gemm"}, {last = "relu"});
+  if (kind == 2) {
+    made.input("residual", dice.tensor({rows, columns}));
+    made.builder.node("sum", "Add", {"residual", "gemm"}, {last = "sum"});
+  }
+  made.builder.output(last);
+  return made;
+}
+
+TEST(OnednnProducts, MatMul) {
+  const Totals totals = check_cases("onednn", 1, 300, mat_mul);
+  EXPECT_EQ(totals.answered, 300);
+  EXPECT_GE(totals.largest, 5U);
+}
+
+TEST(OnednnProducts, Gemm) { EXPECT_EQ(check_cases("onednn", 2, 200, gemm).answered, 200); }
+
+}  // namespace
+}  // namespace tessera
