@@ -20,19 +20,19 @@ struct VerifyArguments {
   bool is_json = false;
 };
 
-std::vector<std::string> cells(const verify::CheckCount& count) {
+std::vector<std::string> cells(const verification::CheckCount& count) {
   return {count.name, std::to_string(count.passed), std::to_string(count.failed),
           std::to_string(count.skipped)};
 }
 
-std::string verify_text(const std::string& library, const verify::VerifiedBackend& verified) {
-  const verify::Report& report = verified.report;
+std::string verify_text(const std::string& library, const verification::VerifiedBackend& verified) {
+  const verification::Report& report = verified.report;
   std::string text = verified.name.empty()
                          ? printable(library) + "\n"
                          : "backend " + printable(verified.name + " " + verified.version) + "\n";
   TextTable checks(
       {{"check"}, {"passed", Align::Right}, {"failed", Align::Right}, {"skipped", Align::Right}});
-  for (const verify::CheckCount& count : report.checks()) checks.add_row(cells(count));
+  for (const verification::CheckCount& count : report.checks()) checks.add_row(cells(count));
   checks.add_row(cells(report.total()));
   text += "\n" + checks.text();
   TextTable ops({{"op"},
@@ -42,7 +42,7 @@ std::string verify_text(const std::string& library, const verify::VerifiedBacken
                  {"refusal", Align::Left, true}});
   bool has_ops = false;
   int64_t refused = 0;
-  for (const verify::OpCount& op : report.ops()) {
+  for (const verification::OpCount& op : report.ops()) {
     if (op.accepted == 0) {
       ++refused;
       continue;
@@ -53,7 +53,7 @@ std::string verify_text(const std::string& library, const verify::VerifiedBacken
   }
   if (has_ops) text += "\n" + ops.text();
   if (refused > 0) text += "\n" + std::to_string(refused) + " further ops and groups: refused\n";
-  for (const verify::Failure& failure : report.failures()) {
+  for (const verification::Failure& failure : report.failures()) {
     text += "\nFAILED " + failure.check + ": " + printable(failure.place) + "\n  " +
             printable(failure.message) + "\n";
   }
@@ -64,16 +64,16 @@ std::string verify_text(const std::string& library, const verify::VerifiedBacken
   return text;
 }
 
-Json verify_json(const std::string& library, const verify::VerifiedBackend& verified) {
+Json verify_json(const std::string& library, const verification::VerifiedBackend& verified) {
   Json checks = Json::array();
-  for (const verify::CheckCount& count : verified.report.checks()) {
+  for (const verification::CheckCount& count : verified.report.checks()) {
     checks.push_back({{"name", count.name},
                       {"passed", count.passed},
                       {"failed", count.failed},
                       {"skipped", count.skipped}});
   }
   Json ops = Json::array();
-  for (const verify::OpCount& op : verified.report.ops()) {
+  for (const verification::OpCount& op : verified.report.ops()) {
     ops.push_back({{"op", op.op},
                    {"cases", op.cases},
                    {"accepted", op.accepted},
@@ -81,11 +81,11 @@ Json verify_json(const std::string& library, const verify::VerifiedBackend& veri
                    {"refusal", op.refusal}});
   }
   Json failures = Json::array();
-  for (const verify::Failure& failure : verified.report.failures()) {
+  for (const verification::Failure& failure : verified.report.failures()) {
     failures.push_back(
         {{"check", failure.check}, {"place", failure.place}, {"message", failure.message}});
   }
-  const verify::CheckCount total = verified.report.total();
+  const verification::CheckCount total = verified.report.total();
   return {{"file", library},
           {"backend", verified.name},
           {"version", verified.version},
@@ -98,7 +98,7 @@ Json verify_json(const std::string& library, const verify::VerifiedBackend& veri
 }
 
 CommandResult verify(const VerifyArguments& arguments) {
-  verify::VerifyOptions options;
+  verification::VerifyOptions options;
   options.seed = parse_whole_number("--seed", arguments.seed);
   const uint64_t cases = parse_whole_number("--cases", arguments.cases);
   if (cases < 1 || cases > kMostCases) {
@@ -106,7 +106,8 @@ CommandResult verify(const VerifyArguments& arguments) {
                 "expected 1 to " + std::to_string(kMostCases) + ", found " + arguments.cases);
   }
   options.cases = static_cast<int>(cases);
-  const verify::VerifiedBackend verified = verify::verify_backend(arguments.library, options);
+  const verification::VerifiedBackend verified =
+      verification::verify_backend(arguments.library, options);
   const std::string output = arguments.is_json ? json_text(verify_json(arguments.library, verified))
                                                : verify_text(arguments.library, verified);
   return {verified.report.total().failed == 0 ? kFine : kAnswerIsNo, output};
