@@ -1,0 +1,255 @@
+// Convolutions and deconvolutions of odd sizes, alone and with what follows them.
+#include <algorithm>
+
+#include "candidate_check.h"
+#include "infer/infer.h"
+
+namespace tessera {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+// The spatial part of a case.
+struct Axes {
+  Sizes input;
+  Sizes kernel;
+  Sizes strides;
+  Sizes dilations;
+};
+
+Axes random_axes(Dice& dice, int64_t rank) {
+  const int64_t largest = rank == 1 ? 40 : rank == 2 ? 19 : 9;
+  Axes axes;
+  const bool is_pointwise = dice.one_in(5);
+  const bool is_dilated = dice.one_in(4);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    axes.kernel.push_back(is_pointwise ? 1 : dice.whole(1, rank == 3 ? 3 : 5));
+    axes.strides.push_back(dice.one_in(2) ? 1 : dice.whole(1, 3));
+    axes.dilations.push_back(is_dilated ? dice.whole(1, 3) : 1);
+    const int64_t extent = (axes.kernel.back() - 1) * axes.dilations.back() + 1;
+    axes.input.push_back(extent + dice.whole(0, largest));
+  }
+  return axes;
+}
+
+// Channels of a group: few, odd, and whole blocks.
+int64_t random_channels(Dice& dice) {
+  return dice.pick(Sizes{1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 24, 32, 33, 48});
+}
+
+void set_geometry(Dice& dice, const Axes& axes, Attributes& attributes) {
+  const auto rank = static_cast<int64_t>(axes.kernel.size());
+  attributes.set("strides", axes.strides);
+  attributes.set("dilations", axes.dilations);
+  if (dice.one_in(2)) attributes.set("kernel_shape", axes.kernel);
+  if (dice.one_in(4)) {
+    const std::vector<std::string> words = {"SAME_UPPER", "SAME_LOWER", "VALID"};
+    attributes.set("auto_pad", dice.pick(words));
+  } else if (dice.one_in(2)) {
+    Sizes pads;
+    for (int64_t side = 0; side < 2 * rank; ++side) {
+      pads.push_back(dice.whole(0, axes.kernel[static_cast<size_t>(side % rank)] - 1));
+    }
+    attributes.set("pads", pads);
+  }
+}
+
+Sizes with_spatial(Sizes leading, const Sizes& spatial) {
+  leading.insert(leading.end(), spatial.begin(), spatial.end());
+  return leading;
+}
+
+std::string random_activation(Dice& dice, RandomGraph& made, const std::string& last,
+                              const std::string& name) {
+  GraphBuilder& builder = made.builder;
+  Attributes attributes;
+  switch (dice.whole(0, 10)) {
+    case 0:
+      builder.node(name, "Relu", {last}, {name});
+      break;
+    case 1:
+      builder.node(name, "Sigmoid", {last}, {name});
+      break;
+    case 2:
+      builder.node(name, "Tanh", {last}, {name});
+      break;
+    case 3:
+      builder.node(name, "Gelu", {last}, {name});
+      break;
+    case 4:
+      builder.node(name, "HardSwish", {last}, {name});
+      break;
+    case 5:
+      attributes.set("alpha", dice.number(0.01F, 0.3F));
+      builder.node(name, "LeakyRelu", {last}, {name}, attributes);
+      break;
+    case 6:
+      attributes.set("alpha", dice.number(0.5F, 1.5F));
+      builder.node(name, "Elu", {last}, {name}, attributes);
+      break;
+    case 7:
+      made.constant(name + "_low", Tensor(DataType::Float32, {}));
+      made.constant(name + "_high", dice.tensor({}, 1, 6));
+      builder.node(name, "Clip", {last, name + "_low", name + "_high"}, {name});
+      break;
+    case 8:
+      builder.node(name + "_gate", "Sigmoid", {last}, {name + "_gate"});
+      builder.node(name, "Mul", {last, name + "_gate"}, {name});
+      break;
+    case 9:
+      attributes.set("alpha", 1.0F / 6);
+      attributes.set("beta", 0.5F);
+      builder.node(name + "_gate", "HardSigmoid", {last}, {name + "_gate"}, attributes);
+      builder.node(name, "Mul", {name + "_gate", last}, {name});
+      break;
+    default: {
+      Tensor three(DataType::Float32, {});
+      Tensor six(DataType::Float32, {});
+      three.mutable_as<float>()[0] = 3;
+      six.mutable_as<float>()[0] = 6;
+      made.constant(name + "_zero", Tensor(DataType::Float32, {}));
+      made.constant(name + "_three", three);
+      made.constant(name + "_six", six);
+      builder.node(name + "_sum", "Add", {last, name + "_three"}, {name + "_sum"});
+      builder.node(name + "_clip", "Clip", {name + "_sum", name + "_zero", name + "_six"},
+                   {name + "_clip"});
+      builder.node(name + "_mul", "Mul", {last, name + "_clip"}, {name + "_mul"});
+      builder.node(name, "Div", {name + "_mul", name + "_six"}, {name});
+    }
+  }
+  return name;
+}
+
+// Appends sums, activations and per-channel arithmetic to `last`, whose sizes are `dims`.
+std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const Sizes& dims) {
+  const int64_t kind = dice.whole(0, 7);
+  const auto sum = [&](const std::string& name) {
+    made.input(name + "_other", dice.tensor(dims));
+    const bool is_left = dice.one_in(2);
+    made.builder.node(
+        name, "Add",
+        is_left ? std::vector{name + "_other", last} : std::vector{last, name + "_other"}, {name});
+    return name;
+  };
+  if (kind == 1 || kind == 2) return random_activation(dice, made, last, "act");
+  if (kind == 3) return sum("sum");
+  if (kind == 4 || kind == 5) {
+    last = sum("sum");
+    return random_activation(dice, made, last, "act");
+  }
+  if (kind == 6) {
+    last = random_activation(dice, made, last, "act");
+    return sum("sum");
+  }
+  if (kind == 7) {
+    Sizes channels(dims.size(), 1);
+    channels[1] = dims[1];
+    made.operand(dice, "scale", dice.tensor(channels, 0.5F, 2));
+    made.operand(dice, "shift", dice.tensor(channels));
+    made.builder.node("scaled", "Mul", {last, "scale"}, {"scaled"});
+    made.builder.node("shifted", "Add", {"scaled", "shift"}, {"shifted"});
+    return random_activation(dice, made, "shifted", "act");
+  }
+  return last;
+}
+
+// Sizes of the convolution's result, by the type rule.
+Sizes result_dims(const RandomGraph& made, const ops::Registry& registry) {
+  const Graph typed = infer_types(made.builder.graph(), registry, Log());
+  Sizes dims;
+  for (const Dim& dim : *value_of(typed, "conv").type.shape) dims.push_back(dim.value());
+  return dims;
+}
+
+RandomGraph finish(Dice& dice, RandomGraph made, const ops::Registry& registry) {
+  const Sizes dims = result_dims(made, registry);
+  made.builder.output(append_tail(dice, made, "conv", dims));
+  return made;
+}
+
+RandomGraph convolution(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 20);
+  const int64_t rank = dice.one_in(4) ? dice.pick(Sizes{1, 3}) : 2;
+  const Axes axes = random_axes(dice, rank);
+  const bool is_depthwise = dice.one_in(4);
+  const int64_t groups = is_depthwise     ? random_channels(dice)
+                         : dice.one_in(4) ? dice.whole(2, 4)
+                                          : 1;
+  const int64_t inputs = is_depthwise ? 1 : random_channels(dice);
+  const int64_t outputs = is_depthwise ? (dice.one_in(4) ? 2 : 1) : random_channels(dice);
+  const int64_t batch = dice.one_in(3) ? 3 : 1;
+  made.input("x", dice.tensor(with_spatial({batch, groups * inputs}, axes.input)));
+  Tensor weights = dice.tensor(with_spatial({groups * outputs, inputs}, axes.kernel));
+  if (dice.one_in(8)) {
+    made.input("w", std::move(weights));
+  } else {
+    made.constant("w", std::move(weights));
+  }
+  std::vector<std::string> names = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.constant("b", dice.tensor({groups * outputs}));
+    names.emplace_back("b");
+  }
+  Attributes attributes;
+  attributes.set("group", groups);
+  set_geometry(dice, axes, attributes);
+  made.builder.node("conv", "Conv", names, {"conv"}, attributes);
+  return finish(dice, std::move(made), registry);
+}
+
+RandomGraph deconvolution(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 20);
+  const int64_t rank = dice.one_in(4) ? dice.pick(Sizes{1, 3}) : 2;
+  Axes axes = random_axes(dice, rank);
+  for (int64_t& length : axes.input) length = dice.whole(1, rank == 3 ? 5 : 9);
+  const int64_t groups = dice.one_in(4) ? dice.whole(2, 4) : 1;
+  const int64_t inputs = random_channels(dice);
+  const int64_t outputs = random_channels(dice);
+  made.input("x", dice.tensor(with_spatial({dice.whole(1, 2), groups * inputs}, axes.input)));
+  made.constant("w", dice.tensor(with_spatial({groups * inputs, outputs}, axes.kernel)));
+  std::vector<std::string> names = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.constant("b", dice.tensor({groups * outputs}));
+    names.emplace_back("b");
+  }
+  Attributes attributes;
+  attributes.set("group", groups);
+  attributes.set("strides", axes.strides);
+  attributes.set("dilations", axes.dilations);
+  Sizes padding;
+  for (const int64_t stride : axes.strides) padding.push_back(dice.whole(0, stride - 1));
+  if (dice.one_in(2)) attributes.set("output_padding", padding);
+  if (dice.one_in(4)) {
+    const std::vector<std::string> words = {"SAME_UPPER", "SAME_LOWER", "VALID"};
+    attributes.set("auto_pad", dice.pick(words));
+  } else if (dice.one_in(2)) {
+    // Not so much that nothing is left.
+    Sizes pads(static_cast<size_t>(2 * rank), 0);
+    for (size_t axis = 0; axis < axes.kernel.size(); ++axis) {
+      const int64_t reach = (axes.input[axis] - 1) * axes.strides[axis] +
+                            (axes.kernel[axis] - 1) * axes.dilations[axis];
+      pads[axis] = dice.whole(0, std::min<int64_t>(reach, axes.kernel[axis]) / 2);
+      pads[axis + axes.kernel.size()] =
+          dice.whole(0, std::min<int64_t>(reach, axes.kernel[axis]) / 2);
+    }
+    attributes.set("pads", pads);
+  }
+  made.builder.node("conv", "ConvTranspose", names, {"conv"}, attributes);
+  return finish(dice, std::move(made), registry);
+}
+
+constexpr Tolerance kTolerance = {.relative = 2e-5, .of_largest = 1e-5};
+
+TEST(OnednnConvolutions, Convolution) {
+  const Totals totals = check_cases("onednn", 11, 700, convolution, kTolerance);
+  EXPECT_EQ(totals.answered, 700);
+  EXPECT_GE(totals.largest, 4U);
+}
+
+TEST(OnednnConvolutions, Deconvolution) {
+  const Totals totals = check_cases("onednn", 12, 300, deconvolution, kTolerance);
+  EXPECT_EQ(totals.answered, 300);
+}
+
+}  // namespace
+}  // namespace tessera
