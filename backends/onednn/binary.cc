@@ -118,7 +118,7 @@ class BroadcastGroup {
     if (operand) {
       read_operand(offer, DNNL_ARG_SRC_1, context_.graph().value(work_.first.operand), *operand);
     }
-    offer.write_as(DNNL_ARG_DST, output, result, layout_name(format));
+    offer.write_as(DNNL_ARG_DST, output, result, layout_name(format, view.dims));
     operations.read_operands(offer);
     if (can_overwrite()) offer.allow_in_place(work_.main);
     context_.add(offer.candidate(seconds(description)));

@@ -142,7 +142,7 @@ std::optional<OperandForm> operand_form(const Value& value, const std::vector<in
   if (value.is_constant()) return form;
   const std::vector<int64_t> own = value.type().dims;
   if (own == dims) {
-    form.layout = layout_name(format);
+    form.layout = layout_name(format, dims);
     return form;
   }
   // Channels alone lie in one order, whether they are the innermost axis or not.

@@ -69,9 +69,9 @@ bool offer_view(Context& context, const Node& node, const View& view, Format for
   PrimitiveOffer offer({node.id()}, description);
   for (size_t index = 0; index < inputs.size(); ++index) {
     offer.read_as(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(index), node.input(index), inputs[index],
-                  layout_name(format));
+                  layout_name(format, view.output));
   }
-  offer.write_as(DNNL_ARG_DST, node.output(0), output, layout_name(format));
+  offer.write_as(DNNL_ARG_DST, node.output(0), output, layout_name(format, view.output));
   const double bytes = 2 * static_cast<double>(output.get_size());
   context.add(offer.candidate(context.optimistic_seconds(0, bytes, description.impl_info_str())));
   return true;

@@ -24,8 +24,8 @@ bool offer_format(Context& context, const Node& node, Format format, bool accept
       true);
   if (!description || (is_reference(description) && !accepts_reference)) return false;
   PrimitiveOffer offer({node.id()}, description);
-  offer.read_as(DNNL_ARG_SRC, node.input(0), desc, layout_name(format));
-  offer.write_as(DNNL_ARG_DST, node.output(0), desc, layout_name(format));
+  offer.read(DNNL_ARG_SRC, node.input(0), desc);
+  offer.write(DNNL_ARG_DST, node.output(0), desc);
   const auto elements = static_cast<double>(node.input(0).type().elements());
   const auto work = static_cast<double>(2 * attributes.get_int("size") + 4);
   context.add(offer.candidate(context.optimistic_seconds(

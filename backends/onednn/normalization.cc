@@ -90,13 +90,13 @@ bool offer_batch_normalization(Context& context, const Node& node, Format format
       attributes, true);
   if (!description || (is_reference(description) && format != Format::RowMajor)) return false;
   PrimitiveOffer offer(std::move(nodes), description);
-  offer.read_as(DNNL_ARG_SRC, node.input(0), desc, layout_name(format));
+  offer.read(DNNL_ARG_SRC, node.input(0), desc);
   const memory::desc channels = describe(Format::RowMajor, node.input(1).type().dims);
   const int arguments[] = {DNNL_ARG_SCALE, DNNL_ARG_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE};
   for (size_t index = 0; index < 4; ++index) {
     offer.read_as(arguments[index], node.input(index + 1), channels, TESSERA_LAYOUT_DEFAULT);
   }
-  offer.write_as(DNNL_ARG_DST, context.graph().value(output), desc, layout_name(format));
+  offer.write(DNNL_ARG_DST, context.graph().value(output), desc);
   offer.allow_in_place(node.input(0));
   context.add(offer.candidate(seconds_for(context, node, description)));
   return true;

@@ -103,7 +103,8 @@ class ReductionOffer {
 
   // The layout of the output for one in `format` with the pixels gone; nullptr where it is none.
   const char* output_layout(Format format) const {
-    if (node_.output(0).type().rank == node_.input(0).type().rank) return layout_name(format);
+    if (node_.output(0).type().rank == node_.input(0).type().rank)
+      return layout_name(format, node_.output(0).type().dims);
     // Only channels are left: in one line, if nothing pads them.
     if (format == Format::Nchw8c && dims_[1] % 8 != 0) return nullptr;
     if (format == Format::Nchw16c && dims_[1] % 16 != 0) return nullptr;
@@ -124,7 +125,7 @@ class ReductionOffer {
         window, zeros, zeros, zeros, context_.attributes(), true);
     if (!description || is_reference(description)) return false;
     PrimitiveOffer offer({node_.id()}, description);
-    offer.read_as(DNNL_ARG_SRC, node_.input(0), from, layout_name(format));
+    offer.read(DNNL_ARG_SRC, node_.input(0), from);
     offer.write_as(DNNL_ARG_DST, node_.output(0), to, layout);
     context_.add(offer.candidate(seconds(description), "pooling:"));
     return true;

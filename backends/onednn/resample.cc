@@ -202,8 +202,8 @@ bool offer_format(Context& context, const Node& node, const Mode& mode, const Pi
       from, to, context.attributes(), true);
   if (!description || (is_reference(description) && format != Format::RowMajor)) return false;
   PrimitiveOffer offer({node.id()}, description);
-  offer.read_as(DNNL_ARG_SRC, node.input(0), from, layout_name(format));
-  offer.write_as(DNNL_ARG_DST, node.output(0), to, layout_name(format));
+  offer.read_as(DNNL_ARG_SRC, node.input(0), from, layout_name(format, picture.input));
+  offer.write_as(DNNL_ARG_DST, node.output(0), to, layout_name(format, picture.output));
   const auto bytes = static_cast<double>(from.get_size() + to.get_size());
   context.add(offer.candidate(context.optimistic_seconds(static_cast<double>(to.get_size()), bytes,
                                                          description.impl_info_str())));

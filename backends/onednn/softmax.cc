@@ -42,7 +42,8 @@ class SoftmaxOffer {
     const bool is_single = node_.version() >= kFirstSingleAxisVersion;
     if (is_single && axis_ == 1 && can_hold(Format::Nhwc, dims_.size()) && has_pixels()) {
       for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::Nhwc}) {
-        is_offered = offer(describe(format, dims_), 1, layout_name(format), false) || is_offered;
+        is_offered =
+            offer(describe(format, dims_), 1, layout_name(format, dims_), false) || is_offered;
       }
     }
     const Rows rows = rows_of();

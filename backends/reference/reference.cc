@@ -45,7 +45,7 @@ class ReferenceKernel : public Kernel {
 
  private:
   static std::vector<Buffer> of_node(const std::vector<int>& ports,
-                                             std::span<const Buffer> buffers) {
+                                     std::span<const Buffer> buffers) {
     std::vector<Buffer> result;
     result.reserve(ports.size());
     for (const int port : ports) {

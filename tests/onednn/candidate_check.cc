@@ -240,8 +240,7 @@ class CandidateRun {
       const double want = wanted[index];
       const double have = found[index];
       if (std::isnan(want) ? std::isnan(have) : want == have) continue;
-      const double allowed =
-          tolerance_.relative * std::abs(want) + tolerance_.of_largest * largest;
+      const double allowed = tolerance_.relative * std::abs(want) + tolerance_.of_largest * largest;
       if (std::isfinite(want) && std::abs(want - have) <= allowed) continue;
       std::ostringstream text;
       text.precision(9);
@@ -307,7 +306,7 @@ CandidateCheck::CandidateCheck(const std::string& backend)
 
 CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, Tensor>& fed,
                                 const Tolerance& tolerance) {
-  const Graph typed = infer_types(graph, registry_, Log({}));
+  const Graph typed = infer_types(graph, registry_, Log());
   const std::vector<Tensor> values = evaluate_all(typed, fed, registry_, pool_);
   const tessera_graph view(typed, registry_);
   OfferOptions options;

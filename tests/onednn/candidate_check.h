@@ -21,14 +21,14 @@ namespace tessera {
 
 // What was found out about one graph.
 struct CheckResult {
-  int candidates = 0;    // that were run
-  size_t largest = 0;    // nodes of the largest group among them
+  int candidates = 0;  // that were run
+  size_t largest = 0;  // nodes of the largest group among them
   std::vector<std::string> failures;
   std::vector<std::string> refusals;  // of nodes that are in no candidate: "node: reason"
 };
 
 struct Tolerance {
-  double relative = 1e-5;  // of the element
+  double relative = 1e-5;    // of the element
   double of_largest = 5e-6;  // of the largest element of the tensor
 };
 

@@ -1,0 +1,118 @@
+// Softmax, LRN, and the normalisations, in every layout.
+#include "candidate_check.h"
+
+namespace tessera {
+namespace {
+
+const std::vector<int64_t> kChannels = {1, 3, 8, 13, 16, 17, 24, 32, 35};
+
+std::vector<int64_t> picture(Dice& dice) {
+  std::vector<int64_t> dims = {dice.whole(1, 3), dice.pick(kChannels)};
+  const int64_t axes = dice.whole(0, 3);
+  for (int64_t axis = 0; axis < axes; ++axis) dims.push_back(dice.whole(1, 9));
+  return dims;
+}
+
+RandomGraph softmax(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, dice.one_in(3) ? 11 : 13);
+  const std::vector<int64_t> dims = picture(dice);
+  made.input("x", dice.tensor(dims, -6, 6));
+  Attributes attributes;
+  const auto rank = static_cast<int64_t>(dims.size());
+  if (!dice.one_in(4)) attributes.set("axis", dice.whole(-rank, rank - 1));
+  made.builder.node("y", dice.one_in(2) ? "Softmax" : "LogSoftmax", {"x"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph batch_normalization(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, dice.one_in(2) ? 9 : 15);
+  const std::vector<int64_t> dims = picture(dice);
+  made.input("x", dice.tensor(dims, -3, 3));
+  made.operand(dice, "scale", dice.tensor({dims[1]}, 0.5F, 2));
+  made.operand(dice, "shift", dice.tensor({dims[1]}));
+  made.operand(dice, "mean", dice.tensor({dims[1]}));
+  made.operand(dice, "variance", dice.tensor({dims[1]}, 0.1F, 4));
+  Attributes attributes;
+  if (dice.one_in(2)) attributes.set("epsilon", dice.number(1e-6F, 1e-2F));
+  made.builder.node("y", "BatchNormalization", {"x", "scale", "shift", "mean", "variance"}, {"y"},
+                    attributes);
+  const bool has_relu = dice.one_in(2);
+  if (has_relu) made.builder.node("z", "Relu", {"y"}, {"z"});
+  made.builder.output(has_relu ? "z" : "y");
+  return made;
+}
+
+RandomGraph layer_normalization(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const std::vector<int64_t> dims = picture(dice);
+  const auto rank = static_cast<int64_t>(dims.size());
+  const int64_t axis = dice.whole(0, rank - 1);
+  const std::vector<int64_t> rows(dims.begin() + axis, dims.end());
+  made.input("x", dice.tensor(dims, -3, 5));
+  made.operand(dice, "scale", dice.tensor(rows, 0.5F, 2));
+  const bool has_shift = !dice.one_in(3);
+  if (has_shift) made.operand(dice, "shift", dice.tensor(rows));
+  Attributes attributes;
+  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
+  made.builder.node("y", "LayerNormalization",
+                    has_shift ? std::vector<std::string>{"x", "scale", "shift"}
+                              : std::vector<std::string>{"x", "scale"},
+                    {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph instance_normalization(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  std::vector<int64_t> dims = picture(dice);
+  dims.push_back(dice.whole(2, 40));
+  made.input("x", dice.tensor(dims, -3, 5));
+  made.constant("scale", dice.tensor({dims[1]}, 0.5F, 2));
+  made.constant("shift", dice.tensor({dims[1]}));
+  made.builder.node("y", "InstanceNormalization", {"x", "scale", "shift"}, {"y"});
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph lrn(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  std::vector<int64_t> dims = picture(dice);
+  dims.resize(4, 5);
+  made.input("x", dice.tensor(dims, -3, 3));
+  Attributes attributes;
+  const std::vector<int64_t> sizes = {1, 3, 5, 7, 4};
+  attributes.set("size", dice.pick(sizes));
+  attributes.set("alpha", dice.number(1e-4F, 0.5F));
+  if (dice.one_in(2)) attributes.set("beta", dice.number(0.25F, 1));
+  if (dice.one_in(2)) attributes.set("bias", dice.number(0.5F, 2));
+  made.builder.node("y", "LRN", {"x"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+TEST(OnednnNormalization, Softmax) {
+  EXPECT_EQ(check_cases("onednn", 21, 150, softmax).answered, 150);
+}
+TEST(OnednnNormalization, BatchNormalization) {
+  const Totals totals = check_cases("onednn", 22, 100, batch_normalization);
+  EXPECT_EQ(totals.answered, 100);
+  EXPECT_EQ(totals.largest, 2U);
+}
+// A row of one or two elements, whose mean is near them, is worth few digits.
+TEST(OnednnNormalization, LayerNormalization) {
+  const Tolerance tolerance = {.relative = 1e-4, .of_largest = 1e-4};
+  EXPECT_EQ(check_cases("onednn", 23, 100, layer_normalization, tolerance).answered, 100);
+}
+TEST(OnednnNormalization, InstanceNormalization) {
+  const Tolerance tolerance = {.relative = 1e-4, .of_largest = 1e-4};
+  EXPECT_EQ(check_cases("onednn", 24, 60, instance_normalization, tolerance).answered, 60);
+}
+TEST(OnednnNormalization, Lrn) {
+  const Totals totals = check_cases("onednn", 25, 100, lrn);
+  EXPECT_GE(totals.answered, 70);
+  EXPECT_EQ(totals.refusals.size(), 1U);  // even sizes
+}
+
+}  // namespace
+}  // namespace tessera

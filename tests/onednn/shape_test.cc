@@ -1,0 +1,121 @@
+// What changes shapes: reductions, resampling and concatenation, in every layout.
+#include "candidate_check.h"
+
+namespace tessera {
+namespace {
+
+const std::vector<int64_t> kChannels = {1, 3, 8, 13, 16, 17, 24, 32, 35};
+
+std::vector<int64_t> picture(Dice& dice, int64_t least_axes, int64_t most_axes) {
+  std::vector<int64_t> dims = {dice.whole(1, 3), dice.pick(kChannels)};
+  const int64_t axes = dice.whole(least_axes, most_axes);
+  for (int64_t axis = 0; axis < axes; ++axis) dims.push_back(dice.whole(1, 9));
+  return dims;
+}
+
+Tensor integers(const std::vector<int64_t>& values) {
+  return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
+}
+
+RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
+  static const std::vector<std::string> kOps = {"ReduceL1",  "ReduceL2",       "ReduceMax",
+                                                "ReduceMin", "ReduceMean",     "ReduceProd",
+                                                "ReduceSum", "ReduceSumSquare"};
+  const bool is_old = dice.one_in(2);
+  RandomGraph made(registry, is_old ? 12 : 18);
+  const std::vector<int64_t> dims = picture(dice, 0, 3);
+  const auto rank = static_cast<int64_t>(dims.size());
+  made.input("x", dice.tensor(dims, 0.6F, 1.6F));
+  std::vector<int64_t> axes;
+  const bool is_pixels = dice.one_in(3);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (is_pixels ? axis >= 2 : dice.one_in(2)) axes.push_back(dice.one_in(2) ? axis : axis - rank);
+  }
+  Attributes attributes;
+  attributes.set("keepdims", int64_t{dice.one_in(2)});
+  std::vector<std::string> inputs = {"x"};
+  if (is_old) {
+    if (!axes.empty()) attributes.set("axes", axes);
+  } else {
+    made.constant("axes", integers(axes));
+    inputs.emplace_back("axes");
+  }
+  made.builder.node("y", dice.pick(kOps), inputs, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph resize(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 19);
+  const std::vector<int64_t> dims = picture(dice, 1, 3);
+  made.input("x", dice.tensor(dims));
+  Attributes attributes;
+  const std::vector<std::string> modes = {"half_pixel", "pytorch_half_pixel", "asymmetric",
+                                          "align_corners", "half_pixel_symmetric"};
+  const std::vector<std::string> roundings = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                              "ceil"};
+  attributes.set("mode", std::string(dice.one_in(2) ? "nearest" : "linear"));
+  attributes.set("coordinate_transformation_mode", dice.pick(modes));
+  attributes.set("nearest_mode", dice.pick(roundings));
+  std::vector<std::string> inputs = {"x", "", "scales"};
+  if (dice.one_in(2)) {
+    std::vector<float> scales = {1, 1};
+    const std::vector<float> known = {1, 2, 3, 0.5F, 1.5F, 2.7F};
+    for (size_t axis = 2; axis < dims.size(); ++axis) {
+      // Nothing may vanish.
+      scales.push_back(dims[axis] == 1 ? 2 : dice.pick(known));
+    }
+    made.constant("scales", Tensor::from<float>(DataType::Float32,
+                                                {static_cast<int64_t>(scales.size())}, scales));
+  } else {
+    std::vector<int64_t> sizes = {dims[0], dims[1]};
+    for (size_t axis = 2; axis < dims.size(); ++axis) sizes.push_back(dice.whole(1, 17));
+    made.constant("sizes", integers(sizes));
+    inputs = {"x", "", "", "sizes"};
+  }
+  made.builder.node("y", "Resize", inputs, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph upsample(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 9);
+  const std::vector<int64_t> dims = picture(dice, 2, 2);
+  made.input("x", dice.tensor(dims));
+  const std::vector<float> scales = {1, 1, static_cast<float>(dice.whole(1, 4)),
+                                     static_cast<float>(dice.whole(1, 4))};
+  made.constant("scales", Tensor::from<float>(DataType::Float32, {4}, scales));
+  made.builder.node("y", "Upsample", {"x", "scales"}, {"y"});
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph concat(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  std::vector<int64_t> dims = picture(dice, 0, 3);
+  const auto rank = static_cast<int64_t>(dims.size());
+  const int64_t axis = dice.one_in(2) ? 1 : dice.whole(0, rank - 1);
+  std::vector<std::string> inputs;
+  const int64_t count = dice.whole(1, 5);
+  for (int64_t index = 0; index < count; ++index) {
+    dims[static_cast<size_t>(axis)] = axis == 1 ? dice.pick(kChannels) : dice.whole(1, 6);
+    inputs.push_back("x" + std::to_string(index));
+    made.operand(dice, inputs.back(), dice.tensor(dims));
+  }
+  if (dice.one_in(6)) inputs.push_back(inputs.front());
+  Attributes attributes;
+  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
+  made.builder.node("y", "Concat", inputs, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+TEST(OnednnShapes, Reductions) {
+  EXPECT_GE(check_cases("onednn", 31, 200, reduction).answered, 150);
+}
+TEST(OnednnShapes, Resize) { EXPECT_GE(check_cases("onednn", 32, 300, resize).answered, 60); }
+TEST(OnednnShapes, Upsample) { EXPECT_EQ(check_cases("onednn", 33, 40, upsample).answered, 40); }
+TEST(OnednnShapes, Concat) { EXPECT_EQ(check_cases("onednn", 34, 150, concat).answered, 150); }
+
+}  // namespace
+}  // namespace tessera
