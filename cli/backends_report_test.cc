@@ -31,7 +31,7 @@ TEST(BackendsReport, ReasonsAreToldInFull) {
                               "broken                                    no\n"));
   EXPECT_THAT(text, HasSubstr("\nbroken (/opt/libbroken.so) is not usable:\n"
                               "  libdevice.so.1 is missing:\n"));
-  EXPECT_THAT(text, HasSubstr("install it\\x1b\n"));
+  EXPECT_THAT(text, HasSubstr(" install\n  it\\x1b\n"));
   EXPECT_THAT(text, HasSubstr("\nabsent is not usable:\n  not built: install absent-dev\n"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

@@ -105,6 +105,7 @@ struct HeldCandidate {
                     tessera_error* error) {
       return guarded(error, [&] {
         const HeldCandidate& held = *static_cast<HeldCandidate*>(self);
+        if (!held.candidate.build) throw Failure(TESSERA_INTERNAL, "the candidate has no build");
         BuildOptions build;
         build.threads = options->threads;
         if (options->dense_layout != nullptr) build.dense_layout = options->dense_layout;
@@ -163,14 +164,16 @@ inline tessera_layout layout_face(Layout& layout) {
   face.name = layout.name.c_str();
   face.device = layout.device;
   face.self = &layout;
-  face.storage_bytes = [](void* self, const tessera_type* type) -> int64_t {
-    int64_t bytes = -1;
-    guarded(nullptr, [&] {
-      bytes = static_cast<const Layout*>(self)->storage_bytes(Type(*type)).value_or(-1);
-    });
-    return bytes;
-  };
-  // A direction that is missing stays null, so that the host can refuse the layout by name.
+  // What is missing stays null, so that the host can refuse the layout by name.
+  if (layout.storage_bytes) {
+    face.storage_bytes = [](void* self, const tessera_type* type) -> int64_t {
+      int64_t bytes = -1;
+      guarded(nullptr, [&] {
+        bytes = static_cast<const Layout*>(self)->storage_bytes(Type(*type)).value_or(-1);
+      });
+      return bytes;
+    };
+  }
   if (layout.to_default) {
     face.to_default = [](void* self, tessera_run_context* context, const tessera_buffer* from,
                          const tessera_buffer* to, tessera_error* error) {
@@ -192,6 +195,7 @@ inline tessera_conversion conversion_face(Conversion& conversion) {
   face.from = conversion.from.c_str();
   face.to = conversion.to.c_str();
   face.self = &conversion;
+  if (!conversion.convert) return face;
   face.convert = [](void* self, tessera_run_context* context, const tessera_buffer* from,
                     const tessera_buffer* to, tessera_error* error) {
     return guarded(error, [&] {
@@ -249,12 +253,15 @@ struct HeldOp {
     made.attribute_count = static_cast<int32_t>(attributes.size());
     made.is_elementwise = op.is_elementwise ? 1 : 0;
     made.self = &op;
-    made.infer = [](void* self, tessera_infer_context* context, tessera_error* error) {
-      return guarded(error, [&] {
-        InferContext infer(context);
-        static_cast<const Op*>(self)->infer(infer);
-      });
-    };
+    // What is missing stays null, so that the host can refuse the op by name.
+    if (op.infer) {
+      made.infer = [](void* self, tessera_infer_context* context, tessera_error* error) {
+        return guarded(error, [&] {
+          InferContext infer(context);
+          static_cast<const Op*>(self)->infer(infer);
+        });
+      };
+    }
     if (op.reference) {
       made.reference = [](void* self, const tessera_node_context* node,
                           tessera_run_context* context, const tessera_buffer* from,
@@ -302,6 +309,7 @@ struct HeldSimpleKernel {
       });
       return reason;
     };
+    if (!kernel.run) return made;
     made.run = [](void* self, const tessera_node_context* node, tessera_run_context* context,
                   const tessera_buffer* inputs, const tessera_buffer* outputs,
                   tessera_error* error) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -75,6 +76,31 @@ inline void append_bytes(void* user, const void* bytes, size_t size) {
 
 // --- What the host gives -----------------------------------------------------------------------
 
+// Bytes of one element of a data type; 0 for those without a fixed size.
+inline int64_t element_bytes(int32_t data_type) {
+  switch (data_type) {
+    case TESSERA_BOOL:
+    case TESSERA_INT8:
+    case TESSERA_UINT8:
+      return 1;
+    case TESSERA_INT16:
+    case TESSERA_UINT16:
+    case TESSERA_FLOAT16:
+    case TESSERA_BFLOAT16:
+      return 2;
+    case TESSERA_INT32:
+    case TESSERA_UINT32:
+    case TESSERA_FLOAT32:
+      return 4;
+    case TESSERA_INT64:
+    case TESSERA_UINT64:
+    case TESSERA_FLOAT64:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
 // The logical type of a tensor. A rank or dimension of -1 is not known before running.
 struct Type {
   int32_t data_type = TESSERA_UNDEFINED;
@@ -97,34 +123,51 @@ struct Type {
     for (const int64_t dim : dims) count *= dim;
     return count;
   }
+  // Where it lies dense. Only where is_known().
+  int64_t dense_bytes() const { return elements() * element_bytes(data_type); }
+  // "2x3x?"; for the reasons of refusals.
+  std::string shape_text() const {
+    if (rank < 0) return "any rank";
+    std::string text;
+    for (const int64_t dim : dims) {
+      text += (text.empty() ? "" : "x") + (dim < 0 ? "?" : std::to_string(dim));
+    }
+    return text.empty() ? "scalar" : text;
+  }
   tessera_type view() const { return {data_type, rank, dims.data()}; }
   bool operator==(const Type&) const = default;
 };
 
 class Node;
 
-// An input, output or constant of a node. Copies are cheap; valid as long as the graph.
+// An input, output or constant of a node. Copies are cheap; valid as long as the graph. One that is
+// left out has no name, an unknown type and no elements.
 class Value {
  public:
   Value(const tessera_value* value, int32_t id) : value_(value), id_(id) {}
 
   bool is_present() const { return value_ != nullptr; }  // false: left out
   int32_t id() const { return id_; }
-  std::string name() const { return value_->name; }
-  Type type() const { return Type(value_->type); }
+  std::string name() const { return is_present() ? value_->name : ""; }
+  Type type() const { return is_present() ? Type(value_->type) : Type(); }
   bool is_input() const { return has_flag(TESSERA_VALUE_INPUT); }
   bool is_constant() const { return has_flag(TESSERA_VALUE_CONSTANT); }
   // An output of the graph or fetched: it must be among the outputs of whatever makes it.
   bool is_needed() const { return has_flag(TESSERA_VALUE_NEEDED); }
   bool is_state() const { return has_flag(TESSERA_VALUE_STATE); }
   // Elements of a constant; null where there are none, or they were let go.
-  const void* constant() const { return value_->constant; }
+  const void* constant() const { return is_present() ? value_->constant : nullptr; }
+  // The same as a span of `T`, which must be of the size of an element; else it is empty.
   template <class T>
   std::span<const T> constant_as() const {
-    return {static_cast<const T*>(value_->constant), static_cast<size_t>(type().elements())};
+    if (constant() == nullptr || element_bytes(value_->type.data_type) != sizeof(T)) return {};
+    return {static_cast<const T*>(constant()), static_cast<size_t>(type().elements())};
   }
-  int32_t producer() const { return value_->producer; }
+  // The node that makes it, or -1.
+  int32_t producer() const { return is_present() ? value_->producer : -1; }
+  // The nodes that read it, one entry for each of their inputs that it is.
   std::span<const int32_t> consumers() const {
+    if (!is_present()) return {};
     return {value_->consumers, static_cast<size_t>(value_->consumer_count)};
   }
 
@@ -188,7 +231,11 @@ class Graph {
 
   int32_t node_count() const { return host_->node_count(graph_); }
   int32_t value_count() const { return host_->value_count(graph_); }
+  // Throws Failure where there is no such node.
   Node node(int32_t id) const;
+  // All of them, in an order in which they can run.
+  std::vector<Node> nodes() const;
+  // For an id that no value has: one that is not present.
   Value value(int32_t id) const { return {id < 0 ? nullptr : host_->value(graph_, id), id}; }
   const tessera_attribute* attribute(int32_t node, const char* name) const {
     return host_->attribute(graph_, node, name);
@@ -232,6 +279,9 @@ class Node {
  public:
   Node(Graph graph, int32_t id) : graph_(graph), id_(id) {
     node_ = graph.host()->node(graph.handle(), id);
+    if (node_ == nullptr) {
+      throw Failure(TESSERA_INTERNAL, "the graph has no node " + std::to_string(id));
+    }
   }
 
   int32_t id() const { return id_; }
@@ -265,6 +315,13 @@ class Node {
 
 inline Node Graph::node(int32_t id) const { return {*this, id}; }
 
+inline std::vector<Node> Graph::nodes() const {
+  std::vector<Node> all;
+  all.reserve(static_cast<size_t>(node_count()));
+  for (int32_t id = 0; id < node_count(); ++id) all.push_back(node(id));
+  return all;
+}
+
 // A tensor in memory; see tessera_buffer.
 struct Buffer : tessera_buffer {
   bool is_present() const { return data != nullptr; }
@@ -296,32 +353,30 @@ class RunContext {
   int64_t workspace_bytes() const { return context_->workspace_bytes; }
   uint64_t random_seed() const { return context_->random_seed; }
 
-  // Calls body(begin, end) on pieces of [0, count), on the host's threads. The first exception is
-  // thrown here, after all pieces are done.
+  // Calls body(begin, end) on pieces of [0, count), on the host's threads. After all pieces are
+  // done, what the first of them to fail threw is thrown here, as a Failure with its text: an
+  // exception object cannot be carried from thread to thread where host and plug-in use different
+  // C++ libraries.
   template <class Body>
   void parallel_for(int64_t count, int64_t grain, const Body& body) {
     struct Call {
       const Body& body;
-      std::exception_ptr failure;
-      int failed = 0;
-    } call{body, nullptr, 0};
+      std::atomic_flag has_failed = ATOMIC_FLAG_INIT;
+      int32_t status = TESSERA_OK;
+      tessera_error error = border::empty_error();
+    } call{body};
     context_->parallel_for(
         context_, count, grain,
         [](void* argument, int64_t begin, int64_t end) {
           Call& made = *static_cast<Call*>(argument);
-          try {
-            made.body(begin, end);
-          } catch (...) {
-            // Only the first of several threads may write.
-            int expected = 0;
-            if (__atomic_compare_exchange_n(&made.failed, &expected, 1, false, __ATOMIC_ACQ_REL,
-                                            __ATOMIC_ACQUIRE)) {
-              made.failure = std::current_exception();
-            }
-          }
+          tessera_error error = border::empty_error();
+          const int32_t status = border::guarded(&error, [&] { made.body(begin, end); });
+          if (status == TESSERA_OK || made.has_failed.test_and_set()) return;
+          made.status = status;
+          made.error = error;
         },
         &call);
-    if (call.failure) std::rethrow_exception(call.failure);
+    border::throw_on_failure(call.status, call.error);
   }
 
   // Memory for an output whose size only running shows.

@@ -2,6 +2,7 @@
 // tessera/backend.h, which authors include.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,7 +20,7 @@ namespace tessera::plugin {
 struct Pack {
   std::string id;
   int64_t bytes = 0;
-  std::function<void(RunContext& context, const Buffer& from, void* to)> pack;
+  std::function<void(RunContext& context, const Buffer& from, void* to)> pack = {};
 };
 
 struct InputPort {
@@ -77,10 +78,10 @@ inline std::unique_ptr<Kernel> make_kernel(KernelFunction function) {
 // One way to compute a node or a group; see tessera_candidate. `build` must not look at the graph,
 // which is gone by then: let it capture copies.
 struct Candidate {
-  std::vector<int32_t> nodes;
-  std::string algorithm;
-  std::vector<InputPort> inputs;
-  std::vector<OutputPort> outputs;
+  std::vector<int32_t> nodes = {};  // ascending
+  std::string algorithm = {};
+  std::vector<InputPort> inputs = {};
+  std::vector<OutputPort> outputs = {};
   int64_t workspace_bytes = 0;
   int64_t library_bytes = 0;
   int32_t threads = 0;
@@ -90,9 +91,29 @@ struct Candidate {
   double optimistic_seconds = 0;
   double build_seconds = 0;
   uint32_t flags = 0;  // TESSERA_CANDIDATE_
-  std::function<std::unique_ptr<Kernel>(const BuildOptions& options)> build;
+  std::function<std::unique_ptr<Kernel>(const BuildOptions& options)> build = {};
   std::function<std::unique_ptr<Kernel>(std::string_view bytes)> load = {};
 };
+
+// A candidate for one node: a row-major port for each input and output that is present, in the
+// node's order. A value that the node reads twice, as in Mul(x, x), is one port. The author sets
+// layouts and packs, and `build`.
+inline Candidate candidate_for(const Node& node) {
+  Candidate candidate;
+  candidate.nodes = {node.id()};
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    const int32_t value = node.input(index).id();
+    const bool is_listed =
+        std::any_of(candidate.inputs.begin(), candidate.inputs.end(),
+                    [value](const InputPort& port) { return port.value == value; });
+    if (value >= 0 && !is_listed) candidate.inputs.push_back({.value = value});
+  }
+  for (size_t index = 0; index < node.output_count(); ++index) {
+    if (!node.output(index).is_present()) continue;
+    candidate.outputs.push_back({.value = node.output(index).id()});
+  }
+  return candidate;
+}
 
 struct ProposeOptions {
   int32_t threads = 1;
@@ -115,30 +136,33 @@ class Proposals {
 struct Device {
   std::string kind = "cpu";
   int32_t ordinal = 0;
-  std::string architecture;
+  std::string architecture = {};
 };
 
 using ConvertFunction =
     std::function<void(RunContext& context, const Buffer& from, const Buffer& to)>;
 
+// How tensors lie in memory; see tessera_layout.
 struct Layout {
-  std::string name;
+  std::string name = {};
   bool is_dense = true;
   int32_t device = 0;
   // nullopt where the layout does not hold such tensors.
-  std::function<std::optional<int64_t>(const Type& type)> storage_bytes;
-  ConvertFunction to_default;
-  ConvertFunction from_default;
+  std::function<std::optional<int64_t>(const Type& type)> storage_bytes = {};
+  ConvertFunction to_default = {};
+  ConvertFunction from_default = {};
 };
 
+// A direct way between two layouts, neither of them the default one.
 struct Conversion {
-  std::string from;
-  std::string to;
-  ConvertFunction convert;
+  std::string from = {};
+  std::string to = {};
+  ConvertFunction convert = {};
 };
 
+// An input or output of an op.
 struct Parameter {
-  std::string name;
+  std::string name = {};
   std::string type_variable = "T";
   std::vector<int32_t> data_types = {TESSERA_FLOAT32};
   int32_t arity = TESSERA_ARITY_REQUIRED;
@@ -146,7 +170,7 @@ struct Parameter {
 
 // An int, a float or a string; what else an attribute may hold has no default.
 struct AttributeSchema {
-  std::string name;
+  std::string name = {};
   int32_t kind = TESSERA_ATTRIBUTE_INT;
   bool is_required = false;
   std::optional<int64_t> default_int = {};
@@ -159,8 +183,14 @@ class InferContext {
  public:
   explicit InferContext(tessera_infer_context* context) : context_(context) {}
   size_t input_count() const { return static_cast<size_t>(context_->input_count); }
-  Type input(size_t index) const { return Type(context_->inputs[index]); }
-  const void* constant(size_t index) const { return context_->constants[index]; }
+  // Past the last one, as for one left out: a type whose element type is TESSERA_UNDEFINED.
+  Type input(size_t index) const {
+    return index < input_count() ? Type(context_->inputs[index]) : Type();
+  }
+  // Elements of an input where they are known, else null.
+  const void* constant(size_t index) const {
+    return index < input_count() ? context_->constants[index] : nullptr;
+  }
   Attributes attributes() const {
     return Attributes(
         [context = context_](const char* name) { return context->attribute(context, name); });
@@ -180,29 +210,30 @@ using NodeFunction =
 
 // An operator of the backend's own domain.
 struct Op {
-  std::string domain;
-  std::string name;
+  std::string domain = {};
+  std::string name = {};
   int32_t version = 1;
-  std::vector<Parameter> inputs;
-  std::vector<Parameter> outputs;
+  std::vector<Parameter> inputs = {};
+  std::vector<Parameter> outputs = {};
   std::vector<AttributeSchema> attributes = {};
   bool is_elementwise = false;
-  std::function<void(InferContext& context)> infer;
+  // Sets the type of every output, or throws Failure(TESSERA_INVALID_MODEL, ...).
+  std::function<void(InferContext& context)> infer = {};
   NodeFunction reference = {};  // may be empty: then the op stays unverified
 };
 
 // The short form: a kernel for single nodes on row-major buffers of known sizes.
 struct SimpleKernel {
-  std::string domain;
-  std::string op;
-  // nullopt where it can compute the node, else why not.
-  std::function<std::optional<std::string>(const Node& node)> explain_refusal;
-  NodeFunction run;
+  std::string domain = {};
+  std::string op = {};
+  // nullopt where it can compute the node, else why not. Empty: it can compute every such node.
+  std::function<std::optional<std::string>(const Node& node)> explain_refusal = {};
+  NodeFunction run = {};
 };
 
 struct Description {
-  std::string name;
-  std::string version;
+  std::string name = {};
+  std::string version = {};
   std::vector<std::pair<std::string, std::string>> ingredients = {};
   std::vector<Device> devices = {Device{}};
   std::vector<Layout> layouts = {};

@@ -40,6 +40,8 @@ class Tensor {
          const void* data);
 
   bool is_empty() const { return type_ == DataType::Undefined; }
+  // That no other tensor sees these elements, and they may be written.
+  bool is_sole_owner() const { return is_writable_ && owner_.use_count() == 1; }
   // False for what only tells type and dimensions of elements that were let go.
   bool has_elements() const { return data_ != nullptr; }
   DataType type() const { return type_; }

@@ -9,6 +9,7 @@
 #include "backend/reference_kernel.h"
 #include "backend/status.h"
 #include "base/parallel.h"
+#include "export/onnx/export.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -91,10 +92,9 @@ void HostTable::fill_graph_access() {
   face_.group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
                            tessera_bytes_visitor visitor, void* user, tessera_error* error) {
     return serve_plugin(error, [&] {
-      (void)checked_nodes(*graph, nodes, count);
-      (void)visitor;
-      (void)user;
-      throw Error(ErrorKind::Unsupported, "group", "export");
+      const std::string bytes =
+          export_group(graph->graph, checked_nodes(*graph, nodes, count), graph->registry);
+      visitor(user, bytes.data(), bytes.size());
     });
   };
   face_.reference_kernel = [](const tessera_graph* graph, int32_t node, tessera_kernel* kernel,

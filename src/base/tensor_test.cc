@@ -49,6 +49,20 @@ TEST(Tensor, StorageIsAlignedSharedAndWritable) {
   EXPECT_EQ(copy.as<float>()[14], 7);
 }
 
+TEST(Tensor, KnowsWhetherItIsTheSoleOwner) {
+  const Tensor tensor(DataType::Float32, {2});
+  EXPECT_TRUE(tensor.is_sole_owner());
+  {
+    const Tensor other = tensor.reshaped({1, 2});
+    EXPECT_FALSE(tensor.is_sole_owner());
+    EXPECT_FALSE(other.is_sole_owner());
+  }
+  EXPECT_TRUE(tensor.is_sole_owner());
+  const float foreign = 1;
+  EXPECT_FALSE(Tensor(DataType::Float32, {}, std::make_shared<int>(0), &foreign).is_sole_owner());
+  EXPECT_FALSE(Tensor().is_sole_owner());
+}
+
 TEST(Tensor, NothingAndNoElementsAreDifferent) {
   EXPECT_TRUE(Tensor().is_empty());
   const Tensor none(DataType::Int64, {0, 4});

@@ -2,6 +2,7 @@
 would be noticed. Skipped where that folder is not there; self_made_test.py does the same on small
 models of the project's own."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -46,18 +47,54 @@ def model_with_weights(zoo_folder: Path, name: str) -> Path:
     return model
 
 
+def is_usable(binary: Path, backend: str) -> bool:
+    listed = json.loads(subprocess.run(
+        [binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout)
+    return any(entry["name"] == backend and entry["is_usable"] for entry in listed["backends"])
+
+
+def values_of_steps(binary: Path, model: Path, seed: int, folder: Path, *arguments) -> dict:
+    """What the steps of the plan make when groups are fused, by name."""
+    subprocess.run(
+        [binary, "run", model, "--random", str(seed), "--fetch-steps", folder, *arguments],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return read_folder(folder, "values.json")
+
+
+def assert_equal(expected: dict, actual: dict, what: str):
+    lines = differences(expected, actual)
+    assert not lines, f"{what}: {len(lines)} values differ:\n" + "\n".join(lines[:10])
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_value_equals_onnxruntime(tessera_binary, zoo_folder, tmp_path, name):
+    """The reference, one node at a time; then every library together, first with every value kept,
+    which forbids groups, then with groups, of which the outputs are compared."""
     model = model_with_weights(zoo_folder, name)
+    has_libraries = is_usable(tessera_binary, "onednn")
     for seed in (1, 2, 3):
         folder = tmp_path / str(seed)
-        inputs, actual = run_tessera(tessera_binary, model, seed, folder)
+        inputs, actual = run_tessera(
+            tessera_binary, model, seed, folder, "--backends", "reference")
         expected = run_onnxruntime(model, inputs, tmp_path)
-        lines = differences(expected, actual)
-        assert not lines, f"{len(lines)} values differ:\n" + "\n".join(lines[:10])
+        assert_equal(expected, actual, "reference")
         if seed == 1:
             unnoticed = unnoticed_mutations(model, expected, actual)
             assert not unnoticed, "mutations not noticed:\n" + "\n".join(unnoticed)
+        for threads in ("1", "2") if has_libraries else ():
+            if seed == int(threads):
+                _, actual = run_tessera(
+                    tessera_binary, model, seed, folder / threads, "--threads", threads)
+                assert_equal(expected, actual, f"all libraries, {threads} threads, values kept")
+                unnoticed = unnoticed_mutations(model, expected, actual)
+                assert not unnoticed, "mutations not noticed:\n" + "\n".join(unnoticed)
+            steps = values_of_steps(
+                tessera_binary, model, seed, folder / f"steps_{threads}", "--threads", threads)
+            compared = {value: expected[value] for value in steps if value in expected}
+            assert len(compared) > len(steps) / 2
+            assert_equal(compared, steps, f"all libraries, {threads} threads")
         # The same outputs when passes may remove values.
         subprocess.run(
             [tessera_binary, "run", model, "--random", str(seed), "--output", folder / "plain"],
@@ -65,5 +102,5 @@ def test_every_value_equals_onnxruntime(tessera_binary, zoo_folder, tmp_path, na
             stdout=subprocess.DEVNULL,
         )
         outputs = read_folder(folder / "plain", "outputs.json")
-        assert not differences({output: expected[output] for output in outputs}, outputs)
+        assert_equal({output: expected[output] for output in outputs}, outputs, "outputs")
         shutil.rmtree(folder)

@@ -1,0 +1,165 @@
+#include "python/arrays.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "tessera/error.h"
+
+namespace nb = nanobind;
+
+namespace tessera::python {
+namespace {
+
+// The type that a buffer's format and element size mean, as Python's struct module defines them;
+// nullopt where the bytes are swapped or are no plain numbers.
+std::optional<DataType> buffer_type(std::string_view format, Py_ssize_t bytes) {
+  if (format.size() == 2 && (format[0] == '@' || format[0] == '=' || format[0] == '<')) {
+    format.remove_prefix(1);
+  }
+  if (format.size() != 1) return std::nullopt;
+  const auto by_bytes = [&](std::array<DataType, 4> types) {
+    return bytes == 1 ? types[0] : bytes == 2 ? types[1] : bytes == 4 ? types[2] : types[3];
+  };
+  switch (format[0]) {
+    case '?':
+      return DataType::Bool;
+    case 'e':
+      return DataType::Float16;
+    case 'f':
+      return DataType::Float32;
+    case 'd':
+      return DataType::Float64;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+      return by_bytes({DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64});
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+      return by_bytes({DataType::UInt8, DataType::UInt16, DataType::UInt32, DataType::UInt64});
+    default:
+      return std::nullopt;
+  }
+}
+
+// A view of an object's memory, which the object may not move or free meanwhile.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() {
+    if (!is_open_) return;
+    // The last tensor may go on a thread that runs without the interpreter's lock.
+    const nb::gil_scoped_acquire lock;
+    PyBuffer_Release(&view_);
+  }
+
+  // Says whether `value` gave a dense row-major buffer.
+  bool open(nb::handle value) {
+    is_open_ = PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0;
+    if (!is_open_) PyErr_Clear();
+    return is_open_;
+  }
+  const Py_buffer& view() const { return view_; }
+
+ private:
+  Py_buffer view_{};
+  bool is_open_ = false;
+};
+
+// `value`'s buffer as a tensor of `type`, or of its own type; nullopt where it is not dense,
+// row-major and of numbers in this machine's byte order.
+std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = std::nullopt) {
+  auto buffer = std::make_shared<Buffer>();
+  if (!buffer->open(value)) return std::nullopt;
+  const Py_buffer& view = buffer->view();
+  if (!type) type = buffer_type(view.format == nullptr ? "B" : view.format, view.itemsize);
+  if (!type) return std::nullopt;
+  std::vector<int64_t> dims(view.shape, view.shape + view.ndim);
+  const void* data = view.buf;
+  return Tensor(*type, std::move(dims), std::move(buffer), data);
+}
+
+nb::object numpy_dtype(DataType type) {
+  if (type == DataType::BFloat16) {
+    try {
+      return nb::module_::import_("numpy").attr("dtype")(
+          nb::module_::import_("ml_dtypes").attr("bfloat16"));
+    } catch (nb::python_error&) {
+      throw Error(ErrorKind::Unsupported, "bfloat16",
+                  "NumPy has no such type of its own; install the Python package ml_dtypes");
+    }
+  }
+  return nb::module_::import_("numpy").attr("dtype")(nb::str(name(type).data()));
+}
+
+nb::dlpack::dtype storage_type(DataType type) {
+  const auto bits = static_cast<uint8_t>(8 * element_bytes(type));
+  nb::dlpack::dtype_code code = nb::dlpack::dtype_code::UInt;
+  if (type == DataType::Bool) code = nb::dlpack::dtype_code::Bool;
+  if (is_signed_integer(type)) code = nb::dlpack::dtype_code::Int;
+  // bfloat16 travels as its bits: the array is viewed as the right type afterwards.
+  if (is_floating(type) && type != DataType::BFloat16) code = nb::dlpack::dtype_code::Float;
+  return {static_cast<uint8_t>(code), bits, 1};
+}
+
+nb::object to_array(Tensor tensor) {
+  if (tensor.is_empty()) return nb::none();
+  if (!tensor.is_sole_owner()) {
+    tensor = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
+                             static_cast<size_t>(tensor.bytes()));
+  }
+  auto kept = std::make_unique<Tensor>(std::move(tensor));
+  Tensor& owned = *kept;
+  const nb::capsule owner(kept.get(),
+                          [](void* given) noexcept { delete static_cast<Tensor*>(given); });
+  kept.release();
+  const std::vector<size_t> shape(owned.dims().begin(), owned.dims().end());
+  const nb::ndarray<nb::numpy> array(owned.mutable_data(), shape.size(), shape.data(), owner,
+                                     nullptr, storage_type(owned.type()));
+  nb::object object = nb::cast(array, nb::rv_policy::reference);
+  if (owned.type() == DataType::BFloat16) return object.attr("view")(numpy_dtype(owned.type()));
+  return object;
+}
+
+}  // namespace
+
+Tensor to_tensor(nb::handle value, const std::string& place) {
+  if (std::optional<Tensor> tensor = borrow(value)) return *std::move(tensor);
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  nb::object array = numpy.attr("asarray")(value, nb::arg("order") = "C");
+  const nb::object dtype = array.attr("dtype");
+  const auto type_name = nb::cast<std::string>(dtype.attr("name"));
+  std::optional<DataType> type;
+  if (type_name == name(DataType::BFloat16)) {
+    type = DataType::BFloat16;
+    array = array.attr("view")("uint16");
+  } else if (!nb::cast<bool>(dtype.attr("isnative"))) {
+    array = array.attr("astype")(dtype.attr("newbyteorder")("="));
+  }
+  if (std::optional<Tensor> tensor = borrow(array, type)) return *std::move(tensor);
+  throw Error(ErrorKind::InvalidArgument, place,
+              "expected an array of numbers or bools, found " +
+                  nb::cast<std::string>(nb::str(nb::type_name(value.type()))) + " of dtype " +
+                  type_name);
+}
+
+nb::list to_arrays(std::vector<Tensor> tensors) {
+  nb::list arrays;
+  for (Tensor& tensor : tensors) arrays.append(to_array(std::move(tensor)));
+  return arrays;
+}
+
+}  // namespace tessera::python

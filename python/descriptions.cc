@@ -1,0 +1,110 @@
+#include "python/descriptions.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace tessera::python {
+namespace {
+
+nb::object class_named(const char* name) {
+  return nb::module_::import_("tessera.descriptions").attr(name);
+}
+
+nb::object shape_of(const ValueDescription& value) {
+  if (!value.shape) return nb::none();
+  nb::list dims;
+  for (const Dimension& dimension : *value.shape) {
+    if (dimension.value) {
+      dims.append(*dimension.value);
+    } else {
+      dims.append(dimension.symbol);
+    }
+  }
+  return nb::tuple(dims);
+}
+
+}  // namespace
+
+nb::object to_python(const ValueDescription& value) {
+  return class_named("ValueDescription")(
+      "name"_a = value.name, "type"_a = name(value.type), "shape"_a = shape_of(value),
+      "is_read"_a = value.is_read, "index_limit"_a = value.index_limit, "text"_a = value.text);
+}
+
+nb::object to_python(const NodeDescription& node) {
+  return class_named("NodeDescription")(
+      "name"_a = node.name, "op"_a = node.op, "domain"_a = node.domain, "version"_a = node.version,
+      "inputs"_a = to_list(node.inputs), "outputs"_a = to_list(node.outputs),
+      "flops"_a = node.flops, "bytes"_a = node.bytes, "inference_only"_a = node.inference_only);
+}
+
+nb::object to_python(const PassDescription& pass) {
+  return class_named("PassDescription")("name"_a = pass.name, "nodes_before"_a = pass.nodes_before,
+                                        "nodes_after"_a = pass.nodes_after,
+                                        "seconds"_a = pass.seconds, "changes"_a = pass.changes);
+}
+
+nb::object to_python(const PlanPort& port) {
+  return class_named("PlanPort")("value"_a = port.value, "type"_a = port.type,
+                                 "layout"_a = port.layout, "pack"_a = port.pack,
+                                 "is_constant"_a = port.is_constant);
+}
+
+nb::object to_python(const BackendRefusal& refusal) {
+  return class_named("BackendRefusal")("backend"_a = refusal.backend, "node"_a = refusal.node,
+                                       "reason"_a = refusal.reason);
+}
+
+nb::object to_python(const PlanStep& step) {
+  return class_named("PlanStep")(
+      "name"_a = step.name, "op"_a = step.op, "backend"_a = step.backend,
+      "algorithm"_a = step.algorithm, "nodes"_a = step.nodes, "inputs"_a = to_list(step.inputs),
+      "outputs"_a = to_list(step.outputs), "flops"_a = step.flops, "bytes"_a = step.bytes,
+      "workspace_bytes"_a = step.workspace_bytes, "is_in_place"_a = step.is_in_place,
+      "refusals"_a = to_list(step.refusals));
+}
+
+nb::object to_python(const ModelDescription& model) {
+  return class_named("ModelDescription")(
+      "file"_a = model.file, "ir_version"_a = model.ir_version, "producer"_a = model.producer,
+      "opsets"_a = model.opsets, "inputs"_a = to_list(model.inputs),
+      "outputs"_a = to_list(model.outputs), "weights"_a = to_list(model.weights),
+      "nodes"_a = to_list(model.nodes), "passes"_a = to_list(model.passes),
+      "fetchable"_a = model.fetchable, "weight_bytes"_a = model.weight_bytes,
+      "flops"_a = model.flops, "peak_bytes"_a = model.peak_bytes);
+}
+
+nb::object to_python(const StepRecord& step) {
+  return class_named("StepRecord")(
+      "node"_a = step.node, "op"_a = step.op, "backend"_a = step.backend,
+      "algorithm"_a = step.algorithm, "start_ns"_a = step.start.count(),
+      "duration_ns"_a = step.duration.count(), "flops"_a = step.flops, "bytes"_a = step.bytes);
+}
+
+nb::object to_python(const StageRecord& stage) {
+  return class_named("StageRecord")("name"_a = stage.name, "start_ns"_a = stage.start.count(),
+                                    "duration_ns"_a = stage.duration.count(),
+                                    "bytes"_a = stage.bytes);
+}
+
+nb::object to_python(const PlanDescription& plan) {
+  return class_named("PlanDescription")(
+      "steps"_a = to_list(plan.steps), "arena_bytes"_a = plan.arena_bytes,
+      "pack_bytes"_a = plan.pack_bytes, "library_bytes"_a = plan.library_bytes);
+}
+
+nb::object to_python(const BackendDescription& backend) {
+  return class_named("BackendDescription")(
+      "name"_a = backend.name, "version"_a = backend.version, "devices"_a = backend.devices,
+      "layouts"_a = backend.layouts, "aliases"_a = backend.aliases,
+      "file"_a = backend.file.string(), "is_usable"_a = backend.is_usable,
+      "reason"_a = backend.reason, "op_count"_a = backend.op_count);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,31 @@
+// Descriptions as objects of the Python classes in tessera/descriptions.py, field by field.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "tessera/tessera.h"
+
+namespace tessera::python {
+
+// All need the interpreter's lock.
+nanobind::object to_python(const ValueDescription& value);
+nanobind::object to_python(const NodeDescription& node);
+nanobind::object to_python(const PassDescription& pass);
+nanobind::object to_python(const ModelDescription& model);
+nanobind::object to_python(const StepRecord& step);
+nanobind::object to_python(const StageRecord& stage);
+nanobind::object to_python(const PlanPort& port);
+nanobind::object to_python(const BackendRefusal& refusal);
+nanobind::object to_python(const PlanStep& step);
+nanobind::object to_python(const PlanDescription& plan);
+nanobind::object to_python(const BackendDescription& backend);
+
+// One object for each of `items`.
+template <class Items>
+nanobind::list to_list(const Items& items) {
+  nanobind::list list;
+  for (const auto& item : items) list.append(to_python(item));
+  return list;
+}
+
+}  // namespace tessera::python

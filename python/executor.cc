@@ -1,0 +1,140 @@
+#include "python/executor.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "python/arrays.h"
+#include "python/descriptions.h"
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace tessera::python {
+namespace {
+
+using NamedTensors = std::map<std::string, Tensor>;
+
+std::string place_of(const std::string& input) { return "input '" + input + "'"; }
+
+NamedTensors by_name(const nb::handle mapping) {
+  NamedTensors tensors;
+  for (const nb::handle key : nb::iter(mapping)) {
+    if (!nb::isinstance<nb::str>(key)) {
+      throw Error(ErrorKind::InvalidArgument, "inputs",
+                  "expected the names of inputs as keys, found a key of type " +
+                      nb::cast<std::string>(nb::type_name(key.type())));
+    }
+    auto input = nb::cast<std::string>(key);
+    Tensor tensor = to_tensor(mapping[key], place_of(input));
+    tensors.emplace(std::move(input), std::move(tensor));
+  }
+  return tensors;
+}
+
+NamedTensors in_order(const nb::args& arrays, const std::vector<ValueDescription>& inputs) {
+  if (arrays.size() != inputs.size()) {
+    std::string names;
+    for (const ValueDescription& input : inputs) names += (names.empty() ? "" : ", ") + input.name;
+    throw Error(ErrorKind::InvalidArgument, "inputs",
+                "expected one array for each of " + std::to_string(inputs.size()) + " inputs (" +
+                    names + "), or one dictionary of arrays by name; found " +
+                    std::to_string(arrays.size()) + " arguments");
+  }
+  NamedTensors tensors;
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    const std::string& input = inputs[index].name;
+    tensors.emplace(input, to_tensor(arrays[index], place_of(input)));
+  }
+  return tensors;
+}
+
+bool is_mapping(nb::handle value) {
+  // A list has the mapping protocol's slot too; only mappings have keys.
+  return PyDict_Check(value.ptr()) || (PyMapping_Check(value.ptr()) && nb::hasattr(value, "keys"));
+}
+
+nb::list run(SharedExecutor& shared, const nb::args& inputs) {
+  const NamedTensors tensors = inputs.size() == 1 && is_mapping(inputs[0])
+                                   ? by_name(inputs[0])
+                                   : in_order(inputs, shared.executor().inputs());
+  return to_arrays(shared.alone([&](Executor& executor) { return executor.run(tensors); }));
+}
+
+std::string text(const SharedExecutor& shared) {
+  std::string values;
+  for (const ValueDescription& input : shared.executor().inputs()) {
+    values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
+  }
+  values += " ->";
+  const char* separator = " ";
+  for (const ValueDescription& output : shared.executor().outputs()) {
+    values += separator + output.name + ": " + output.text;
+    separator = ", ";
+  }
+  return "<tessera.Executor " + values +
+         "; threads: " + std::to_string(shared.executor().threads()) + ">";
+}
+
+constexpr const char* kRunText =
+    R"(Runs on NumPy arrays: a dictionary by name, or one array for each of `inputs`, in order.
+
+Gives the outputs, then the fetched values, in the order of `outputs`; the arrays are the caller's.
+An input is read where it lies if it is dense, row-major and starts at a multiple of 64 bytes, and
+copied otherwise; element types are never converted. Inputs that nothing reads may be left out of a
+dictionary. Raises InvalidArgument where an input is missing, unknown, or not of the type and shape
+that was bound. Safe from many threads, which take turns.
+
+    probabilities, = executor.run({"data_0": picture}))";
+
+}  // namespace
+
+void bind_executor(nb::module_& module) {
+  nb::class_<SharedExecutor>(module, "Executor",
+                             "A model bound to shapes, ready to run. Made by Model.bind().")
+      .def("run", &run, "inputs"_a,
+           nb::sig("def run(self, *inputs: numpy.typing.ArrayLike | collections.abc.Mapping[str, "
+                   "numpy.typing.ArrayLike]) -> list[numpy.ndarray]"),
+           kRunText)
+      .def_prop_ro(
+          "inputs",
+          [](const SharedExecutor& shared) { return to_list(shared.executor().inputs()); },
+          nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
+          "What run() takes, with the bound shapes.")
+      .def_prop_ro(
+          "outputs",
+          [](const SharedExecutor& shared) { return to_list(shared.executor().outputs()); },
+          nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
+          "What run() gives: the outputs, then the fetched values.")
+      .def_prop_ro(
+          "threads", [](const SharedExecutor& shared) { return shared.executor().threads(); },
+          "The number of threads that run() uses.")
+      .def(
+          "plan", [](const SharedExecutor& shared) { return to_python(shared.executor().plan()); },
+          nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
+          "The steps that run() takes, who runs them, and who refused.")
+      .def_prop_ro(
+          "stages",
+          [](const SharedExecutor& shared) { return to_list(shared.executor().stages()); },
+          nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
+          "What bind() did, in order.")
+      .def(
+          "record_steps",
+          [](SharedExecutor& shared, bool is_on) {
+            shared.alone([&](Executor& executor) { executor.record_steps(is_on); });
+          },
+          "is_on"_a = true, "Switches on that later runs record their steps; off at first.")
+      .def_prop_ro(
+          "steps",
+          [](SharedExecutor& shared) {
+            return to_list(shared.alone([](Executor& executor) { return executor.steps(); }));
+          },
+          nb::sig("def steps(self) -> list[tessera.descriptions.StepRecord]"),
+          "A record for each step of the newest run that was recorded, in order.")
+      .def("__repr__", &text);
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,37 @@
+// The class Executor of the Python module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <mutex>
+#include <utility>
+
+#include "tessera/tessera.h"
+
+namespace tessera::python {
+
+// An executor that many threads may hold: the interpreter's lock is not kept while it runs, so a
+// lock of its own makes them take turns.
+class SharedExecutor {
+ public:
+  explicit SharedExecutor(Executor executor) : executor_(std::move(executor)) {}
+
+  // Calls `action(executor)` alone, without the interpreter's lock, which is held on entry and
+  // exit.
+  template <class Action>
+  auto alone(const Action& action) {
+    const nanobind::gil_scoped_release unlocked;
+    const std::scoped_lock turn(mutex_);
+    return action(executor_);
+  }
+  // For what never changes after bind().
+  const Executor& executor() const { return executor_; }
+
+ private:
+  std::mutex mutex_;
+  Executor executor_;
+};
+
+void bind_executor(nanobind::module_& module);
+
+}  // namespace tessera::python

@@ -1,0 +1,226 @@
+#include "python/model.h"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/descriptions.h"
+#include "python/executor.h"
+#include "tessera/tessera.h"
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace tessera::python {
+namespace {
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+// A Python callable as a LogCallback. What it raises is kept, as no exception may pass through the
+// middle of loading, and raised once the call that logged has returned.
+class PythonLog {
+ public:
+  explicit PythonLog(nb::callable callable) : callable_(std::move(callable)) {}
+  PythonLog(const PythonLog&) = delete;
+  PythonLog& operator=(const PythonLog&) = delete;
+  ~PythonLog() {
+    // The last owner may be an executor that goes on a thread of its own.
+    const nb::gil_scoped_acquire lock;
+    callable_.reset();
+    error_.reset();
+  }
+
+  void call(const std::string& message) {
+    const nb::gil_scoped_acquire lock;
+    if (error_ || !callable_.is_valid()) return;
+    try {
+      callable_(message);
+    } catch (nb::python_error& error) {
+      error_.emplace(std::move(error));
+    }
+  }
+
+  nb::handle callable() const { return callable_; }
+  // Drops the callable; later messages go nowhere. Needs the interpreter's lock.
+  void clear() { callable_.reset(); }
+
+  // Needs the interpreter's lock.
+  void raise_error() {
+    if (!error_) return;
+    nb::python_error error = std::move(*error_);
+    error_.reset();
+    throw error;
+  }
+
+ private:
+  nb::callable callable_;
+  std::optional<nb::python_error> error_;
+};
+
+struct LoadedModel {
+  Model model;
+  std::shared_ptr<PythonLog> log;
+  std::optional<ModelDescription> description;  // once somebody asked
+};
+
+LoadedModel load_model(const std::filesystem::path& path, bool is_strict, bool keeps_all_values,
+                       const Backends& backends, nb::callable callable, int threads) {
+  auto log = std::make_shared<PythonLog>(std::move(callable));
+  std::optional<Model> model;
+  {
+    const nb::gil_scoped_release unlocked;
+    model = load(path, {.is_strict = is_strict,
+                        .keeps_all_values = keeps_all_values,
+                        .log = [log](const std::string& message) { log->call(message); },
+                        .backends = backends,
+                        .threads = threads});
+  }
+  log->raise_error();
+  return {*std::move(model), std::move(log), std::nullopt};
+}
+
+// A log may well be a method of the object that keeps the model: the garbage collector has to see
+// that cycle to end it.
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const nb::handle callable = nb::inst_ptr<LoadedModel>(self)->log->callable();
+  Py_VISIT(callable.ptr());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<LoadedModel>(self)->log->clear();
+  return 0;
+}
+
+PyType_Slot kModelSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                             {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                             {0, nullptr}};
+
+Precision precision_named(const std::string& text) {
+  if (text == name(DataType::Float32)) return Precision::Float32;
+  if (text == name(DataType::BFloat16)) return Precision::BFloat16;
+  throw Error(ErrorKind::InvalidArgument, "precision",
+              "expected 'float32' or 'bfloat16', found '" + text + "'");
+}
+
+SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
+                     std::vector<std::string> fetch, int threads, std::string device,
+                     std::vector<std::string> backends, std::vector<Exclusion> exclude,
+                     std::vector<Pin> pins, const std::string& precision,
+                     bool fetches_step_outputs) {
+  const BindOptions options{.shapes = shapes.value_or(Shapes()),
+                            .fetch = std::move(fetch),
+                            .threads = threads,
+                            .device = std::move(device),
+                            .backends = std::move(backends),
+                            .exclusions = std::move(exclude),
+                            .pins = std::move(pins),
+                            .precision = precision_named(precision),
+                            .fetches_step_outputs = fetches_step_outputs};
+  std::unique_ptr<SharedExecutor> executor;
+  {
+    const nb::gil_scoped_release unlocked;
+    executor = std::make_unique<SharedExecutor>(self.model.bind(options));
+  }
+  self.log->raise_error();
+  return executor.release();
+}
+
+const ModelDescription& description_of(LoadedModel& self) {
+  if (!self.description) self.description = self.model.describe();
+  return *self.description;
+}
+
+nb::object describe(LoadedModel& self, const std::optional<Shapes>& shapes) {
+  if (!shapes) return to_python(description_of(self));
+  std::optional<ModelDescription> description;
+  {
+    const nb::gil_scoped_release unlocked;
+    description = self.model.describe(*shapes);
+  }
+  self.log->raise_error();
+  return to_python(*description);
+}
+
+std::string text(LoadedModel& self) {
+  const ModelDescription& description = description_of(self);
+  std::string values;
+  for (const ValueDescription& input : description.inputs) {
+    values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
+  }
+  return "<tessera.Model '" + description.file + "', " + std::to_string(description.nodes.size()) +
+         " nodes, " + values + ">";
+}
+
+constexpr const char* kBindText =
+    R"(Plans for the given shapes and gives an Executor.
+
+shapes: of inputs, by name; needed where the model leaves dimensions open.
+fetch: names of inner values to give after the outputs.
+threads: 0 means all cores that the process may use.
+device: where to run; only "cpu" so far.
+backends: names of the backends to use, best first; the reference is always last. Empty:
+    TESSERA_BACKENDS of the environment, else all.
+exclude: Exclusion objects, each of which keeps a backend from nodes.
+pins: Pin objects, each of which forces nodes onto a backend.
+precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
+fetch_step_outputs: give every output of every step after `fetch`.
+
+Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
+still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
+is allocated).
+
+    pins = [tessera.Pin("conv1", "reference")]
+    executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
+
+constexpr const char* kBindSignature =
+    "def bind(self, shapes: collections.abc.Mapping[str, collections.abc.Sequence[int]] | None = "
+    "None, *, fetch: collections.abc.Sequence[str] = (), threads: int = 0, device: str = 'cpu', "
+    "backends: collections.abc.Sequence[str] = (), exclude: collections.abc.Sequence[Exclusion] = "
+    "(), pins: collections.abc.Sequence[Pin] = (), precision: str = 'float32', "
+    "fetch_step_outputs: bool = False) -> Executor";
+
+}  // namespace
+
+void bind_model(nb::module_& module) {
+  nb::class_<LoadedModel>(module, "Model", nb::type_slots(kModelSlots),
+                          "A loaded model. Made by tessera.load().")
+      .def("bind", &bind, "shapes"_a = nb::none(), nb::kw_only(), "fetch"_a = nb::tuple(),
+           "threads"_a = 0, "device"_a = "cpu", "backends"_a = nb::tuple(),
+           "exclude"_a = nb::tuple(), "pins"_a = nb::tuple(), "precision"_a = "float32",
+           "fetch_step_outputs"_a = false, nb::sig(kBindSignature), kBindText)
+      .def("describe", &describe, "shapes"_a = nb::none(),
+           nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
+                   "collections.abc.Sequence[int]] | None = None) -> "
+                   "tessera.descriptions.ModelDescription"),
+           "Nodes, weights and sizes; with `shapes`, as they are when these are bound.")
+      .def_prop_ro(
+          "inputs", [](LoadedModel& self) { return to_list(description_of(self).inputs); },
+          nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
+          "What the model takes, without what has a value in its file.")
+      .def_prop_ro(
+          "outputs", [](LoadedModel& self) { return to_list(description_of(self).outputs); },
+          nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
+          "What the model gives.")
+      .def_prop_ro(
+          "stages", [](const LoadedModel& self) { return to_list(self.model.stages()); },
+          nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
+          "What load() did, in order.")
+      .def("__repr__", &text);
+  module.def("load", &load_model, "path"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
+             "backends"_a, "log"_a, "threads"_a, "tessera.load() with every argument given.");
+}
+
+}  // namespace tessera::python

@@ -1,0 +1,114 @@
+// The Python module tessera._core: load(), Model, Executor, Backends. tessera/__init__.py is the
+// face that programs import; what arrays and descriptions become stands in the files of their
+// names.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "python/descriptions.h"
+#include "python/executor.h"
+#include "python/model.h"
+#include "tessera/tessera.h"
+
+namespace nb = nanobind;
+using nb::literals::operator""_a;
+
+namespace tessera::python {
+namespace {
+
+// Raises the class of tessera/errors.py that has the name of the error's kind.
+void raise_error(const std::exception_ptr& pointer, void* /*unused*/) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const Error& error) {
+    const std::string kind(name(error.kind()));
+    const nb::object type = nb::module_::import_("tessera.errors").attr(kind.c_str());
+    // Paths in messages may hold any bytes.
+    const auto decode = [](const std::string& text) {
+      return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
+                                            "backslashreplace"));
+    };
+    const nb::object exception = type(decode(error.where()), decode(error.message()));
+    PyErr_SetObject(type.ptr(), exception.ptr());
+  }
+}
+
+std::vector<BackendDescription> describe(const Backends& backends) {
+  const nb::gil_scoped_release unlocked;
+  return backends.describe();
+}
+
+void bind_backends(nb::module_& module) {
+  nb::class_<Backends>(module, "Backends",
+                       R"(A set of libraries that models may run on.
+
+It has what was built in, what lies in the folder of plug-ins beside the library, what
+TESSERA_BACKEND_PATH names, and what is added here. A plug-in is opened when it is first needed.
+
+    backends = tessera.Backends()
+    backends.add_path("/opt/plugins")
+    model = tessera.load("model.onnx", backends=backends))")
+      .def(nb::init<>())
+      .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "A plug-in, or a folder of them, to be opened when needed.")
+      .def("load_backend", &Backends::load_backend, "path"_a,
+           nb::call_guard<nb::gil_scoped_release>(),
+           "Opens a plug-in now. Raises Unsupported with the reason where it cannot be used.")
+      .def(
+          "describe", [](const Backends& self) { return to_list(describe(self)); },
+          nb::sig("def describe(self) -> list[tessera.descriptions.BackendDescription]"),
+          "All known ones, opened to see whether they can be used.");
+}
+
+void bind_placement_rules(nb::module_& module) {
+  nb::class_<Pin>(module, "Pin",
+                  R"(Forces nodes onto a backend, and onto one of its algorithms.
+
+nodes: a node's name; a prefix of names that ends with '*'; or a metadata property of the model's
+    file, "key=value".
+algorithm: "" means any; else one whose name begins so.)")
+      .def(
+          "__init__",
+          [](Pin* pin, std::string nodes, std::string backend, std::string algorithm) {
+            new (pin) Pin{std::move(nodes), std::move(backend), std::move(algorithm)};
+          },
+          "nodes"_a, "backend"_a, "algorithm"_a = "")
+      .def_rw("nodes", &Pin::nodes)
+      .def_rw("backend", &Pin::backend)
+      .def_rw("algorithm", &Pin::algorithm)
+      .def("__repr__", [](const Pin& pin) {
+        return nb::str("tessera.Pin({!r}, {!r}, {!r})")
+            .format(pin.nodes, pin.backend, pin.algorithm);
+      });
+  nb::class_<Exclusion>(module, "Exclusion",
+                        "Keeps a backend from the nodes of an op, or from all (op \"\").")
+      .def(
+          "__init__",
+          [](Exclusion* exclusion, std::string backend, std::string op) {
+            new (exclusion) Exclusion{std::move(backend), std::move(op)};
+          },
+          "backend"_a, "op"_a = "")
+      .def_rw("backend", &Exclusion::backend)
+      .def_rw("op", &Exclusion::op)
+      .def("__repr__", [](const Exclusion& exclusion) {
+        return nb::str("tessera.Exclusion({!r}, {!r})").format(exclusion.backend, exclusion.op);
+      });
+}
+
+}  // namespace
+}  // namespace tessera::python
+
+NB_MODULE(_core, module) {
+  module.doc() = "The compiled part of tessera; import that instead.";
+  nb::register_exception_translator(tessera::python::raise_error);
+  module.def("version", &tessera::version, "Of the library: three numbers with dots.");
+  tessera::python::bind_backends(module);
+  tessera::python::bind_placement_rules(module);
+  tessera::python::bind_executor(module);
+  tessera::python::bind_model(module);
+}

@@ -1,0 +1,165 @@
+"""What models, plans and backends say about themselves: plain data, named as in tessera/tessera.h.
+
+They compare by value, print all that they hold, and `dataclasses.asdict` makes dictionaries of them
+that fit into JSON. Times are in nanoseconds.
+"""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "BackendDescription",
+    "BackendRefusal",
+    "ModelDescription",
+    "NodeDescription",
+    "PassDescription",
+    "PlanDescription",
+    "PlanPort",
+    "PlanStep",
+    "StageRecord",
+    "StepRecord",
+    "ValueDescription",
+]
+
+
+@dataclass(frozen=True)
+class ValueDescription:
+    """An input, output or inner value of a model."""
+
+    name: str
+    type: str  # "float32", as NumPy calls it; "undefined" where it is not known
+    shape: tuple[int | str, ...] | None  # text names an unknown dimension; None: rank unknown
+    is_read: bool  # false: nothing reads it, so it need not be fed
+    index_limit: int | None  # of integers that only index: the number of things to choose from
+    text: str  # "float32 1x3xHx224"
+
+
+@dataclass(frozen=True)
+class NodeDescription:
+    """A node of a loaded model, after rewriting."""
+
+    name: str
+    op: str
+    domain: str
+    version: int
+    inputs: list[ValueDescription]  # an omitted one has an empty name
+    outputs: list[ValueDescription]
+    flops: int | None  # a multiply-add is 2; None while shapes are unknown
+    bytes: int | None  # read and written; None while shapes are unknown
+    inference_only: str  # the pass that made it right for inference only, else ""
+
+
+@dataclass(frozen=True)
+class PassDescription:
+    """What one rewriting pass did when the model was loaded."""
+
+    name: str
+    nodes_before: int
+    nodes_after: int
+    seconds: float
+    changes: list[str]  # one sentence a change
+
+
+@dataclass(frozen=True)
+class ModelDescription:
+    """A loaded model."""
+
+    file: str
+    ir_version: int
+    producer: str
+    opsets: dict[str, int]  # by domain; "" is ONNX's own
+    inputs: list[ValueDescription]  # without those that have a value in the file
+    outputs: list[ValueDescription]
+    weights: list[ValueDescription]  # constants that a node reads
+    nodes: list[NodeDescription]  # in the order in which they run
+    passes: list[PassDescription]
+    fetchable: list[str]  # values that bind(fetch=...) can name
+    weight_bytes: int
+    flops: int | None
+    peak_bytes: int | None  # of inner values alive at once, when run in order
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """What one step of the plan did during the newest recorded run."""
+
+    node: str
+    op: str
+    backend: str
+    algorithm: str
+    start_ns: int  # since the run began
+    duration_ns: int
+    flops: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class StageRecord:
+    """One thing that load() or bind() did."""
+
+    name: str
+    start_ns: int  # since load() or bind() began
+    duration_ns: int
+    bytes: int  # of packs
+
+
+@dataclass(frozen=True)
+class PlanPort:
+    """A value as a step reads or makes it."""
+
+    value: str
+    type: str  # "float32 1x64x56x56"
+    layout: str  # "nchw16c"
+    pack: str  # id of the pack that is read instead; "" for none
+    is_constant: bool
+
+
+@dataclass(frozen=True)
+class BackendRefusal:
+    """Why a backend does not run a node."""
+
+    backend: str
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """A kernel for a node or a group, or a conversion between layouts."""
+
+    name: str  # of the node; of a group's last node; of a conversion's value
+    op: str  # "Conv", "Conv+Add+Relu", "convert", "copy"
+    backend: str
+    algorithm: str
+    nodes: list[str]  # all that it covers
+    inputs: list[PlanPort]
+    outputs: list[PlanPort]
+    flops: int
+    bytes: int  # read and written, as stored
+    workspace_bytes: int
+    is_in_place: bool
+    refusals: list[BackendRefusal]  # of the other backends, for its nodes
+
+
+@dataclass(frozen=True)
+class PlanDescription:
+    """The steps that an executor runs, in order."""
+
+    steps: list[PlanStep]
+    arena_bytes: int  # inner values and workspaces
+    pack_bytes: int  # packed weights that this plan reads
+    library_bytes: int  # that libraries keep to themselves
+
+
+@dataclass(frozen=True)
+class BackendDescription:
+    """A library that can run models."""
+
+    name: str
+    version: str  # "" where it has not been opened
+    devices: list[str]
+    layouts: list[str]  # that it brings
+    aliases: list[str]
+    file: str  # "" for what is built in or missing
+    is_usable: bool
+    reason: str  # why it is not usable, and what to install
+    op_count: int  # of the reference: ops with a kernel

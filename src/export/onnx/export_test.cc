@@ -1,0 +1,338 @@
+#include "export/onnx/export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+
+#include "base/error_test.h"
+#include "export/onnx/explain_difference.h"
+#include "graph/extract_group.h"
+#include "import/onnx/import.h"
+#include "infer/infer.h"
+#include "ops/evaluate.h"
+#include "ops/graph_test.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
+  return Tensor::from<float>(DataType::Float32, std::move(dims), values);
+}
+
+class ExportOnnx : public testing::Test {
+ protected:
+  ExportOnnx() {
+    // Control flow is understood here, though it cannot run.
+    const ops::Registry registry = ops::make_registry();
+    for (const ops::Op* op : registry.all()) {
+      ops::Op copy = *op;
+      copy.unsupported_reason.clear();
+      if (copy.name == "If") {
+        copy.inputs = {{"cond", "B"}};
+        copy.outputs = {{"outputs", "V", ops::Arity::Variadic}};
+      }
+      registry_.add(std::move(copy));
+    }
+    registry_.add({.name = "Everything",
+                   .domain = "org.example",
+                   .versions = {3},
+                   .inputs = {{"X", "T", ops::Arity::Optional}, {"Z", "T", ops::Arity::Optional}},
+                   .outputs = {{"Y", "T"},
+                               {"U", "T", ops::Arity::Optional},
+                               {"V", "T", ops::Arity::Optional}},
+                   .attributes = {{"int", AttributeKind::Int, std::nullopt},
+                                  {"float", AttributeKind::Float, std::nullopt},
+                                  {"string", AttributeKind::String, std::nullopt},
+                                  {"ints", AttributeKind::Ints, std::nullopt},
+                                  {"floats", AttributeKind::Floats, std::nullopt},
+                                  {"strings", AttributeKind::Strings, std::nullopt},
+                                  {"tensor", AttributeKind::Tensor, std::nullopt},
+                                  {"tensors", AttributeKind::Tensors, std::nullopt},
+                                  {"type", AttributeKind::Type, std::nullopt}}});
+  }
+
+  GraphBuilder builder(int opset = 17) const { return GraphBuilder(registry_, opset); }
+
+  // Writes and reads again; what is read is compared with `graph`.
+  ImportedModel round_trip(const Graph& graph) const {
+    ImportedModel read = read_again(graph);
+    EXPECT_EQ(onnx_export::explain_difference(graph, read.graph), "");
+    return read;
+  }
+  ImportedModel read_again(const Graph& graph) const {
+    const std::string bytes = export_onnx(graph, registry_);
+    EXPECT_EQ(bytes, export_onnx(graph, registry_)) << "equal graphs give equal bytes";
+    return import_onnx_bytes(bytes, "/nonexistent", registry_, Log());
+  }
+
+  // A value for each name, computed node by node.
+  std::map<std::string, Tensor> run(const Graph& graph, std::map<std::string, Tensor> values) {
+    for (const Value& value : graph.values) {
+      if (value.is_constant()) values[value.name] = value.constant;
+    }
+    for (const Node& node : graph.nodes) {
+      std::vector<Tensor> inputs;
+      for (const ValueId id : node.inputs) {
+        inputs.push_back(id.is_none() ? Tensor() : values.at(graph[id].name));
+      }
+      const std::vector<Tensor> outputs = ops::evaluate(registry_.of(node), node, inputs, pool_);
+      for (size_t index = 0; index < outputs.size(); ++index) {
+        if (!node.outputs[index].is_none()) {
+          values[graph[node.outputs[index]].name] = outputs[index];
+        }
+      }
+    }
+    return values;
+  }
+
+  // x -> Conv (w, bias) -> Relu -> (Clip; Add with the Relu's) -> y
+  Graph network() const {
+    GraphBuilder made = builder();
+    made.input("x", float_type(Shape{Dim::symbol("batch"), 1, 3, 3}))
+        .constant("w", floats({2, 1, 2, 2}, {1, -2, 3, -4, 5, -6, 7, -8}))
+        .constant("bias", floats({2}, {0.5F, -0.5F}))
+        .constant("six", floats({}, {6}))
+        .node("conv", "Conv", {"x", "w", "bias"}, {"c"})
+        .node("relu", "Relu", {"c"}, {"r"})
+        .node("clip", "Clip", {"r", "", "six"}, {"k"})
+        .node("add", "Add", {"k", "r"}, {"y"})
+        .output("y");
+    return infer_types(made.graph(), registry_, Log());
+  }
+
+  ops::Registry registry_;
+  ThreadPool pool_{1};
+};
+
+TEST_F(ExportOnnx, EverythingComesBack) {
+  Graph graph = network();
+  graph.name = "net";
+  graph.nodes[0].metadata = {{"layer", "first"}, {"empty", ""}};
+  const ImportedModel read = round_trip(graph);
+  EXPECT_EQ(read.ir_version, 10) << "the first version with notes on nodes";
+  EXPECT_EQ(read.producer, "tessera");
+  EXPECT_EQ(read.opsets.at(""), 14) << "where Relu has the version of set 17";
+  EXPECT_EQ(read.graph.name, "net");
+  EXPECT_EQ(text(value_of(read.graph, "c").type), "float32 batchx2x2x2");
+}
+
+TEST_F(ExportOnnx, NotesAskForANewerFormatOnlyWhereThereAreSome) {
+  EXPECT_EQ(round_trip(network()).ir_version, 8);
+}
+
+TEST_F(ExportOnnx, EveryKindOfAttribute) {
+  Graph graph;
+  graph.inputs = {add_value(graph, {.name = "x", .type = float_type(Shape{1})})};
+  const ValueId y = add_value(graph, {.name = "y"});
+  graph.outputs = {y};
+  Node node;
+  node.name = "n";
+  node.op = "Everything";
+  node.domain = "org.example";
+  node.version = 3;
+  node.inputs = graph.inputs;
+  node.outputs = {y};
+  Attributes& attributes = node.attributes;
+  attributes.set("int", int64_t{-7});
+  attributes.set("float", 0.1F);
+  attributes.set("string", std::string("a\0b", 3));
+  attributes.set("ints", std::vector<int64_t>{});
+  attributes.set("floats", std::vector<float>{1, -0.0F});
+  attributes.set("strings", std::vector<std::string>{"", "x"});
+  attributes.set("tensor", floats({2, 0}, {}));
+  attributes.set("tensors", std::vector<Tensor>{floats({}, {3}), floats({1}, {4})});
+  attributes.set("type", Type::sequence(float_type(Shape{Dim::symbol("N"), 2})));
+  graph.nodes.push_back(node);
+  const ImportedModel read = round_trip(graph);
+  EXPECT_EQ(read.opsets.at("org.example"), 3);
+  EXPECT_EQ(read.graph.nodes[0].attributes.get_string("string").size(), 3U);
+}
+
+TEST_F(ExportOnnx, EveryElementTypeAndTypesThatAreNoTensors) {
+  Graph graph;
+  for (auto type = DataType::Bool; type < DataType::String;
+       type = static_cast<DataType>(static_cast<int>(type) + 1)) {
+    Tensor tensor(type, {2});
+    std::fill_n(static_cast<char*>(tensor.mutable_data()), tensor.bytes(), char{1});
+    const std::string name(tessera::name(type));
+    graph.outputs.push_back(
+        add_value(graph, {.name = name, .type = Type::tensor(type, Shape{2}), .constant = tensor}));
+  }
+  const auto input = [&](const std::string& name, Type type) {
+    graph.inputs.push_back(add_value(graph, {.name = name, .type = std::move(type)}));
+  };
+  input("list", Type::sequence(Type::tensor(DataType::Int64)));
+  input("maybe", Type::optional(Type::sequence(float_type(Shape{}))));
+  input("table", Type::map(DataType::String, float_type()));
+  input("scalar", float_type(Shape{}));
+  input("text", Type::tensor(DataType::String, Shape{0}));
+  round_trip(graph);
+}
+
+TEST_F(ExportOnnx, WhatIsLeftOutStaysOut) {
+  Graph graph;
+  graph.inputs = {add_value(graph, {.name = "x", .type = float_type(Shape{1})})};
+  graph.outputs = {add_value(graph, {.name = "v"})};
+  Node node;
+  node.name = "n";
+  node.op = "Everything";
+  node.domain = "org.example";
+  node.version = 3;
+  node.inputs = {ValueId{}, graph.inputs[0]};
+  node.outputs = {add_value(graph, {.name = "y"}), ValueId{}, graph.outputs[0]};
+  graph.nodes = {node};
+  round_trip(graph);
+  // What is left out at the end is nothing in a file.
+  graph.nodes[0].inputs = {graph.inputs[0], ValueId{}};
+  EXPECT_EQ(read_again(graph).graph.nodes[0].inputs.size(), 1U);
+}
+
+TEST_F(ExportOnnx, ConstantsThatNobodyReadsAreNotWritten) {
+  GraphBuilder made = builder();
+  made.input("x", float_type(Shape{1}))
+      .constant("unused", floats({1000}, std::vector<float>(1000, 1)))
+      .node("n", "Relu", {"x"}, {"y"})
+      .output("y");
+  EXPECT_LT(export_onnx(made.graph(), registry_).size(), 500U);
+}
+
+TEST_F(ExportOnnx, OutputsThatAreOneValueBecomeTwo) {
+  GraphBuilder made = builder();
+  made.input("x", float_type(Shape{1})).node("n", "Relu", {"x"}, {"y"});
+  made.node("y#2", "Neg", {"y"}, {"z"}).output("y").output("y").output("x").output("z");
+  const Graph graph = read_again(made.graph()).graph;
+  EXPECT_THAT(node_names(graph), ElementsAre("n", "y#2", "y#2#2"));
+  EXPECT_EQ(graph.nodes[2].op, "Identity");
+  std::vector<std::string> outputs;
+  for (const ValueId id : graph.outputs) outputs.push_back(graph[id].name);
+  EXPECT_THAT(outputs, ElementsAre("y", "y#2", "x", "z"));
+}
+
+// If with two branches: one computes with what it captures and hides names of the graph around it,
+// the other gives what it captures.
+Graph with_branches(const GraphBuilder& around, const ops::Registry& registry) {
+  Graph graph = around.graph();
+  GraphBuilder then_graph(registry, 17);
+  then_graph.capture(find_value(graph, "r"), "inside")
+      .node("x", "Neg", {"inside"}, {"x"})
+      .node("y", "Neg", {"x"}, {"y"})
+      .output("y");
+  GraphBuilder else_graph(registry, 17);
+  else_graph.capture(find_value(graph, "r"), "r").output("r");
+  std::vector<Body>& bodies = graph.nodes[1].bodies;
+  bodies.push_back({"then_branch", then_graph.graph()});
+  bodies.push_back({"else_branch", else_graph.graph()});
+  return graph;
+}
+
+TEST_F(ExportOnnx, NestedGraphsReadWhatTheyCaptureByName) {
+  GraphBuilder made = builder();
+  made.input("x", float_type(Shape{1}))
+      .input("c", Type::tensor(DataType::Bool, Shape{}))
+      .node("relu", "Relu", {"x"}, {"r"})
+      .node("if", "If", {"c"}, {"y"})
+      .output("y");
+  const Graph graph = read_again(with_branches(made, registry_)).graph;
+  EXPECT_EQ(explain_illegal(graph), "");
+  ASSERT_EQ(graph.nodes.size(), 2U);
+  const Graph& then_graph = graph.nodes[1].bodies[0].graph;
+  ASSERT_EQ(then_graph.captures.size(), 1U);
+  EXPECT_EQ(graph[then_graph.captures[0].outer].name, "r");
+  EXPECT_EQ(then_graph[then_graph.nodes[0].outputs[0]].name, "x#2");
+  EXPECT_EQ(then_graph[then_graph.outputs[0]].name, "y#2");
+  const Graph& else_graph = graph.nodes[1].bodies[1].graph;
+  EXPECT_THAT(node_names(else_graph), ElementsAre("r#2")) << "an Identity, as it makes nothing";
+}
+
+TEST_F(ExportOnnx, AGroupComputesWhatItDoesInTheWhole) {
+  const Graph graph = network();
+  std::vector<float> values;
+  for (int index = 0; index < 9; ++index) values.push_back(static_cast<float>(index % 5) - 1.5F);
+  const std::map<std::string, Tensor> whole = run(graph, {{"x", floats({1, 1, 3, 3}, values)}});
+  const std::vector<std::vector<NodeId>> groups = {{{0}},      {{0}, {1}}, {{1}, {2}},
+                                                   {{1}, {3}}, {{2}, {3}}, {{0}, {1}, {2}, {3}}};
+  for (const std::vector<NodeId>& nodes : groups) {
+    const std::string bytes = export_group(graph, nodes, registry_);
+    const Graph group = import_onnx_bytes(bytes, "/nonexistent", registry_, Log()).graph;
+    EXPECT_EQ(onnx_export::explain_difference(extract_group(graph, nodes), group), "");
+    EXPECT_EQ(group.nodes.size(), nodes.size());
+    std::map<std::string, Tensor> inputs;
+    for (const ValueId id : group.inputs) inputs[group[id].name] = whole.at(group[id].name);
+    const std::map<std::string, Tensor> alone = run(group, inputs);
+    ASSERT_FALSE(group.outputs.empty());
+    for (const ValueId id : group.outputs) {
+      const Tensor& expected = whole.at(group[id].name);
+      EXPECT_EQ(alone.at(group[id].name).dims(), expected.dims());
+      EXPECT_THAT(alone.at(group[id].name).as<float>(),
+                  testing::ElementsAreArray(expected.as<float>()));
+    }
+  }
+}
+
+TEST_F(ExportOnnx, RefusesWhatAFileCannotHold) {
+  Graph graph;
+  graph.inputs = {add_value(graph, {.name = "x"})};
+  graph.outputs = graph.inputs;
+  EXPECT_EQ(error_of([&] { export_onnx(graph, registry_); }),
+            "Unsupported: graph input 'x': a file has to tell its element type, which is not "
+            "known; found unknown");
+  graph[graph.inputs[0]].type = Type::tensor(DataType::Undefined, Shape{2});
+  EXPECT_THAT(error_of([&] { export_onnx(graph, registry_); }), HasSubstr("its element type"));
+
+  // 3 GiB that are nowhere: they must be refused before anybody reads them.
+  const int64_t elements = int64_t{3} << 28;
+  Value large = {.name = "large", .type = float_type(Shape{elements})};
+  large.constant = Tensor(DataType::Float32, {elements}, nullptr, &elements);
+  graph.outputs = {add_value(graph, large)};
+  EXPECT_EQ(error_of([&] { export_onnx(graph, registry_); }),
+            "Unsupported: export: expected at most 2 GiB (2147483647 bytes), protobuf's limit, "
+            "found 3221225472");
+}
+
+TEST_F(ExportOnnx, AGroupOfNothingIsRefused) {
+  EXPECT_THAT(error_of([&] { export_group(network(), {}, registry_); }),
+              HasSubstr("InvalidArgument: group"));
+}
+
+// --- The comparison itself ----------------------------------------------------------------------
+
+TEST_F(ExportOnnx, DifferencesAreFound) {
+  const Graph graph = network();
+  const auto difference = [&](auto change) {
+    Graph other = graph;
+    change(other);
+    return onnx_export::explain_difference(graph, other);
+  };
+  EXPECT_EQ(difference([](Graph&) {}), "");
+  EXPECT_THAT(difference([](Graph& other) { other.nodes.pop_back(); }),
+              HasSubstr("4 nodes became 3"));
+  EXPECT_THAT(difference([](Graph& other) { other.nodes[1].version = 6; }),
+              HasSubstr("node 'relu' (Relu) of version 14 became node 'relu' (Relu) of version 6"));
+  EXPECT_THAT(difference([](Graph& other) { other.nodes[2].inputs[1] = other.inputs[0]; }),
+              HasSubstr("is left out on one side"));
+  EXPECT_THAT(difference([](Graph& other) { other.outputs.clear(); }),
+              HasSubstr("outputs: 1 became 0"));
+  EXPECT_THAT(difference([](Graph& other) { other.values[0].name = "z"; }),
+              HasSubstr("'x' became 'z'"));
+  EXPECT_THAT(difference([](Graph& other) { other.values[0].type = float_type(); }),
+              HasSubstr("float32 batchx1x3x3 became float32 ?"));
+  EXPECT_THAT(difference([](Graph& other) {
+                other[find_value(other, "bias")].constant = floats({2}, {0.5F, 0.5F});
+              }),
+              HasSubstr("'bias': the constant is another"));
+  EXPECT_THAT(difference([](Graph& other) { other.nodes[0].metadata["a"] = "b"; }),
+              HasSubstr("its notes are others"));
+  EXPECT_THAT(difference([](Graph& other) { other.nodes[0].attributes.set("group", int64_t{2}); }),
+              HasSubstr("attribute 'group' is another"));
+  EXPECT_THAT(difference([](Graph& other) { other.nodes[0].bodies.emplace_back(); }),
+              HasSubstr("bodies"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,15 @@
+// From a Graph to ONNX's messages.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "graph/graph.h"
+#include "onnx.pb.h"
+
+namespace tessera::onnx_export {
+
+// `graph` as with_file_names() gives it. Throws Unsupported where an input has no element type.
+onnx::ModelProto write_model(const Graph& graph, const std::map<std::string, int>& opsets);
+
+}  // namespace tessera::onnx_export

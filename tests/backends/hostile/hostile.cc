@@ -1,0 +1,299 @@
+// A plug-in that breaks the contract in the one way that the environment variable
+// TESSERA_TEST_MISCHIEF names; without it, it behaves. The host must give a reason and go on.
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/backend.h"
+
+namespace {
+
+namespace plugin = tessera::plugin;
+namespace border = tessera::plugin::border;
+
+bool is_mischief(std::string_view name) {
+  const char* wanted = std::getenv("TESSERA_TEST_MISCHIEF");
+  return wanted != nullptr && name == wanted;
+}
+
+const tessera_host* g_host = nullptr;
+
+// --- What it says of itself ----------------------------------------------------------------------
+
+void copy(plugin::RunContext& /*context*/, const plugin::Buffer& from, const plugin::Buffer& to) {
+  if (is_mischief("conversion_fails")) {
+    throw plugin::Failure(TESSERA_DEVICE_FAILED, "the conversion broke");
+  }
+  std::memcpy(to.data, from.data, static_cast<size_t>(from.bytes));
+}
+
+struct Hostile : plugin::Backend {
+  Hostile() {
+    if (is_mischief("constructor_throws")) throw std::runtime_error("no licence was found");
+    if (is_mischief("constructor_throws_a_number")) throw 42;
+  }
+
+  plugin::Description describe() override {
+    const auto run = [](const plugin::Attributes&, plugin::RunContext&,
+                        std::span<const plugin::Buffer>, std::span<const plugin::Buffer>) {
+      throw plugin::Failure(TESSERA_DEVICE_FAILED, "nobody should run this");
+    };
+    return {.name = "hostile",
+            .version = "6.6.6",
+            .layouts = {{.name = "hostile:own",
+                         .storage_bytes = [](const plugin::Type& type) -> std::optional<int64_t> {
+                           if (is_mischief("storage_is_huge")) return INT64_MAX - 7;
+                           return type.dense_bytes();
+                         },
+                         .to_default = copy,
+                         .from_default = copy}},
+            .ops = {{.domain = "org.hostile",
+                     .name = "Nothing",
+                     .inputs = {{"x"}},
+                     .outputs = {{"y"}},
+                     .infer =
+                         [](plugin::InferContext& context) {
+                           context.set_output(0, context.input(0));
+                         }}},
+            .simple_kernels = {{.domain = "org.hostile", .op = "Nothing", .run = run}}};
+  }
+};
+
+// One way to spoil a table before the host sees it.
+template <class Table>
+struct Spoiler {
+  const char* mischief;
+  void (*spoil)(Table& table);
+};
+
+const Spoiler<tessera_layout> kLayoutSpoilers[] = {
+    {"no_from_default", [](tessera_layout& layout) { layout.from_default = nullptr; }},
+    {"no_to_default", [](tessera_layout& layout) { layout.to_default = nullptr; }},
+    {"no_storage_bytes", [](tessera_layout& layout) { layout.storage_bytes = nullptr; }},
+    {"layout_without_name", [](tessera_layout& layout) { layout.name = nullptr; }},
+    {"layout_of_another", [](tessera_layout& layout) { layout.name = "other:own"; }},
+    {"layout_with_wrong_characters", [](tessera_layout& layout) { layout.name = "hostile:a b\n"; }},
+    {"layout_on_no_device", [](tessera_layout& layout) { layout.device = 7; }},
+};
+
+const Spoiler<tessera_backend> kBackendSpoilers[] = {
+    {"no_name", [](tessera_backend& backend) { backend.name = nullptr; }},
+    {"wrong_characters", [](tessera_backend& backend) { backend.name = "Hostile Backend"; }},
+    {"no_version", [](tessera_backend& backend) { backend.version = nullptr; }},
+    {"small_struct", [](tessera_backend& backend) { backend.struct_size = 16; }},
+    {"no_device", [](tessera_backend& backend) { backend.device_count = 0; }},
+    {"null_layouts", [](tessera_backend& backend) { backend.layouts = nullptr; }},
+    {"null_ops", [](tessera_backend& backend) { backend.ops = nullptr; }},
+    {"null_simple_kernels", [](tessera_backend& backend) { backend.simple_kernels = nullptr; }},
+    {"negative_count", [](tessera_backend& backend) { backend.layout_count = -3; }},
+    {"same_layout_twice",
+     [](tessera_backend& backend) {
+       static tessera_layout twice[2];
+       twice[0] = twice[1] = backend.layouts[0];
+       backend.layouts = twice;
+       backend.layout_count = 2;
+     }},
+    {"conversion_without_function",
+     [](tessera_backend& backend) {
+       static const tessera_conversion conversion = {
+           sizeof(tessera_conversion), 0, "hostile:own", "nhwc", nullptr, nullptr};
+       backend.conversions = &conversion;
+       backend.conversion_count = 1;
+     }},
+    {"op_without_type_rule",
+     [](tessera_backend& backend) {
+       static tessera_op op;
+       op = backend.ops[0];
+       op.infer = nullptr;
+       backend.ops = &op;
+     }},
+    {"op_of_onnx",
+     [](tessera_backend& backend) {
+       static tessera_op op;
+       op = backend.ops[0];
+       op.domain = "";
+       op.name = "Relu";
+       backend.ops = &op;
+     }},
+    {"kernel_without_function",
+     [](tessera_backend& backend) {
+       static tessera_simple_kernel kernel;
+       kernel = backend.simple_kernels[0];
+       kernel.run = nullptr;
+       backend.simple_kernels = &kernel;
+     }},
+};
+
+void spoil(tessera_backend& backend) {
+  static tessera_layout layout;
+  layout = backend.layouts[0];
+  backend.layouts = &layout;
+  for (const Spoiler<tessera_layout>& spoiler : kLayoutSpoilers) {
+    if (is_mischief(spoiler.mischief)) spoiler.spoil(layout);
+  }
+  for (const Spoiler<tessera_backend>& spoiler : kBackendSpoilers) {
+    if (is_mischief(spoiler.mischief)) spoiler.spoil(backend);
+  }
+}
+
+// --- What it offers: candidates for Relu ---------------------------------------------------------
+
+const Spoiler<border::HeldCandidate> kCandidateSpoilers[] = {
+    {"no_nodes", [](border::HeldCandidate& held) { held.face.node_count = 0; }},
+    {"null_nodes", [](border::HeldCandidate& held) { held.face.nodes = nullptr; }},
+    {"node_that_is_not_there", [](border::HeldCandidate& held) { held.candidate.nodes[0] = 4096; }},
+    {"negative_node", [](border::HeldCandidate& held) { held.candidate.nodes[0] = -1; }},
+    {"input_that_is_not_there", [](border::HeldCandidate& held) { held.inputs[0].value = 4096; }},
+    {"output_that_is_not_there", [](border::HeldCandidate& held) { held.outputs[0].value = -5; }},
+    {"input_for_output",
+     [](border::HeldCandidate& held) { held.outputs[0].value = held.inputs[0].value; }},
+    {"no_inputs", [](border::HeldCandidate& held) { held.face.input_count = 0; }},
+    {"null_inputs", [](border::HeldCandidate& held) { held.face.inputs = nullptr; }},
+    {"no_outputs", [](border::HeldCandidate& held) { held.face.output_count = 0; }},
+    {"null_outputs", [](border::HeldCandidate& held) { held.face.outputs = nullptr; }},
+    {"negative_inputs", [](border::HeldCandidate& held) { held.face.input_count = -1; }},
+    {"negative_workspace", [](border::HeldCandidate& held) { held.face.workspace_bytes = -1; }},
+    {"unknown_layout", [](border::HeldCandidate& held) { held.inputs[0].layout = "hostile:new"; }},
+    {"null_algorithm", [](border::HeldCandidate& held) { held.face.algorithm = nullptr; }},
+    {"small_candidate", [](border::HeldCandidate& held) { held.face.struct_size = 8; }},
+    {"no_build", [](border::HeldCandidate& held) { held.face.build = nullptr; }},
+    {"in_place_of_nothing",
+     [](border::HeldCandidate& held) {
+       held.outputs[0].requests = TESSERA_REQUEST_IN_PLACE;
+       held.outputs[0].in_place_input = 3;
+     }},
+    {"unknown_request", [](border::HeldCandidate& held) { held.outputs[0].requests = 1U << 20; }},
+    {"odd_alignment", [](border::HeldCandidate& held) { held.inputs[0].alignment_bytes = -48; }},
+    {"packs_what_varies",
+     [](border::HeldCandidate& held) {
+       static const tessera_pack pack = {sizeof(tessera_pack), 0,      "own", 64,
+                                         border::run_pack,     nullptr};
+       held.inputs[0].pack = &pack;
+     }},
+    {"strange_built_for",
+     [](border::HeldCandidate& held) {
+       static const tessera_built_for strange = {9, -2};
+       held.face.flags &= ~uint32_t{TESSERA_CANDIDATE_BUILT_FOR_ALL};
+       held.face.built_for = &strange;
+       held.face.built_for_count = 1;
+     }},
+    {"build_fails",
+     [](border::HeldCandidate& held) {
+       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                            tessera_error* error) {
+         return border::report(error, TESSERA_DEVICE_FAILED, "it ran out of luck");
+       };
+     }},
+    {"build_fails_silently",
+     [](border::HeldCandidate& held) {
+       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                            tessera_error*) -> int32_t { return TESSERA_UNSUPPORTED; };
+     }},
+    {"build_throws",
+     [](border::HeldCandidate& held) {
+       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                            tessera_error*) -> int32_t { throw std::runtime_error("bad day"); };
+     }},
+    {"build_throws_a_number",
+     [](border::HeldCandidate& held) {
+       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                            tessera_error*) -> int32_t { throw 42; };
+     }},
+    {"build_gives_nothing",
+     [](border::HeldCandidate& held) {
+       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                            tessera_error*) -> int32_t { return TESSERA_OK; };
+     }},
+};
+
+// Right where it behaves; else plainly wrong, so that an offer which should have been refused
+// shows.
+void run_relu(plugin::RunContext& /*context*/, std::span<const plugin::Buffer> inputs,
+              std::span<const plugin::Buffer> outputs) {
+  if (is_mischief("run_fails")) throw plugin::Failure(TESSERA_DEVICE_FAILED, "it lost its way");
+  if (is_mischief("run_throws_a_number")) throw 42;
+  const bool behaves = std::getenv("TESSERA_TEST_MISCHIEF") == nullptr;
+  for (int64_t index = 0; index < outputs[0].elements(); ++index) {
+    const float element = inputs[0].as<float>()[index];
+    outputs[0].as<float>()[index] = behaves ? (element > 0 ? element : 0.0F) : -666.0F;
+  }
+}
+
+struct GreedyKernel : plugin::Kernel {
+  void run(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
+           std::span<const plugin::Buffer> outputs) override {
+    run_relu(context, inputs, outputs);
+  }
+  int64_t workspace_bytes() const override { return is_mischief("builds_bigger") ? 1 << 20 : 0; }
+};
+
+plugin::Candidate relu_candidate(const plugin::Graph& graph, const plugin::Node& node) {
+  plugin::Candidate candidate = plugin::candidate_for(node);
+  candidate.algorithm = "wicked";
+  candidate.build = [](const plugin::BuildOptions&) { return std::make_unique<GreedyKernel>(); };
+  if (is_mischief("conversion_fails") || is_mischief("storage_is_huge")) {
+    candidate.inputs[0].layout = "hostile:own";
+  }
+  if (is_mischief("huge_workspace")) candidate.workspace_bytes = INT64_MAX - 7;
+  if (is_mischief("not_convex")) {
+    // Relu and the Add that reads it, but not the Sigmoid between them.
+    for (const plugin::Node& other : graph.nodes()) {
+      if (other.op() != "Add") continue;
+      candidate.nodes.push_back(other.id());
+      candidate.inputs.push_back({.value = other.input(1).id()});
+      candidate.outputs.push_back({.value = other.output(0).id()});
+    }
+  }
+  return candidate;
+}
+
+int32_t propose(void* /*self*/, const tessera_graph* handle,
+                const tessera_propose_options* /*options*/, tessera_proposals* proposals,
+                tessera_error* error) {
+  if (is_mischief("propose_throws")) throw std::runtime_error("it does not want to");
+  if (is_mischief("propose_throws_a_number")) throw 42;
+  if (is_mischief("propose_fails")) {
+    return border::report(error, TESSERA_INTERNAL, "it does not know what to do");
+  }
+  if (is_mischief("offers_null")) proposals->add(proposals, nullptr);
+  if (is_mischief("refuses_what_is_not_there")) proposals->refuse(proposals, 4096, nullptr);
+  const plugin::Graph graph(g_host, handle);
+  for (const plugin::Node& node : graph.nodes()) {
+    if (is_mischief("refuses_without_reason")) proposals->refuse(proposals, node.id(), nullptr);
+    if (node.op() != "Relu" || is_mischief("offers_null") ||
+        is_mischief("refuses_what_is_not_there") || is_mischief("refuses_without_reason")) {
+      continue;
+    }
+    auto held = std::make_unique<border::HeldCandidate>(relu_candidate(graph, node));
+    for (const Spoiler<border::HeldCandidate>& spoiler : kCandidateSpoilers) {
+      if (is_mischief(spoiler.mischief)) spoiler.spoil(*held);
+    }
+    const tessera_candidate* face = &held.release()->face;
+    proposals->add(proposals, face);
+  }
+  return TESSERA_OK;
+}
+
+}  // namespace
+
+TESSERA_EXPORT uint32_t tessera_contract_version() {
+  return is_mischief("other_version") ? 4096 : TESSERA_CONTRACT_VERSION;
+}
+
+TESSERA_EXPORT int32_t tessera_open_backend(const tessera_host* host, tessera_backend* backend,
+                                            tessera_error* error) {
+  if (is_mischief("open_throws")) throw std::runtime_error("the moon is in the wrong phase");
+  if (is_mischief("open_throws_a_number")) throw 42;
+  if (is_mischief("open_fails_silently")) return TESSERA_DEVICE_FAILED;
+  if (is_mischief("fills_nothing")) return TESSERA_OK;
+  g_host = host;
+  const int32_t status = plugin::open_backend<Hostile>(host, backend, error);
+  if (status != TESSERA_OK) return status;
+  backend->propose = propose;
+  spoil(*backend);
+  return TESSERA_OK;
+}

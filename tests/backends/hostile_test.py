@@ -1,0 +1,225 @@
+"""A plug-in that breaks the contract is survived: there is a reason, and models run as without it."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
+RELU = np.maximum(X, 0)
+Y = RELU + 1 / (1 + np.exp(-RELU))
+
+# Mischief -> what the reason says of it. "file": a library of its own.
+FAILS_TO_OPEN = {
+    "other_version": "version 4096 of the plug-in contract",
+    "constructor_throws": "no licence was found",
+    "constructor_throws_a_number": "no std::exception",
+    "open_throws": "the moon is in the wrong phase",
+    "open_throws_a_number": "no std::exception",
+    "open_fails_silently": "without a reason",
+    "fills_nothing": "0 bytes",
+    "no_name": "name",
+    "wrong_characters": "lower-case letters",
+    "no_version": "version",
+    "small_struct": "16 bytes",
+    "no_device": "no device",
+    "null_layouts": "list of layouts is null",
+    "null_ops": "list of ops is null",
+    "null_simple_kernels": "list of simple kernels is null",
+    "negative_count": "-3 layouts",
+    "same_layout_twice": "'hostile:own' is listed twice",
+    "no_from_default": "'hostile:own' lacks its conversion from_default",
+    "no_to_default": "'hostile:own' lacks its conversion to_default",
+    "no_storage_bytes": "'hostile:own' lacks storage_bytes",
+    "layout_without_name": "a layout has no name",
+    "layout_of_another": "other:own",
+    "layout_with_wrong_characters": "hostile:a b",
+    "layout_on_no_device": "device 7",
+    "conversion_without_function": "conversion",
+    "op_without_type_rule": "Nothing",
+    "op_of_onnx": "domain",
+    "kernel_without_function": "simple kernel",
+}
+
+# Mischief -> what the refusal of the Relu says of it.
+FAILS_TO_SERVE = {
+    "propose_throws": "it does not want to",
+    "propose_throws_a_number": "no std::exception",
+    "propose_fails": "it does not know what to do",
+    "offers_null": "",
+    "null_nodes": "",
+    "no_nodes": "",
+    "negative_node": "",
+    "node_that_is_not_there": "",
+    "refuses_what_is_not_there": "",
+    "refuses_without_reason": "without a reason",
+    "input_that_is_not_there": "input 4096 is not read",
+    "output_that_is_not_there": "output -5 is not made",
+    "input_for_output": "is not made by its nodes",
+    "no_inputs": "leaves out input",
+    "null_inputs": "list of inputs is null",
+    "negative_inputs": "list of inputs is null",
+    "no_outputs": "which others need",
+    "null_outputs": "list of outputs is null",
+    "negative_workspace": "negative memory",
+    "huge_workspace": "",
+    "unknown_layout": "'hostile:new'",
+    "null_algorithm": "algorithm is null",
+    "small_candidate": "struct_size",
+    "no_build": "no function to build",
+    "in_place_of_nothing": "in-place input that is not there",
+    "unknown_request": "request",
+    "odd_alignment": "alignment",
+    "packs_what_varies": "which is no constant",
+    "strange_built_for": "built for",
+    "not_convex": "",
+    "storage_is_huge": "",
+    "build_fails": "it ran out of luck",
+    "build_fails_silently": "without a reason",
+    "build_throws": "bad day",
+    "build_throws_a_number": "no std::exception",
+    "build_gives_nothing": "no function to run",
+    "builds_bigger": "more workspace",
+}
+
+FAILS_TO_RUN = {
+    "run_fails": "it lost its way",
+    "run_throws_a_number": "no std::exception",
+    "conversion_fails": "the conversion broke",
+}
+
+
+@pytest.fixture(scope="module")
+def plugins(bin_dir):
+    folder = bin_dir.parent / "tests" / "backends"
+    assert (folder / "hostile.so").exists(), f"{folder}/hostile.so is not built: tools/build release"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """relu -> (sigmoid) -> sum of both: relu and sum without sigmoid are no convex group."""
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Relu", ["x"], ["positive"], name="relu"),
+        helper.make_node("Sigmoid", ["positive"], ["squashed"], name="sigmoid"),
+        helper.make_node("Add", ["positive", "squashed"], ["y"], name="sum"),
+    ]
+    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, X.shape)],
+                              [value("y", TensorProto.FLOAT, X.shape)])
+    folder = tmp_path_factory.mktemp("hostile")
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "model.onnx")
+    np.save(folder / "x.npy", X)
+    np.save(folder / "y.npy", Y)
+    return folder / "model.onnx"
+
+
+@pytest.fixture
+def tessera(tessera_binary, model):
+    def call(*arguments, mischief=None):
+        environment = {name: text for name, text in os.environ.items()
+                       if not name.startswith("TESSERA_")}
+        if mischief:
+            environment["TESSERA_TEST_MISCHIEF"] = mischief
+        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=60,
+                              cwd=model.parent, env=environment, capture_output=True, check=False)
+
+    return call
+
+
+def read_backend(tessera, library, mischief=None):
+    """The line of `library` in `tessera backends`."""
+    result = tessera("backends", "--json", "--backend-path", library, mischief=mischief)
+    assert result.returncode == 0, result.stderr
+    [entry] = [entry for entry in json.loads(result.stdout)["backends"]
+               if str(library) in str(entry.get("file", ""))]
+    return entry
+
+
+def run(tessera, model, library, mischief=None):
+    return tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy",
+                   "--backend-path", library, mischief=mischief)
+
+
+def refusals(tessera, model, library, mischief):
+    """What the plug-in's refusals in `tessera explain` say of the node 'relu', and its steps."""
+    result = tessera("explain", model, "--json", "--backend-path", library, mischief=mischief)
+    assert result.returncode == 0, result.stderr
+    steps = json.loads(result.stdout)["steps"]
+    reasons = [refusal["reason"] for step in steps for refusal in step["refusals"]
+               if refusal["backend"] == "hostile" and refusal["node"] == "relu"]
+    return reasons, [step for step in steps if step["backend"] == "hostile"]
+
+
+def test_without_mischief_it_serves(tessera, model, plugins):
+    entry = read_backend(tessera, plugins / "hostile.so")
+    assert entry["is_usable"] and entry["name"] == "hostile"
+    reasons, steps = refusals(tessera, model, plugins / "hostile.so", None)
+    assert reasons == [] and [step["algorithm"] for step in steps] == ["wicked"]
+    result = run(tessera, model, plugins / "hostile.so")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("mischief", FAILS_TO_OPEN)
+def test_one_that_cannot_be_opened_is_a_line(tessera, model, plugins, mischief):
+    entry = read_backend(tessera, plugins / "hostile.so", mischief)
+    assert not entry["is_usable"]
+    assert FAILS_TO_OPEN[mischief] in entry["reason"]
+    result = run(tessera, model, plugins / "hostile.so", mischief)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(("library", "reason"), [
+    ("hostile_no_plugin.so", "tessera_contract_version"),
+    ("hostile_no_open.so", "tessera_open_backend"),
+    ("text.so", "could not be loaded"),
+    ("empty.so", "could not be loaded"),
+])
+def test_a_file_that_is_no_plugin_is_a_line(tessera, model, plugins, library, reason):
+    (model.parent / "text.so").write_text("This is no library.\n")
+    (model.parent / "empty.so").write_text("")
+    folder = plugins if (plugins / library).exists() else model.parent
+    entry = read_backend(tessera, folder / library)
+    assert not entry["is_usable"] and reason in entry["reason"]
+    assert run(tessera, model, folder / library).returncode == 0
+
+
+def test_a_path_where_nothing_is_is_an_error(tessera, model):
+    result = run(tessera, model, "nowhere.so")
+    assert result.returncode == 2 and "nowhere.so" in result.stderr
+
+
+@pytest.mark.parametrize("mischief", FAILS_TO_SERVE)
+def test_what_it_cannot_serve_is_refused_and_runs_elsewhere(tessera, model, plugins, mischief):
+    reasons, steps = refusals(tessera, model, plugins / "hostile.so", mischief)
+    assert steps == []
+    assert reasons and FAILS_TO_SERVE[mischief] in " / ".join(reasons)
+    result = run(tessera, model, plugins / "hostile.so", mischief)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("mischief", FAILS_TO_RUN)
+def test_what_fails_when_run_names_the_step_and_the_backend(tessera, model, plugins, mischief):
+    result = run(tessera, model, plugins / "hostile.so", mischief)
+    assert result.returncode == 3
+    assert FAILS_TO_RUN[mischief] in result.stderr and "hostile" in result.stderr
+    excluded = tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--exclude",
+                       "hostile", "--backend-path", plugins / "hostile.so", mischief=mischief)
+    assert excluded.returncode == 0, excluded.stderr
+
+
+def test_a_folder_with_good_and_bad_ones_is_opened(tessera, model, plugins, tmp_path):
+    for library in ("hostile.so", "hostile_no_open.so", "hostile_no_plugin.so"):
+        shutil.copy(plugins / library, tmp_path)
+    result = tessera("backends", "--json", "--backend-path", tmp_path)
+    assert result.returncode == 0
+    entries = [entry for entry in json.loads(result.stdout)["backends"]
+               if str(tmp_path) in str(entry.get("file", ""))]
+    assert sorted(entry["is_usable"] for entry in entries) == [False, False, True]
+    assert run(tessera, model, tmp_path).returncode == 0

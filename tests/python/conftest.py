@@ -1,0 +1,56 @@
+"""The module tessera of the build under test, and small models for it."""
+
+import importlib
+import sys
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+
+@pytest.fixture(scope="session")
+def tessera(bin_dir):
+    """The module beside the programs; tests that need it are skipped where it was not built."""
+    folder = bin_dir.parent / "python"
+    if not any(folder.glob("tessera/_core*")):
+        pytest.skip(
+            f"{folder.parent.name} has no Python module: a sanitizer's build never has one; "
+            "another's configure.log says why"
+        )
+    sys.path.insert(0, str(folder))
+    module = importlib.import_module("tessera")
+    assert module.__file__.startswith(str(folder)), f"another tessera came first: {module.__file__}"
+    return module
+
+
+@pytest.fixture
+def save_model(tmp_path):
+    """A function that writes a model of given nodes and gives its path."""
+
+    def save(nodes, inputs, outputs, initializers=(), name="model"):
+        """`inputs` and `outputs`: (name, element type, shape) each."""
+        graph = helper.make_graph(
+            nodes,
+            name,
+            [helper.make_tensor_value_info(*value) for value in inputs],
+            [helper.make_tensor_value_info(*value) for value in outputs],
+            list(initializers),
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8
+        )
+        path = tmp_path / f"{name}.onnx"
+        onnx.save(model, path)
+        return path
+
+    return save
+
+
+@pytest.fixture
+def doubling_model(save_model):
+    """y = x + x, float32, with an open first dimension."""
+    return save_model(
+        [helper.make_node("Add", ["x", "x"], ["y"], "doubling")],
+        [("x", TensorProto.FLOAT, ["rows", 3])],
+        [("y", TensorProto.FLOAT, ["rows", 3])],
+    )

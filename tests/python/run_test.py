@@ -1,0 +1,210 @@
+"""Models run from Python: arrays of every kind in, arrays of the caller's own out."""
+
+import array
+
+import ml_dtypes
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+TYPES = {
+    "bool": TensorProto.BOOL,
+    "int8": TensorProto.INT8,
+    "int16": TensorProto.INT16,
+    "int32": TensorProto.INT32,
+    "int64": TensorProto.INT64,
+    "uint8": TensorProto.UINT8,
+    "uint16": TensorProto.UINT16,
+    "uint32": TensorProto.UINT32,
+    "uint64": TensorProto.UINT64,
+    "float16": TensorProto.FLOAT16,
+    "bfloat16": TensorProto.BFLOAT16,
+    "float32": TensorProto.FLOAT,
+    "float64": TensorProto.DOUBLE,
+}
+
+
+def aligned(shape, dtype=np.float32):
+    """An array that starts where kernels need it to, so that it is read in place."""
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def misaligned(shape):
+    memory = np.zeros(int(np.prod(shape)) * 4 + 128, np.uint8)
+    start = -memory.ctypes.data % 64 + 4
+    return memory[start : start + int(np.prod(shape)) * 4].view(np.float32).reshape(shape)
+
+
+def test_a_network_equals_onnxruntime(tessera, save_model):
+    random = np.random.default_rng(7)
+    weight = random.standard_normal((8, 3, 3, 3)).astype(np.float32)
+    matrix = random.standard_normal((8, 5)).astype(np.float32)
+    path = save_model(
+        [
+            helper.make_node("Conv", ["image", "weight"], ["a"], pads=[1, 1, 1, 1]),
+            helper.make_node("Relu", ["a"], ["b"]),
+            helper.make_node("GlobalAveragePool", ["b"], ["c"]),
+            helper.make_node("Flatten", ["c"], ["d"]),
+            helper.make_node("MatMul", ["d", "matrix"], ["e"]),
+            helper.make_node("Softmax", ["e"], ["f"]),
+        ],
+        [("image", TensorProto.FLOAT, [2, 3, 9, 7])],
+        [("f", TensorProto.FLOAT, None), ("e", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "weight"), numpy_helper.from_array(matrix, "matrix")],
+    )
+    image = random.standard_normal((2, 3, 9, 7)).astype(np.float32)
+    executor = tessera.load(path).bind(threads=1)
+    actual = executor.run({"image": image})
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    expected = session.run(None, {"image": image})
+    assert [output.name for output in executor.outputs] == ["f", "e"]
+    assert len(actual) == 2
+    for one, other in zip(actual, expected, strict=True):
+        assert isinstance(one, np.ndarray)
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
+def test_every_type_goes_in_and_comes_out(tessera, save_model, name, shape):
+    dtype = np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    path = save_model(
+        [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)]
+        if shape
+        else [helper.make_node("Reshape", ["x", "one"], ["y"])],
+        [("x", TYPES[name], shape)],
+        [("y", TYPES[name], None)],
+        [numpy_helper.from_array(np.array([1], np.int64), "one")],
+    )
+    values = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape) % 2 + 1
+    values = values.astype(dtype)
+    (actual,) = tessera.load(path).bind().run({"x": values})
+    expected = np.concatenate([values, values]) if shape else values.reshape(1)
+    assert actual.dtype == dtype
+    assert actual.shape == expected.shape
+    assert np.array_equal(actual, expected)
+    assert actual.flags.writeable
+
+
+LAYOUTS = {
+    "aligned": lambda values: _filled(aligned(values.shape), values),
+    "misaligned": lambda values: _filled(misaligned(values.shape), values),
+    "fortran": np.asfortranarray,
+    "reversed": lambda values: np.ascontiguousarray(values[::-1])[::-1],
+    "every other": lambda values: np.repeat(values, 2, axis=1)[:, ::2],
+    "broadcast": lambda values: np.broadcast_to(values[:1], values.shape),
+    "big-endian": lambda values: values.astype(">f4"),
+    "read-only": lambda values: _locked(values.copy()),
+    "memoryview": lambda values: memoryview(values.copy()),
+    "subclass": lambda values: np.ma.masked_array(values),
+    "has __array__": lambda values: _ArrayLike(values),
+}
+
+
+def _filled(target, values):
+    target[...] = values
+    return target
+
+
+def _locked(values):
+    values.flags.writeable = False
+    return values
+
+
+class _ArrayLike:
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_of_any_layout_are_read(tessera, doubling_model, layout):
+    values = np.arange(12, dtype=np.float32).reshape(4, 3)
+    given = LAYOUTS[layout](values)
+    (actual,) = tessera.load(doubling_model).bind({"x": (4, 3)}).run({"x": given})
+    assert np.array_equal(actual, 2 * np.asarray(given, np.float32))
+
+
+def test_lists_and_buffers_of_the_right_type_are_read(tessera, save_model):
+    path = save_model(
+        [helper.make_node("Add", ["x", "x"], ["y"])],
+        [("x", TensorProto.DOUBLE, [3])],
+        [("y", TensorProto.DOUBLE, [3])],
+    )
+    executor = tessera.load(path).bind()
+    for given in ([1.0, 2.0, 3.0], array.array("d", [1, 2, 3])):
+        assert executor.run(given)[0].tolist() == [2, 4, 6]
+
+
+def test_inputs_by_position_or_by_name(tessera, save_model):
+    path = save_model(
+        [helper.make_node("Sub", ["a", "b"], ["y"])],
+        [("a", TensorProto.FLOAT, [2]), ("b", TensorProto.FLOAT, [2])],
+        [("y", TensorProto.FLOAT, [2])],
+    )
+    executor = tessera.load(path).bind()
+    a, b = np.array([5, 7], np.float32), np.array([1, 2], np.float32)
+    assert executor.run(a, b)[0].tolist() == [4, 5]
+    assert executor.run({"b": b, "a": a})[0].tolist() == [4, 5]
+    with pytest.raises(tessera.InvalidArgument, match=r"2 inputs \(a, b\).*found 1 argument"):
+        executor.run(a)
+    with pytest.raises(tessera.InvalidArgument, match="found a key of type int"):
+        executor.run({0: a, 1: b})
+
+
+def test_what_an_output_holds_stays_after_the_next_run(tessera, doubling_model):
+    executor = tessera.load(doubling_model).bind({"x": (2, 3)})
+    (first,) = executor.run(np.ones((2, 3), np.float32))
+    (second,) = executor.run(np.full((2, 3), 5, np.float32))
+    assert np.array_equal(first, np.full((2, 3), 2))
+    assert np.array_equal(second, np.full((2, 3), 10))
+    assert not np.shares_memory(first, second)
+
+
+def test_outputs_share_no_memory_with_anything(tessera, save_model):
+    """Also where an output is an input, a weight, or twice the same value."""
+    path = save_model(
+        [
+            helper.make_node("Identity", ["x"], ["same"]),
+            helper.make_node("Identity", ["weight"], ["constant"]),
+            helper.make_node("Neg", ["x"], ["negative"]),
+            helper.make_node("Identity", ["negative"], ["again"]),
+        ],
+        [("x", TensorProto.FLOAT, [4])],
+        [(name, TensorProto.FLOAT, [4]) for name in ("same", "constant", "negative", "again")],
+        [numpy_helper.from_array(np.arange(4, dtype=np.float32), "weight")],
+    )
+    executor = tessera.load(path).bind()
+    x = aligned((4,))
+    x[:] = [1, 2, 3, 4]
+    outputs = executor.run({"x": x})
+    for index, output in enumerate(outputs):
+        assert not np.shares_memory(output, x)
+        assert not any(np.shares_memory(output, other) for other in outputs[:index])
+        output[:] = -1
+    assert x.tolist() == [1, 2, 3, 4]
+    assert [output.tolist() for output in executor.run({"x": x})] == [
+        [1, 2, 3, 4], [0, 1, 2, 3], [-1, -2, -3, -4], [-1, -2, -3, -4],
+    ]
+
+
+def test_fetched_values_follow_the_outputs(tessera, save_model):
+    path = save_model(
+        [
+            helper.make_node("Neg", ["x"], ["inner"]),
+            helper.make_node("Abs", ["inner"], ["y"]),
+        ],
+        [("x", TensorProto.FLOAT, [2])],
+        [("y", TensorProto.FLOAT, [2])],
+    )
+    executor = tessera.load(path, keep_all_values=True).bind(fetch=["inner"])
+    outputs = executor.run(np.array([1, -2], np.float32))
+    assert [value.name for value in executor.outputs] == ["y", "inner"]
+    assert [output.tolist() for output in outputs] == [[1, 2], [-1, 2]]
