@@ -175,7 +175,7 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
     piece.channels = std::clamp<int64_t>(extent.channels - channel, 0, tile);
     piece.pixels = end - first;
     copy_piece(piece);
-    if (target.block > 1) clear_lanes(piece, std::min(tile, target.block));
+    if (to_format != Format::Nhwc && target.block > 1) clear_lanes(piece, target.block);
   };
   const int64_t grain = std::max<int64_t>(1, kGrainElements / (tile * pixels));
   context.parallel_for(extent.images * strips * tiles, grain, [&](int64_t begin, int64_t end) {
