@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/describe.h"
 #include "compile/compile.h"
 #include "engine/interpreter.h"
 #include "graph/verify.h"
@@ -52,7 +51,7 @@ std::map<std::string, std::vector<int64_t>> shapes_of_inputs(const Graph& graph)
 bool is_quick(const Graph& graph) {
   int64_t flops = 0;
   for (const Node& node : graph.nodes) {
-    flops += std::min(kMostFlops, node_flops(graph, node, registry()).value_or(0));
+    flops += std::min(kMostFlops, ops::node_flops(graph, node, registry()).value_or(0));
   }
   return flops < kMostFlops && make_schedule(graph).peak_bytes.value_or(0) < kMostPeakBytes;
 }
