@@ -17,6 +17,8 @@
 #include "graph/verify.h"
 #include "import/onnx/import.h"
 #include "import/onnx/test_models.h"
+#include "ops/registry.h"
+#include "ops/work.h"
 #include "tessera/error.h"
 
 namespace tessera {
