@@ -8,6 +8,7 @@
 namespace tessera {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using namespace testing_plugins;
@@ -35,9 +36,9 @@ class Candidates : public testing::Test {
   }
 
   // The reason why the first node was refused when `change` spoils a candidate.
-  std::string refusal_of(const std::function<void(Candidate&)>& change) {
+  std::string refusal_of(const std::function<void(plugin::Candidate&)>& change) {
     const Offers got = offers([&](const auto& graph, Proposals& proposals) {
-      Candidate candidate = relu_candidate(graph.node(0), TESSERA_LAYOUT_DEFAULT);
+      plugin::Candidate candidate = relu_candidate(graph.node(0), TESSERA_LAYOUT_DEFAULT);
       change(candidate);
       proposals.add(std::move(candidate));
     });
@@ -79,7 +80,7 @@ TEST_F(Candidates, InAnyDenseLayoutBecomeOneForEach) {
 }
 
 TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
-  using C = Candidate;
+  using C = plugin::Candidate;
   const struct {
     std::function<void(C&)> change;
     std::string reason;
@@ -112,14 +113,15 @@ TEST_F(Candidates, OfAPluginThatThrowsAreRefusalsOfEveryNode) {
 
 TEST_F(Candidates, ThatFailToBuildSayWhy) {
   const Offers got = offers([](const auto& graph, Proposals& proposals) {
-    Candidate candidate = relu_candidate(graph.node(0), TESSERA_LAYOUT_DEFAULT);
+    plugin::Candidate candidate = relu_candidate(graph.node(0), TESSERA_LAYOUT_DEFAULT);
     candidate.build = [](const plugin::BuildOptions&) -> std::unique_ptr<plugin::Kernel> {
       throw plugin::Failure(TESSERA_UNSUPPORTED, "not today");
     };
     proposals.add(std::move(candidate));
   });
   ASSERT_EQ(got.candidates.size(), 1U);
-  expect_error([&] { got.candidates[0].build(1); }, ErrorKind::Unsupported, "not today");
+  EXPECT_THAT(error_of([&] { got.candidates[0].build(1); }),
+              AllOf(HasSubstr("Unsupported"), HasSubstr("not today")));
 }
 
 }  // namespace

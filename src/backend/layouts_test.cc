@@ -43,7 +43,7 @@ TEST(Layouts, NamesAreSharedOrBeginWithTheBackends) {
   const struct {
     std::string layout;
     bool is_legal;
-  } cases[] = {{"nhwc", true},        {"nchw16c", true}, {"mine:x", true}, {"mine:", false},
+  } cases[] = {{"nhwc", true},       {"nchw16c", true},  {"mine:x", true}, {"mine:", false},
                {"row_major", false}, {"other:x", false}, {"x", false}};
   for (const auto& [layout, is_legal] : cases) {
     Description description{.name = "mine", .version = "1"};

@@ -48,8 +48,10 @@ TEST(PackStore, MakesAPackOnceThoughManyAsk) {
 
 TEST(PackStore, KeepsWhatDiffersInAnyPartOfItsKeyApart) {
   PackStore store;
-  const PackKey keys[] = {
-      {{1, 2}, "id", "lib 1"}, {{1, 3}, "id", "lib 1"}, {{1, 2}, "di", "lib 1"}, {{1, 2}, "id", "lib 2"}};
+  const PackKey keys[] = {{{1, 2}, "id", "lib 1"},
+                          {{1, 3}, "id", "lib 1"},
+                          {{1, 2}, "di", "lib 1"},
+                          {{1, 2}, "id", "lib 2"}};
   for (const PackKey& key : keys) {
     EXPECT_EQ(store.find(key), nullptr);
     store.get(key, 8, [](void*) {});

@@ -1,5 +1,5 @@
-// Plug-ins for tests: layouts that can be told apart by their bytes, and kernels that say where they
-// ran. Written with the headers that authors use.
+// Plug-ins for tests: layouts that can be told apart by their bytes, and kernels that say where
+// they ran. Written with the headers that authors use.
 #pragma once
 
 #include <functional>
@@ -56,13 +56,13 @@ inline Candidate relu_candidate(const Node& node, const std::string& layout,
   }
   candidate.optimistic_seconds = 1e-6;
   candidate.build = [](const plugin::BuildOptions&) {
-    return plugin::make_kernel([](RunContext&, std::span<const Buffer> inputs,
-                                  std::span<const Buffer> outputs) {
-      for (int64_t index = 0; index < inputs[0].elements(); ++index) {
-        const float value = inputs[0].as<float>()[index];
-        outputs[0].as<float>()[index] = value > 0 ? value : 0;
-      }
-    });
+    return plugin::make_kernel(
+        [](RunContext&, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          for (int64_t index = 0; index < inputs[0].elements(); ++index) {
+            const float value = inputs[0].as<float>()[index];
+            outputs[0].as<float>()[index] = value > 0 ? value : 0;
+          }
+        });
   };
   return candidate;
 }
@@ -73,16 +73,15 @@ inline Candidate adding_candidate(const Node& node) {
   candidate.nodes = {node.id()};
   candidate.algorithm = "adding";
   candidate.inputs = {{.value = node.input(0).id()}, {.value = node.input(1).id()}};
-  candidate.outputs = {{.value = node.output(0).id(),
-                        .requests = TESSERA_REQUEST_ADD,
-                        .in_place_input = 1}};
+  candidate.outputs = {
+      {.value = node.output(0).id(), .requests = TESSERA_REQUEST_ADD, .in_place_input = 1}};
   candidate.build = [](const plugin::BuildOptions&) {
-    return plugin::make_kernel([](RunContext&, std::span<const Buffer> inputs,
-                                  std::span<const Buffer> outputs) {
-      for (int64_t index = 0; index < inputs[0].elements(); ++index) {
-        outputs[0].as<float>()[index] += inputs[0].as<float>()[index];
-      }
-    });
+    return plugin::make_kernel(
+        [](RunContext&, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          for (int64_t index = 0; index < inputs[0].elements(); ++index) {
+            outputs[0].as<float>()[index] += inputs[0].as<float>()[index];
+          }
+        });
   };
   return candidate;
 }

@@ -114,8 +114,8 @@ TEST(ChooseInOrder, NeverTakesTwoGroupsThatWaitForEachOther) {
 TEST(ChooseInOrder, NamesANodeThatNobodyCanCompute) {
   PlacementProblem problem = chain(2);
   problem.candidates = {covering({0}, 0, 0, 1)};
-  expect_error([&] { choose_in_order(problem, {"node 'a' (Relu)", "node 'b' (Relu)"}); },
-               ErrorKind::Unsupported, "node 'b' (Relu)");
+  EXPECT_THAT(error_of([&] { choose_in_order(problem, {"node 'a' (Relu)", "node 'b' (Relu)"}); }),
+              testing::HasSubstr("node 'b' (Relu)"));
 }
 
 TEST(ExplainViolation, SaysWhatIsWrong) {
@@ -142,7 +142,9 @@ TEST(ExplainViolation, SaysWhatIsWrong) {
 // Random graphs and random groups: whatever is chosen must be sound.
 TEST(ChooseInOrder, IsSoundOnRandomProblems) {
   std::mt19937 random(1);
-  const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
+  const auto below = [&](int limit) {
+    return static_cast<int>(random() % static_cast<unsigned>(limit));
+  };
   for (int round = 0; round < 500; ++round) {
     const int nodes = 1 + below(12);
     PlacementProblem problem = chain(nodes);
@@ -153,7 +155,8 @@ TEST(ChooseInOrder, IsSoundOnRandomProblems) {
       PlacementCandidate candidate{.preference = preference, .seconds = below(9) * 1.0};
       for (const int node : members) {
         for (const int value : problem.nodes[static_cast<size_t>(node)].inputs) {
-          const bool is_inner = std::find(members.begin(), members.end(), value - 1) != members.end();
+          const bool is_inner =
+              std::find(members.begin(), members.end(), value - 1) != members.end();
           if (!is_inner) candidate.inputs.push_back({value, below(2)});
         }
         candidate.outputs.push_back({node + 1, below(2)});
