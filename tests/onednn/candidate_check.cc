@@ -306,7 +306,7 @@ CandidateCheck::CandidateCheck(const std::string& backend)
 
 CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, Tensor>& fed,
                                 const Tolerance& tolerance) {
-  const Graph typed = infer_types(graph, registry_, Log({}));
+  const Graph typed = infer_types(graph, registry_, Log());
   const std::vector<Tensor> values = evaluate_all(typed, fed, registry_, pool_);
   const tessera_graph view(typed, registry_);
   OfferOptions options;
