@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "formats.h"
+#include "implementation.h"
 
 namespace tessera::onednn {
 
@@ -161,13 +162,11 @@ std::unique_ptr<plugin::Kernel> build(const dnnl::engine& engine,
 
 }  // namespace
 
-void offer_dense(Context& context, const DenseWork& work) {
+bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference) {
   const int64_t count = work.type.elements();
   const dnnl::primitive_desc_base description =
       describe_work(context.engine(), context.attributes(), work.operations, count);
-  if (!description) {
-    throw plugin::Failure(TESSERA_UNSUPPORTED, "oneDNN has no such elementwise primitive");
-  }
+  if (!description || (is_reference(description) && !accepts_reference)) return false;
   plugin::Candidate candidate;
   candidate.nodes = work.nodes;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());
@@ -203,6 +202,7 @@ void offer_dense(Context& context, const DenseWork& work) {
     return build(engine, attributes, work, ports, options.dense_layout);
   };
   context.add(std::move(candidate));
+  return true;
 }
 
 }  // namespace tessera::onednn

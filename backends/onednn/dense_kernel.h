@@ -25,7 +25,8 @@ struct DenseWork {
 };
 
 // One candidate whose ports have TESSERA_LAYOUT_ANY_DENSE. The output may overwrite the first
-// input.
-void offer_dense(Context& context, const DenseWork& work);
+// input. False where oneDNN has no such primitive, or, unless `accepts_reference`, none worth
+// having.
+bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference);
 
 }  // namespace tessera::onednn

@@ -25,28 +25,33 @@ void check_usable(const Value& value) {
   if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
 }
 
-// Adds to `work` as much of `steps` as stays in one layout: no operand broadcasts.
-void append_steps(const Context& context, const std::vector<ChainStep>& steps, DenseWork& work) {
-  for (const ChainStep& step : steps) {
-    std::vector<PostOperation> operations = step.operations;
-    for (PostOperation& operation : operations) {
-      if (operation.operand < 0) continue;
-      if (context.graph().value(operation.operand).type() != work.type) return;
+// `work` with `step` behind it; nullopt where an operand broadcasts, so that layouts would differ.
+std::optional<DenseWork> with_step(const Context& context, DenseWork work, const ChainStep& step) {
+  for (PostOperation operation : step.operations) {
+    if (operation.operand >= 0) {
+      if (context.graph().value(operation.operand).type() != work.type) return std::nullopt;
       work.inputs.push_back(operation.operand);
       operation.operand = static_cast<int32_t>(work.inputs.size() - 1);
     }
-    work.operations.insert(work.operations.end(), operations.begin(), operations.end());
-    work.nodes.insert(work.nodes.end(), step.nodes.begin(), step.nodes.end());
-    work.output = step.result;
+    work.operations.push_back(operation);
   }
+  work.nodes.insert(work.nodes.end(), step.nodes.begin(), step.nodes.end());
+  work.output = step.result;
+  return work;
 }
 
-// With what follows, and alone.
+// With as much of what follows as the library has fast code for, and alone.
 void offer_with_chain(Context& context, const Chains& chains, const DenseWork& work) {
-  DenseWork longest = work;
-  append_steps(context, chains.after(context.graph().value(work.output)), longest);
-  if (longest.nodes.size() > work.nodes.size()) offer_dense(context, longest);
-  offer_dense(context, work);
+  std::vector<DenseWork> works = {work};
+  for (const ChainStep& step : chains.after(context.graph().value(work.output))) {
+    std::optional<DenseWork> next = with_step(context, works.back(), step);
+    if (!next) break;
+    works.push_back(*std::move(next));
+  }
+  while (works.size() > 1 && !offer_dense(context, works.back(), false)) works.pop_back();
+  if (!offer_dense(context, work, true)) {
+    throw Failure(TESSERA_UNSUPPORTED, "oneDNN has no such elementwise primitive");
+  }
 }
 
 void offer_function(Context& context, const Chains& chains, const Node& node) {

@@ -37,6 +37,7 @@ struct Product {
   ResultView view;             // of the value
   int64_t depth = 1;
   int32_t bias = -1;                    // value
+  int32_t ignored = -1;                 // value: Gemm's C where beta is 0
   std::vector<PostOperation> scalings;  // of Gemm
 };
 
@@ -104,6 +105,7 @@ void add_scalings(const Node& node, Product& product) {
   const auto scale = [&](float factor) {
     if (factor != 1) product.scalings.push_back({{algorithm::eltwise_linear, factor, 0}});
   };
+  if (addend.is_present() && beta == 0) product.ignored = addend.id();
   if (!addend.is_present() || beta == 0) return scale(alpha);
   check_usable(addend);
   const std::vector<int64_t> dims = with_rank(addend.type().dims, 2);
@@ -208,6 +210,7 @@ class ProductGroup {
     if (bias_ >= 0) {
       offer.read_as(DNNL_ARG_BIAS, graph.value(bias_), bias, TESSERA_LAYOUT_DEFAULT);
     }
+    if (product_.ignored >= 0) offer.ignore(graph.value(product_.ignored));
     offer.write_as(DNNL_ARG_DST, graph.value(result_), result, TESSERA_LAYOUT_DEFAULT);
     operations_.read_operands(offer);
     context_.add(offer.candidate(seconds(description), is_packed ? "packed:" : "plain:"));

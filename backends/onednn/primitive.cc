@@ -207,6 +207,11 @@ void PrimitiveOffer::keep(int argument, const memory::desc& desc, std::vector<fl
   arguments_.push_back({argument, desc, false, -1, std::move(numbers)});
 }
 
+void PrimitiveOffer::ignore(const Value& value) {
+  // Constants need not be named.
+  if (!value.is_constant()) input_port(value, TESSERA_LAYOUT_DEFAULT);
+}
+
 void PrimitiveOffer::write(int argument, const Value& value, const memory::desc& desc) {
   write_as(argument, value, desc, layout_of(desc));
 }

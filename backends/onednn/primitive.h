@@ -46,6 +46,9 @@ class PrimitiveOffer {
   // Numbers that the kernel keeps itself: a handful of scales, a flag.
   void keep(int argument, const dnnl::memory::desc& desc, std::vector<float> numbers);
 
+  // `value` is an input of the group that makes no difference to the result.
+  void ignore(const plugin::Value& value);
+
   void write(int argument, const plugin::Value& value, const dnnl::memory::desc& desc);
   void write_as(int argument, const plugin::Value& value, const dnnl::memory::desc& desc,
                 const char* layout);

@@ -149,10 +149,7 @@ dnnl::lstm_forward::primitive_desc describe_lstm(const Context& context, const N
   const memory::desc state({1, sizes.directions, sizes.batch, sizes.hidden}, kType, Tag::ldnc);
   const bool has_state = node.input(5).is_present() || node.input(6).is_present();
   const memory::desc initial = has_state ? state : memory::desc();
-  const memory::desc bias =
-      node.input(3).is_present()
-          ? memory::desc({1, sizes.directions, kGates, sizes.hidden}, kType, Tag::ldgo)
-          : memory::desc();
+  const memory::desc bias({1, sizes.directions, kGates, sizes.hidden}, kType, Tag::ldgo);
   auto direction = dnnl::rnn_direction::unidirectional_left2right;
   if (sizes.directions == 2) {
     direction = dnnl::rnn_direction::bidirectional_concat;
@@ -206,7 +203,10 @@ class LstmKernel : public plugin::Kernel {
  public:
   LstmKernel(const dnnl::lstm_forward::primitive_desc& description, const Sizes& sizes,
              const Ports& ports)
-      : description_(description), primitive_(description), sizes_(sizes), ports_(ports) {}
+      : description_(description), primitive_(description), sizes_(sizes), ports_(ports) {
+    // The library has no LSTM without a bias.
+    if (ports.bias < 0) no_bias_.resize(description.bias_desc().get_size() / sizeof(float));
+  }
 
   static int64_t workspace_bytes(const dnnl::lstm_forward::primitive_desc& description,
                                  const Sizes& sizes) {
@@ -234,7 +234,8 @@ class LstmKernel : public plugin::Kernel {
     set(DNNL_ARG_SRC_LAYER, description_.src_layer_desc(), read(ports_.input));
     set(DNNL_ARG_WEIGHTS_LAYER, description_.weights_layer_desc(), read(ports_.weights));
     set(DNNL_ARG_WEIGHTS_ITER, description_.weights_iter_desc(), read(ports_.recurrent));
-    if (ports_.bias >= 0) set(DNNL_ARG_BIAS, description_.bias_desc(), read(ports_.bias));
+    set(DNNL_ARG_BIAS, description_.bias_desc(),
+        ports_.bias < 0 ? no_bias_.data() : read(ports_.bias));
     if (ports_.initial_state >= 0 || ports_.initial_cell >= 0) {
       std::fill_n(places.zeros, sizes_.state_elements(), 0.0F);
       const auto state = [&](int32_t port) { return port < 0 ? places.zeros : read(port); };
@@ -295,6 +296,7 @@ class LstmKernel : public plugin::Kernel {
   dnnl::lstm_forward primitive_;
   Sizes sizes_;
   Ports ports_;
+  std::vector<float> no_bias_;  // zeros
 };
 
 // --- Candidates ----------------------------------------------------------------------------------
