@@ -34,6 +34,7 @@ constexpr std::array kCommands = {
                make_explain_command},
     CommandRow{"inspect", "Show what a model is made of", make_inspect_command},
     CommandRow{"backends", "List what can run models here", make_backends_command},
+    CommandRow{"verify", "Try a plug-in on everything that it offers", make_verify_command},
 };
 
 ExitCode exit_code(ErrorKind kind) {

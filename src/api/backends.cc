@@ -89,7 +89,8 @@ std::vector<BackendDescription> Backends::describe() const {
   }
   // The last one is the reference, which has all ops that have a kernel.
   int64_t op_count = 0;
-  for (const ops::Op* op : ops::make_registry().all()) op_count += op->kernel != nullptr ? 1 : 0;
+  const ops::Registry registry = ops::make_registry();
+  for (const ops::Op* op : registry.all()) op_count += op->kernel != nullptr ? 1 : 0;
   descriptions.back().op_count = op_count;
   return descriptions;
 }

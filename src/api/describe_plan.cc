@@ -17,7 +17,8 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
   PlanPort port{.value = built.graph[buffer.value].name,
                 .type = text(built.graph[buffer.value].type),
                 .layout = built.layouts->name(buffer.layout)};
-  if (buffer.kind == PlanBuffer::Kind::Constant) {
+  port.is_constant = buffer.kind == PlanBuffer::Kind::Constant;
+  if (port.is_constant) {
     const tessera_pack* pack = built.plan.constants[static_cast<size_t>(buffer.index)].pack;
     if (pack != nullptr) port.pack = pack->id;
   }

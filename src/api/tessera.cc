@@ -189,6 +189,8 @@ std::shared_ptr<const ops::Registry> extended_registry(BackendSet& set) {
   bool is_extended = false;
   for (const std::shared_ptr<const Plugin>& plugin : set.strangers()) {
     for (ops::Op& op : make_ops(plugin->face(), plugin)) {
+      // Of two that bring one op, the first counts.
+      if (registry.find(op.domain, op.name) != nullptr) continue;
       registry.add(std::move(op));
       is_extended = true;
     }

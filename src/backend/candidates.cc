@@ -67,6 +67,9 @@ class OfferReader {
     if (face.build == nullptr) refuse("it has no function to build a kernel");
     if (face.algorithm == nullptr) refuse("its algorithm is null");
     if (face.workspace_bytes < 0 || face.library_bytes < 0) refuse("it asks for negative memory");
+    if (face.workspace_bytes > kMostPluginBytes || face.library_bytes > kMostPluginBytes) {
+      refuse("it asks for more memory than any machine has");
+    }
     Candidate candidate;
     candidate.algorithm = face.algorithm;
     read_nodes(face, candidate);
@@ -74,6 +77,7 @@ class OfferReader {
         border_of(graph_, {face.nodes, static_cast<size_t>(face.node_count)});
     read_inputs(face, border, candidate);
     read_outputs(face, border, candidate);
+    check_built_for(face);
     candidate.workspace_bytes = face.workspace_bytes;
     candidate.library_bytes = face.library_bytes;
     candidate.optimistic_seconds = face.optimistic_seconds;
@@ -99,6 +103,50 @@ class OfferReader {
       }
       if (index > 0 && nodes[index] <= nodes[index - 1]) refuse("its nodes are not ascending");
       candidate.nodes.push_back({nodes[index]});
+    }
+    check_convex(nodes);
+  }
+
+  // A group runs as one step, so what others make of its values cannot be fed back into it.
+  void check_convex(std::span<const int32_t> nodes) const {
+    std::vector<bool> depends(graph_.values.size(), false);  // made by the group, or of that
+    for (int32_t id = nodes.front(); id <= nodes.back(); ++id) {
+      const tessera_node& node = graph_.nodes[static_cast<size_t>(id)];
+      const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), id);
+      bool reads_group = is_inside;
+      for (const int32_t input : std::span(node.inputs, static_cast<size_t>(node.input_count))) {
+        if (input < 0 || !depends[static_cast<size_t>(input)]) continue;
+        const int32_t producer = graph_.values[static_cast<size_t>(input)].producer;
+        const bool is_own = std::binary_search(nodes.begin(), nodes.end(), producer);
+        if (is_inside && !is_own) {
+          refuse("between its nodes lies node " + std::to_string(producer) +
+                 ", which is not one of them");
+        }
+        reads_group = true;
+      }
+      if (!reads_group) continue;
+      for (const int32_t output : std::span(node.outputs, static_cast<size_t>(node.output_count))) {
+        if (output >= 0) depends[static_cast<size_t>(output)] = true;
+      }
+    }
+  }
+
+  void check_built_for(const tessera_candidate& face) const {
+    if ((face.flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0 || face.built_for_count == 0) return;
+    if (face.built_for_count < 0 || face.built_for == nullptr) {
+      refuse("the list of dimensions that it is built for is null");
+    }
+    for (const tessera_built_for& dimension :
+         std::span(face.built_for, static_cast<size_t>(face.built_for_count))) {
+      const bool has_port = dimension.input_port >= 0 && dimension.input_port < face.input_count;
+      const int32_t rank =
+          has_port ? graph_.values[static_cast<size_t>(face.inputs[dimension.input_port].value)]
+                         .type.rank
+                   : 0;
+      if (dimension.axis < 0 || dimension.axis >= rank) {
+        refuse("it is built for axis " + std::to_string(dimension.axis) + " of input " +
+               std::to_string(dimension.input_port) + ", which is not there");
+      }
     }
   }
 
@@ -133,6 +181,9 @@ class OfferReader {
       const bool is_constant =
           (graph_.values[static_cast<size_t>(port.value)].flags & TESSERA_VALUE_CONSTANT) != 0;
       if (port.pack != nullptr) check_pack(*port.pack, port.value, is_constant);
+      if (port.alignment_bytes < 0 || (port.alignment_bytes & (port.alignment_bytes - 1)) != 0) {
+        refuse("the alignment of its input " + name_of(port.value) + " is no power of two");
+      }
       candidate.inputs.push_back({.value = {port.value},
                                   .layout = read_layout(port.layout, port.value),
                                   .alignment_bytes = port.alignment_bytes,
@@ -181,6 +232,11 @@ class OfferReader {
                               const tessera_output_port& port) const {
     const uint32_t requests = port.requests == 0 ? uint32_t{TESSERA_REQUEST_WRITE} : port.requests;
     const bool needs_input = (requests & (TESSERA_REQUEST_IN_PLACE | TESSERA_REQUEST_ADD)) != 0;
+    constexpr uint32_t kKnown = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE |
+                                TESSERA_REQUEST_ADD | TESSERA_REQUEST_NONE;
+    if ((requests & ~kKnown) != 0) {
+      refuse("its output " + name_of(port.value) + " serves a request that there is not");
+    }
     if (needs_input && (port.in_place_input < 0 || port.in_place_input >= face.input_count)) {
       refuse("its output " + name_of(port.value) + " names an in-place input that is not there");
     }

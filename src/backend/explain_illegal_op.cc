@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kKnownTypeBits = (2U << TESSERA_STRING) - 2;  // without TESSERA_UNDEFINED
 constexpr int32_t kMostParameters = 1000;
+constexpr size_t kLeastBytes = offsetof(tessera_op, self) + sizeof(tessera_op::self);
 
 bool is_blank(const char* text) { return text == nullptr || *text == '\0'; }
 
@@ -105,7 +106,6 @@ std::string explain_attributes(std::span<const tessera_attribute_schema> attribu
 }
 
 std::string explain_name(const tessera_op& op) {
-  constexpr size_t kLeastBytes = offsetof(tessera_op, self) + sizeof(tessera_op::self);
   if (op.struct_size < kLeastBytes) {
     return "its struct_size is " + std::to_string(op.struct_size) + ", less than the " +
            std::to_string(kLeastBytes) + " bytes that this contract version has";
@@ -123,9 +123,7 @@ std::string explain_name(const tessera_op& op) {
   return "";
 }
 
-}  // namespace
-
-std::string explain_illegal_op(const tessera_op& op) {
+std::string explain(const tessera_op& op) {
   std::string reason = explain_name(op);
   if (reason.empty()) reason = explain_table("inputs", op.inputs, op.input_count);
   if (reason.empty()) reason = explain_table("outputs", op.outputs, op.output_count);
@@ -140,6 +138,15 @@ std::string explain_illegal_op(const tessera_op& op) {
   if (reason.empty()) reason = explain_attributes(table_of(op.attributes, op.attribute_count));
   if (reason.empty() && op.infer == nullptr) reason = "it has no type rule (infer is null)";
   return reason;
+}
+
+}  // namespace
+
+std::string explain_illegal_op(const tessera_op& op) {
+  const std::string reason = explain(op);
+  if (reason.empty()) return "";
+  const bool has_name = op.struct_size >= kLeastBytes && !is_blank(op.name);
+  return (has_name ? "op '" + std::string(op.name) + "': " : std::string("an op: ")) + reason;
 }
 
 }  // namespace tessera

@@ -24,6 +24,9 @@ const Item* item_at(const std::vector<Item>& items, int32_t index) {
 
 void visit_matches(const tessera_graph& graph, const char* pattern, tessera_match_visitor visitor,
                    void* user) {
+  if (pattern == nullptr) {
+    throw Error(ErrorKind::InvalidArgument, "pattern", "expected a text, found a null pointer");
+  }
   for (const std::vector<NodeId>& match : find_matches(graph.graph, parse_pattern(pattern))) {
     std::vector<int32_t> nodes;
     nodes.reserve(match.size());

@@ -29,7 +29,14 @@ std::optional<TensorType> known_type(const Type& type) {
 
 std::string explain_illegal_layout_name(const std::string& name, const std::string& backend) {
   if (std::find(kSharedNames.begin(), kSharedNames.end(), name) != kSharedNames.end()) return "";
-  if (name.starts_with(backend + ":") && name.size() > backend.size() + 1) return "";
+  if (name.starts_with(backend + ":") && name.size() > backend.size() + 1) {
+    // Names are printed, and are part of the keys of packs.
+    const std::string own = name.substr(backend.size() + 1);
+    const bool is_plain = std::all_of(own.begin(), own.end(), [](char letter) {
+      return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
+    });
+    return is_plain ? "" : "has a name that is not made of lower-case letters, digits and '_'";
+  }
   return "has a name that is neither shared (nhwc, nchw8c, nchw16c) nor begins with '" + backend +
          ":'";
 }
@@ -82,7 +89,7 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
     bytes = layout->storage_bytes(layout->self, &face);
     return TESSERA_OK;
   });
-  return bytes < 0 ? std::nullopt : std::optional(bytes);
+  return bytes < 0 || bytes > kMostPluginBytes ? std::nullopt : std::optional(bytes);
 }
 
 int LayoutTable::hops(LayoutId from, LayoutId to) const {

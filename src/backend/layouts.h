@@ -29,6 +29,10 @@ struct TensorType {
 // nullopt unless `type` is a tensor whose sizes are all known.
 std::optional<TensorType> known_type(const Type& type);
 
+// A plug-in that asks for more memory at once is mistaken: sums of such numbers could exceed 64
+// bits.
+inline constexpr int64_t kMostPluginBytes = int64_t{1} << 48;
+
 // One function call that takes a tensor from one layout to another.
 struct ConversionStep {
   LayoutId from;

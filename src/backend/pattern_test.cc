@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <random>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,6 +16,7 @@
 
 #include "base/error_test.h"
 #include "graph/verify.h"
+#include "tessera/error.h"
 #include "tessera/float16.h"
 
 namespace tessera {
@@ -381,7 +384,62 @@ TEST(ParsePattern, SaysWhereTheTextIsWrong) {
   }
 }
 
-// Every graph of a thousand layers would be slow if matching looked at more than it has to.
+// Whatever the text, it is a pattern or an error, and looking for it ends.
+TEST(ParsePattern, AnyTextIsReadOrRefused) {
+  const char* const pieces[] = {"a",
+                                "b",
+                                "x",
+                                "Add",
+                                "Relu",
+                                "Conv",
+                                " = ",
+                                "(",
+                                ")",
+                                ", ",
+                                "_",
+                                "#",
+                                "...",
+                                "1",
+                                "0.5",
+                                "-",
+                                "; ",
+                                "!",
+                                "|",
+                                ".1",
+                                ":",
+                                "{",
+                                "}",
+                                "[",
+                                "]",
+                                "'",
+                                "a = Add(x, x); ",
+                                "b = Relu(a); ",
+                                "Add(a, b)",
+                                "{axis=1}",
+                                "\n",
+                                "\xff"};
+  TextGraph text("a = Add(x, y); b = Relu(a); c = Add(a, b); d = Add(c, 1); out d");
+  const PatternIndex index(text.graph());
+  std::minstd_rand random(1);
+  int read_count = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string pattern;
+    const size_t length = 1 + random() % 10;
+    for (size_t piece = 0; piece < length; ++piece) pattern += pieces[random() % std::size(pieces)];
+    try {
+      const Pattern parsed = parse_pattern(pattern);
+      ++read_count;
+      for (const std::vector<NodeId>& match : find_matches(text.graph(), index, parsed)) {
+        EXPECT_EQ(match.size(), parsed.steps.size());
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
+    }
+  }
+  EXPECT_GT(read_count, 100);
+}
+
+// Graphs of thousands of layers would be slow if matching looked at more than it has to.
 TEST(FindMatches, LargeGraphsAreQuick) {
   constexpr int kLayers = 2000;
   Graph graph;

@@ -87,7 +87,11 @@ std::string explain_illegal_layouts(const tessera_backend& backend) {
 
 std::string explain_illegal_kernels(const tessera_backend& backend) {
   for (const tessera_op& op : std::span(backend.ops, static_cast<size_t>(backend.op_count))) {
-    if (std::string wrong = explain_illegal_op(op); !wrong.empty()) return wrong;
+    const std::string wrong = explain_illegal_op(op);
+    if (!wrong.empty()) {
+      return "its op " + (op.name == nullptr ? "" : "'" + std::string(op.name) + "' ") +
+             "is not legal: " + wrong;
+    }
   }
   for (const tessera_simple_kernel& kernel :
        std::span(backend.simple_kernels, static_cast<size_t>(backend.simple_kernel_count))) {

@@ -160,13 +160,11 @@ std::vector<ops::Op> make_ops(const tessera_backend& backend,
   std::set<std::pair<std::string, std::string>> names;
   for (const tessera_op& face : table_of(backend.ops, backend.op_count)) {
     std::string reason = explain_illegal_op(face);
-    const std::string name = face.name == nullptr ? std::to_string(ops.size()) : face.name;
     if (reason.empty() && !names.emplace(face.domain, face.name).second) {
-      reason = "it is there twice";
+      reason = std::string("op '") + face.name + "': it is there twice";
     }
     if (!reason.empty()) {
-      throw Error(ErrorKind::Unsupported,
-                  std::string("backend '") + backend.name + "', op '" + name + "'", reason);
+      throw Error(ErrorKind::Unsupported, std::string("backend '") + backend.name + "'", reason);
     }
     ops.push_back(
         make_op(std::make_shared<const PluginOp>(PluginOp{face, backend.name, keeps_open})));

@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// Says what is wrong with `op`, or "". Reads no more than its struct_size allows, but has to
+// Says which op is wrong and how, or "". Reads no more than its struct_size allows, but has to
 // believe its counts and pointers.
 std::string explain_illegal_op(const tessera_op& op);
 

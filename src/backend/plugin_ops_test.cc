@@ -340,6 +340,16 @@ TEST(MakeOps, EveryRuleKeepsThePluginOpen) {
 
 // --- Tables that are wrong -----------------------------------------------------------------------
 
+// explain_illegal_op() behind the name of the op.
+std::string reason_of(const tessera_op& op) {
+  const std::string reason = explain_illegal_op(op);
+  const std::string place = op.name == nullptr || *op.name == '\0'
+                                ? std::string("an op: ")
+                                : "op '" + std::string(op.name) + "': ";
+  EXPECT_TRUE(reason.empty() || reason.starts_with(place)) << reason;
+  return reason.substr(reason.empty() ? 0 : place.size());
+}
+
 TEST(ExplainIllegalOp, NamesWhatIsWrong) {
   using Change = std::function<void(plugin::Op&)>;
   const std::pair<Change, const char*> cases[] = {
@@ -381,7 +391,7 @@ TEST(ExplainIllegalOp, NamesWhatIsWrong) {
     plugin::Op op = scale_op();
     change(op);
     const Opened opened(op);
-    EXPECT_EQ(explain_illegal_op(opened.face.ops[0]), expected);
+    EXPECT_EQ(reason_of(opened.face.ops[0]), expected);
   }
 }
 
@@ -416,7 +426,7 @@ TEST(ExplainIllegalOp, DefaultsMustBeWhole) {
   const auto explain = [&](int32_t kind) {
     schema.kind = kind;
     value.kind = kind;
-    return explain_illegal_op(op);
+    return reason_of(op);
   };
   EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRING), "attribute 'a' has a default without its text");
   EXPECT_EQ(explain(TESSERA_ATTRIBUTE_TENSOR),
@@ -431,20 +441,20 @@ TEST(ExplainIllegalOp, DefaultsMustBeWhole) {
   texts[1] = "two";
   EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRINGS), "");
   schema.kind = TESSERA_ATTRIBUTE_INT;
-  EXPECT_EQ(explain_illegal_op(op), "attribute 'a' has a default of another kind");
+  EXPECT_EQ(reason_of(op), "attribute 'a' has a default of another kind");
 }
 
 TEST(MakeOps, RefusesIllegalOnesByName) {
   plugin::Op op = scale_op();
   op.outputs.clear();
   EXPECT_EQ(error_of([&] { op_of(op); }),
-            "Unsupported: backend 'mylib', op 'Scale': it has no outputs");
+            "Unsupported: backend 'mylib': op 'Scale': it has no outputs");
   Opened opened(scale_op());
   const tessera_op twice[] = {opened.face.ops[0], opened.face.ops[0]};
   opened.face.ops = twice;
   opened.face.op_count = 2;
   EXPECT_EQ(error_of([&] { opened.ops(); }),
-            "Unsupported: backend 'mylib', op 'Scale': it is there twice");
+            "Unsupported: backend 'mylib': op 'Scale': it is there twice");
 }
 
 // --- In a model ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -9,6 +10,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
 RELU = np.maximum(X, 0)
@@ -67,18 +70,18 @@ FAILS_TO_SERVE = {
     "no_outputs": "which others need",
     "null_outputs": "list of outputs is null",
     "negative_workspace": "negative memory",
-    "huge_workspace": "",
+    "huge_workspace": "more memory than any machine has",
     "unknown_layout": "'hostile:new'",
     "null_algorithm": "algorithm is null",
     "small_candidate": "struct_size",
     "no_build": "no function to build",
     "in_place_of_nothing": "in-place input that is not there",
-    "unknown_request": "request",
+    "unknown_request": "a request that there is not",
     "odd_alignment": "alignment",
     "packs_what_varies": "which is no constant",
     "strange_built_for": "built for",
-    "not_convex": "",
-    "storage_is_huge": "",
+    "not_convex": "between its nodes",
+    "storage_is_huge": "'hostile:own' does not hold",
     "build_fails": "it ran out of luck",
     "build_fails_silently": "without a reason",
     "build_throws": "bad day",
@@ -90,8 +93,14 @@ FAILS_TO_SERVE = {
 FAILS_TO_RUN = {
     "run_fails": "it lost its way",
     "run_throws_a_number": "no std::exception",
+    "piece_fails": "a piece of it broke",
     "conversion_fails": "the conversion broke",
 }
+
+# What a plug-in with another C++ library than the host must survive too: exceptions on both sides
+# of the border.
+WITH_LIBCXX = ["constructor_throws", "constructor_throws_a_number", "open_throws", "propose_throws",
+               "build_fails", "build_throws", "run_fails", "run_throws_a_number", "piece_fails"]
 
 
 @pytest.fixture(scope="module")
@@ -223,3 +232,32 @@ def test_a_folder_with_good_and_bad_ones_is_opened(tessera, model, plugins, tmp_
                if str(tmp_path) in str(entry.get("file", ""))]
     assert sorted(entry["is_usable"] for entry in entries) == [False, False, True]
     assert run(tessera, model, tmp_path).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def libcxx_plugin(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("libcxx")
+    compiler = "clang++-19"
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed: tools/setup check")
+    (folder / "empty.cc").write_text("#include <string>\n")
+    command = [compiler, "-std=c++20", "-stdlib=libc++", "-fPIC", "-fvisibility=hidden"]
+    if subprocess.run([*command, "-fsyntax-only", folder / "empty.cc"], capture_output=True,
+                      check=False).returncode != 0:
+        pytest.skip("libc++ is not installed: tools/setup check")
+    subprocess.run([*command, "-shared", f"-I{ROOT / 'include'}", "-o", folder / "hostile.so",
+                    ROOT / "tests" / "backends" / "hostile" / "hostile.cc"], check=True)
+    return folder / "hostile.so"
+
+
+@pytest.mark.parametrize("mischief", WITH_LIBCXX)
+def test_exceptions_of_another_cxx_library_are_survived(tessera, model, libcxx_plugin, mischief):
+    if mischief in FAILS_TO_OPEN:
+        entry = read_backend(tessera, libcxx_plugin, mischief)
+        assert not entry["is_usable"] and FAILS_TO_OPEN[mischief] in entry["reason"]
+    elif mischief in FAILS_TO_SERVE:
+        reasons, steps = refusals(tessera, model, libcxx_plugin, mischief)
+        assert steps == [] and FAILS_TO_SERVE[mischief] in " / ".join(reasons)
+    else:
+        result = run(tessera, model, libcxx_plugin, mischief)
+        assert result.returncode == 3 and FAILS_TO_RUN[mischief] in result.stderr

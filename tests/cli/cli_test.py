@@ -83,7 +83,9 @@ def test_writes_what_it_is_asked_to(tessera, model, tmp_path):
     assert {value["name"] for value in values} == {"h", OUTPUT}
     np.testing.assert_array_equal(np.load(tmp_path / "in/input_0.npy"), PICTURE)
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert [event["name"] for event in events[:4]] == ["load", "bind", "run", "double"]
+    stages = [event["name"] for event in events if event["cat"] == "stage"]
+    assert stages[0] == "load" and stages[-1] == "run" and "bind" in stages
+    assert "double" in [event["name"] for event in events if event["cat"] == "Add"]
     assert not [path for path in tmp_path.rglob("*staged*")]
 
 
@@ -155,7 +157,7 @@ def test_inspect_fits_the_terminal_and_marks_unread_inputs(tessera, model):
     ]
 
 
-@pytest.mark.parametrize("command", ["run", "inspect", "backends"])
+@pytest.mark.parametrize("command", ["run", "bench", "explain", "inspect", "backends"])
 def test_every_command_has_help_with_an_example(tessera, command):
     code, text, _ = tessera(command, "--help")
     assert code == 0 and f"Example:\n  tessera {command} " in text and "--json" in text
@@ -164,4 +166,5 @@ def test_every_command_has_help_with_an_example(tessera, command):
 def test_version_and_backends(tessera):
     assert tessera("--version")[1].startswith("tessera ")
     assert "reference" in tessera("backends")[1]
-    assert json.loads(tessera("backends", "--json")[1])["backends"][0]["name"] == "reference"
+    listed = json.loads(tessera("backends", "--json")[1])["backends"]
+    assert "reference" in [entry["name"] for entry in listed]

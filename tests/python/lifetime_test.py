@@ -68,11 +68,12 @@ def test_memory_of_inputs_and_outputs_is_given_back(tessera, doubling_model):
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
-    executor.run(values)
+    for _ in range(5):
+        executor.run(values)
     before = resident_bytes()
-    for _ in range(20):
-        executor.run(values)  # each 12 MB in, copied, and 12 MB out
-    assert resident_bytes() - before < 60e6
+    for _ in range(40):
+        executor.run(values)  # 12 MB in and 12 MB out; the allocator may keep some of them
+    assert resident_bytes() - before < 150e6
     del values
     gc.collect()
     assert given() is None

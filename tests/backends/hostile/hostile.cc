@@ -212,10 +212,15 @@ const Spoiler<border::HeldCandidate> kCandidateSpoilers[] = {
 
 // Right where it behaves; else plainly wrong, so that an offer which should have been refused
 // shows.
-void run_relu(plugin::RunContext& /*context*/, std::span<const plugin::Buffer> inputs,
+void run_relu(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
               std::span<const plugin::Buffer> outputs) {
   if (is_mischief("run_fails")) throw plugin::Failure(TESSERA_DEVICE_FAILED, "it lost its way");
   if (is_mischief("run_throws_a_number")) throw 42;
+  if (is_mischief("piece_fails")) {
+    context.parallel_for(100, 1, [](int64_t /*begin*/, int64_t end) {
+      if (end == 100) throw plugin::Failure(TESSERA_DEVICE_FAILED, "a piece of it broke");
+    });
+  }
   const bool behaves = std::getenv("TESSERA_TEST_MISCHIEF") == nullptr;
   for (int64_t index = 0; index < outputs[0].elements(); ++index) {
     const float element = inputs[0].as<float>()[index];

@@ -1,0 +1,128 @@
+#include "backend/candidates.h"
+
+#include <gmock/gmock.h>
+
+#include "backend/test_plugins.h"
+#include "ops/graph_test.h"
+
+namespace tessera {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace testing_plugins;
+
+class Candidates : public testing::Test {
+ protected:
+  // x -> Relu -> y -> Relu -> z, of which z is the output.
+  tessera::Graph two_relus() {
+    GraphBuilder builder(registry_);
+    builder.input("x", float_type(Shape{2, 3}))
+        .node("first", "Relu", {"x"}, {"y"})
+        .node("second", "Relu", {"y"}, {"z"})
+        .output("z");
+    tessera::Graph graph = builder.graph();
+    for (Value& value : graph.values) value.type = float_type(Shape{2, 3});
+    return graph;
+  }
+
+  Offers offers(MirrorBackend::Propose propose) {
+    const tessera::Graph graph = two_relus();
+    const tessera_graph view(graph, registry_);
+    plugins_ = {open_mirror(std::move(propose))};
+    table_ = std::make_unique<LayoutTable>(plugins_);
+    return collect_offers(view, plugins_, *table_, {});
+  }
+
+  // The reason why the first node was refused when `change` spoils a candidate.
+  std::string refusal_of(const std::function<void(plugin::Candidate&)>& change) {
+    const Offers got = offers([&](const auto& graph, Proposals& proposals) {
+      plugin::Candidate candidate = relu_candidate(graph.node(0), TESSERA_LAYOUT_DEFAULT);
+      change(candidate);
+      proposals.add(std::move(candidate));
+    });
+    EXPECT_TRUE(got.candidates.empty());
+    for (const Refusal& refusal : got.refusals) {
+      if (refusal.node == NodeId{0}) return refusal.reason;
+    }
+    return "";
+  }
+
+  ops::Registry registry_ = ops::make_registry();
+  std::vector<std::shared_ptr<const Plugin>> plugins_;
+  std::unique_ptr<LayoutTable> table_;
+};
+
+TEST_F(Candidates, KeepTheirPorts) {
+  const Offers got = offers([](const auto& graph, Proposals& proposals) {
+    proposals.add(relu_candidate(graph.node(0), "mirror:a", true));
+    proposals.refuse(1, "it is the second");
+  });
+  ASSERT_EQ(got.candidates.size(), 1U);
+  EXPECT_EQ(got.candidates[0].algorithm, "relu in mirror:a");
+  EXPECT_EQ(table_->name(got.candidates[0].inputs[0].layout), "mirror:a");
+  EXPECT_EQ(got.candidates[0].outputs[0].in_place_input, 0);
+  ASSERT_EQ(got.refusals.size(), 1U);
+  EXPECT_EQ(got.refusals[0].reason, "it is the second");
+}
+
+TEST_F(Candidates, InAnyDenseLayoutBecomeOneForEach) {
+  const Offers got = offers([](const auto& graph, Proposals& proposals) {
+    proposals.add(relu_candidate(graph.node(0), TESSERA_LAYOUT_ANY_DENSE));
+  });
+  std::vector<std::string> layouts;
+  for (const tessera::Candidate& candidate : got.candidates) {
+    layouts.push_back(table_->name(candidate.inputs[0].layout));
+    EXPECT_EQ(candidate.inputs[0].layout, candidate.outputs[0].layout);
+  }
+  EXPECT_THAT(layouts, ElementsAre("row_major", "mirror:a", "mirror:b"));
+}
+
+TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
+  using C = plugin::Candidate;
+  const struct {
+    std::function<void(C&)> change;
+    std::string reason;
+  } cases[] = {
+      {[](C& c) { c.nodes = {7}; }, ""},
+      {[](C& c) { c.nodes = {0, 0}; }, "not ascending"},
+      {[](C& c) { c.inputs.clear(); }, "leaves out input value 'x'"},
+      {[](C& c) { c.inputs.push_back(c.inputs[0]); }, "twice"},
+      {[](C& c) { c.inputs[0].value = 2; }, "not read by its nodes"},
+      {[](C& c) { c.inputs[0].layout = "mirror:none"; }, "nobody brings"},
+      {[](C& c) { c.outputs.clear(); }, "swallows value 'y'"},
+      {[](C& c) { c.outputs[0].value = 2; }, "not made by its nodes"},
+      {[](C& c) { c.outputs[0].value = 99; }, "not made by its nodes"},
+      {[](C& c) {
+         c.outputs[0].requests = TESSERA_REQUEST_IN_PLACE;
+         c.outputs[0].in_place_input = 5;
+       },
+       "in-place input that is not there"},
+      {[](C& c) { c.workspace_bytes = -1; }, "negative memory"},
+      {[](C& c) { c.inputs[0].pack = plugin::Pack{"p", 4, nullptr}; }, "no constant"},
+  };
+  for (const auto& [change, reason] : cases) EXPECT_THAT(refusal_of(change), HasSubstr(reason));
+}
+
+TEST_F(Candidates, OfAPluginThatThrowsAreRefusalsOfEveryNode) {
+  const Offers got = offers([](const auto&, Proposals&) { throw std::runtime_error("broken"); });
+  ASSERT_EQ(got.refusals.size(), 2U);
+  EXPECT_THAT(got.refusals[1].reason, HasSubstr("broken"));
+}
+
+TEST_F(Candidates, ThatFailToBuildSayWhy) {
+  const Offers got = offers([](const auto& graph, Proposals& proposals) {
+    plugin::Candidate candidate = relu_candidate(graph.node(0), TESSERA_LAYOUT_DEFAULT);
+    candidate.build = [](const plugin::BuildOptions&) -> std::unique_ptr<plugin::Kernel> {
+      throw plugin::Failure(TESSERA_UNSUPPORTED, "not today");
+    };
+    proposals.add(std::move(candidate));
+  });
+  ASSERT_EQ(got.candidates.size(), 1U);
+  EXPECT_THAT(error_of([&] { got.candidates[0].build(1); }),
+              AllOf(HasSubstr("Unsupported"), HasSubstr("not today")));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,81 @@
+#include "backend/layouts.h"
+
+#include <gmock/gmock.h>
+
+#include "backend/test_plugins.h"
+#include "base/error_test.h"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+using namespace testing_plugins;
+
+struct NamedBackend : plugin::Backend {
+  explicit NamedBackend(Description given) : description(std::move(given)) {}
+  Description describe() override { return description; }
+  Description description;
+};
+
+std::string reason_not_opened(const Description& description) {
+  try {
+    open_made([&] { return std::make_unique<NamedBackend>(description); });
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::Unsupported);
+    return error.message();
+  }
+  return "";
+}
+
+TEST(Layouts, OneThatLacksAConversionIsRefusedByName) {
+  Description description{.name = "lacking", .version = "1"};
+  description.layouts = {reversed_layout("lacking:a")};
+  EXPECT_EQ(reason_not_opened(description), "");
+  description.layouts[0].from_default = nullptr;
+  EXPECT_THAT(reason_not_opened(description), HasSubstr("layout 'lacking:a' lacks its conversion "
+                                                        "from_default"));
+  description.layouts = {reversed_layout("lacking:a")};
+  description.layouts[0].to_default = nullptr;
+  EXPECT_THAT(reason_not_opened(description), HasSubstr("to_default"));
+}
+
+TEST(Layouts, NamesAreSharedOrBeginWithTheBackends) {
+  const struct {
+    std::string layout;
+    bool is_legal;
+  } cases[] = {{"nhwc", true},       {"nchw16c", true},  {"mine:x", true}, {"mine:", false},
+               {"row_major", false}, {"other:x", false}, {"x", false}};
+  for (const auto& [layout, is_legal] : cases) {
+    Description description{.name = "mine", .version = "1"};
+    description.layouts = {reversed_layout(layout)};
+    EXPECT_EQ(reason_not_opened(description).empty(), is_legal) << layout;
+  }
+}
+
+TEST(Layouts, RoutesGoDirectlyOrThroughTheDefault) {
+  const std::vector plugins = {open_mirror([](const auto&, auto&) {})};
+  const LayoutTable table(plugins);
+  const LayoutId a = *table.find("mirror:a");
+  const LayoutId b = *table.find("mirror:b");
+  const TensorType type{DataType::Float32, {3}};
+  EXPECT_TRUE(table.route(a, a, type).empty());
+  EXPECT_EQ(table.route(a, b, type).size(), 1U);
+  const std::vector<ConversionStep> back = table.route(b, a, type);
+  ASSERT_EQ(back.size(), 2U);
+  EXPECT_EQ(back[0].to, kDefaultLayout);
+  EXPECT_EQ(back[1].to, a);
+  EXPECT_EQ(table.hops(a, b), 1);
+  EXPECT_EQ(table.hops(b, a), 2);
+}
+
+TEST(Layouts, HoldWhatTheirPluginSays) {
+  const std::vector plugins = {open_mirror([](const auto&, auto&) {})};
+  const LayoutTable table(plugins);
+  const LayoutId a = *table.find("mirror:a");
+  EXPECT_EQ(table.storage_bytes(a, {DataType::Float32, {2, 3}}), 24);
+  EXPECT_EQ(table.storage_bytes(a, {DataType::Int8, {2, 3}}), std::nullopt);
+  EXPECT_EQ(table.find("mirror:c"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,266 @@
+// Plans made and run with plug-ins whose layouts can be told apart: conversions, in-place outputs,
+// outputs that are added to, watchers, failures.
+#include "engine/plan_runner.h"
+
+#include <gmock/gmock.h>
+
+#include "backend/test_plugins.h"
+#include "ops/graph_test.h"
+#include "place/placement.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace testing_plugins;
+using Kind = ExecutionStep::Kind;
+
+class PlanRunners : public testing::Test {
+ protected:
+  // All values are float32 of three elements.
+  tessera::Graph typed(const GraphBuilder& builder) {
+    tessera::Graph graph = builder.graph();
+    for (Value& value : graph.values) value.type = float_type(Shape{3});
+    return graph;
+  }
+
+  // The plan in which every node takes its first candidate.
+  BuiltPlan build(tessera::Graph graph, MirrorBackend::Propose propose,
+                  std::vector<ValueId> also = {}) {
+    BuiltPlan built;
+    built.graph = std::move(graph);
+    built.plugins = {open_mirror(std::move(propose))};
+    built.layouts = std::make_shared<const LayoutTable>(built.plugins);
+    const tessera_graph view(built.graph, registry_);
+    built.offers = collect_offers(view, built.plugins, *built.layouts, {});
+    Placement placement;
+    for (size_t index = 0; index < built.offers.candidates.size(); ++index) {
+      placement.chosen.push_back(static_cast<int>(index));
+    }
+    built.plan = make_plan(built.graph, built.offers, placement, *built.layouts, also);
+    EXPECT_EQ(explain_violation(built.plan), "");
+    for (const ExecutionStep& step : built.plan.steps) {
+      built.kernels.push_back(
+          step.kind == Kind::Kernel
+              ? built.offers.candidates[static_cast<size_t>(step.candidate)].build(1)
+              : tessera::Kernel());
+    }
+    built.constant_results.resize(built.plan.results.size());
+    return built;
+  }
+
+  static std::vector<Kind> kinds(const BuiltPlan& built) {
+    std::vector<Kind> kinds;
+    for (const ExecutionStep& step : built.plan.steps) kinds.push_back(step.kind);
+    return kinds;
+  }
+
+  static Tensor three(std::vector<float> values) {
+    return Tensor::from<float>(DataType::Float32, {3}, values);
+  }
+
+  static std::vector<float> elements(const Tensor& tensor) {
+    return {tensor.as<float>().begin(), tensor.as<float>().end()};
+  }
+
+  // x -> Relu -> y -> Relu -> z.
+  tessera::Graph two_relus() {
+    GraphBuilder builder(registry_);
+    builder.input("x", float_type(Shape{3}))
+        .node("first", "Relu", {"x"}, {"y"})
+        .node("second", "Relu", {"y"}, {"z"})
+        .output("z");
+    return typed(builder);
+  }
+
+  ops::Registry registry_ = ops::make_registry();
+};
+
+TEST_F(PlanRunners, ConvertOnceIntoALayoutAndOnceBack) {
+  PlanRunner runner(build(two_relus(),
+                          [](const auto& graph, Proposals& proposals) {
+                            proposals.add(relu_candidate(graph.node(0), "mirror:a"));
+                            proposals.add(relu_candidate(graph.node(1), "mirror:a"));
+                          }),
+                    1);
+  EXPECT_THAT(kinds(runner.built()),
+              ElementsAre(Kind::Convert, Kind::Kernel, Kind::Kernel, Kind::Convert));
+  for (const float sign : {1.0F, -1.0F}) {
+    const std::vector<Tensor> results = runner.run(std::vector{three({sign, -2 * sign, 3 * sign})});
+    EXPECT_THAT(elements(results[0]), sign > 0 ? ElementsAre(1, 0, 3) : ElementsAre(0, 2, 0));
+  }
+}
+
+TEST_F(PlanRunners, GoDirectlyBetweenLayoutsWhereThereIsAWay) {
+  const auto in_layouts = [](const std::string& first, const std::string& second) {
+    return [=](const auto& graph, Proposals& proposals) {
+      proposals.add(relu_candidate(graph.node(0), first));
+      proposals.add(relu_candidate(graph.node(1), second));
+    };
+  };
+  const BuiltPlan direct = build(two_relus(), in_layouts("mirror:a", "mirror:b"));
+  EXPECT_THAT(kinds(direct),
+              ElementsAre(Kind::Convert, Kind::Kernel, Kind::Convert, Kind::Kernel, Kind::Convert));
+  const BuiltPlan through_default = build(two_relus(), in_layouts("mirror:b", "mirror:a"));
+  EXPECT_EQ(through_default.plan.steps.size(), 6U);
+}
+
+TEST_F(PlanRunners, ShareOneConvertedCopy) {
+  GraphBuilder builder(registry_);
+  builder.input("x", float_type(Shape{3}))
+      .node("first", "Relu", {"x"}, {"y"})
+      .node("second", "Relu", {"x"}, {"z"})
+      .output("y")
+      .output("z");
+  const BuiltPlan built = build(typed(builder), [](const auto& graph, Proposals& proposals) {
+    proposals.add(relu_candidate(graph.node(0), "mirror:a"));
+    proposals.add(relu_candidate(graph.node(1), "mirror:a"));
+  });
+  EXPECT_THAT(kinds(built),
+              ElementsAre(Kind::Convert, Kind::Kernel, Kind::Kernel, Kind::Convert, Kind::Convert));
+}
+
+TEST_F(PlanRunners, WriteInPlaceWhereTheInputIsNotNeededAnyMore) {
+  const auto in_place = [](const auto& graph, Proposals& proposals) {
+    proposals.add(relu_candidate(graph.node(0), "mirror:a", true));
+    proposals.add(relu_candidate(graph.node(1), "mirror:a", true));
+  };
+  const BuiltPlan built = build(two_relus(), in_place);
+  EXPECT_EQ(built.plan.steps[1].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
+  EXPECT_EQ(built.plan.steps[2].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
+  EXPECT_EQ(built.plan.arena_bytes, 12);
+  // Somebody else wants the value between: it has to stay.
+  const BuiltPlan kept = build(two_relus(), in_place, {{1}});
+  EXPECT_EQ(kept.plan.steps[2].outputs[0].request, TESSERA_REQUEST_WRITE);
+}
+
+// x -> Relu -> y; Add(x, y) -> z; where `keeps_y`, y is an output, too.
+TEST_F(PlanRunners, CopyBeforeAddingToWhatIsStillNeeded) {
+  for (const bool keeps_y : {false, true}) {
+    GraphBuilder builder(registry_);
+    builder.input("x", float_type(Shape{3}))
+        .node("relu", "Relu", {"x"}, {"y"})
+        .node("add", "Add", {"x", "y"}, {"s"})
+        .node("last", "Relu", {"s"}, {"z"})
+        .output("z");
+    if (keeps_y) builder.output("y");
+    PlanRunner runner(build(typed(builder),
+                            [](const auto& graph, Proposals& proposals) {
+                              proposals.add(relu_candidate(graph.node(0), TESSERA_LAYOUT_DEFAULT));
+                              proposals.add(adding_candidate(graph.node(1)));
+                              proposals.add(relu_candidate(graph.node(2), TESSERA_LAYOUT_DEFAULT));
+                            }),
+                      1);
+    const std::vector<Kind> steps = kinds(runner.built());
+    EXPECT_EQ(std::count(steps.begin(), steps.end(), Kind::Copy), keeps_y ? 1 : 0);
+    const std::vector<Tensor> results = runner.run(std::vector{three({1, -2, 3})});
+    EXPECT_THAT(elements(results[0]), ElementsAre(2, 0, 6));
+    if (keeps_y) {
+      EXPECT_THAT(elements(results[1]), ElementsAre(1, 0, 3));
+    }
+  }
+}
+
+TEST_F(PlanRunners, LeaveInputsAndEarlierResultsAlone) {
+  PlanRunner runner(build(two_relus(),
+                          [](const auto& graph, Proposals& proposals) {
+                            proposals.add(relu_candidate(graph.node(0), "row_major", true));
+                            proposals.add(relu_candidate(graph.node(1), "row_major", true));
+                          }),
+                    1);
+  const Tensor input = three({1, -2, 3});
+  const std::vector<Tensor> first = runner.run(std::vector{input});
+  runner.run(std::vector{three({7, 8, 9})});
+  EXPECT_THAT(elements(input), ElementsAre(1, -2, 3));
+  EXPECT_THAT(elements(first[0]), ElementsAre(1, 0, 3));
+}
+
+TEST_F(PlanRunners, TakeInputsThatAreNotAligned) {
+  PlanRunner runner(build(two_relus(),
+                          [](const auto& graph, Proposals& proposals) {
+                            proposals.add(relu_candidate(graph.node(0), "row_major"));
+                            proposals.add(relu_candidate(graph.node(1), "row_major"));
+                          }),
+                    1);
+  const Tensor storage =
+      Tensor::from<float>(DataType::Float32, {4}, std::vector<float>{9, 1, -2, 3});
+  const Tensor shifted(DataType::Float32, {3}, nullptr, storage.as<float>().data() + 1);
+  EXPECT_THAT(elements(runner.run(std::vector{shifted})[0]), ElementsAre(1, 0, 3));
+}
+
+TEST_F(PlanRunners, TellWatchersAndLetThemChangeOutputs) {
+  PlanRunner runner(build(two_relus(),
+                          [](const auto& graph, Proposals& proposals) {
+                            proposals.add(relu_candidate(graph.node(0), "row_major"));
+                            proposals.add(relu_candidate(graph.node(1), "row_major"));
+                          }),
+                    1);
+  std::vector<size_t> seen;
+  const auto results = runner.run(std::vector{three({1, 2, 3})}, [&](const PlanEvent& event) {
+    seen.push_back(event.step);
+    if (event.step == 0) static_cast<float*>(event.outputs[0].data)[1] = 50;
+  });
+  EXPECT_THAT(seen, ElementsAre(0, 1));
+  EXPECT_THAT(elements(results[0]), ElementsAre(1, 50, 3));
+}
+
+TEST_F(PlanRunners, NameTheNodeAndTheBackendOfAFailure) {
+  PlanRunner runner(build(two_relus(),
+                          [](const auto& graph, Proposals& proposals) {
+                            proposals.add(relu_candidate(graph.node(0), "row_major"));
+                            plugin::Candidate broken = relu_candidate(graph.node(1), "row_major");
+                            broken.build = [](const plugin::BuildOptions&) {
+                              return plugin::make_kernel([](auto&, auto, auto) {
+                                throw plugin::Failure(TESSERA_DEVICE_FAILED, "it melted");
+                              });
+                            };
+                            proposals.add(std::move(broken));
+                          }),
+                    1);
+  const std::string message = error_of([&] { runner.run(std::vector{three({1, 2, 3})}); });
+  EXPECT_THAT(message, HasSubstr("node 'second' (Relu)"));
+  EXPECT_THAT(message, HasSubstr("backend 'mirror' failed: it melted"));
+}
+
+TEST(ExplainViolation, OfPlansSaysWhatIsWrong) {
+  ExecutionPlan plan;
+  const auto arena = [&](int64_t offset) {
+    plan.buffers.push_back({.bytes = 64, .offset = offset});
+    return static_cast<int>(plan.buffers.size()) - 1;
+  };
+  plan.buffers.push_back({.kind = PlanBuffer::Kind::Input, .bytes = 64});
+  const int one = arena(0);
+  const int two = arena(64);
+  const int over_one = arena(32);
+  ExecutionStep first;
+  first.inputs = {0};
+  first.outputs = {{one}};
+  ExecutionStep second;
+  second.inputs = {one};
+  second.outputs = {{two}};
+  plan.steps = {first, second};
+  plan.results = {two};
+  EXPECT_EQ(explain_violation(plan), "");
+  ExecutionPlan wrong = plan;
+  wrong.steps = {second, first};
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("reads buffer 1 unwritten"));
+  wrong = plan;
+  wrong.steps[1].outputs = {{over_one}};
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("over what it reads"));
+  wrong = plan;
+  wrong.steps[0].outputs = {{0}};
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("not its own"));
+  wrong = plan;
+  wrong.steps[1].workspace_bytes = 8;
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("workspace over what it reads"));
+  wrong = plan;
+  wrong.steps[1].outputs = {{two, TESSERA_REQUEST_ADD}};
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("holds nothing"));
+  wrong = plan;
+  wrong.results = {over_one};
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("result buffer 3 is unwritten"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,386 @@
+#include "verify/check_candidate.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backend/run_context.h"
+#include "backend/status.h"
+#include "tessera/error.h"
+#include "verify/stored_tensor.h"
+
+namespace tessera::verification {
+namespace {
+
+// How the output that can do more than be written is asked for.
+struct Request {
+  int32_t kind = TESSERA_REQUEST_WRITE;
+  size_t output = 0;
+  // Whether the output has the memory of its in-place input, or, for ADD, a copy of its contents.
+  bool is_shared = true;
+};
+
+// What a run left behind, in the order of the candidate's ports.
+struct Outcome {
+  std::vector<Tensor> outputs;             // row-major
+  std::vector<std::vector<char>> storage;  // of the outputs
+};
+
+class CandidateChecker {
+ public:
+  CandidateChecker(const CandidateTrial& trial, Report& report)
+      : trial_(trial), candidate_(trial.candidate), report_(report), pool_(trial.threads) {}
+
+  void check() {
+    if ((candidate_.flags & TESSERA_CANDIDATE_VIEW) != 0) return check_view();
+    if (!make_inputs()) return;
+    std::optional<Kernel> kernel = build();
+    if (!kernel) return;
+    const std::optional<Outcome> first = run(*kernel, plain_request(), kGarbage);
+    if (!first) return;
+    compare("numbers", *first);
+    const bool is_deterministic = (candidate_.flags & TESSERA_CANDIDATE_NOT_DETERMINISTIC) == 0;
+    if (!is_deterministic) {
+      report_.skip("the same twice");
+    } else if (const std::optional<Outcome> second = run(*kernel, plain_request(), 0x5A)) {
+      // Other contents of the buffers: what it does not write differs too.
+      expect_equal("the same twice", *first, *second);
+    }
+    for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
+      for (const int32_t kind : {TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_ADD}) {
+        if ((candidate_.outputs[output].requests & static_cast<uint32_t>(kind)) == 0) continue;
+        check_sharing(*kernel, {kind, output, true}, *first, is_deterministic);
+        if (kind == TESSERA_REQUEST_ADD) {
+          check_sharing(*kernel, {kind, output, false}, *first, is_deterministic);
+        }
+      }
+    }
+    check_saved(*kernel, *first, is_deterministic);
+  }
+
+ private:
+  // To write; for a kernel that can only add, to add to a copy of its input.
+  Request plain_request() const {
+    for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
+      const uint32_t requests = candidate_.outputs[output].requests;
+      const bool only_adds =
+          (requests & TESSERA_REQUEST_WRITE) == 0 && (requests & TESSERA_REQUEST_ADD) != 0;
+      if (only_adds) return {TESSERA_REQUEST_ADD, output, false};
+    }
+    return {};
+  }
+
+  const Tensor& expected(ValueId id) const {
+    return trial_.expected.values[static_cast<size_t>(id.index)];
+  }
+  const Tensor& magnitude(ValueId id) const {
+    return trial_.expected.magnitudes[static_cast<size_t>(id.index)];
+  }
+
+  void check_view() {
+    const Tensor& from = expected(candidate_.inputs.at(0).value);
+    for (const CandidateOutput& output : candidate_.outputs) {
+      const Tensor& to = expected(output.value);
+      report_.expect(
+          "views", trial_.place,
+          explain_byte_difference(
+              {static_cast<const char*>(to.data()), static_cast<size_t>(to.bytes())},
+              {static_cast<const char*>(from.data()), static_cast<size_t>(from.bytes())}));
+    }
+  }
+
+  // The inputs as the candidate wants them; false where that failed.
+  bool make_inputs() {
+    try {
+      for (const CandidateInput& port : candidate_.inputs) {
+        const StoredTensor plain = store(expected(port.value));
+        if (port.pack != nullptr) {
+          inputs_.push_back(pack(*port.pack, plain));
+        } else {
+          inputs_.push_back(to_layout(trial_.layouts, port.layout, plain, pool_));
+        }
+      }
+    } catch (const Error& error) {
+      report_.fail("inputs: converted and packed", trial_.place, error.message());
+      return false;
+    }
+    return true;
+  }
+
+  StoredTensor pack(const tessera_pack& pack, const StoredTensor& plain) {
+    StoredTensor packed = plain;
+    packed.memory = std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage);
+    const std::vector<char> before(plain.memory->contents().begin(),
+                                   plain.memory->contents().end());
+    RunContext context(pool_);
+    const tessera_buffer from = plain.face();
+    Status status;
+    pool_.execute([&] {
+      status = call_plugin([&](tessera_error* error) {
+        return pack.pack(pack.self, context.face(), &from, packed.memory->data(), pack.bytes,
+                         error);
+      });
+    });
+    std::string wrong = status.is_fine() ? "" : "it fails: " + status.message;
+    if (wrong.empty()) wrong = packed.memory->explain_damage();
+    if (wrong.empty()) wrong = plain.memory->explain_damage();
+    if (wrong.empty() && !explain_byte_difference(before, plain.memory->contents()).empty()) {
+      wrong = "it changes its source";
+    }
+    report_.expect("packs", trial_.place,
+                   wrong.empty() ? "" : "pack '" + std::string(pack.id) + "': " + wrong);
+    return packed;
+  }
+
+  std::optional<Kernel> build() {
+    std::optional<Kernel> kernel;
+    std::string reason;
+    pool_.execute([&] {
+      try {
+        kernel.emplace(candidate_.build(trial_.threads));
+      } catch (const Error& error) {
+        reason = error.message();
+      }
+    });
+    report_.expect("builds what it offers", trial_.place, reason);
+    return kernel;
+  }
+
+  // Buffers of one run. An output that shares memory with an input has that input's.
+  struct Buffers {
+    std::vector<StoredTensor> inputs;
+    std::vector<std::optional<StoredTensor>> outputs;  // nullopt: of unknown size, so far
+    std::vector<std::vector<char>> before;             // what the inputs hold
+    int shared_input = -1;
+  };
+
+  Buffers make_buffers(const Request& request, uint8_t fill) {
+    Buffers buffers;
+    for (size_t index = 0; index < inputs_.size(); ++index) {
+      const GuardedMemory& given = *inputs_[index].memory;
+      StoredTensor copy = inputs_[index];
+      copy.memory = std::make_shared<GuardedMemory>(
+          given.bytes(),
+          std::max<int64_t>(candidate_.inputs[index].alignment_bytes, TESSERA_ALIGNMENT_BYTES),
+          fill);
+      std::memcpy(copy.memory->data(), given.data(), static_cast<size_t>(given.bytes()));
+      buffers.before.emplace_back(given.contents().begin(), given.contents().end());
+      buffers.inputs.push_back(std::move(copy));
+    }
+    for (size_t index = 0; index < candidate_.outputs.size(); ++index) {
+      const CandidateOutput& port = candidate_.outputs[index];
+      if (port.is_size_unknown) {
+        buffers.outputs.emplace_back();
+        continue;
+      }
+      StoredTensor output =
+          make_storage(trial_.layouts, port.layout, type_of(expected(port.value)), fill);
+      if (request.kind != TESSERA_REQUEST_WRITE && request.output == index) {
+        const StoredTensor& input = buffers.inputs[static_cast<size_t>(port.in_place_input)];
+        if (request.is_shared) {
+          buffers.shared_input = port.in_place_input;
+          output.memory = input.memory;
+        } else {
+          std::memcpy(output.memory->data(), input.memory->data(),
+                      static_cast<size_t>(output.memory->bytes()));
+        }
+      }
+      buffers.outputs.emplace_back(std::move(output));
+    }
+    return buffers;
+  }
+
+  // Calls the kernel; "" or why it failed.
+  std::string call(const Kernel& kernel, const Request& request, Buffers& buffers,
+                   GuardedMemory& workspace) {
+    std::vector<tessera_buffer> inputs;
+    std::vector<tessera_buffer> outputs;
+    for (const StoredTensor& input : buffers.inputs) inputs.push_back(input.face());
+    for (size_t index = 0; index < buffers.outputs.size(); ++index) {
+      const bool is_asked = request.kind != TESSERA_REQUEST_WRITE && request.output == index;
+      const int32_t kind = is_asked ? request.kind : int32_t{TESSERA_REQUEST_WRITE};
+      if (buffers.outputs[index]) {
+        outputs.push_back(buffers.outputs[index]->face(kind));
+        continue;
+      }
+      tessera_buffer unknown = {};
+      unknown.rank = -1;
+      unknown.request = kind;
+      unknown.data_type = static_cast<int32_t>(expected(candidate_.outputs[index].value).type());
+      outputs.push_back(unknown);
+    }
+    RunContext context(pool_);
+    context.set_workspace(workspace.data(), workspace.bytes());
+    context.set_allocator([&](int32_t output, std::span<const int64_t> dims) -> void* {
+      const auto index = static_cast<size_t>(output);
+      if (output < 0 || index >= buffers.outputs.size() || buffers.outputs[index]) return nullptr;
+      const TensorType type = {expected(candidate_.outputs[index].value).type(),
+                               {dims.begin(), dims.end()}};
+      buffers.outputs[index] = make_storage(trial_.layouts, kDefaultLayout, type);
+      return buffers.outputs[index]->memory->data();
+    });
+    std::string failure;
+    pool_.execute([&] {
+      try {
+        kernel.run("node", context, inputs.data(), outputs.data());
+      } catch (const Error& error) {
+        failure = error.message();
+      }
+    });
+    return failure;
+  }
+
+  // nullopt where it failed or did harm, which is reported.
+  std::optional<Outcome> run(const Kernel& kernel, const Request& request, uint8_t fill) {
+    Buffers buffers = make_buffers(request, fill);
+    GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill);
+    const std::string failure = call(kernel, request, buffers, workspace);
+    report_.expect("runs", trial_.place, failure);
+    if (!failure.empty()) return std::nullopt;
+    if (!is_harmless(buffers, workspace)) return std::nullopt;
+    Outcome outcome;
+    for (size_t index = 0; index < buffers.outputs.size(); ++index) {
+      if (!buffers.outputs[index]) {
+        report_.fail("runs", trial_.place, "it asks for no memory for an output of unknown size");
+        return std::nullopt;
+      }
+      const StoredTensor& output = *buffers.outputs[index];
+      check_padding(candidate_.outputs[index], output);
+      outcome.storage.emplace_back(output.memory->contents().begin(),
+                                   output.memory->contents().end());
+      outcome.outputs.push_back(
+          read_row_major(to_layout(trial_.layouts, kDefaultLayout, output, pool_)));
+    }
+    return outcome;
+  }
+
+  bool is_harmless(const Buffers& buffers, const GuardedMemory& workspace) {
+    std::string damage;
+    for (size_t index = 0; index < buffers.inputs.size(); ++index) {
+      const std::string harm = buffers.inputs[index].memory->explain_damage();
+      if (!harm.empty()) damage = "input " + std::to_string(index) + ": " + harm;
+    }
+    for (size_t index = 0; index < buffers.outputs.size(); ++index) {
+      if (!buffers.outputs[index]) continue;
+      const std::string harm = buffers.outputs[index]->memory->explain_damage();
+      if (!harm.empty()) damage = "output " + std::to_string(index) + ": " + harm;
+    }
+    report_.expect("guard bytes", trial_.place, damage);
+    const std::string overrun = workspace.explain_damage();
+    report_.expect("workspace", trial_.place, overrun);
+    std::string changed;
+    for (size_t index = 0; index < buffers.inputs.size(); ++index) {
+      if (static_cast<int>(index) == buffers.shared_input) continue;
+      const std::string difference =
+          explain_byte_difference(buffers.before[index], buffers.inputs[index].memory->contents());
+      if (!difference.empty()) changed = "input " + std::to_string(index) + ": " + difference;
+    }
+    report_.expect("inputs unchanged", trial_.place, changed);
+    return damage.empty() && overrun.empty() && changed.empty();
+  }
+
+  void check_padding(const CandidateOutput& port, const StoredTensor& output) {
+    if (port.layout == kDefaultLayout || !trial_.layouts.is_dense(port.layout)) return;
+    report_.expect(
+        "padding is zero", trial_.place,
+        explain_padding(output, padding_of(trial_.layouts, port.layout, output.type, pool_)));
+  }
+
+  void compare(const std::string& check, const Outcome& outcome) {
+    for (size_t index = 0; index < outcome.outputs.size(); ++index) {
+      const ValueId id = candidate_.outputs[index].value;
+      report_.expect(check, trial_.place,
+                     explain_difference(expected(id), magnitude(id), outcome.outputs[index]));
+    }
+  }
+
+  void expect_equal(const std::string& check, const Outcome& first, const Outcome& second) {
+    std::string wrong;
+    for (size_t index = 0; index < first.outputs.size(); ++index) {
+      const std::string difference =
+          explain_byte_difference(first.storage[index], second.storage[index]);
+      if (!difference.empty()) wrong = "output " + std::to_string(index) + ": " + difference;
+    }
+    report_.expect(check, trial_.place, wrong);
+  }
+
+  // Runs with an output in the memory of an input.
+  void check_sharing(const Kernel& kernel, const Request& request, const Outcome& apart,
+                     bool is_deterministic) {
+    const bool is_add = request.kind == TESSERA_REQUEST_ADD;
+    const std::string check = is_add ? "adding" : "in place";
+    const CandidateOutput& output = candidate_.outputs[request.output];
+    const auto input = static_cast<size_t>(output.in_place_input);
+    const std::optional<int64_t> bytes =
+        trial_.layouts.storage_bytes(output.layout, type_of(expected(output.value)));
+    // The host shares memory only where it fits and is nobody else's.
+    if (candidate_.inputs[input].pack != nullptr || !bytes ||
+        *bytes != inputs_[input].memory->bytes()) {
+      return report_.skip(check);
+    }
+    const std::optional<Outcome> shared = run(kernel, request, kGarbage);
+    if (!shared) return;
+    if (is_deterministic && !is_add) {
+      expect_equal(check, apart, *shared);
+    } else {
+      compare(check, *shared);
+    }
+  }
+
+  void check_saved(const Kernel& kernel, const Outcome& first, bool is_deterministic) {
+    const auto save = kernel.face().save;
+    const bool can_load = candidate_.face != nullptr && candidate_.face->load != nullptr;
+    if (save == nullptr || !can_load) return report_.skip("saved kernels");
+    std::string bytes;
+    const Status saved = call_plugin([&](tessera_error* error) {
+      return save(
+          kernel.face().self,
+          [](void* user, const void* data, size_t size) {
+            static_cast<std::string*>(user)->append(static_cast<const char*>(data), size);
+          },
+          &bytes, error);
+    });
+    tessera_kernel face = {};
+    face.struct_size = sizeof(face);
+    Status loaded = saved;
+    if (saved.is_fine()) {
+      loaded = call_plugin([&](tessera_error* error) {
+        return candidate_.face->load(candidate_.face->self, bytes.data(), bytes.size(), &face,
+                                     error);
+      });
+    }
+    if (!loaded.is_fine() || face.run == nullptr) {
+      return report_.fail(
+          "saved kernels", trial_.place,
+          (saved.is_fine() ? "loading fails: " : "saving fails: ") + loaded.message);
+    }
+    const Kernel again(face, candidate_.backend());
+    const std::optional<Outcome> outcome = run(again, plain_request(), kGarbage);
+    if (!outcome) return;
+    if (is_deterministic) {
+      expect_equal("saved kernels", first, *outcome);
+    } else {
+      compare("saved kernels", *outcome);
+    }
+  }
+
+  const CandidateTrial& trial_;
+  const Candidate& candidate_;
+  Report& report_;
+  ThreadPool pool_;
+  std::vector<StoredTensor> inputs_;
+};
+
+}  // namespace
+
+void check_candidate(const CandidateTrial& trial, Report& report) {
+  try {
+    CandidateChecker(trial, report).check();
+  } catch (const Error& error) {
+    report.fail("runs", trial.place, error.message());
+  }
+}
+
+}  // namespace tessera::verification

@@ -1,0 +1,230 @@
+#include "verify/check_layouts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backend/layouts.h"
+#include "backend/run_context.h"
+#include "backend/status.h"
+#include "tessera/error.h"
+#include "verify/compare_tensors.h"
+#include "verify/random_tensor.h"
+#include "verify/shared_layouts.h"
+#include "verify/stored_tensor.h"
+
+namespace tessera::verification {
+namespace {
+
+const std::vector<std::vector<int64_t>> kShapes = {{},
+                                                   {1},
+                                                   {7},
+                                                   {64},
+                                                   {3, 5},
+                                                   {17, 1},
+                                                   {1, 33},
+                                                   {64, 48},
+                                                   {1, 3, 5},
+                                                   {2, 17, 7},
+                                                   {1, 1, 1},
+                                                   {1, 3, 9, 7},
+                                                   {2, 8, 4, 4},
+                                                   {1, 16, 3, 5},
+                                                   {2, 17, 3, 1},
+                                                   {1, 33, 1, 7},
+                                                   {2, 0, 3, 3},
+                                                   {1, 3, 2, 5, 3},
+                                                   {2, 9, 1, 3, 2},
+                                                   {1, 2, 3, 1, 2, 2},
+                                                   {2, 1, 2, 1, 3, 1, 2}};
+
+constexpr DataType kTypes[] = {
+    DataType::Bool,     DataType::Int8,    DataType::Int16,  DataType::Int32,  DataType::Int64,
+    DataType::UInt8,    DataType::UInt16,  DataType::UInt32, DataType::UInt64, DataType::Float16,
+    DataType::BFloat16, DataType::Float32, DataType::Float64};
+
+std::string type_text(const TensorType& type) {
+  return std::string(name(type.element)) + " " + dims_text(type.dims);
+}
+
+class LayoutChecker {
+ public:
+  LayoutChecker(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, Report& report)
+      : plugin_(plugin), layouts_(std::span(&plugin_, 1)), seed_(seed), report_(report) {}
+
+  void check_all() {
+    const tessera_backend& face = plugin_->face();
+    for (const tessera_layout& layout :
+         std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
+      check_layout(layout);
+    }
+    for (const tessera_conversion& conversion :
+         std::span(face.conversions, static_cast<size_t>(face.conversion_count))) {
+      check_direct(conversion);
+    }
+  }
+
+ private:
+  void check_layout(const tessera_layout& layout) {
+    if (std::string_view(plugin_->face().devices[layout.device].kind) != "cpu") {
+      return report_.skip("layouts: there and back");
+    }
+    bool holds_any = false;
+    for (const DataType element : kTypes) {
+      for (const std::vector<int64_t>& dims : kShapes) {
+        const TensorType type = {element, dims};
+        const std::string place = "layout '" + std::string(layout.name) + "', " + type_text(type);
+        const std::optional<LayoutId> id = layouts_.find(layout.name);
+        if (!layouts_.storage_bytes(*id, type)) continue;
+        holds_any = true;
+        try {
+          check_type(layout, *id, type, place);
+        } catch (const Error& error) {
+          report_.fail("layouts: there and back", place, error.message());
+        }
+      }
+    }
+    report_.expect("layouts: hold something", "layout '" + std::string(layout.name) + "'",
+                   holds_any ? "" : "it holds none of the types and shapes that were tried");
+  }
+
+  // Converts once and looks after both buffers.
+  std::string run(const tessera_layout& layout, tessera_convert convert, const StoredTensor& from,
+                  const StoredTensor& to, int threads) {
+    const std::vector<char> before(from.memory->contents().begin(), from.memory->contents().end());
+    ThreadPool pool(threads);
+    RunContext context(pool);
+    const tessera_buffer source = from.face();
+    const tessera_buffer target = to.face(TESSERA_REQUEST_WRITE);
+    Status status;
+    pool.execute([&] {
+      status = call_plugin([&](tessera_error* error) {
+        return convert(layout.self, context.face(), &source, &target, error);
+      });
+    });
+    if (!status.is_fine()) return "it fails: " + status.message;
+    if (std::string damage = to.memory->explain_damage(); !damage.empty()) {
+      return "its target: " + damage;
+    }
+    if (std::string damage = from.memory->explain_damage(); !damage.empty()) {
+      return "its source: " + damage;
+    }
+    return explain_byte_difference(before, from.memory->contents()).empty()
+               ? ""
+               : "it changes its source";
+  }
+
+  void check_type(const tessera_layout& layout, LayoutId id, const TensorType& type,
+                  const std::string& place) {
+    const int64_t bytes = *layouts_.storage_bytes(id, type);
+    const StoredTensor original = store(random_bits(type.element, type.dims, seed_));
+    std::string damage;
+    std::vector<StoredTensor> converted;
+    for (const int threads : {1, 2}) {
+      converted.push_back(make_storage(layouts_, id, type));
+      const std::string wrong =
+          run(layout, layout.from_default, original, converted.back(), threads);
+      if (damage.empty() && !wrong.empty()) damage = "from_default: " + wrong;
+    }
+    const StoredTensor back = make_storage(layouts_, kDefaultLayout, type);
+    const std::string wrong = run(layout, layout.to_default, converted[0], back, 1);
+    if (damage.empty() && !wrong.empty()) damage = "to_default: " + wrong;
+    report_.expect("layouts: guard bytes and sources", place, damage);
+    if (!damage.empty()) return;
+    report_.expect("layouts: there and back", place,
+                   explain_byte_difference(original.memory->contents(), back.memory->contents()));
+    report_.expect(
+        "layouts: one thread and two", place,
+        explain_byte_difference(converted[0].memory->contents(), converted[1].memory->contents()));
+    if ((layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0) check_dense(id, type, bytes, place);
+    if (const auto expected = shared_layout(layout.name, original)) {
+      report_.expect("layouts: shared names", place,
+                     explain_byte_difference(*expected, converted[0].memory->contents()));
+    }
+  }
+
+  void check_dense(LayoutId id, const TensorType& type, int64_t bytes, const std::string& place) {
+    ThreadPool pool(1);
+    std::string wrong;
+    if (bytes % element_bytes(type.element) != 0) {
+      wrong = "storage of " + std::to_string(bytes) + " bytes is no number of whole elements";
+    }
+    const std::vector<bool> is_padding = padding_of(layouts_, id, type, pool);
+    const auto stored = std::count(is_padding.begin(), is_padding.end(), false);
+    const int64_t elements = element_count(type.dims);
+    if (wrong.empty() && stored != elements) {
+      wrong = "of storage " + std::to_string(stored) + " elements are no zero padding, expected " +
+              std::to_string(elements) + ", one for each element";
+    }
+    report_.expect("layouts: padding is zero", place, wrong);
+  }
+
+  void check_direct(const tessera_conversion& conversion) {
+    const std::optional<LayoutId> from = layouts_.find(conversion.from);
+    const std::optional<LayoutId> to = layouts_.find(conversion.to);
+    const std::string text =
+        "conversion '" + std::string(conversion.from) + "' to '" + conversion.to + "'";
+    if (!from || !to) return report_.skip("conversions: as through the default layout");
+    for (const std::vector<int64_t>& dims : kShapes) {
+      for (const DataType element : {DataType::Float32, DataType::Int8, DataType::Float16}) {
+        const TensorType type = {element, dims};
+        if (!layouts_.storage_bytes(*from, type) || !layouts_.storage_bytes(*to, type)) continue;
+        const std::string place = text + ", " + type_text(type);
+        try {
+          check_direct_type(conversion, *from, *to, type, place);
+        } catch (const Error& error) {
+          report_.fail("conversions: as through the default layout", place, error.message());
+        }
+      }
+    }
+  }
+
+  void check_direct_type(const tessera_conversion& conversion, LayoutId from, LayoutId to,
+                         const TensorType& type, const std::string& place) {
+    ThreadPool pool(1);
+    // Each layout by its own conversion from the default one, whatever other routes there are.
+    const StoredTensor original = store(random_bits(type.element, type.dims, seed_));
+    const StoredTensor source = from_default(from, original, pool);
+    const StoredTensor expected = from_default(to, original, pool);
+    const StoredTensor found = make_storage(layouts_, to, type);
+    tessera_layout as_layout = {};
+    as_layout.self = conversion.self;
+    const std::string wrong = run(as_layout, conversion.convert, source, found, 2);
+    report_.expect("conversions: guard bytes and sources", place, wrong);
+    if (!wrong.empty()) return;
+    report_.expect("conversions: as through the default layout", place,
+                   explain_byte_difference(expected.memory->contents(), found.memory->contents()));
+  }
+
+  StoredTensor from_default(LayoutId id, const StoredTensor& original, ThreadPool& pool) {
+    if (id == kDefaultLayout) return original;
+    const tessera_backend& face = plugin_->face();
+    const std::span all(face.layouts, static_cast<size_t>(face.layout_count));
+    const auto layout = std::find_if(all.begin(), all.end(), [&](const tessera_layout& each) {
+      return each.name == layouts_.name(id);
+    });
+    StoredTensor made = make_storage(layouts_, id, original.type);
+    RunContext context(pool);
+    const ConversionStep step = {kDefaultLayout, id, plugin_.get(), layout->from_default,
+                                 layout->self};
+    pool.execute([&] {
+      convert(step, "conversion", context, original.face(), made.face(TESSERA_REQUEST_WRITE));
+    });
+    return made;
+  }
+
+  std::shared_ptr<const Plugin> plugin_;
+  LayoutTable layouts_;
+  uint64_t seed_;
+  Report& report_;
+};
+
+}  // namespace
+
+void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, Report& report) {
+  LayoutChecker(plugin, seed, report).check_all();
+}
+
+}  // namespace tessera::verification

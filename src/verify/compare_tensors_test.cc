@@ -1,0 +1,69 @@
+#include "verify/compare_tensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "verify/case_table.h"
+
+namespace tessera::verification {
+namespace {
+
+Tensor floats(std::vector<float> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Tensor::from<float>(DataType::Float32, {count}, values);
+}
+
+TEST(ExplainDifference, ForgivesWhatRoundingMakes) {
+  EXPECT_EQ(explain_difference(floats({1, -2}), Tensor(), floats({1.00002F, -2})), "");
+  // A hundred cancelled to almost nothing: the rest is rounding.
+  EXPECT_EQ(explain_difference(floats({0.001F}), floats({100}), floats({0.002F})), "");
+}
+
+TEST(ExplainDifference, NamesTheWorstElement) {
+  EXPECT_EQ(explain_difference(floats({1, 2, 4}), Tensor(), floats({1.01F, 2, 5})),
+            "element 2: expected 4, found 5");
+  EXPECT_NE(explain_difference(floats({0.001F}), Tensor(), floats({0.002F})), "");
+  // A magnitude that says nothing forgives nothing.
+  EXPECT_NE(explain_difference(floats({1}), floats({INFINITY}), floats({2})), "");
+}
+
+TEST(ExplainDifference, ComparesWhatIsNoNumber) {
+  EXPECT_EQ(explain_difference(floats({NAN, INFINITY}), Tensor(), floats({NAN, INFINITY})), "");
+  EXPECT_NE(explain_difference(floats({1}), Tensor(), floats({NAN})), "");
+  EXPECT_NE(explain_difference(floats({NAN}), Tensor(), floats({1})), "");
+  EXPECT_NE(explain_difference(floats({INFINITY}), Tensor(), floats({-INFINITY})), "");
+}
+
+TEST(ExplainDifference, WantsEqualWholeNumbersAndShapes) {
+  const std::vector<int32_t> ones = {1, 1};
+  const std::vector<int32_t> others = {1, 2};
+  const Tensor expected = Tensor::from<int32_t>(DataType::Int32, {2}, ones);
+  EXPECT_EQ(explain_difference(expected, Tensor(), expected), "");
+  EXPECT_NE(
+      explain_difference(expected, Tensor(), Tensor::from<int32_t>(DataType::Int32, {2}, others)),
+      "");
+  EXPECT_EQ(explain_difference(floats({1}), Tensor(), floats({1, 1})), "expected 1, found 2");
+}
+
+TEST(ExpectedValues, KnowTheMagnitudeOfSums) {
+  const ops::Registry registry = ops::make_registry();
+  ThreadPool pool(1);
+  const OpCase op_case = read_op_case("MatMul(1x64, #64x1)", registry, 1);
+  const ExpectedValues expected = expected_values(op_case, registry, pool);
+  const auto output = static_cast<size_t>(op_case.graph.outputs[0].index);
+  EXPECT_GT(expected.magnitudes[output].as<float>()[0],
+            2 * std::fabs(expected.values[output].as<float>()[0]));
+}
+
+TEST(ExpectedValues, AreThereForTheWholeTable) {
+  const ops::Registry registry = ops::make_registry();
+  ThreadPool pool(1);
+  for (const char* text : case_table()) {
+    EXPECT_NO_THROW(expected_values(read_op_case(text, registry, 1), registry, pool)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::verification

@@ -1,0 +1,44 @@
+#include "verify/guarded_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tessera::verification {
+namespace {
+
+// Differs from place to place, so that a copy of a neighbouring byte shows too.
+char guard_byte(int64_t offset) { return static_cast<char>(0xA0 + (offset * 7 & 0x3F)); }
+
+}  // namespace
+
+GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill)
+    : bytes_(bytes),
+      memory_(std::make_unique<char[]>(
+          static_cast<size_t>(bytes + 2 * kGuardBytes + 4 * alignment_bytes))) {
+  const auto first = reinterpret_cast<uintptr_t>(memory_.get()) + kGuardBytes;
+  const auto step = static_cast<uintptr_t>(2 * alignment_bytes);
+  const uintptr_t start = (first + step - 1) / step * step + step / 2;
+  data_ = memory_.get() + (start - reinterpret_cast<uintptr_t>(memory_.get()));
+  std::memset(data_, fill, static_cast<size_t>(bytes));
+  for (int64_t offset = 1; offset <= kGuardBytes; ++offset) {
+    data_[-offset] = guard_byte(-offset);
+    data_[bytes_ + offset - 1] = guard_byte(offset);
+  }
+}
+
+std::string GuardedMemory::explain_damage() const {
+  for (int64_t offset = kGuardBytes; offset >= 1; --offset) {
+    if (data_[-offset] != guard_byte(-offset)) {
+      return "writes " + std::to_string(offset) + " bytes before its start";
+    }
+  }
+  for (int64_t offset = kGuardBytes; offset >= 1; --offset) {
+    if (data_[bytes_ + offset - 1] != guard_byte(offset)) {
+      return "writes up to byte " + std::to_string(bytes_ + offset) + " of " +
+             std::to_string(bytes_);
+    }
+  }
+  return "";
+}
+
+}  // namespace tessera::verification

@@ -1,0 +1,41 @@
+#include "verify/guarded_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::verification {
+namespace {
+
+TEST(GuardedMemory, IsAlignedAsAskedAndNoMore) {
+  for (const int64_t alignment : {1, 64, 4096}) {
+    const GuardedMemory memory(100, alignment, 0);
+    const auto address = reinterpret_cast<uintptr_t>(memory.data());
+    EXPECT_EQ(address % static_cast<uintptr_t>(alignment), 0U);
+    EXPECT_NE(address % static_cast<uintptr_t>(2 * alignment), 0U);
+  }
+}
+
+TEST(GuardedMemory, ToleratesWritesInside) {
+  const GuardedMemory memory(3, 64, 7);
+  EXPECT_EQ(memory.contents()[2], 7);
+  memory.data()[0] = memory.data()[2] = 1;
+  EXPECT_EQ(memory.explain_damage(), "");
+}
+
+TEST(GuardedMemory, SeesEveryByteBeside) {
+  for (const int64_t bytes : {0, 1, 130}) {
+    for (const int64_t offset : {-GuardedMemory::kGuardBytes, int64_t{-1}, bytes,
+                                 bytes + GuardedMemory::kGuardBytes - 1}) {
+      const GuardedMemory memory(bytes, 64, 0);
+      memory.data()[offset] = static_cast<char>(memory.data()[offset] + 1);
+      EXPECT_NE(memory.explain_damage(), "") << bytes << " " << offset;
+    }
+  }
+  const GuardedMemory memory(128, 64, 0);
+  memory.data()[129] = 0;
+  EXPECT_EQ(memory.explain_damage(), "writes up to byte 130 of 128");
+  memory.data()[-3] = 0;
+  EXPECT_EQ(memory.explain_damage(), "writes 3 bytes before its start");
+}
+
+}  // namespace
+}  // namespace tessera::verification

@@ -1,0 +1,40 @@
+// One small graph that a plug-in is tried on, written as text:
+//
+//   MatMul(3x5, #5x7)                                 an op and the types of its inputs
+//   Conv(1x3x9x7, #4x3x3x3, #4) pads=1,1,1,1; Relu(@)  a node that reads the one before
+//
+//   3x5            float32 of these sizes, fed when run; "s" is a scalar
+//   int64:3x5      another element type
+//   #5x7           a constant; +5x7: of positive numbers only
+//   {2,-1}         a constant of rank 1 with these int64 elements; {0.5}: float32; s{6.0}: a scalar
+//   _              left out
+//   @, @0          the first output of the node before, of node 0
+//   =0             input 0 of the graph once more
+//   LSTM/3(...)    with three outputs instead of those that the schema requires
+//   domain::Op(...)
+//
+// The kinds of attributes are those of the op's schema.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/registry.h"
+
+namespace tessera::verification {
+
+struct OpCase {
+  std::string text;
+  Graph graph;                    // types inferred; constants have elements
+  std::vector<Tensor> inputs;     // one for each graph input
+  std::vector<ValueId> literals;  // constants whose elements stood in the text
+  std::string op;                 // of the nodes, joined by '+'
+};
+
+// Reads `text` and draws elements from `seed`. Throws InvalidArgument where the text cannot be
+// read, and what the ops' rules throw.
+OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint64_t seed);
+
+}  // namespace tessera::verification

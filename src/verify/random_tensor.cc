@@ -1,0 +1,109 @@
+#include "verify/random_tensor.h"
+
+#include <utility>
+
+#include "tessera/error.h"
+#include "tessera/float16.h"
+
+namespace tessera::verification {
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : state_(seed) {}
+
+  uint64_t bits() {
+    state_ += 0x9e3779b97f4a7c15U;
+    uint64_t mixed = state_;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9U;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebU;
+    return mixed ^ (mixed >> 31);
+  }
+  double fraction() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+
+ private:
+  uint64_t state_;
+};
+
+template <class T>
+void fill_floating(Tensor& tensor, Generator& generator, bool is_positive) {
+  const double low = is_positive ? 0.5 : -2.0;
+  for (T& element : tensor.mutable_as<T>()) {
+    element = T(static_cast<float>(low + generator.fraction() * (2.0 - low)));
+  }
+}
+
+template <class T>
+void fill_whole(Tensor& tensor, Generator& generator, bool is_positive) {
+  const int64_t low = is_positive || std::is_unsigned_v<T> ? 1 : -5;
+  for (T& element : tensor.mutable_as<T>()) {
+    const auto count = static_cast<uint64_t>(6 - low);
+    element = static_cast<T>(low + static_cast<int64_t>(generator.bits() % count));
+  }
+}
+
+}  // namespace
+
+Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive, uint64_t seed) {
+  Tensor tensor(type, std::move(dims));
+  Generator generator(seed);
+  switch (type) {
+    case DataType::Bool:
+      for (bool& element : tensor.mutable_as<bool>()) element = (generator.bits() >> 40 & 1U) != 0;
+      break;
+    case DataType::Int8:
+      fill_whole<int8_t>(tensor, generator, is_positive);
+      break;
+    case DataType::Int16:
+      fill_whole<int16_t>(tensor, generator, is_positive);
+      break;
+    case DataType::Int32:
+      fill_whole<int32_t>(tensor, generator, is_positive);
+      break;
+    case DataType::Int64:
+      fill_whole<int64_t>(tensor, generator, is_positive);
+      break;
+    case DataType::UInt8:
+      fill_whole<uint8_t>(tensor, generator, is_positive);
+      break;
+    case DataType::UInt16:
+      fill_whole<uint16_t>(tensor, generator, is_positive);
+      break;
+    case DataType::UInt32:
+      fill_whole<uint32_t>(tensor, generator, is_positive);
+      break;
+    case DataType::UInt64:
+      fill_whole<uint64_t>(tensor, generator, is_positive);
+      break;
+    case DataType::Float16:
+      fill_floating<Float16>(tensor, generator, is_positive);
+      break;
+    case DataType::BFloat16:
+      fill_floating<BFloat16>(tensor, generator, is_positive);
+      break;
+    case DataType::Float32:
+      fill_floating<float>(tensor, generator, is_positive);
+      break;
+    case DataType::Float64:
+      fill_floating<double>(tensor, generator, is_positive);
+      break;
+    case DataType::Undefined:
+    case DataType::String:
+      throw Error(ErrorKind::InvalidArgument, "random tensor", "no such elements can be drawn");
+  }
+  return tensor;
+}
+
+Tensor random_bits(DataType type, std::vector<int64_t> dims, uint64_t seed) {
+  if (type == DataType::Bool) return random_tensor(type, std::move(dims), false, seed);
+  Tensor tensor(type, std::move(dims));
+  Generator generator(seed);
+  auto* bytes = static_cast<uint8_t*>(tensor.mutable_data());
+  for (int64_t index = 0; index < tensor.bytes(); ++index) {
+    bytes[index] = static_cast<uint8_t>(generator.bits());
+  }
+  return tensor;
+}
+
+}  // namespace tessera::verification

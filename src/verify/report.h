@@ -1,0 +1,59 @@
+// What verifying a plug-in found: counts by check, and what failed where.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::verification {
+
+// One line of the table.
+struct CheckCount {
+  std::string name;  // "numbers", "guard bytes"
+  int64_t passed = 0;
+  int64_t failed = 0;
+  int64_t skipped = 0;
+};
+
+struct Failure {
+  std::string check;
+  std::string place;  // "Conv(1x3x9x7, #4x3x3x3), candidate 'direct', 2 threads"
+  std::string message;
+};
+
+// How many cases of an op the plug-in took.
+struct OpCount {
+  std::string op;
+  int64_t cases = 0;
+  int64_t accepted = 0;    // cases for which there was a candidate
+  int64_t candidates = 0;  // over all cases
+  std::string refusal;     // the first reason that was given for one of them
+};
+
+class Report {
+ public:
+  // Failures told in full; the others are counted.
+  static constexpr size_t kMostFailures = 50;
+
+  void pass(const std::string& check) { ++count(check).passed; }
+  void skip(const std::string& check) { ++count(check).skipped; }
+  void fail(const std::string& check, const std::string& place, const std::string& message);
+  // Passes where `failure` is "".
+  void expect(const std::string& check, const std::string& place, const std::string& failure);
+  OpCount& op(const std::string& name);
+
+  // In the order in which they first came up.
+  const std::vector<CheckCount>& checks() const { return checks_; }
+  const std::vector<Failure>& failures() const { return failures_; }
+  const std::vector<OpCount>& ops() const { return ops_; }
+  CheckCount total() const;
+
+ private:
+  CheckCount& count(const std::string& check);
+
+  std::vector<CheckCount> checks_;
+  std::vector<Failure> failures_;
+  std::vector<OpCount> ops_;
+};
+
+}  // namespace tessera::verification

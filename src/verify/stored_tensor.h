@@ -1,0 +1,50 @@
+// A tensor in guarded memory, in any layout.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/layouts.h"
+#include "base/parallel.h"
+#include "tessera/backend_abi.h"
+#include "tessera/tensor.h"
+#include "verify/guarded_memory.h"
+
+namespace tessera::verification {
+
+// What a buffer is filled with before somebody is to write it: no number that a kernel gives.
+inline constexpr uint8_t kGarbage = 0xFF;
+
+struct StoredTensor {
+  TensorType type;
+  LayoutId layout;
+  std::shared_ptr<GuardedMemory> memory;  // shared where an output lies in place of an input
+
+  // Points into this.
+  tessera_buffer face(int32_t request = 0) const;
+};
+
+// Storage of `type` in `layout`, which must hold it.
+StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
+                          uint8_t fill = kGarbage,
+                          int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES);
+
+// Row-major, with the elements of `tensor`.
+StoredTensor store(const Tensor& tensor);
+Tensor read_row_major(const StoredTensor& stored);
+
+TensorType type_of(const Tensor& tensor);
+
+// Converts along the table's route. Throws Error where a conversion fails.
+StoredTensor to_layout(const LayoutTable& layouts, LayoutId layout, const StoredTensor& from,
+                       ThreadPool& pool);
+
+// For each stored element whether it is padding, told by converting a tensor without zeros.
+std::vector<bool> padding_of(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
+                             ThreadPool& pool);
+
+// "" or the first padding that does not hold zero.
+std::string explain_padding(const StoredTensor& stored, const std::vector<bool>& is_padding);
+
+}  // namespace tessera::verification

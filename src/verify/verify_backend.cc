@@ -1,0 +1,162 @@
+#include "verify/verify_backend.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "backend/graph_view.h"
+#include "backend/plugin.h"
+#include "backend/plugin_ops.h"
+#include "backend/reference_kernel.h"
+#include "ops/registry.h"
+#include "tessera/error.h"
+#include "verify/case_table.h"
+#include "verify/check_candidate.h"
+#include "verify/check_layouts.h"
+
+namespace tessera::verification {
+namespace {
+
+class BackendVerifier {
+ public:
+  BackendVerifier(std::shared_ptr<const Plugin> plugin, const VerifyOptions& options,
+                  Report& report)
+      : plugin_(std::move(plugin)),
+        layouts_(std::span(&plugin_, 1)),
+        options_(options),
+        report_(report),
+        registry_(ops::make_registry()) {
+    for (ops::Op& op : make_ops(plugin_->face(), plugin_)) {
+      own_ops_.push_back(op);
+      registry_.add(std::move(op));
+    }
+  }
+
+  void check_all() {
+    check_layouts(plugin_, options_.seed, report_);
+    for (int round = 0; round < options_.cases; ++round) {
+      const uint64_t seed = options_.seed + static_cast<uint64_t>(round);
+      for (const char* text : case_table()) check_case(read_op_case(text, registry_, seed));
+      for (const ops::Op& op : own_ops_) check_own_op(op, seed);
+    }
+  }
+
+ private:
+  void check_own_op(const ops::Op& op, uint64_t seed) {
+    bool is_tried = false;
+    for (const std::string& text : cases_for(op)) {
+      std::optional<OpCase> op_case;
+      try {
+        op_case = read_op_case(text, registry_, seed);
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::DeviceFailed) {
+          report_.fail("own ops: type rules", text, error.message());
+        }
+        continue;
+      }
+      report_.pass("own ops: type rules");
+      is_tried = true;
+      if (!op.kernel) continue;
+      check_reference(*op_case);
+      check_case(*op_case);
+    }
+    if (!is_tried) report_.skip("own ops: type rules");
+    if (!op.kernel) report_.skip("own ops: references");
+  }
+
+  // The plug-in's own reference, as if it were a candidate.
+  void check_reference(const OpCase& op_case) {
+    const tessera_graph view(op_case.graph, registry_);
+    const Node& node = op_case.graph.nodes[0];
+    Candidate candidate;
+    candidate.plugin = plugin_;
+    candidate.nodes = {NodeId{0}};
+    for (const ValueId input : node.inputs) candidate.inputs.push_back({input, kDefaultLayout});
+    for (const ValueId output : node.outputs) {
+      const bool is_unknown = !known_type(op_case.graph[output].type);
+      candidate.outputs.push_back(
+          {.value = output, .layout = kDefaultLayout, .is_size_unknown = is_unknown});
+    }
+    candidate.build = [&](int) {
+      return Kernel(make_reference_kernel(view, NodeId{0}), plugin_->name());
+    };
+    try_candidates(op_case, std::span(&candidate, 1), "its reference");
+  }
+
+  void check_case(const OpCase& op_case) {
+    OpCount& count = report_.op(op_case.op);
+    ++count.cases;
+    const tessera_graph view(op_case.graph, registry_);
+    for (const int threads : {1, 2}) {
+      const Offers offers =
+          collect_offers(view, std::span(&plugin_, 1), layouts_, {.threads = threads});
+      threads_ = threads;
+      check_offers(op_case, offers, threads == 1 ? &count : nullptr);
+    }
+  }
+
+  void check_offers(const OpCase& op_case, const Offers& offers, OpCount* count) {
+    for (const Refusal& refusal : offers.refusals) {
+      const bool is_broken = refusal.reason.find("is not legal") != std::string::npos ||
+                             refusal.reason.starts_with("it failed to propose");
+      if (is_broken) report_.fail("legal offers", op_case.text, refusal.reason);
+      if (count != nullptr && count->refusal.empty()) count->refusal = refusal.reason;
+    }
+    if (count != nullptr && !offers.candidates.empty()) {
+      ++count->accepted;
+      count->candidates += static_cast<int64_t>(offers.candidates.size());
+    }
+    try_candidates(op_case, offers.candidates, "candidate");
+  }
+
+  void try_candidates(const OpCase& op_case, std::span<const Candidate> candidates,
+                      const std::string& what) {
+    if (candidates.empty()) return;
+    ThreadPool pool(1);
+    const ExpectedValues expected = expected_values(op_case, registry_, pool);
+    for (const Candidate& candidate : candidates) {
+      std::string place = op_case.text + ", " + what;
+      if (!candidate.algorithm.empty()) place += " '" + candidate.algorithm + "'";
+      for (const CandidateOutput& output : candidate.outputs) {
+        if (output.layout != kDefaultLayout) place += ", " + layouts_.name(output.layout);
+      }
+      place += threads_ == 1 ? ", 1 thread" : ", 2 threads";
+      report_.pass("legal offers");
+      check_candidate({op_case, expected, layouts_, candidate, threads_, place}, report_);
+    }
+  }
+
+  std::shared_ptr<const Plugin> plugin_;
+  LayoutTable layouts_;
+  const VerifyOptions& options_;
+  Report& report_;
+  ops::Registry registry_;
+  std::vector<ops::Op> own_ops_;
+  int threads_ = 1;
+};
+
+}  // namespace
+
+VerifiedBackend verify_backend(const std::filesystem::path& library, const VerifyOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(library, error)) {
+    throw Error(ErrorKind::InvalidArgument, "plug-in '" + library.string() + "'",
+                "there is no such file");
+  }
+  VerifiedBackend verified;
+  const auto services = std::make_shared<HostServices>([](const std::string&) {});
+  std::shared_ptr<const Plugin> plugin;
+  try {
+    plugin = Plugin::open(std::filesystem::absolute(library), services);
+  } catch (const Error& failure) {
+    verified.report.fail("opens", failure.where(), failure.message());
+    return verified;
+  }
+  verified.report.pass("opens");
+  verified.name = plugin->name();
+  verified.version = plugin->version();
+  BackendVerifier(plugin, options, verified.report).check_all();
+  return verified;
+}
+
+}  // namespace tessera::verification

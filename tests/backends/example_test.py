@@ -1,0 +1,198 @@
+"""examples/01_backend is a project of its own: built outside the tree by two compilers, it works."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+EXAMPLE = ROOT / "examples" / "01_backend"
+COMPILERS = {
+    "g++": ("g++", ""),
+    "clang++ with libc++": ("clang++-19", "-stdlib=libc++"),
+}
+
+
+def has_libcxx(compiler, folder):
+    """Whether `compiler` finds libc++: its headers are a package of their own."""
+    source = folder / "libcxx.cc"
+    source.write_text("#include <string>\n")
+    return subprocess.run([compiler, "-stdlib=libc++", "-fsyntax-only", source],
+                          capture_output=True, check=False).returncode == 0
+
+
+def run_checked(*command):
+    result = subprocess.run([*map(str, command)], text=True, capture_output=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def library(request, tmp_path_factory):
+    """The example, built from a copy of its folder that knows nothing of this tree."""
+    compiler, flags = COMPILERS[request.param]
+    folder = tmp_path_factory.mktemp("outside")
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed: tools/setup check")
+    if flags and not has_libcxx(compiler, folder):
+        pytest.skip("libc++ is not installed: tools/setup check")
+    shutil.copytree(EXAMPLE, folder / "source")
+    shutil.copytree(ROOT / "include", folder / "include")
+    run_checked("cmake", "-S", folder / "source", "-B", folder / "build",
+                f"-DTESSERA_INCLUDE_DIR={folder / 'include'}", f"-DCMAKE_CXX_COMPILER={compiler}",
+                f"-DCMAKE_CXX_FLAGS={flags} -Wall -Wextra -Werror", "-DCMAKE_BUILD_TYPE=Release")
+    run_checked("cmake", "--build", folder / "build")
+    built = folder / "build" / "example_backend.so"
+    needed = subprocess.run(["ldd", built], text=True, capture_output=True, check=True).stdout
+    assert ("libc++" in needed) == bool(flags)
+    return built
+
+
+RANDOM = np.random.default_rng(4)
+PICTURE = RANDOM.standard_normal((1, 2, 6, 6)).astype(np.float32)
+FILTER = RANDOM.standard_normal((3, 2, 3, 3)).astype(np.float32)
+LEFT = RANDOM.standard_normal((5, 3)).astype(np.float32)
+MIDDLE = RANDOM.standard_normal((4, 5)).astype(np.float32)
+RIGHT = RANDOM.standard_normal((4, 3)).astype(np.float32)
+CENTRES = RANDOM.standard_normal((2, 3)).astype(np.float32)
+
+
+def expected_distances():
+    windows = np.lib.stride_tricks.sliding_window_view(PICTURE[0], (3, 3), axis=(1, 2))
+    features = np.einsum("cyxhw,ochw->oyx", windows.astype(np.float64), FILTER).reshape(3, 16)
+    features = np.where(features < 0, 0.1 * features, features)
+    product = MIDDLE @ (LEFT @ features)
+    points = product.T @ RIGHT
+    return np.linalg.norm(points[:, None, :] - CENTRES[None], axis=2)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Ops of ONNX that the example does not know, some that it does, and one of its own."""
+    make = helper.make_node
+    nodes = [
+        make("Conv", ["picture", "filter"], ["convolved"], name="conv"),
+        make("LeakyRelu", ["convolved"], ["bent"], name="bend", alpha=0.1),
+        make("Reshape", ["bent", "matrix"], ["features"], name="flatten"),
+        make("MatMul", ["left", "features"], ["inner"], name="first_product"),
+        make("MatMul", ["middle", "inner"], ["product"], name="second_product"),
+        make("Transpose", ["product"], ["turned"], name="turn", perm=[1, 0]),
+        make("MatMul", ["turned", "right"], ["points"], name="third_product"),
+        make("Distance", ["points", "centres"], ["distances"], name="distance",
+             domain="org.example"),
+    ]
+    weights = {"filter": FILTER, "left": LEFT, "middle": MIDDLE, "right": RIGHT,
+               "centres": CENTRES, "matrix": np.array([3, 16], np.int64)}
+    graph = helper.make_graph(
+        nodes, "mixed",
+        [helper.make_tensor_value_info("picture", TensorProto.FLOAT, PICTURE.shape)],
+        [helper.make_tensor_value_info("distances", TensorProto.FLOAT, [16, 2])],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()])
+    folder = tmp_path_factory.mktemp("example")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("org.example", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), folder / "model.onnx")
+    np.save(folder / "picture.npy", PICTURE)
+    np.save(folder / "distances.npy", expected_distances().astype(np.float32))
+    return folder / "model.onnx"
+
+
+@pytest.fixture
+def tessera(tessera_binary, model):
+    environment = {name: text for name, text in os.environ.items()
+                   if not name.startswith("TESSERA_")}
+
+    def call(*arguments, **variables):
+        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=300,
+                              cwd=model.parent, env=environment | variables, capture_output=True,
+                              check=False)
+
+    return call
+
+
+RUN = ("run", "model.onnx", "--input", "picture=picture.npy", "--expect",
+       "distances=distances.npy", "--rtol", "1e-4", "--atol", "1e-4")
+
+
+def test_is_listed_with_its_layout(tessera, library):
+    result = tessera("backends", "--json", "--backend-path", library)
+    assert result.returncode == 0, result.stderr
+    [entry] = [entry for entry in json.loads(result.stdout)["backends"]
+               if entry["name"] == "example"]
+    assert entry["is_usable"] and entry["version"] == "1.0"
+    assert entry["layouts"] == ["example:columns"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_mixed_model_gives_what_numpy_gives(tessera, library, threads):
+    result = tessera(*RUN, "--backend-path", library, "--threads", threads)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_is_found_through_the_environment(tessera, library):
+    result = tessera(*RUN, TESSERA_BACKEND_PATH=str(library.parent))
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_without_it_the_op_is_unknown(tessera):
+    result = tessera(*RUN)
+    assert result.returncode == 2
+    assert "Distance" in result.stderr and "org.example" in result.stderr
+
+
+def test_conversions_stand_in_the_plan_only_where_layouts_differ(tessera, library):
+    result = tessera("explain", "model.onnx", "--json", "--backend-path", library,
+                     "--backends", "example")
+    assert result.returncode == 0, result.stderr
+    steps = json.loads(result.stdout)["steps"]
+    by_name = {step["name"]: step for step in steps if step["op"] != "convert"}
+    for product in ("first_product", "second_product", "third_product"):
+        assert by_name[product]["backend"] == "example"
+        assert by_name[product]["algorithm"] == "by_columns"
+    assert by_name["bend"]["backend"] == "example"
+    assert by_name["distance"]["backend"] == "reference"
+    conversions = [(step["inputs"][0]["value"], step["inputs"][0]["layout"],
+                    step["outputs"][0]["layout"]) for step in steps if step["op"] == "convert"]
+    # Into the first product and out of the second; none between them. The constant right factor
+    # of the third is a pack, and its result is read row by row.
+    assert conversions == [("features", "row_major", "example:columns"),
+                           ("product", "example:columns", "row_major"),
+                           ("points", "example:columns", "row_major")]
+    packs = [port["pack"] for port in by_name["third_product"]["inputs"]]
+    assert [pack for pack in packs if pack] == ["columns"]
+    reasons = [refusal["reason"] for refusal in by_name["conv"]["refusals"]
+               if refusal["backend"] == "example"]
+    assert reasons == ["of ONNX's ops it has MatMul only"]
+
+
+def test_a_model_that_its_type_rule_refuses_says_so(tessera, library, model, tmp_path):
+    wrong = onnx.load(model)
+    for tensor in wrong.graph.initializer:
+        if tensor.name == "centres":
+            tensor.CopyFrom(numpy_helper.from_array(CENTRES[:, :2].copy(), "centres"))
+    onnx.save(wrong, tmp_path / "wrong.onnx")
+    result = tessera("run", tmp_path / "wrong.onnx", "--backend-path", library)
+    assert result.returncode == 2
+    assert "'distance'" in result.stderr and "16x3 and 2x2" in result.stderr
+
+
+def test_passes_verification(tessera, library):
+    result = tessera("verify", "--backend", library, "--json", "--cases", 2)
+    report = json.loads(result.stdout)
+    assert result.returncode == 0 and report["failures"] == [], report["failures"]
+    assert {op["op"] for op in report["ops"] if op["accepted"]} >= {"MatMul", "LeakyRelu"}
+
+
+def test_the_document_quotes_the_example_as_it_is():
+    text = (ROOT / "docs" / "backends.md").read_text()
+    source = (EXAMPLE / "example_backend.cc").read_text()
+    blocks = text.split("```cpp example\n")[1:]
+    assert blocks
+    for block in blocks:
+        for part in block.split("```")[0].split("  ...\n"):
+            assert part.strip("\n") in source, part

@@ -1,0 +1,100 @@
+"""`tessera verify --backend`: an honest plug-in passes, and each lie is caught by the right check."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+# Lie -> the check that catches it, and a part of the place or message that says where.
+LIES = {
+    "writes_behind_output": ("guard bytes", "Relu(7)"),
+    "writes_before_output": ("guard bytes", "4 bytes before its start"),
+    "changes_input": ("inputs unchanged", "input 0"),
+    "overruns_workspace": ("workspace", "byte 65 of 64"),
+    "wrong_numbers": ("numbers", "Relu"),
+    "leaves_the_last_element": ("numbers", "Relu"),
+    "in_place": ("in place", "Relu"),
+    "forgets_to_add": ("adding", "Add(3x5, 3x5)"),
+    "differs_from_run_to_run": ("the same twice", "Relu"),
+    "dirty_padding": ("padding is zero", "liar:fours"),
+    "wrong_with_two_threads": ("numbers", "2 threads"),
+    "cannot_build": ("builds what it offers", "it cannot after all"),
+    "cannot_load": ("saved kernels", "it cannot read that"),
+    "wrong_when_loaded": ("saved kernels", "Relu"),
+    "pack_overruns": ("packs", "as_it_is"),
+    "pack_is_wrong": ("numbers", "MatMul"),
+    "no_view": ("views", "Neg"),
+    "illegal_offer": ("legal offers", "negative memory"),
+    "loses_bits": ("layouts: there and back", "liar:fours"),
+    "conversion_overruns": ("layouts: guard bytes and sources", "liar:fours"),
+    "storage_too_small": ("layouts: guard bytes and sources", "liar:fours"),
+    "conversion_changes_source": ("layouts: guard bytes and sources", "changes its source"),
+    "conversion_leaves_padding": ("layouts: padding is zero", "liar:fours"),
+    "direct_differs": ("conversions: as through the default layout", "'liar:fours' to"),
+    "reference_overruns": ("guard bytes", "org.liar::Twice"),
+    "type_rule_breaks": ("own ops: type rules", "no idea"),
+}
+
+
+@pytest.fixture(scope="module")
+def liar(bin_dir):
+    library = bin_dir.parent / "tests" / "backends" / "liar.so"
+    assert library.exists(), f"{library} is not built: tools/build release"
+    return library
+
+
+@pytest.fixture
+def verify(tessera_binary, liar):
+    def call(*arguments, lie=None):
+        environment = {name: text for name, text in os.environ.items()
+                       if not name.startswith("TESSERA_")}
+        if lie:
+            environment["TESSERA_TEST_LIE"] = lie
+        return subprocess.run([tessera_binary, "verify", *map(str, arguments)], text=True,
+                              env=environment, timeout=300, capture_output=True, check=False)
+
+    return call
+
+
+def test_an_honest_one_passes_every_check(verify, liar):
+    result = verify("--backend", liar, "--json", "--cases", 2)
+    report = json.loads(result.stdout)
+    assert result.returncode == 0 and report["failures"] == [], report["failures"]
+    assert report["backend"] == "liar" and report["failed"] == 0
+    counts = {check["name"]: check for check in report["checks"]}
+    # Every check that a lie is caught by was made, so that none passes by never being made.
+    assert {check for check, _ in LIES.values()} <= set(counts)
+    assert all(counts[check]["passed"] > 0 for check, _ in LIES.values())
+    ops = {op["op"]: op for op in report["ops"]}
+    assert ops["Relu"]["accepted"] >= 6 and ops["Conv"]["accepted"] == 0
+    assert ops["Conv"]["refusal"] == "not this one"
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_caught_by_the_right_check(verify, liar, lie):
+    result = verify("--backend", liar, "--json", lie=lie)
+    assert result.returncode == 1, result.stdout + result.stderr
+    check, words = LIES[lie]
+    failures = json.loads(result.stdout)["failures"]
+    told = [failure["place"] + ": " + failure["message"] for failure in failures
+            if failure["check"] == check]
+    assert any(words in text for text in told), failures[:5]
+
+
+def test_text_names_check_op_shape_and_candidate(verify, liar):
+    result = verify("--backend", liar, lie="wrong_numbers")
+    assert result.returncode == 1
+    assert "FAILED numbers: Relu(7), candidate, 1 thread" in result.stdout
+    assert "expected" in result.stdout and "total" in result.stdout
+
+
+def test_what_cannot_be_opened_fails_and_what_is_not_there_is_bad_input(verify, tmp_path):
+    (tmp_path / "text.so").write_text("no library")
+    result = verify("--backend", tmp_path / "text.so")
+    assert result.returncode == 1 and "FAILED opens" in result.stdout
+    result = verify("--backend", tmp_path / "nowhere.so")
+    assert result.returncode == 2 and "nowhere.so" in result.stderr
+    assert verify("--backend", tmp_path / "text.so", "--cases", "0").returncode == 2
+    assert verify("--backend", tmp_path / "text.so", "--seed", "x").returncode == 2
+    assert verify().returncode == 2

@@ -1,0 +1,386 @@
+"""bench, explain, backends, traces, and the options that say who runs what: with the reference, which
+is always there, and with onednn where `tessera backends` says that it is usable."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+BENCH_KEYS = (
+    "model load_ms bind_ms first_ms median_ms min_ms p90_ms p99_ms runs threads steps conversions "
+    "backends"
+).split()
+QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Conv, Relu, Conv with names that options must not trip over, and an ArgMax behind them."""
+    random = np.random.default_rng(0)
+
+    def weight(name, *shape):
+        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["c1"], name="stem/conv:0", pads=[1] * 4),
+        helper.make_node("Relu", ["c1"], ["r1"], name="stem/relu"),
+        helper.make_node("Conv", ["r1", "w2"], ["c2"], name="head=conv", pads=[1] * 4),
+        helper.make_node("ArgMax", ["c2"], ["y"], name="top", axis=1),
+    ]
+    property_of_node = nodes[2].metadata_props.add()
+    property_of_node.key, property_of_node.value = "stage", "head"
+    graph = helper.make_graph(
+        nodes,
+        "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 16, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
+        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)],
+    )
+    path = tmp_path / "model.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return path
+
+
+@pytest.fixture
+def tessera(tessera_binary, tmp_path):
+    """Calls the program in the test's folder; gives its exit code, stdout and stderr."""
+
+    def call(*arguments, environment=None):
+        result = subprocess.run(
+            [tessera_binary, *map(str, arguments)], text=True, cwd=tmp_path, timeout=60,
+            capture_output=True, env=os.environ | (environment or {}),
+        )  # fmt: skip
+        return result.returncode, result.stdout, result.stderr
+
+    return call
+
+
+@pytest.fixture
+def ask(tessera):
+    """The JSON of a command that must succeed."""
+
+    def call(*arguments, **options):
+        code, text, errors = tessera(*arguments, "--json", **options)
+        assert code == 0, errors
+        return json.loads(text)
+
+    return call
+
+
+@pytest.fixture
+def needs_onednn(ask):
+    listed = {entry["name"]: entry for entry in ask("backends")["backends"]}
+    if not listed.get("onednn", {}).get("is_usable"):
+        pytest.skip("onednn is not usable: " + listed.get("onednn", {}).get("reason", "unknown"))
+
+
+SHAPE = ("--shape", "x=1x3x16x16")
+REFERENCE = (*SHAPE, "--backends", "reference")
+
+
+def test_bench_gives_the_promised_figures(tessera, ask, model):
+    report = ask("bench", model, *REFERENCE, *QUICK)
+    assert list(report) == BENCH_KEYS
+    assert report["min_ms"] <= report["median_ms"] <= report["p90_ms"] <= report["p99_ms"]
+    assert report["load_ms"] > 0 and report["bind_ms"] > 0 and report["first_ms"] > 0
+    assert report["runs"] >= 1 and report["threads"] == 1
+    assert set(report["backends"]) == {"reference"}
+    assert report["steps"] == report["conversions"] + sum(report["backends"].values())
+    code, text, errors = tessera("bench", model, *REFERENCE, *QUICK)
+    assert code == 0 and errors == ""
+    title, figures, counts = text.splitlines()
+    assert "median ms" in title and len(title) == len(figures)
+    assert counts.startswith(f"{report['steps']} steps (") and counts.endswith("; 1 thread")
+
+
+def test_bench_measures_as_long_as_asked(ask, model):
+    start = time.monotonic()
+    short = ask("bench", model, *REFERENCE, "--seconds", "0.05", "--warmup", "0")
+    assert time.monotonic() - start < 30
+    long = ask("bench", model, *REFERENCE, "--seconds", "0.6", "--warmup", "3")
+    assert long["runs"] * long["median_ms"] > 200
+    assert long["runs"] > short["runs"] >= 1
+
+
+def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):
+    command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "50", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert json.loads(output)["runs"] >= 1
+
+
+def test_progress_is_for_terminals(tessera_binary, model):
+    command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "1.5"]
+    outer, inner = pty.openpty()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=inner)
+    process.communicate(timeout=60)
+    os.close(inner)
+    shown = os.read(outer, 100_000)
+    os.close(outer)
+    assert b"measuring: 1." in shown and shown.endswith(b"\r\x1b[K")
+    quiet = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert quiet.stderr == b""
+
+
+def test_explain_shows_every_step(tessera, ask, model):
+    report = ask("explain", model, *REFERENCE, "--runs", "3")
+    assert report["runs"] == 3 and report["step_count"] == len(report["steps"])
+    covered = [node for step in report["steps"] for node in step["nodes"]]
+    assert sorted(covered) == sorted(["stem/conv:0", "stem/relu", "head=conv", "top"])
+    assert all(step["backend"] == "reference" for step in report["steps"])
+    conv = next(step for step in report["steps"] if "head=conv" in step["nodes"])
+    assert conv["flops"] >= 2 * 16 * 16 * 16 * 16 * 9 and conv["median_us"] > 0
+    assert [port["value"] for port in conv["inputs"]][0] == "r1"
+    assert conv["inputs"][0]["layout"] == "row_major"
+    assert abs(sum(step["share"] for step in report["steps"]) - 1) < 1e-6
+    code, text, errors = tessera("explain", model, *REFERENCE)
+    assert code == 0 and errors == "" and max(map(len, text.splitlines())) <= 100
+    for word in ("stem/conv:0", "ArgMax", "reference", "GFLOP/s"):
+        assert word in text
+
+
+def test_explain_tells_all_about_one_node(tessera, ask, model):
+    code, text, _ = tessera("explain", model, *REFERENCE, "--node", "head=conv", "--runs", "1")
+    assert code == 0 and "output 'c2': float32 1x16x16x16, row_major" in text
+    assert "stem/relu" not in text
+    steps = ask("explain", model, *REFERENCE, "--node", "stem/*", "--runs", "1")["steps"]
+    assert [step["nodes"] for step in steps] == [["stem/conv:0"], ["stem/relu"]]
+    code, _, errors = tessera("explain", model, *REFERENCE, "--node", "absent")
+    assert code == 2 and "'absent'" in errors and "'head=conv'" in errors
+
+
+def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
+    report = ask("bench", model, *SHAPE, *QUICK)
+    assert report["backends"]["onednn"] >= 1
+    explained = ask("explain", model, *SHAPE, "--runs", "2")
+    convs = [step for step in explained["steps"] if "Conv" in step["op"]]
+    assert convs and all(step["backend"] == "onednn" and step["algorithm"] for step in convs)
+    fused = next(step for step in convs if "stem/conv:0" in step["nodes"])
+    assert "stem/relu" in fused["nodes"]
+    assert sum(entry["steps"] for entry in explained["totals"]) == explained["step_count"]
+    for step in explained["steps"]:
+        if step["op"] == "convert":
+            assert step["inputs"][0]["layout"] != step["outputs"][0]["layout"]
+            assert step["bytes"] > 0
+    # ArgMax is not for oneDNN, which says why.
+    [top] = [step for step in explained["steps"] if "top" in step["nodes"]]
+    assert top["backend"] == "reference"
+    assert [refusal["backend"] for refusal in top["refusals"]] == ["onednn"]
+    text = tessera("explain", model, *SHAPE, "--runs", "1")[1]
+    assert "refused by onednn" in text and top["refusals"][0]["reason"][:40] in text
+
+
+def test_environment_and_list_choose_the_backends(ask, tessera, model):
+    environment = {"TESSERA_BACKENDS": "reference"}
+    assert set(ask("bench", model, *SHAPE, *QUICK, environment=environment)["backends"]) == {
+        "reference"
+    }
+    environment = {"TESSERA_BACKENDS": "absent"}
+    assert tessera("bench", model, *SHAPE, *QUICK, environment=environment)[0] == 2
+    # What is asked for on the command line is what counts.
+    assert ask("bench", model, *REFERENCE, *QUICK, environment=environment)["runs"] >= 1
+
+
+def backend_of(report, node):
+    [step] = [step for step in report["steps"] if node in step["nodes"]]
+    return step["backend"]
+
+
+def test_pins_hold_nodes_by_name_prefix_and_property(needs_onednn, ask, model):
+    nodes = ("stem/conv:0", "stem/relu", "head=conv")
+    cases = {
+        "stem/conv:0=reference": {"stem/conv:0"},
+        "head=conv=reference": {"head=conv"},
+        "stem/*=reference": {"stem/conv:0", "stem/relu"},
+        "stage=head=reference": {"head=conv"},
+    }
+    for pin, pinned in cases.items():
+        report = ask("explain", model, *SHAPE, "--runs", "1", "--pin", pin)
+        on_reference = {node for node in nodes if backend_of(report, node) == "reference"}
+        assert on_reference == pinned, pin
+
+
+def test_pins_hold_algorithms(needs_onednn, ask, tessera, model):
+    report = ask("explain", model, *SHAPE, "--runs", "1", "--pin", "head=conv=onednn")
+    [step] = [step for step in report["steps"] if "head=conv" in step["nodes"]]
+    pin = f"head=conv=onednn:{step['algorithm']}"
+    again = ask("explain", model, *SHAPE, "--runs", "1", "--pin", pin)
+    [step_again] = [step for step in again["steps"] if "head=conv" in step["nodes"]]
+    assert step_again["algorithm"] == step["algorithm"]
+    code, _, errors = tessera("explain", model, *SHAPE, "--pin", "head=conv=onednn:no-such")
+    assert code == 2 and "head=conv" in errors and step["algorithm"] in errors
+
+
+def test_exclusions_keep_backends_away(needs_onednn, ask, model):
+    report = ask("explain", model, *SHAPE, "--runs", "1", "--exclude", "onednn:Conv")
+    assert backend_of(report, "stem/conv:0") == backend_of(report, "head=conv") == "reference"
+    report = ask("explain", model, *SHAPE, "--runs", "1", "--exclude", "onednn")
+    assert {step["backend"] for step in report["steps"]} <= {"reference", ""}
+
+
+def test_a_pin_that_nobody_can_serve_says_who_refused(needs_onednn, tessera, model):
+    code, text, errors = tessera("run", model, *SHAPE, "--random", 1, "--pin", "top=onednn")
+    assert code == 2 and text == ""
+    assert "top" in errors and "ArgMax" in errors and "onednn" in errors
+
+
+@pytest.mark.parametrize("backends", ["reference", "onednn"])
+def test_fetched_steps_are_right_and_change_nothing(
+    request, tessera, ask, model, tmp_path, backends
+):
+    if backends == "onednn":
+        request.getfixturevalue("needs_onednn")
+    chosen = (*SHAPE, "--backends", backends, "--random", 1)
+    assert tessera("run", model, *chosen, "--fetch-steps", "steps", "--trace", "trace.json")[0] == 0
+    entries = json.loads((tmp_path / "steps/values.json").read_text())
+    assert tessera("run", model, *REFERENCE, "--random", 1, "--dump-values", "values")[0] == 0
+    right = {
+        entry["name"]: np.load(tmp_path / "values" / entry["file"])
+        for entry in json.loads((tmp_path / "values/values.json").read_text())
+    }
+    explained = ask("explain", model, *SHAPE, "--backends", backends, "--runs", "1")
+    made = {
+        port["value"]: (step["name"], step["backend"] or "tessera")
+        for step in explained["steps"] if step["op"] != "convert"
+        for port in step["outputs"]
+    }  # fmt: skip
+    # Fetching has no effect on what is chosen, so that both name the same steps.
+    assert {entry["name"]: (entry["node"], entry["backend"]) for entry in entries} == made
+    assert {"c2", "y"} <= made.keys()
+    for entry in entries:
+        values = np.load(tmp_path / "steps" / entry["file"])
+        np.testing.assert_allclose(values, right[entry["name"]], rtol=1e-3, atol=1e-4)
+
+
+def test_a_trace_has_stages_and_steps(tessera, model, tmp_path):
+    code, _, errors = tessera("bench", model, *REFERENCE, *QUICK, "--trace", "trace.json")
+    assert code == 0, errors
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = {event["name"]: event for event in events if event["cat"] == "stage"}
+    assert {"load", "bind", "propose", "place", "build", "pack", "plan", "run"} <= spans.keys()
+
+    def is_within(inner, outer):
+        return (
+            inner["ts"] >= outer["ts"] - 1
+            and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 1
+        )
+
+    for stage in ("propose", "place", "build", "pack", "plan"):
+        assert is_within(spans[stage], spans["bind"]), stage
+    steps = {event["name"]: event for event in events if event["cat"] != "stage"}
+    assert {"stem/conv:0", "stem/relu", "head=conv", "top"} <= steps.keys()
+    assert all(is_within(step, spans["run"]) for step in steps.values())
+    arguments = steps["head=conv"]["args"]
+    assert arguments["backend"] == "reference" and arguments["layouts"] == "row_major"
+    assert arguments["bytes"] > 0 and arguments["flops"] > 0 and arguments["GFLOP/s"] > 0
+
+
+def test_backends_are_listed_with_reasons(tessera, ask, tmp_path):
+    listed = ask("backends")["backends"]
+    reference = next(entry for entry in listed if entry["name"] == "reference")
+    assert reference["is_usable"] and reference["devices"] and reference["version"]
+    for entry in listed:
+        assert entry["is_usable"] or entry["reason"]
+    broken = tmp_path / "libbroken.so"
+    broken.write_bytes(b"no library")
+    code, text, _ = tessera("backends", "--backend-path", broken)
+    # Long paths break lines.
+    assert code == 0 and "libbroken.so" in text and "is not usable" in " ".join(text.split())
+    listed = ask("backends", "--backend-path", tmp_path)["backends"]
+    [entry] = [entry for entry in listed if entry["file"].endswith("libbroken.so")]
+    assert not entry["is_usable"] and entry["reason"]
+    code, _, errors = tessera("backends", "--backend-path", tmp_path / "absent.so")
+    assert code == 2 and "absent.so" in errors
+
+
+def test_a_broken_plug_in_does_not_stop_a_run(tessera, model, tmp_path):
+    (tmp_path / "libbroken.so").write_bytes(b"no library")
+    code, _, errors = tessera(
+        "run", model, *SHAPE, "--random", 1, "--backend-path", tmp_path / "libbroken.so"
+    )
+    assert code == 0, errors
+
+
+MISTAKES = [
+    ("--threads", "-1"),
+    ("--threads", "4097"),
+    ("--backends", ""),
+    ("--backends", "reference,"),
+    ("--backends", "reference,reference"),
+    ("--backends", "absent"),
+    ("--backend-path", "absent.so"),
+    ("--pin", "top"),
+    ("--pin", "=reference"),
+    ("--pin", "top="),
+    ("--pin", "top=reference:"),
+    ("--pin", "top=absent"),
+    ("--pin", "absent=reference"),
+    ("--exclude", ":Conv"),
+    ("--exclude", "reference:"),
+    ("--exclude", "absent"),
+    ("--precision", "float16"),
+    ("--device", "abacus"),
+    ("--shape", "x=1x3"),
+    ("--input", "x=absent.npy"),
+    ("--random", "x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=" ".join)
+@pytest.mark.parametrize("command", ["run", "bench", "explain"])
+def test_mistakes_in_common_options_are_exit_code_2(tessera, model, command, mistake):
+    own = ("--random", "1") if command == "run" and "--random" not in mistake else ()
+    shape = () if "--shape" in mistake else SHAPE
+    code, text, errors = tessera(command, model, *shape, *own, *mistake, "--json")
+    assert code == 2 and errors != "" and "bug" not in errors
+    error = json.loads(text)["error"]
+    assert error["kind"] == "InvalidArgument"
+    assert "absent" not in mistake[1] or "absent" in errors
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bench", "--seconds", "0"),
+        ("bench", "--seconds", "nan"),
+        ("bench", "--seconds", "1s"),
+        ("bench", "--warmup", "-1"),
+        ("bench", "--warmup", "many"),
+        ("explain", "--runs", "0"),
+        ("explain", "--runs", "1.5"),
+        ("explain", "--node", ""),
+        ("backends", "--backend-path", "absent"),
+        ("bench",),
+        ("explain",),
+    ],
+    ids=" ".join,
+)
+def test_mistakes_in_own_options_are_exit_code_2(tessera, model, arguments):
+    is_of_model = arguments[0] != "backends" and len(arguments) > 1
+    call = (arguments[0], *([model, *SHAPE] if is_of_model else []), *arguments[1:])
+    code, text, errors = tessera(*call)
+    assert code == 2 and text == "" and errors != "" and "bug" not in errors
+
+
+def test_unknown_backends_are_told_the_known_ones(tessera, model):
+    _, _, errors = tessera("run", model, *SHAPE, "--random", 1, "--backends", "absent")
+    assert "'absent'" in errors and "reference" in errors
+
+
+def test_a_failed_write_leaves_nothing(tessera, model, tmp_path):
+    before = set(tmp_path.rglob("*"))
+    assert tessera("bench", model, *REFERENCE, *QUICK, "--trace", "/dev/full")[0] == 3
+    arguments = ("run", model, *REFERENCE, "--random", 1, "--fetch-steps", "steps")
+    assert tessera(*arguments, "--trace", "/dev/full")[0] == 3
+    assert set(tmp_path.rglob("*")) == before
