@@ -45,6 +45,7 @@ constexpr int64_t kFewChannels = 16;
 
 // What a form came to: a description whose formats are decided.
 struct Solution {
+  Form form;
   Format input = Format::RowMajor;
   Format output = Format::RowMajor;
   ConvolutionDescription description;
@@ -107,7 +108,7 @@ class Proposer {
       const auto output = format_of(description.output_desc());
       if (!input || !output || has_equal(solutions, description)) continue;
       auto& place = description.is_reference() ? references : solutions;
-      place.push_back({*input, *output, description});
+      place.push_back({form, *input, *output, description});
     }
     if (solutions.empty() && !references.empty()) solutions.push_back(references.back());
     return solutions;
@@ -156,10 +157,9 @@ class Proposer {
     }
     ConvolutionDescription description = solution.description;
     if (!group.steps.empty()) {
-      description = describe_convolution(context_, problem, solution.input, solution.output,
-                                         operations.operations());
-      if (!description.is_there()) return;
-      if (description.is_reference() && !solution.description.is_reference()) return;
+      description = describe_convolution(context_, problem, solution.form.input,
+                                         solution.form.output, operations.operations());
+      if (!is_like(solution, description)) return;
     }
     PrimitiveOffer offer(group.nodes, description.base());
     offer.read(DNNL_ARG_SRC, node.input(0), description.input_desc());
@@ -171,6 +171,14 @@ class Proposer {
     offer.write(DNNL_ARG_DST, context_.graph().value(group.result), description.output_desc());
     operations.read_operands(offer);
     context_.add(offer.candidate(seconds(problem, description, group)));
+  }
+
+  // Whether `description`, of the same convolution with something behind it, is no worse.
+  static bool is_like(const Solution& solution, const ConvolutionDescription& description) {
+    if (!description.is_there()) return false;
+    if (description.is_reference() && !solution.description.is_reference()) return false;
+    return format_of(description.input_desc()) == solution.input &&
+           format_of(description.output_desc()) == solution.output;
   }
 
   // A sum with a tensor of the result's own type is added where it lies, which a primitive can do

@@ -24,6 +24,15 @@ memory::dims row_major_strides(const memory::dims& dims) {
   return strides;
 }
 
+// Whether a tensor of these sizes has the same bytes in `format` as in row-major.
+bool is_row_major(Format format, const memory::dims& dims) {
+  if (format == Format::RowMajor || !can_hold(format, dims.size())) return true;
+  const bool is_one_pixel =
+      std::all_of(dims.begin() + 2, dims.end(), [](int64_t dim) { return dim == 1; });
+  if (format == Format::Nhwc) return is_one_pixel || dims[1] == 1;
+  return is_one_pixel && dims[1] % (format == Format::Nchw8c ? 8 : 16) == 0;
+}
+
 }  // namespace
 
 const char* layout_name(Format format) {
@@ -55,6 +64,9 @@ bool can_hold(Format format, size_t rank) {
 memory::desc describe(Format format, const std::vector<int64_t>& dims) {
   constexpr auto kType = memory::data_type::f32;
   const memory::dims sizes = dims.empty() ? memory::dims{1} : dims;
+  // The library takes descriptors for equal that differ in the strides of axes of length 1 only,
+  // and would then give the primitive that it made of the one for the other.
+  if (format == Format::Nhwc && is_row_major(format, sizes)) format = Format::RowMajor;
   switch (format) {
     case Format::RowMajor:
       return {sizes, kType, row_major_strides(sizes)};
@@ -81,14 +93,7 @@ std::optional<Format> format_of(const memory::desc& desc) {
 }
 
 const char* layout_name(Format format, const std::vector<int64_t>& dims) {
-  const auto is_one = [](int64_t dim) { return dim == 1; };
-  if (format == Format::RowMajor || !can_hold(format, dims.size())) return layout_name(format);
-  const bool is_one_pixel = std::all_of(dims.begin() + 2, dims.end(), is_one);
-  bool is_row_major = is_one_pixel;
-  if (format == Format::Nhwc) is_row_major = is_one_pixel || dims[1] == 1;
-  if (format == Format::Nchw8c) is_row_major = is_one_pixel && dims[1] % 8 == 0;
-  if (format == Format::Nchw16c) is_row_major = is_one_pixel && dims[1] % 16 == 0;
-  return layout_name(is_row_major ? Format::RowMajor : format);
+  return layout_name(is_row_major(format, dims) ? Format::RowMajor : format);
 }
 
 const char* layout_of(const memory::desc& desc) {

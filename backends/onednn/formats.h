@@ -27,6 +27,7 @@ bool can_hold(Format format, size_t rank);
 
 // float32 in `format`, which must be able to hold the rank; oneDNN has no tensors without
 // dimensions, so a scalar becomes {1}.
+// Where nhwc has the bytes of row-major (one channel, or one pixel) it is described as that.
 dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims);
 
 // The same tensor with every format left to the primitive.

@@ -154,8 +154,9 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
   const Arrangement target = arrange(to_format, extent);
   const auto tile_of = [&](int64_t block) { return block == 1 ? kChannelTile : block; };
   const int64_t tile = std::min({tile_of(source.block), tile_of(target.block), kChannelTile});
-  const int64_t padded = round_up(extent.channels, std::min(target.block, kChannelTile));
-  const int64_t tiles = round_up(padded, tile) / tile;
+  // Only blocks are padded; their last tile ends where the block does.
+  const bool has_padding = extent.channels % target.block != 0;
+  const int64_t tiles = round_up(round_up(extent.channels, target.block), tile) / tile;
   const int64_t pixels = std::clamp<int64_t>(kPieceElements / tile, 1, extent.pixels);
   const int64_t strips = (extent.pixels + pixels - 1) / pixels;
   const auto offset = [&](const Arrangement& in, int64_t image, int64_t channel, int64_t pixel) {
@@ -175,7 +176,7 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
     piece.channels = std::clamp<int64_t>(extent.channels - channel, 0, tile);
     piece.pixels = end - first;
     copy_piece(piece);
-    if (to_format != Format::Nhwc && target.block > 1) clear_lanes(piece, target.block);
+    if (has_padding) clear_lanes(piece, tile);
   };
   const int64_t grain = std::max<int64_t>(1, kGrainElements / (tile * pixels));
   context.parallel_for(extent.images * strips * tiles, grain, [&](int64_t begin, int64_t end) {
