@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "formats.h"
+#include "transpose.h"
 
 namespace tessera::onednn {
 
@@ -16,26 +17,6 @@ using plugin::Node;
 using plugin::Value;
 
 namespace {
-
-constexpr auto kType = memory::data_type::f32;
-
-std::vector<int64_t> row_major_strides(const std::vector<int64_t>& dims) {
-  std::vector<int64_t> strides(dims.size(), 1);
-  for (size_t axis = dims.size() - 1; axis > 0; --axis) {
-    strides[axis - 1] = strides[axis] * dims[axis];
-  }
-  return strides;
-}
-
-// The order of the axes of a Transpose: output axis i is input axis order[i].
-std::vector<int64_t> order_of(const Node& transpose) {
-  std::vector<int64_t> order = transpose.attributes().get_ints("perm");
-  if (!order.empty()) return order;
-  for (int64_t axis = transpose.input(0).type().rank; axis-- > 0;) order.push_back(axis);
-  return order;
-}
-
-bool is_transpose(const Node& node) { return node.domain().empty() && node.op() == "Transpose"; }
 
 // Whether `value` is read by one node once and by nobody else.
 bool is_read_once(const Value& value) {
@@ -55,13 +36,9 @@ Factor factor_of(const Graph& graph, const Value& value, size_t rank, bool reads
   }
   const Node producer = graph.node(value.producer());
   if (!is_transpose(producer) || producer.input(0).is_constant()) return plain_factor(value, dims);
-  const std::vector<int64_t> order = order_of(producer);
-  const std::vector<int64_t> from = row_major_strides(producer.input(0).type().dims);
-  std::vector<int64_t> strides;
-  for (const int64_t axis : order) strides.push_back(from[static_cast<size_t>(axis)]);
-  // Axes of one in front, at the distance of the whole.
-  strides.insert(strides.begin(), rank - strides.size(), value.type().elements());
-  return {producer.input(0), {dims, kType, strides}, producer.id()};
+  std::vector<int64_t> strides = strides_through(producer);
+  strides.insert(strides.begin(), rank - strides.size(), 1);
+  return {producer.input(0), describe_strided(dims, std::move(strides)), producer.id()};
 }
 
 // All rows on the left by one matrix on the right.
@@ -137,7 +114,12 @@ void add_scalings(const Node& node, Product& product) {
 Product gemm_of(const Graph& graph, const Node& node, bool reads_through) {
   const auto factor = [&](size_t index, const char* attribute) -> Factor {
     Factor made = factor_of(graph, node.input(index), 2, reads_through);
-    if (node.attributes().get_int(attribute) != 0) made.desc = made.desc.permute_axes({1, 0});
+    if (node.attributes().get_int(attribute) == 0) return made;
+    std::vector<int64_t> dims = made.desc.get_dims();
+    std::vector<int64_t> strides = made.desc.get_strides();
+    std::swap(dims[0], dims[1]);
+    std::swap(strides[0], strides[1]);
+    made.desc = describe_strided(dims, std::move(strides));
     return made;
   };
   const std::vector<int64_t> result = node.output(0).type().dims;
@@ -163,15 +145,17 @@ std::optional<Turned> transpose_behind(const Graph& graph, const Product& produc
   if (product.sizes != product.view.dims || !is_read_once(result)) return std::nullopt;
   const Node node = graph.node(result.consumers().front());
   if (!is_transpose(node)) return std::nullopt;
-  const std::vector<int64_t> order = order_of(node);
-  const std::vector<int64_t> to = row_major_strides(node.output(0).type().dims);
+  const std::vector<int64_t> order = axis_order(node);
+  const std::vector<int64_t> to =
+      describe(Format::RowMajor, node.output(0).type().dims).get_strides();
   std::vector<int64_t> strides(to.size());
   for (size_t axis = 0; axis < order.size(); ++axis) {
     strides[static_cast<size_t>(order[axis])] = to[axis];
   }
   // The library writes rows of neighbours only.
   if (strides.back() != 1) return std::nullopt;
-  return Turned{node.id(), node.output(0).id(), {product.sizes, kType, strides}};
+  return Turned{node.id(), node.output(0).id(),
+                describe_strided(product.sizes, std::move(strides))};
 }
 
 }  // namespace tessera::onednn
