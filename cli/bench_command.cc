@@ -107,7 +107,7 @@ Command make_bench_command(CLI::App& command) {
   command.add_option("--warmup", arguments->warmup,
                      "runs between the first and those that are measured (default 1)");
   command.add_option("--trace", arguments->trace_file,
-                     "FILE: run once more and write a Chrome trace, which ui.perfetto.dev opens");
+                     "FILE: run once more and write a Chrome trace for ui.perfetto.dev");
   command.add_flag("--json", arguments->is_json, "print JSON");
   command.footer(
       "Inputs that have no file get random numbers. Ctrl-C stops early and reports what was\n"

@@ -36,22 +36,23 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
       ->group(kGroup);
   command
       .add_option("--backends", arguments.backends,
-                  "LIST: use these alone, best first, e.g. onednn,reference; reference is always\n"
-                  "last (default: TESSERA_BACKENDS, else all; 'tessera backends' lists them)")
+                  "LIST: use these alone, best first, e.g. onednn,reference; reference\n"
+                  "is always last (default: TESSERA_BACKENDS of the environment, else\n"
+                  "all that 'tessera backends' lists)")
       ->group(kGroup);
   add_backend_path_option(command, arguments.backend_paths);
-  add_repeatable(
-      command, "--pin", arguments.pins,
-      "NODES=BACKEND[:ALGORITHM]: NODES is a node's name, the beginning of names and '*',\n"
-      "or a metadata property key=value; the last '=' ends it. ALGORITHM: its beginning\n"
-      "will do. E.g. conv1=onednn:jit, 'layer1/*=reference', stage=head=onednn")
+  add_repeatable(command, "--pin", arguments.pins,
+                 "NODES=BACKEND[:ALGORITHM]: who must do which nodes. NODES, which the\n"
+                 "last '=' ends: a node's name, the beginning of names and '*', or a\n"
+                 "metadata property key=value. ALGORITHM: its beginning will do. E.g.\n"
+                 "conv1=onednn:jit, 'layer1/*=reference', stage=head=onednn")
       ->group(kGroup);
   add_repeatable(command, "--exclude", arguments.exclusions,
                  "BACKEND[:OP]: do not use a backend, or not for an op, e.g. onednn:Conv")
       ->group(kGroup);
   command
       .add_option("--precision", arguments.precision,
-                  "float32 or bfloat16: the least to compute float32 in (default float32)")
+                  "float32 or bfloat16: the least to compute float32 in\n(default float32)")
       ->group(kGroup);
   command.add_option("--device", arguments.device, "kind of device to run on (default cpu)")
       ->group(kGroup);
@@ -59,7 +60,7 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
 
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths) {
   add_repeatable(command, "--backend-path", paths,
-                 "PATH: also look for backends there, a plug-in (.so) or a folder of them")
+                 "PATH: look for backends there too, a plug-in or a folder of them")
       ->group(kGroup);
 }
 

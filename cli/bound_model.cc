@@ -17,7 +17,7 @@ void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInpu
   command.add_option("--random", arguments.seed,
                      missing == MissingInputs::AreErrors
                          ? "SEED: random numbers for the inputs that have no file"
-                         : "SEED of the random numbers for inputs that have no file (default 0)");
+                         : "SEED of the random numbers for inputs without a file (default 0)");
   add_repeatable(command, "--shape", arguments.shapes,
                  "NAME=1x3x224x224 or NAME=scalar: the shape of an input");
   command.add_flag("--strict", arguments.is_strict,

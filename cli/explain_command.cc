@@ -93,7 +93,7 @@ Command make_explain_command(CLI::App& command) {
   const auto arguments = std::make_shared<ExplainArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom);
   command.add_option("--node", arguments->node,
-                     "NAME: all about the steps that cover a node; NAME* for all that begin so");
+                     "NAME: all about the steps of a node; NAME*: of those that begin so");
   command.add_option("--runs", arguments->runs,
                      "runs to take medians of (default: up to 10 in 2 seconds)");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");

@@ -207,10 +207,11 @@ void add_output_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("--save-inputs", arguments.save_inputs_folder,
                      "DIR: write input_<index>.npy and inputs.json");
   command.add_option("--dump-values", arguments.dump_folder,
-                     "DIR: write every value that a node makes, and values.json; no fusion then");
+                     "DIR: write every value that a node makes, and values.json; no nodes\n"
+                     "are fused then");
   command.add_option("--fetch-steps", arguments.steps_folder,
-                     "DIR: write every value that a step of the plan makes, and values.json;\n"
-                     "changes nothing in the plan");
+                     "DIR: write every value that a step makes, and values.json; changes\n"
+                     "nothing about the steps");
   command.add_option("--trace", arguments.trace_file,
                      "FILE: write a Chrome trace, which ui.perfetto.dev opens");
   command.add_flag("--json", arguments.is_json, "print JSON");

@@ -130,7 +130,8 @@ struct Type {
     if (rank < 0) return "any rank";
     std::string text;
     for (const int64_t dim : dims) {
-      text += (text.empty() ? "" : "x") + (dim < 0 ? "?" : std::to_string(dim));
+      if (!text.empty()) text += 'x';
+      text += dim < 0 ? "?" : std::to_string(dim);
     }
     return text.empty() ? "scalar" : text;
   }

@@ -102,12 +102,11 @@ def test_bench_gives_the_promised_figures(tessera, ask, model):
 
 
 def test_bench_measures_as_long_as_asked(ask, model):
+    # Whatever else the machine does: at least one run, and no end before its time.
+    assert ask("bench", model, *REFERENCE, "--seconds", "1e-9", "--warmup", "0")["runs"] == 1
     start = time.monotonic()
-    short = ask("bench", model, *REFERENCE, "--seconds", "0.05", "--warmup", "0")
-    assert time.monotonic() - start < 30
-    long = ask("bench", model, *REFERENCE, "--seconds", "0.6", "--warmup", "3")
-    assert long["runs"] * long["median_ms"] > 200
-    assert long["runs"] > short["runs"] >= 1
+    assert ask("bench", model, *REFERENCE, "--seconds", "0.8", "--warmup", "3")["runs"] > 1
+    assert time.monotonic() - start >= 0.8
 
 
 def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):

@@ -157,10 +157,11 @@ def test_inspect_fits_the_terminal_and_marks_unread_inputs(tessera, model):
     ]
 
 
-@pytest.mark.parametrize("command", ["run", "bench", "explain", "inspect", "backends"])
+@pytest.mark.parametrize("command", ["run", "bench", "explain", "inspect", "backends", "verify"])
 def test_every_command_has_help_with_an_example(tessera, command):
     code, text, _ = tessera(command, "--help")
     assert code == 0 and f"Example:\n  tessera {command} " in text and "--json" in text
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_version_and_backends(tessera):

@@ -12,12 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "api/describe.h"
 #include "compile/compile.h"
 #include "engine/interpreter.h"
 #include "graph/verify.h"
 #include "import/onnx/import.h"
 #include "import/onnx/test_models.h"
+#include "ops/registry.h"
+#include "ops/work.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -52,7 +53,7 @@ std::map<std::string, std::vector<int64_t>> shapes_of_inputs(const Graph& graph)
 bool is_quick(const Graph& graph) {
   int64_t flops = 0;
   for (const Node& node : graph.nodes) {
-    flops += std::min(kMostFlops, node_flops(graph, node, registry()).value_or(0));
+    flops += std::min(kMostFlops, ops::node_flops(graph, node, registry()).value_or(0));
   }
   return flops < kMostFlops && make_schedule(graph).peak_bytes.value_or(0) < kMostPeakBytes;
 }
