@@ -92,17 +92,13 @@ std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = st
   return Tensor(*type, std::move(dims), std::move(buffer), data);
 }
 
-nb::object numpy_dtype(DataType type) {
-  if (type == DataType::BFloat16) {
-    try {
-      return nb::module_::import_("numpy").attr("dtype")(
-          nb::module_::import_("ml_dtypes").attr("bfloat16"));
-    } catch (nb::python_error&) {
-      throw Error(ErrorKind::Unsupported, "bfloat16",
-                  "NumPy has no such type of its own; install the Python package ml_dtypes");
-    }
+nb::object bfloat16_dtype() {
+  try {
+    return nb::module_::import_("ml_dtypes").attr("bfloat16");
+  } catch (nb::python_error&) {
+    throw Error(ErrorKind::Unsupported, "bfloat16",
+                "NumPy has no such type of its own; install the Python package ml_dtypes");
   }
-  return nb::module_::import_("numpy").attr("dtype")(nb::str(name(type).data()));
 }
 
 nb::dlpack::dtype storage_type(DataType type) {
@@ -121,16 +117,14 @@ nb::object to_array(Tensor tensor) {
     tensor = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
                              static_cast<size_t>(tensor.bytes()));
   }
-  auto kept = std::make_unique<Tensor>(std::move(tensor));
-  Tensor& owned = *kept;
-  const nb::capsule owner(kept.get(),
+  const nb::capsule owner(new Tensor(std::move(tensor)),
                           [](void* given) noexcept { delete static_cast<Tensor*>(given); });
-  kept.release();
+  Tensor& owned = *static_cast<Tensor*>(owner.data());
   const std::vector<size_t> shape(owned.dims().begin(), owned.dims().end());
   const nb::ndarray<nb::numpy> array(owned.mutable_data(), shape.size(), shape.data(), owner,
                                      nullptr, storage_type(owned.type()));
   nb::object object = nb::cast(array, nb::rv_policy::reference);
-  if (owned.type() == DataType::BFloat16) return object.attr("view")(numpy_dtype(owned.type()));
+  if (owned.type() == DataType::BFloat16) return object.attr("view")(bfloat16_dtype());
   return object;
 }
 

@@ -59,7 +59,7 @@ class PythonLog {
     if (!error_) return;
     nb::python_error error = std::move(*error_);
     error_.reset();
-    throw error;
+    throw nb::python_error(std::move(error));
   }
 
  private:

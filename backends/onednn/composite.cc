@@ -20,52 +20,84 @@ constexpr double kConstantTolerance = 1e-3;
 // One way to write a function down. Its `#` are constants of one element, in the order in which the
 // steps read them, and must be about `constants`. `x` is what the function is of.
 struct Form {
-  const char* pattern;
-  algorithm kind;
+  std::string pattern;
+  Eltwise function;
   std::vector<double> constants;
 };
 
-const std::vector<Form>& forms() {
-  constexpr double kRootTwo = 1.4142135623730951;
-  constexpr double kInverseRootTwo = 0.7071067811865476;
-  constexpr double kTanhFactor = 0.7978845608028654;  // sqrt(2 / pi)
-  constexpr double kTanhCube = 0.044715;
-  static const std::vector<Form> kForms = {
-      {"a = Sigmoid(x); Mul(x, a)", algorithm::eltwise_swish, {}},
-      {"a = HardSigmoid(x); Mul(x, a)", algorithm::eltwise_hardswish, {}},
-      {"a = Softplus(x); b = Tanh(a); Mul(x, b)", algorithm::eltwise_mish, {}},
+constexpr Eltwise kSwish = {algorithm::eltwise_swish, 1, 0};
+constexpr Eltwise kMish = {algorithm::eltwise_mish, 0, 0};
+constexpr Eltwise kGeluErf = {algorithm::eltwise_gelu_erf, 0, 0};
+constexpr Eltwise kGeluTanh = {algorithm::eltwise_gelu_tanh, 0, 0};
+constexpr Eltwise kHardSwish = {algorithm::eltwise_hardswish, 1.0F / 6, 0.5F};
+constexpr Eltwise kHardSigmoid = {algorithm::eltwise_hardsigmoid, 1.0F / 6, 0.5F};
+constexpr double kRootTwo = 1.4142135623730951;
+constexpr double kInverseRootTwo = 0.7071067811865476;
+constexpr double kTanhFactor = 0.7978845608028654;  // sqrt(2 / pi)
+constexpr double kTanhCube = 0.044715;
+constexpr double kSixth = 1.0 / 6;
+
+std::vector<Form> gelu_forms() {
+  return {
       {"a = Div(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, c); Mul(d, #)",
-       algorithm::eltwise_gelu_erf,
+       kGeluErf,
        {kRootTwo, 1, 0.5}},
       {"a = Mul(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, c); Mul(d, #)",
-       algorithm::eltwise_gelu_erf,
+       kGeluErf,
        {kInverseRootTwo, 1, 0.5}},
       {"a = Div(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, #); Mul(d, c)",
-       algorithm::eltwise_gelu_erf,
+       kGeluErf,
        {kRootTwo, 1, 0.5}},
       {"a = Mul(x, #); b = Erf(a); c = Add(b, #); d = Mul(x, #); Mul(d, c)",
-       algorithm::eltwise_gelu_erf,
+       kGeluErf,
        {kInverseRootTwo, 1, 0.5}},
       {"a = Div(x, #); b = Erf(a); c = Add(b, #); d = Mul(c, #); Mul(x, d)",
-       algorithm::eltwise_gelu_erf,
+       kGeluErf,
        {kRootTwo, 1, 0.5}},
       {"a = Mul(x, #); b = Erf(a); c = Add(b, #); d = Mul(c, #); Mul(x, d)",
-       algorithm::eltwise_gelu_erf,
+       kGeluErf,
        {kInverseRootTwo, 1, 0.5}},
       {"a = Pow(x, #); b = Mul(a, #); c = Add(x, b); d = Mul(c, #); e = Tanh(d); f = Add(e, #); "
        "g = Mul(x, #); Mul(g, f)",
-       algorithm::eltwise_gelu_tanh,
+       kGeluTanh,
        {3, kTanhCube, kTanhFactor, 1, 0.5}},
       {"a = Pow(x, #); b = Mul(a, #); c = Add(x, b); d = Mul(c, #); e = Tanh(d); f = Add(e, #); "
        "g = Mul(x, f); Mul(g, #)",
-       algorithm::eltwise_gelu_tanh,
+       kGeluTanh,
        {3, kTanhCube, kTanhFactor, 1, 0.5}},
       {"a = Mul(x, x); h = Mul(a, x); b = Mul(h, #); c = Add(x, b); d = Mul(c, #); e = Tanh(d); "
        "f = Add(e, #); g = Mul(x, #); Mul(g, f)",
-       algorithm::eltwise_gelu_tanh,
+       kGeluTanh,
        {kTanhCube, kTanhFactor, 1, 0.5}},
   };
-  return kForms;
+}
+
+// What clips from 0 to 6, with bounds as inputs and, in old models, as attributes.
+std::vector<Form> hard_forms() {
+  std::vector<Form> forms;
+  const auto add = [&](const std::string& steps, const Eltwise& function, double last) {
+    forms.push_back({"a = Add(x, #); b = Clip(a, #, #); " + steps, function, {3, 0, 6, last}});
+    forms.push_back({"a = Add(x, #); b = Clip{min=0, max=6}(a); " + steps, function, {3, last}});
+  };
+  add("c = Div(b, #); Mul(x, c)", kHardSwish, 6);
+  add("c = Mul(b, #); Mul(x, c)", kHardSwish, kSixth);
+  add("c = Mul(x, b); Div(c, #)", kHardSwish, 6);
+  add("c = Mul(x, b); Mul(c, #)", kHardSwish, kSixth);
+  add("Div(b, #)", kHardSigmoid, 6);
+  add("Mul(b, #)", kHardSigmoid, kSixth);
+  return forms;
+}
+
+std::vector<Form> all_forms() {
+  std::vector<Form> forms = {
+      {"a = Sigmoid(x); Mul(x, a)", kSwish, {}},
+      {"a = HardSigmoid(x); Mul(x, a)", kHardSwish, {}},
+      {"a = Softplus(x); b = Tanh(a); Mul(x, b)", kMish, {}},
+  };
+  for (std::vector<Form> more : {gelu_forms(), hard_forms()}) {
+    forms.insert(forms.end(), more.begin(), more.end());
+  }
+  return forms;
 }
 
 // The number in a constant of one element, of any type that such constants have.
@@ -125,12 +157,11 @@ std::optional<Composite> composite_of(const Graph& graph, const Form& form,
   const Value input = graph.value(around.variable);
   const Value output = graph.node(nodes.back()).output(0);
   if (input.type() != output.type() || !input.type().is_known()) return std::nullopt;
-  Composite composite = {{form.kind, 0, 0}, input.id(), output.id(), {}};
-  if (form.kind == algorithm::eltwise_swish) composite.function.alpha = 1;
-  if (form.kind == algorithm::eltwise_hardswish) {
-    const plugin::Attributes attributes = graph.node(nodes.front()).attributes();
-    composite.function.alpha = attributes.get_float("alpha");
-    composite.function.beta = attributes.get_float("beta");
+  Composite composite = {form.function, input.id(), output.id(), {}};
+  const Node first = graph.node(nodes.front());
+  if (first.op() == "HardSigmoid") {
+    composite.function.alpha = first.attributes().get_float("alpha");
+    composite.function.beta = first.attributes().get_float("beta");
   }
   std::sort(nodes.begin(), nodes.end());
   composite.nodes = std::move(nodes);
@@ -141,7 +172,8 @@ std::optional<Composite> composite_of(const Graph& graph, const Form& form,
 
 std::vector<Composite> find_composites(const Graph& graph) {
   std::vector<Composite> composites;
-  for (const Form& form : forms()) {
+  static const std::vector<Form> kForms = all_forms();
+  for (const Form& form : kForms) {
     for (std::vector<int32_t>& nodes : graph.match(form.pattern)) {
       std::optional<Composite> found = composite_of(graph, form, std::move(nodes));
       if (found) composites.push_back(*std::move(found));

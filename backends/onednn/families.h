@@ -16,6 +16,7 @@ void propose_lrns(Context& context);
 void propose_reductions(Context& context);
 void propose_resamplings(Context& context);
 void propose_concats(Context& context);
+void propose_transposes(Context& context);
 void propose_broadcasts(Context& context);   // arithmetic of tensors of different shapes
 void propose_elementwise(Context& context);  // functions, and arithmetic of tensors of one shape
 

@@ -17,7 +17,8 @@ using Propose = void (*)(Context& context);
 constexpr Propose kFamilies[] = {
     propose_convolutions,   propose_products,  propose_recurrences, propose_poolings,
     propose_normalizations, propose_softmaxes, propose_lrns,        propose_reductions,
-    propose_resamplings,    propose_concats,   propose_broadcasts,  propose_elementwise,
+    propose_resamplings,    propose_concats,   propose_transposes,  propose_broadcasts,
+    propose_elementwise,
 };
 
 std::string version_text() {

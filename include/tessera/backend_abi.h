@@ -201,7 +201,7 @@ struct tessera_run_context {
  */
 
 typedef struct tessera_device {
-  const char* kind; /* "cpu", "opencl", ... */
+  const char* kind; /* "cpu"; another name for each kind of accelerator */
   int32_t ordinal;
   int32_t reserved;
   const char* architecture; /* what its code depends on: "x86-64 avx512", "sm_90" */
@@ -331,7 +331,7 @@ typedef struct tessera_kernel {
 typedef struct tessera_candidate {
   uint32_t struct_size;
   uint32_t flags;        /* TESSERA_CANDIDATE_ */
-  const char* algorithm; /* "jit:avx512_core"; "" where there is but one */
+  const char* algorithm; /* "winograd:avx512"; "" where there is but one */
   const int32_t* nodes;  /* ascending */
   int32_t node_count;
   int32_t input_count;

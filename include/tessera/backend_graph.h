@@ -130,7 +130,8 @@ struct Type {
     if (rank < 0) return "any rank";
     std::string text;
     for (const int64_t dim : dims) {
-      text += (text.empty() ? "" : "x") + (dim < 0 ? "?" : std::to_string(dim));
+      if (!text.empty()) text += 'x';
+      text += dim < 0 ? std::string("?") : std::to_string(dim);
     }
     return text.empty() ? "scalar" : text;
   }
@@ -280,7 +281,7 @@ class Node {
   Node(Graph graph, int32_t id) : graph_(graph), id_(id) {
     node_ = graph.host()->node(graph.handle(), id);
     if (node_ == nullptr) {
-      throw Failure(TESSERA_INTERNAL, "the graph has no node " + std::to_string(id));
+      throw Failure(TESSERA_INTERNAL, std::string("the graph has no node ") + std::to_string(id));
     }
   }
 

@@ -107,10 +107,70 @@ RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// The two products of attention, with the Transposes and sums around them.
+RandomGraph attention(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 20);
+  const std::vector<int64_t> sizes = {1, 2, 3, 8, 16, 17};
+  const int64_t batch = dice.whole(1, 2);
+  const int64_t heads = dice.whole(1, 4);
+  const int64_t rows = dice.pick(sizes);
+  const int64_t columns = dice.pick(sizes);
+  const int64_t depth = dice.pick(sizes);
+  const auto turn = [&](const std::string& from, const std::string& to,
+                        const std::vector<int64_t>& order) {
+    Attributes attributes;
+    attributes.set("perm", order);
+    made.builder.node(to, "Transpose", {from}, {to}, attributes);
+  };
+  made.input("q", dice.tensor({batch, rows, heads, depth}));
+  made.input("k", dice.tensor({batch, columns, heads, depth}));
+  turn("q", "qt", {0, 2, 1, 3});
+  turn("k", "kt", {0, 2, 3, 1});
+  made.constant("factor", Tensor::from<float>(DataType::Float32, {}, {{0.125F}}));
+  made.input("mask", dice.tensor({batch, 1, dice.one_in(2) ? rows : 1, columns}));
+  made.builder.node("a", "MatMul", {"qt", "kt"}, {"a"});
+  made.builder.node("b", "Mul", {"a", "factor"}, {"b"}).node("c", "Add", {"b", "mask"}, {"c"});
+  made.builder.node("s", "Softmax", {"c"}, {"s"});
+  made.input("v", dice.tensor({batch, columns, heads, depth}));
+  turn("v", "vt", {0, 2, 1, 3});
+  made.builder.node("o", "MatMul", {"s", "vt"}, {"o"});
+  turn("o", "y", {0, 2, 1, 3});
+  made.builder.output("y");
+  return made;
+}
+
+// Matrices that are turned before, in every way that two axes can be.
+RandomGraph turned(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const std::vector<int64_t> sizes = {1, 2, 3, 16, 33};
+  const int64_t rows = dice.pick(sizes);
+  const int64_t columns = dice.pick(sizes);
+  const int64_t depth = dice.pick(sizes);
+  made.input("a", dice.tensor({depth, rows}));
+  made.input("b", dice.tensor({columns, depth}));
+  made.builder.node("at", "Transpose", {"a"}, {"at"}).node("bt", "Transpose", {"b"}, {"bt"});
+  made.builder.node("p", dice.one_in(2) ? "MatMul" : "Gemm", {"at", "bt"}, {"p"});
+  made.builder.node("y", "Transpose", {"p"}, {"y"});
+  made.builder.output(dice.one_in(2) ? "y" : "p");
+  return made;
+}
+
 TEST(OnednnProducts, MatMul) {
   const Totals totals = check_cases("onednn", 1, 300, mat_mul);
   EXPECT_EQ(totals.answered, 300);
   EXPECT_GE(totals.largest, 5U);
+}
+
+TEST(OnednnProducts, Attention) {
+  const Totals totals = check_cases("onednn", 3, 60, attention);
+  EXPECT_EQ(totals.answered, 60);
+  EXPECT_EQ(totals.largest, 5U);
+}
+
+TEST(OnednnProducts, Turned) {
+  const Totals totals = check_cases("onednn", 4, 60, turned);
+  EXPECT_EQ(totals.answered, 60);
+  EXPECT_EQ(totals.largest, 4U);
 }
 
 TEST(OnednnProducts, Gemm) { EXPECT_EQ(check_cases("onednn", 2, 200, gemm).answered, 200); }

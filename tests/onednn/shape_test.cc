@@ -110,6 +110,45 @@ RandomGraph concat(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+RandomGraph transpose(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const std::vector<int64_t> dims = picture(dice, 0, 3);
+  made.input("x", dice.tensor(dims));
+  std::vector<int64_t> order;
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    order.insert(order.begin() + dice.whole(0, static_cast<int64_t>(axis)),
+                 static_cast<int64_t>(axis));
+  }
+  Attributes attributes;
+  if (!dice.one_in(5)) attributes.set("perm", order);
+  made.builder.node("y", "Transpose", {"x"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph shuffle(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const std::vector<int64_t> parts = {1, 2, 3, 4, 8, 16};
+  const int64_t batch = dice.whole(1, 2);
+  const int64_t groups = dice.pick(parts);
+  const int64_t channels = dice.pick(parts);
+  const int64_t height = dice.whole(1, 5);
+  const int64_t width = dice.whole(1, 5);
+  made.input("x", dice.tensor({batch, groups * channels, height, width}));
+  made.constant("parted", integers({batch, groups, channels, height, width}));
+  made.constant("whole", integers({batch, groups * channels, height, width}));
+  Attributes attributes;
+  attributes.set("perm", std::vector<int64_t>{0, 2, 1, 3, 4});
+  made.builder.node("a", "Reshape", {"x", "parted"}, {"a"});
+  made.builder.node("b", "Transpose", {"a"}, {"b"}, attributes);
+  made.builder.node("y", "Reshape", {"b", "whole"}, {"y"});
+  made.builder.output("y");
+  return made;
+}
+
+TEST(OnednnShapes, Transpose) { EXPECT_EQ(check_cases("onednn", 35, 80, transpose).answered, 80); }
+TEST(OnednnShapes, Shuffle) { EXPECT_EQ(check_cases("onednn", 36, 40, shuffle).largest, 3U); }
+
 TEST(OnednnShapes, Reductions) {
   EXPECT_GE(check_cases("onednn", 31, 200, reduction).answered, 150);
 }

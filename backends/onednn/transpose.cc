@@ -1,0 +1,113 @@
+// Transpose, as a reorder; and the three nodes that shuffle channels between groups, in any layout.
+#include "transpose.h"
+
+#include <string>
+#include <utility>
+
+#include "context.h"
+#include "families.h"
+#include "formats.h"
+#include "implementation.h"
+#include "primitive.h"
+
+namespace tessera::onednn {
+
+using dnnl::memory;
+using plugin::Node;
+using plugin::Value;
+
+bool is_transpose(const Node& node) { return node.domain().empty() && node.op() == "Transpose"; }
+
+std::vector<int64_t> axis_order(const Node& transpose) {
+  std::vector<int64_t> order = transpose.attributes().get_ints("perm");
+  if (!order.empty()) return order;
+  for (int64_t axis = transpose.input(0).type().rank; axis-- > 0;) order.push_back(axis);
+  return order;
+}
+
+std::vector<int64_t> strides_through(const Node& transpose) {
+  const memory::dims from =
+      describe(Format::RowMajor, transpose.input(0).type().dims).get_strides();
+  std::vector<int64_t> strides;
+  for (const int64_t axis : axis_order(transpose)) {
+    strides.push_back(from[static_cast<size_t>(axis)]);
+  }
+  return strides;
+}
+
+// The library takes descriptors for equal that differ in the strides of axes of one element only,
+// and then mixes up their primitives; so those strides are always what row-major order makes them.
+memory::desc describe_strided(const std::vector<int64_t>& dims, std::vector<int64_t> strides) {
+  for (size_t axis = dims.size(); axis-- > 0;) {
+    if (dims[axis] != 1) continue;
+    strides[axis] = axis + 1 < dims.size() ? strides[axis + 1] * dims[axis + 1] : 1;
+  }
+  return {dims, memory::data_type::f32, strides};
+}
+
+namespace {
+
+double seconds_for(const Context& context, const Value& value,
+                   const dnnl::primitive_desc_base& description) {
+  const double bytes = 2.0 * sizeof(float) * static_cast<double>(value.type().elements());
+  return context.optimistic_seconds(0, bytes, description.impl_info_str());
+}
+
+void offer_transpose(Context& context, const Node& node) {
+  if (const auto reason = explain_unusable(node.input(0))) {
+    return context.refuse(node.id(), *reason);
+  }
+  if (node.input(0).type().rank == 0) return context.refuse(node.id(), "has no axes to turn");
+  const std::vector<int64_t> dims = node.output(0).type().dims;
+  const memory::desc from = describe_strided(dims, strides_through(node));
+  const memory::desc to = describe(Format::RowMajor, dims);
+  const dnnl::reorder::primitive_desc description(context.engine(), from, context.engine(), to,
+                                                  context.attributes(), true);
+  if (!description || !is_worth_offering(description, node.output(0).type().elements())) {
+    return context.refuse(node.id(), "oneDNN has no fast reorder for it");
+  }
+  PrimitiveOffer offer({node.id()}, description);
+  offer.read_as(DNNL_ARG_FROM, node.input(0), from, TESSERA_LAYOUT_DEFAULT);
+  offer.write_as(DNNL_ARG_TO, node.output(0), to, TESSERA_LAYOUT_DEFAULT);
+  context.add(offer.candidate(seconds_for(context, node.output(0), description)));
+}
+
+// [n, groups * c, h, w] to [n, groups, c, h, w], turned to [n, c, groups, h, w], and back to four
+// axes.
+constexpr const char* kShuffle =
+    "a = Reshape(x, _); b = Transpose{perm=[0, 2, 1, 3, 4]}(a); Reshape(b, _)";
+
+void offer_shuffle(Context& context, const std::vector<int32_t>& nodes) {
+  const Node first = context.graph().node(nodes.front());
+  const Value input = first.input(0);
+  const Value output = context.graph().node(nodes.back()).output(0);
+  if (explain_unusable(input) || input.type() != output.type()) return;
+  const std::vector<int64_t> dims = input.type().dims;
+  const std::vector<int64_t> parted = first.output(0).type().dims;
+  if (dims.size() != 4 || parted[0] != dims[0] || parted[1] * parted[2] != dims[1] ||
+      parted[3] != dims[2]) {
+    return;
+  }
+  for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::Nhwc, Format::RowMajor}) {
+    const memory::desc desc = describe(format, dims);
+    const dnnl::shuffle_forward::primitive_desc description(
+        context.engine(), dnnl::prop_kind::forward_inference, desc, desc, 1,
+        static_cast<int>(parted[2]), context.attributes(), true);
+    if (!description || is_reference(description)) continue;
+    PrimitiveOffer offer(nodes, description);
+    offer.read(DNNL_ARG_SRC, input, desc);
+    offer.write(DNNL_ARG_DST, output, desc);
+    context.add(offer.candidate(seconds_for(context, output, description), "shuffle:"));
+  }
+}
+
+}  // namespace
+
+void propose_transposes(Context& context) {
+  for (const std::vector<int32_t>& nodes : context.graph().match(kShuffle)) {
+    offer_shuffle(context, nodes);
+  }
+  context.for_each({"Transpose"}, [&](const Node& node) { offer_transpose(context, node); });
+}
+
+}  // namespace tessera::onednn
