@@ -55,7 +55,7 @@ std::string backend_counts_text(const PlanCounts& counts) {
 
 std::string layouts_text(const PlanStep& step) {
   const std::string from = layouts_of(step.inputs);
-  const std::string to = layouts_of(step.outputs);
+  std::string to = layouts_of(step.outputs);
   if (from.empty() || from == to) return to;
   return from + "\xe2\x86\x92" + to;
 }

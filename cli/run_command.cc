@@ -210,8 +210,8 @@ void add_output_options(CLI::App& command, RunArguments& arguments) {
                      "DIR: write every value that a node makes, and values.json; no nodes\n"
                      "are fused then");
   command.add_option("--fetch-steps", arguments.steps_folder,
-                     "DIR: write every value that a step makes, and values.json; changes\n"
-                     "nothing about the steps");
+                     "DIR: write every value that a step makes, and values.json; all that\n"
+                     "the plan gets for it are conversions");
   command.add_option("--trace", arguments.trace_file,
                      "FILE: write a Chrome trace, which ui.perfetto.dev opens");
   command.add_flag("--json", arguments.is_json, "print JSON");
