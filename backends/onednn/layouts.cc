@@ -204,7 +204,10 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
     piece.to_pixel = target.block;
     piece.channels = std::clamp<int64_t>(extent.channels - channel, 0, tile);
     piece.pixels = end - first;
-    if (has_padding && piece.channels < tile) clear_lanes(piece, tile);
+    if (has_padding && piece.channels < tile) {
+      // Tiles of nhwc's channels need not fill the blocks that they go to.
+      clear_lanes(piece, std::min(tile, round_up(extent.channels, target.block) - channel));
+    }
     copy_piece(piece);
   };
   const int64_t grain = std::max<int64_t>(1, kGrainElements / (tile * pixels));
