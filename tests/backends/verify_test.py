@@ -1,4 +1,4 @@
-"""`tessera verify --backend`: an honest plug-in passes, and each lie is caught by the right check."""
+"""`tessera verify --backend`: an honest plug-in passes, and the right check catches each lie."""
 
 import json
 import os
