@@ -177,7 +177,9 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
     piece.channels = std::clamp<int64_t>(extent.channels - channel, 0, tile);
     piece.pixels = end - first;
     copy_piece(piece);
-    if (has_padding) clear_lanes(piece, tile);
+    // Tiles of nhwc's channels need not fill the blocks that they go to.
+    const int64_t lanes = std::min(tile, round_up(extent.channels, target.block) - channel);
+    if (has_padding) clear_lanes(piece, lanes);
   };
   const int64_t grain = std::max<int64_t>(1, kGrainElements / (tile * pixels));
   context.parallel_for(extent.images * strips * tiles, grain, [&](int64_t begin, int64_t end) {

@@ -32,7 +32,7 @@ double tolerance_of(DataType type) {
     case DataType::BFloat16:
       return 3e-2;
     case DataType::Float32:
-      return 5e-5;
+      return 1e-4;
     default:
       return 1e-11;
   }

@@ -1,4 +1,4 @@
-"""examples/01_backend is a project of its own: built outside the tree by two compilers, it works."""
+"""examples/01_backend is a project of its own: two compilers build it outside, and it works."""
 
 import json
 import os

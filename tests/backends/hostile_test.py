@@ -1,4 +1,5 @@
-"""A plug-in that breaks the contract is survived: there is a reason, and models run as without it."""
+"""A plug-in that breaks the contract is survived: models run as without it, and there is a
+reason."""
 
 import json
 import os
@@ -17,7 +18,7 @@ X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
 RELU = np.maximum(X, 0)
 Y = RELU + 1 / (1 + np.exp(-RELU))
 
-# Mischief -> what the reason says of it. "file": a library of its own.
+# Mischief -> what the reason says of it.
 FAILS_TO_OPEN = {
     "other_version": "version 4096 of the plug-in contract",
     "constructor_throws": "no licence was found",
@@ -106,7 +107,7 @@ WITH_LIBCXX = ["constructor_throws", "constructor_throws_a_number", "open_throws
 @pytest.fixture(scope="module")
 def plugins(bin_dir):
     folder = bin_dir.parent / "tests" / "backends"
-    assert (folder / "hostile.so").exists(), f"{folder}/hostile.so is not built: tools/build release"
+    assert (folder / "hostile.so").exists(), f"{folder} is not built: tools/build release"
     return folder
 
 
