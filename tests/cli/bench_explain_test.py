@@ -3,6 +3,7 @@ is always there, and with onednn where `tessera backends` says that it is usable
 
 import json
 import os
+import pathlib
 import pty
 import signal
 import subprocess
@@ -109,9 +110,20 @@ def test_bench_measures_as_long_as_asked(ask, model):
     assert time.monotonic() - start >= 0.8
 
 
+def catches_interrupts(process):
+    """Whether the process has a handler for SIGINT, as proc(5) tells."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
+    return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
+
+
 def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):
     command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "50", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not catches_interrupts(process):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
     time.sleep(2)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
