@@ -12,12 +12,14 @@
 #include "backend/packs.h"
 #include "backend/plugin_ops.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/parallel.h"
 #include "compile/build_plan.h"
 #include "compile/compile.h"
 #include "compile/let_go.h"
 #include "engine/plan_runner.h"
 #include "ops/registry.h"
+#include "ops/work.h"
 
 namespace tessera {
 namespace {
@@ -183,6 +185,17 @@ std::vector<ValueDescription> describe_results(const PlanResult& result) {
   return outputs;
 }
 
+// Above this, freed weights are given back to the system at once.
+constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
+
+int64_t weight_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Value& value : graph.values) {
+    if (value.is_constant()) bytes = ops::saturating_add(bytes, value.constant.bytes());
+  }
+  return bytes;
+}
+
 // The registry, with the ops of plug-ins that are not of this project.
 std::shared_ptr<const ops::Registry> extended_registry(BackendSet& set) {
   ops::Registry registry = ops::make_registry();
@@ -226,7 +239,11 @@ Executor Model::bind(const BindOptions& options) const {
   clock.note_bytes(result.pack_bytes);
   {
     const std::lock_guard lock(state_->mutex);
-    let_go_packed_constants(state_->loaded.graph, result.built);
+    const int64_t freed = let_go_packed_constants(state_->loaded.graph, result.built);
+    if (freed > kMuchMemoryBytes) {
+      return_freed_memory();
+      drop_resident_pages(state_->loaded.source.mappings);
+    }
   }
   std::vector<ValueDescription> inputs = describe_inputs(result.built.graph);
   std::vector<ValueDescription> outputs = describe_results(result);
@@ -282,6 +299,8 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
     state->registry = extended;
     state->restore();
   }
+  // Weights that passes have replaced are gone by now.
+  if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();
   state->stages = clock.take();
   return Model(std::move(state));
 }

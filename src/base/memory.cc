@@ -7,6 +7,11 @@
 #include <limits>
 #include <string>
 
+// glibc names itself in every header of its own.
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace tessera {
 namespace {
 
@@ -51,6 +56,12 @@ int64_t address_space_available_bytes() {
 int64_t available_memory_bytes() {
   return std::min({machine_available_bytes(), control_group_available_bytes(),
                    address_space_available_bytes()});
+}
+
+void return_freed_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
 }
 
 }  // namespace tessera

@@ -10,4 +10,8 @@ namespace tessera {
 // INT64_MAX where the system does not tell.
 int64_t available_memory_bytes();
 
+// Gives memory that was freed back to the system, as far as the allocator can. Takes milliseconds:
+// for after much was freed at once. Safe from any thread.
+void return_freed_memory();
+
 }  // namespace tessera

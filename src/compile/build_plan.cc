@@ -190,6 +190,15 @@ class ConstantMaker {
   ThreadPool& pool_;
 };
 
+// Lets go of what libraries keep for candidates that were not chosen; indices stay.
+void drop_unused(Offers& offers, const Placement& placement) {
+  std::vector<bool> is_used(offers.candidates.size(), false);
+  for (const int index : placement.chosen) is_used[static_cast<size_t>(index)] = true;
+  for (size_t index = 0; index < is_used.size(); ++index) {
+    if (!is_used[index]) offers.candidates[index] = {};
+  }
+}
+
 int64_t pack_bytes(const ExecutionPlan& plan) {
   int64_t total = 0;
   for (const PlanConstant& constant : plan.constants) {
@@ -256,6 +265,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   watcher("pack");
   ConstantMaker(built, packs, pool).make_all();
   result.pack_bytes = pack_bytes(built.plan);
+  drop_unused(built.offers, placement);
   return result;
 }
 

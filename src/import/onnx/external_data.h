@@ -41,6 +41,9 @@ class ExternalData {
   // to somewhere else, or no readable regular file.
   ExternalFile& open(const std::string& location, const std::string& where);
 
+  // Every file that was opened.
+  const std::map<std::filesystem::path, ExternalFile>& files() const { return files_; }
+
  private:
   std::filesystem::path resolve(const std::string& location, const std::string& where) const;
 

@@ -1,5 +1,7 @@
 #include "import/onnx/import.h"
 
+#include <sys/mman.h>
+
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -65,10 +67,23 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   Functions functions(model, result.opsets);
   result.graph = build_graph(model.graph(), functions, tensors, registry, log);
   verify(result.graph, "import");
+  for (const auto& [path, file] : external.files()) {
+    if (file.mapping) result.mappings.push_back({file.mapping, file.source.size()});
+  }
   return result;
 }
 
 }  // namespace
+
+void drop_resident_pages(const std::vector<WeightMapping>& mappings) {
+  for (const WeightMapping& mapping : mappings) {
+    const std::shared_ptr<const std::byte> start = mapping.start.lock();
+    if (start == nullptr) continue;
+    // A private mapping that nobody writes to: its pages come back from the file when read.
+    ::madvise(const_cast<std::byte*>(start.get()), static_cast<size_t>(mapping.bytes),
+              MADV_DONTNEED);
+  }
+}
 
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
                           const Log& log) {

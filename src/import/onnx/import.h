@@ -1,10 +1,13 @@
 // From an ONNX file to a Graph. protobuf stays inside this folder.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "graph/graph.h"
@@ -13,6 +16,15 @@
 
 namespace tessera {
 
+// A file of weights in memory, for as long as a tensor is in it.
+struct WeightMapping {
+  std::weak_ptr<const std::byte> start;
+  int64_t bytes = 0;
+};
+
+// Lets the system take the memory of mapped weights back; who reads them again finds them again.
+void drop_resident_pages(const std::vector<WeightMapping>& mappings);
+
 struct ImportedModel {
   // Legal (graph/verify.h), topologically ordered whatever the file's order; every node complete
   // (ops/schema.h). Types are as declared, or unknown. Model-local functions are inlined.
@@ -20,6 +32,7 @@ struct ImportedModel {
   int64_t ir_version = 0;
   std::string producer;
   std::map<std::string, int64_t> opsets;
+  std::vector<WeightMapping> mappings;  // of external data
 };
 
 // Reads `file` and its external data. Initializers become constants: external ones are mapped where
