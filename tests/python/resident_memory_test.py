@@ -1,0 +1,116 @@
+"""Weights are packed once for all executors of a model, and the originals are let go; and no more
+threads than asked for are there while libraries take turns."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+LAYERS = 16
+WIDTH = 1024
+WEIGHTS_MIB = LAYERS * WIDTH * WIDTH * 4 / 2**20
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["inline", "external"])
+def wide_model(request, tmp_path_factory):
+    """Products with 64 MiB of weights in all, an op between that only the reference has."""
+    nodes, weights = [], []
+    random = np.random.default_rng(1)
+    for layer in range(LAYERS):
+        weight = random.standard_normal((WIDTH, WIDTH), dtype=np.float32) / np.sqrt(WIDTH)
+        weights.append(numpy_helper.from_array(weight.astype(np.float32), f"w{layer}"))
+        nodes.append(helper.make_node("MatMul", [f"x{layer}", f"w{layer}"], [f"y{layer}"]))
+        nodes.append(helper.make_node("Asinh", [f"y{layer}"], [f"x{layer + 1}"]))
+    graph = helper.make_graph(
+        nodes,
+        "wide",
+        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, ["rows", WIDTH])],
+        [helper.make_tensor_value_info(f"x{LAYERS}", TensorProto.FLOAT, ["rows", WIDTH])],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    path = tmp_path_factory.mktemp("wide") / "model.onnx"
+    onnx.save(model, path, save_as_external_data=request.param, location="weights.bin")
+    return path
+
+
+def run_script(tessera, text):
+    """What `text`, run by a Python of its own, prints as JSON."""
+    folder = str(next(iter(tessera.__path__)))
+    script = f"import sys\nsys.path.insert(0, {folder.rsplit('/', 1)[0]!r})\n"
+    script += textwrap.dedent(text)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def has_library(tessera):
+    return any(entry.name == "onednn" and entry.is_usable for entry in tessera.backends())
+
+
+def test_eight_executors_hold_one_copy_of_packed_weights(tessera, wide_model):
+    if not has_library(tessera):
+        pytest.skip("the reference packs nothing, and no other backend is here")
+    figures = run_script(tessera, f"""
+        import json, numpy, tessera
+        def resident():
+            lines = open("/proc/self/status").read().splitlines()
+            return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+        x = {{"x0": numpy.ones((4, {WIDTH}), numpy.float32)}}
+        before = resident()
+        model = tessera.load({str(wide_model)!r})
+        executors = [model.bind({{"x0": [4, {WIDTH}]}}, threads=1)]
+        first, = executors[0].run(x)
+        one = resident() - before
+        for _ in range(7):
+            executors.append(model.bind({{"x0": [4, {WIDTH}]}}, threads=1))
+            assert (executors[-1].run(x)[0] == first).all()
+        eight = resident() - before
+        # What was let go is read again where somebody needs it.
+        plain = model.bind({{"x0": [4, {WIDTH}]}}, backends=["reference"])
+        assert numpy.allclose(plain.run(x)[0], first, rtol=1e-3, atol=1e-5)
+        print(json.dumps({{"one": one, "eight": eight,
+                          "packed": executors[0].plan().pack_bytes / 2**20}}))
+        """)
+    assert figures["packed"] >= WEIGHTS_MIB * 0.9
+    # Room for the libraries themselves, not for a second copy.
+    assert figures["one"] < figures["packed"] + 0.8 * WEIGHTS_MIB, figures
+    assert figures["eight"] - figures["one"] < 0.4 * WEIGHTS_MIB, figures
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_libraries_and_the_reference_share_one_pool(tessera, wide_model, threads):
+    figures = run_script(tessera, f"""
+        import json, os
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        import numpy, threading, time, tessera
+        def count():
+            return len(os.listdir("/proc/self/task"))
+        model = tessera.load({str(wide_model)!r}, threads={threads})
+        before = count()
+        executor = model.bind({{"x0": [64, {WIDTH}]}}, threads={threads})
+        x = {{"x0": numpy.ones((64, {WIDTH}), numpy.float32)}}
+        most, is_done = [0], threading.Event()
+        def watch():
+            while not is_done.is_set():
+                most[0] = max(most[0], count())
+                time.sleep(0.0005)
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        for _ in range(20):
+            executor.run(x)
+        is_done.set()
+        watcher.join()
+        print(json.dumps({{"most": most[0] - 1, "before": before,
+                          "backends": sorted({{step.backend for step in executor.plan().steps}})}}))
+        """)
+    if has_library(tessera):
+        assert figures["backends"] == ["onednn", "reference"]
+    assert 1 <= figures["most"] <= max(threads, figures["before"]), figures
+    if threads == 1:
+        assert figures["most"] == 1
