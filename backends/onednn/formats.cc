@@ -80,6 +80,12 @@ memory::desc describe(Format format, const std::vector<int64_t>& dims) {
   return {};
 }
 
+memory::desc describe_pooled(Format format, const std::vector<int64_t>& source,
+                             const std::vector<int64_t>& dims) {
+  if (format != Format::Nhwc || is_row_major(format, source)) return describe(format, dims);
+  return {dims, memory::data_type::f32, kNhwcTags[dims.size() - kSmallestChannelRank]};
+}
+
 memory::desc describe_any(const std::vector<int64_t>& dims) {
   return {dims.empty() ? memory::dims{1} : dims, memory::data_type::f32, Tag::any};
 }

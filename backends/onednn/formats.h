@@ -30,6 +30,12 @@ bool can_hold(Format format, size_t rank);
 // Where nhwc has the bytes of row-major (one channel, or one pixel) it is described as that.
 dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims);
 
+// The result `dims` of a pooling of `source`, both in `format`. Unlike describe() it keeps the
+// strides of nhwc where only channels are left, without which the library has no fast code; all
+// poolings must use it, so that no two descriptors of one differ in the strides of such axes only.
+dnnl::memory::desc describe_pooled(Format format, const std::vector<int64_t>& source,
+                                   const std::vector<int64_t>& dims);
+
 // The same tensor with every format left to the primitive.
 dnnl::memory::desc describe_any(const std::vector<int64_t>& dims);
 

@@ -77,8 +77,8 @@ void offer(Context& context, const Node& node) {
     }
     const dnnl::pooling_forward::primitive_desc pooling(
         context.engine(), dnnl::prop_kind::forward_inference, problem.kind, source,
-        describe(format, problem.output), window.strides, window.kernel, window.dilations,
-        window.pads_begin, window.pads_end, context.attributes(), true);
+        describe_pooled(format, problem.input, problem.output), window.strides, window.kernel,
+        window.dilations, window.pads_begin, window.pads_end, context.attributes(), true);
     if (!pooling) continue;
     PrimitiveOffer offer({node.id()}, pooling);
     offer.read(DNNL_ARG_SRC, node.input(0), pooling.src_desc());

@@ -119,7 +119,7 @@ class ReductionOffer {
     const memory::dims window(dims_.begin() + 2, dims_.end());
     const memory::dims zeros(window.size(), 0);
     const memory::desc from = describe(format, dims_);
-    const memory::desc to = describe(format, pooled);
+    const memory::desc to = describe_pooled(format, dims_, pooled);
     const dnnl::pooling_forward::primitive_desc description(
         context_.engine(), dnnl::prop_kind::forward_inference, *kind_.pooling, from, to, window,
         window, zeros, zeros, zeros, context_.attributes(), true);

@@ -77,6 +77,24 @@ void offer_transpose(Context& context, const Node& node) {
 constexpr const char* kShuffle =
     "a = Reshape(x, _); b = Transpose{perm=[0, 2, 1, 3, 4]}(a); Reshape(b, _)";
 
+// With the channels innermost it is a turn of two axes.
+void offer_shuffle_of_pixels(Context& context, const std::vector<int32_t>& nodes,
+                             const Value& input, const Value& output, int64_t groups) {
+  const std::vector<int64_t> dims = input.type().dims;
+  const int64_t channels = dims[1] / groups;
+  const std::vector<int64_t> turned = {dims[0] * dims[2] * dims[3], channels, groups};
+  const memory::desc from = describe_strided(turned, {dims[1], 1, channels});
+  const memory::desc to = describe(Format::RowMajor, turned);
+  const dnnl::reorder::primitive_desc description(context.engine(), from, context.engine(), to,
+                                                  context.attributes(), true);
+  if (!description || is_reference(description)) return;
+  const char* layout = layout_name(Format::Nhwc, dims);
+  PrimitiveOffer offer(nodes, description);
+  offer.read_as(DNNL_ARG_FROM, input, from, layout);
+  offer.write_as(DNNL_ARG_TO, output, to, layout);
+  context.add(offer.candidate(seconds_for(context, output, description), "shuffle:"));
+}
+
 void offer_shuffle(Context& context, const std::vector<int32_t>& nodes) {
   const Node first = context.graph().node(nodes.front());
   const Value input = first.input(0);
@@ -88,7 +106,8 @@ void offer_shuffle(Context& context, const std::vector<int32_t>& nodes) {
       parted[3] != dims[2]) {
     return;
   }
-  for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::Nhwc, Format::RowMajor}) {
+  offer_shuffle_of_pixels(context, nodes, input, output, parted[1]);
+  for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::RowMajor}) {
     const memory::desc desc = describe(format, dims);
     const dnnl::shuffle_forward::primitive_desc description(
         context.engine(), dnnl::prop_kind::forward_inference, desc, desc, 1,
