@@ -136,7 +136,8 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& p
       call_plugin([&](tessera_error* error) { return open_function(host_.face(), &face_, error); });
   if (!status.is_fine()) fail(place, "could not be opened: " + status.message);
   if (std::string wrong = explain_illegal(face_); !wrong.empty()) {
-    // Not released: what is wrong with it may be its release.
+    // A struct of another size has its release elsewhere.
+    if (face_.struct_size == sizeof(face_)) release();
     fail(place, "is not a legal plug-in: " + wrong);
   }
   name_ = face_.name;
@@ -148,13 +149,14 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& p
   }
 }
 
-Plugin::~Plugin() {
-  if (face_.release != nullptr) {
-    call_plugin([&](tessera_error*) {
-      face_.release(face_.self);
-      return TESSERA_OK;
-    });
-  }
+Plugin::~Plugin() { release(); }
+
+void Plugin::release() {
+  if (face_.release == nullptr) return;
+  call_plugin([&](tessera_error*) {
+    face_.release(face_.self);
+    return TESSERA_OK;
+  });
 }
 
 std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,

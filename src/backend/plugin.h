@@ -41,6 +41,7 @@ class Plugin {
  private:
   Plugin(tessera_open_backend_function open, const std::string& place,
          std::shared_ptr<HostServices> services);
+  void release();
 
   HostTable host_;
   tessera_backend face_ = {};

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "ops/work.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -16,18 +17,29 @@ using Kind = PlanBuffer::Kind;
 
 constexpr auto kArenaAlignment = std::align_val_t{4096};
 
-void* allocate_arena(int64_t bytes) {
+// What a run needs besides inputs and constants; results count, though each run has its own.
+int64_t needed_bytes(const ExecutionPlan& plan) {
+  int64_t total = plan.arena_bytes;
+  for (const PlanBuffer& buffer : plan.buffers) {
+    if (buffer.kind == Kind::Output) total = ops::saturating_add(total, buffer.bytes);
+  }
+  return total;
+}
+
+void* allocate_arena(const ExecutionPlan& plan) {
   const int64_t available = available_memory_bytes();
+  const int64_t needed = needed_bytes(plan);
   void* memory = nullptr;
-  if (bytes <= available) {
+  if (needed <= available) {
     // At least a byte, so that a null pointer always means "left out".
-    memory = ::operator new(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kArenaAlignment,
-                            std::nothrow);
+    memory = ::operator new(static_cast<size_t>(std::max<int64_t>(plan.arena_bytes, 1)),
+                            kArenaAlignment, std::nothrow);
   }
   if (memory != nullptr) return memory;
   throw Error(ErrorKind::OutOfMemory, "inner values",
               "expected to need at most the " + std::to_string(available) +
-                  " bytes that are available, found a need of " + std::to_string(bytes) + " bytes");
+                  " bytes that are available, found a need of " + std::to_string(needed) +
+                  " bytes");
 }
 
 bool is_aligned(const Tensor& tensor) {
@@ -51,7 +63,7 @@ std::string step_place(const BuiltPlan& built, const ExecutionStep& step) {
 
 PlanRunner::PlanRunner(BuiltPlan plan, int threads)
     : built_(std::move(plan)), pool_(threads), tensors_(built_.plan.buffers.size()) {
-  arena_ = allocate_arena(built_.plan.arena_bytes);
+  arena_ = allocate_arena(built_.plan);
   steps_.resize(built_.plan.steps.size());
   for (size_t index = 0; index < steps_.size(); ++index) prepare_step(index);
 }

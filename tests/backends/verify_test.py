@@ -72,7 +72,9 @@ def test_an_honest_one_passes_every_check(verify, liar):
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_caught_by_the_right_check(verify, liar, lie):
+def test_a_lie_is_caught_by_the_right_check(verify, liar, lie, bin_dir):
+    if lie == "reference_overruns" and bin_dir.parent.name == "asan":
+        pytest.skip("the sanitizer catches this one first, and ends the program")
     result = verify("--backend", liar, "--json", lie=lie)
     assert result.returncode == 1, result.stdout + result.stderr
     check, words = LIES[lie]
