@@ -299,7 +299,7 @@ enum { TESSERA_POOL_HOST = 0, TESSERA_POOL_OWN = 1 };
 enum {
   TESSERA_CANDIDATE_NOT_DETERMINISTIC = 1,
   TESSERA_CANDIDATE_INFERENCE_ONLY = 2,
-  TESSERA_CANDIDATE_VIEW = 4, /* outputs are aliases of input 0: the kernel never runs */
+  TESSERA_CANDIDATE_VIEW = 4, /* the output has the bytes of input 0: no kernel is built or run */
   TESSERA_CANDIDATE_STORES_CONSTANTS = 8, /* a saved kernel contains weights */
   TESSERA_CANDIDATE_BUILT_FOR_ALL = 16    /* built for every dimension; `built_for` is not read */
 };

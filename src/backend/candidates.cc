@@ -78,6 +78,7 @@ class OfferReader {
     read_inputs(face, border, candidate);
     read_outputs(face, border, candidate);
     check_built_for(face);
+    if ((face.flags & TESSERA_CANDIDATE_VIEW) != 0) check_view(candidate);
     candidate.workspace_bytes = face.workspace_bytes;
     candidate.library_bytes = face.library_bytes;
     candidate.optimistic_seconds = face.optimistic_seconds;
@@ -94,6 +95,21 @@ class OfferReader {
   }
 
  private:
+  void check_view(const Candidate& candidate) const {
+    if (candidate.inputs.empty() || candidate.outputs.size() != 1) {
+      refuse("it says that it is a view, which has an input and one output");
+    }
+    const CandidateInput& input = candidate.inputs[0];
+    const CandidateOutput& output = candidate.outputs[0];
+    const std::optional<TensorType> from = known_type(graph_.graph[input.value].type);
+    const std::optional<TensorType> to = known_type(graph_.graph[output.value].type);
+    const bool is_same = from && to && from->element == to->element &&
+                         input.layout == output.layout && input.layout != kAnyDense &&
+                         layouts_.storage_bytes(input.layout, *from) ==
+                             layouts_.storage_bytes(output.layout, *to);
+    if (!is_same) refuse("it says that it is a view, but its output has not the bytes of input 0");
+  }
+
   void read_nodes(const tessera_candidate& face, Candidate& candidate) const {
     if (face.node_count < 1 || face.nodes == nullptr) refuse("it covers no node");
     const std::span nodes(face.nodes, static_cast<size_t>(face.node_count));
@@ -181,6 +197,10 @@ class OfferReader {
       const bool is_constant =
           (graph_.values[static_cast<size_t>(port.value)].flags & TESSERA_VALUE_CONSTANT) != 0;
       if (port.pack != nullptr) check_pack(*port.pack, port.value, is_constant);
+      if (port.alignment_bytes > TESSERA_ALIGNMENT_BYTES) {
+        refuse("its input " + name_of(port.value) + " is to be aligned to more than " +
+               std::to_string(TESSERA_ALIGNMENT_BYTES) + " bytes, which the host does not promise");
+      }
       if (port.alignment_bytes < 0 || (port.alignment_bytes & (port.alignment_bytes - 1)) != 0) {
         refuse("the alignment of its input " + name_of(port.value) + " is no power of two");
       }

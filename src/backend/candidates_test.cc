@@ -100,6 +100,12 @@ TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
        },
        "in-place input that is not there"},
       {[](C& c) { c.workspace_bytes = -1; }, "negative memory"},
+      {[](C& c) { c.inputs[0].alignment_bytes = 128; }, "does not promise"},
+      {[](C& c) {
+         c.flags = TESSERA_CANDIDATE_VIEW;
+         c.outputs[0].layout = "mirror:a";
+       },
+       "has not the bytes of input 0"},
       {[](C& c) { c.inputs[0].pack = plugin::Pack{"p", 4, nullptr}; }, "no constant"},
   };
   for (const auto& [change, reason] : cases) EXPECT_THAT(refusal_of(change), HasSubstr(reason));

@@ -74,6 +74,7 @@ std::vector<int> build_kernels(const Placement& placement, Offers& offers, Threa
   for (const int index : placement.chosen) {
     if (kernels.contains(index)) continue;
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
+    if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) continue;
     std::string reason;
     // Libraries on the same thread runtime then build for this pool's threads.
     pool.execute([&] {

@@ -205,6 +205,19 @@ TEST_F(PlanRunners, TellWatchersAndLetThemChangeOutputs) {
   EXPECT_THAT(elements(results[0]), ElementsAre(1, 50, 3));
 }
 
+TEST_F(PlanRunners, TakeViewsWithoutAKernel) {
+  PlanRunner runner(build(two_relus(),
+                          [](const auto& graph, Proposals& proposals) {
+                            plugin::Candidate view = relu_candidate(graph.node(0), "row_major");
+                            view.flags = TESSERA_CANDIDATE_VIEW;
+                            proposals.add(std::move(view));
+                            proposals.add(relu_candidate(graph.node(1), "row_major"));
+                          }),
+                    1);
+  EXPECT_THAT(kinds(runner.built()), ElementsAre(Kind::Copy, Kind::Kernel));
+  EXPECT_THAT(elements(runner.run(std::vector{three({1, -2, 3})})[0]), ElementsAre(1, 0, 3));
+}
+
 TEST_F(PlanRunners, NameTheNodeAndTheBackendOfAFailure) {
   PlanRunner runner(build(two_relus(),
                           [](const auto& graph, Proposals& proposals) {

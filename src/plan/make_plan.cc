@@ -38,6 +38,12 @@ class StepBuilder {
       note(port.value, port.layout, buffer);
       step.outputs.push_back({buffer, TESSERA_REQUEST_WRITE});
     }
+    if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) {
+      // Until values may share memory beyond in-place pairs, a view is a copy of its first input.
+      step.kind = ExecutionStep::Kind::Copy;
+      step.workspace_bytes = 0;
+      step.inputs.resize(1);
+    }
     plan_.steps.push_back(std::move(step));
   }
 
