@@ -33,9 +33,7 @@ const Kind& kind_of(std::string_view op) {
   static const std::map<std::string_view, Kind> kKinds = {
       {"ReduceL1", {algorithm::reduction_norm_lp_power_p_sum, 1}},
       {"ReduceL2", {algorithm::reduction_norm_lp_sum, 2}},
-      {"ReduceMax", {algorithm::reduction_max, 0, algorithm::pooling_max}},
       {"ReduceMean", {algorithm::reduction_mean, 0, algorithm::pooling_avg_include_padding}},
-      {"ReduceMin", {algorithm::reduction_min}},
       {"ReduceProd", {algorithm::reduction_mul}},
       {"ReduceSum", {algorithm::reduction_sum}},
       {"ReduceSumSquare", {algorithm::reduction_norm_lp_power_p_sum, 2}},
@@ -170,14 +168,19 @@ class ReductionOffer {
 }  // namespace
 
 void propose_reductions(Context& context) {
-  context.for_each({"ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-                    "ReduceSum", "ReduceSumSquare"},
-                   [&](const Node& node) {
-                     if (const auto reason = explain_unusable(node.input(0))) {
-                       return context.refuse(node.id(), *reason);
-                     }
-                     ReductionOffer(context, node).offer();
-                   });
+  // Masks in attention are rows of -inf, and tell by their greatest element whether they hide all.
+  context.for_each({"ReduceMax", "ReduceMin"}, [&](const Node& node) {
+    context.refuse(node.id(),
+                   "oneDNN's extreme of a set of infinities is the extreme finite number");
+  });
+  context.for_each(
+      {"ReduceL1", "ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare"},
+      [&](const Node& node) {
+        if (const auto reason = explain_unusable(node.input(0))) {
+          return context.refuse(node.id(), *reason);
+        }
+        ReductionOffer(context, node).offer();
+      });
 }
 
 }  // namespace tessera::onednn

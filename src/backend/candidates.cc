@@ -103,10 +103,10 @@ class OfferReader {
     const CandidateOutput& output = candidate.outputs[0];
     const std::optional<TensorType> from = known_type(graph_.graph[input.value].type);
     const std::optional<TensorType> to = known_type(graph_.graph[output.value].type);
-    const bool is_same = from && to && from->element == to->element &&
-                         input.layout == output.layout && input.layout != kAnyDense &&
-                         layouts_.storage_bytes(input.layout, *from) ==
-                             layouts_.storage_bytes(output.layout, *to);
+    const bool is_same =
+        from && to && from->element == to->element && input.layout == output.layout &&
+        input.layout != kAnyDense &&
+        layouts_.storage_bytes(input.layout, *from) == layouts_.storage_bytes(output.layout, *to);
     if (!is_same) refuse("it says that it is a view, but its output has not the bytes of input 0");
   }
 

@@ -49,7 +49,7 @@ struct PlanOutput {
 struct ExecutionStep {
   enum class Kind : uint8_t { Kernel, Convert, Copy };
   Kind kind = Kind::Kernel;
-  int candidate = -1;  // Kernel, or Copy for a view: index into Offers::candidates
+  int candidate = -1;         // Kernel, or Copy for a view: index into Offers::candidates
   ConversionStep conversion;  // Convert
   std::vector<int> inputs;    // buffers, in the order of the candidate's ports
   std::vector<PlanOutput> outputs;
