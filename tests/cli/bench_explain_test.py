@@ -186,8 +186,8 @@ def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
             assert step["bytes"] > 0
     # ArgMax is not for oneDNN, which says why.
     [top] = [step for step in explained["steps"] if "top" in step["nodes"]]
-    assert top["backend"] == "reference"
-    assert [refusal["backend"] for refusal in top["refusals"]] == ["onednn"]
+    assert top["backend"] != "onednn"
+    assert "onednn" in [refusal["backend"] for refusal in top["refusals"]]
     text = tessera("explain", model, *SHAPE, "--runs", "1")[1]
     assert "refused by onednn" in text and top["refusals"][0]["reason"][:40] in text
 
