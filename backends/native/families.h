@@ -8,4 +8,7 @@ namespace tessera::native {
 // Functions of one variable, and arithmetic of tensors of one shape, in any dense layout.
 void propose_elementwise(Context& context);
 
+// What moves nothing: reshapes, and splits, slices and concats whose parts lie in the whole.
+void propose_views(Context& context);
+
 }  // namespace tessera::native

@@ -17,6 +17,7 @@ using Propose = void (*)(Context& context);
 
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
+    propose_views,
     propose_elementwise,
 };
 

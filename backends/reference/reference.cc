@@ -59,6 +59,11 @@ class ReferenceKernel : public Kernel {
   std::vector<int> outputs_;
 };
 
+// The kernels read and write element by element.
+int64_t alignment_of(const Value& value) {
+  return std::max<int64_t>(tessera::plugin::element_bytes(value.type().data_type), 1);
+}
+
 // Fills the ports of `candidate`, and gives for each input of the node the port that has it.
 std::vector<int> add_inputs(const Node& node, Candidate& candidate) {
   std::vector<int> ports;
@@ -71,7 +76,8 @@ std::vector<int> add_inputs(const Node& node, Candidate& candidate) {
     const auto found = std::find_if(candidate.inputs.begin(), candidate.inputs.end(),
                                     [&](const auto& port) { return port.value == value.id(); });
     ports.push_back(static_cast<int>(found - candidate.inputs.begin()));
-    if (found == candidate.inputs.end()) candidate.inputs.push_back({.value = value.id()});
+    if (found != candidate.inputs.end()) continue;
+    candidate.inputs.push_back({.value = value.id(), .alignment_bytes = alignment_of(value)});
   }
   return ports;
 }
@@ -82,7 +88,9 @@ std::vector<int> add_outputs(const Node& node, Candidate& candidate) {
     const Value value = node.output(index);
     ports.push_back(value.is_present() ? static_cast<int>(candidate.outputs.size()) : kLeftOut);
     if (!value.is_present()) continue;
-    candidate.outputs.push_back({.value = value.id(), .is_size_unknown = !value.type().is_known()});
+    candidate.outputs.push_back({.value = value.id(),
+                                 .is_size_unknown = !value.type().is_known(),
+                                 .alignment_bytes = alignment_of(value)});
   }
   return ports;
 }

@@ -23,7 +23,8 @@ extern "C" {
 
 #define TESSERA_CONTRACT_VERSION 1u
 
-/* Every buffer that a kernel, a conversion or a pack function sees starts at a multiple of this. */
+/* Every buffer that a conversion or a pack function sees starts at a multiple of this, and every one
+ * that a kernel sees, unless its port asks for less. */
 #define TESSERA_ALIGNMENT_BYTES 64
 
 /* --- Status and errors ------------------------------------------------------------------------ */
@@ -269,15 +270,33 @@ typedef struct tessera_pack {
   void* self;
 } tessera_pack;
 
+/* Where a tensor lies in the storage of another one, which is dense in the layout of its port. */
+typedef struct tessera_part {
+  int64_t offset_bytes; /* a multiple of the element's size */
+  /* In elements, one for each dimension of the part, none below 1; only in row_major and nhwc can
+   * elements be told by strides. With a count of 0 the part is dense in the layout of its port. */
+  const int64_t* strides;
+  int32_t stride_count;
+  int32_t reserved;
+} tessera_part;
+
+/* A buffer begins at a multiple of `alignment_bytes` (a power of two, TESSERA_ALIGNMENT_BYTES at
+ * most; 0: that) and, unless the port accepts strides, is dense: views that are not so are copied
+ * before they come to this port. Strides are known only when the kernel runs. */
 typedef struct tessera_input_port {
   int32_t value;
   int32_t accepts_strides;
-  const char* layout;       /* null: the default */
-  int64_t alignment_bytes;  /* 0: TESSERA_ALIGNMENT_BYTES */
+  const char* layout; /* null: the default */
+  int64_t alignment_bytes;
   const tessera_pack* pack; /* null: the tensor itself */
+  /* Of a joint candidate: where in output 0 this input lies; null: at its beginning, dense. */
+  const tessera_part* part;
 } tessera_input_port;
 
-enum { TESSERA_OUTPUT_SIZE_UNKNOWN = 1 };
+enum {
+  TESSERA_OUTPUT_SIZE_UNKNOWN = 1,
+  TESSERA_OUTPUT_ACCEPTS_STRIDES = 2 /* the buffer may be part of a larger tensor */
+};
 
 typedef struct tessera_output_port {
   int32_t value;
@@ -286,6 +305,9 @@ typedef struct tessera_output_port {
   int32_t in_place_input; /* for IN_PLACE: index of the input port that it may overwrite; for ADD:
                              of the input port whose contents it adds to; else -1 */
   uint32_t flags;         /* TESSERA_OUTPUT_ */
+  int64_t alignment_bytes; /* as for an input port */
+  /* Of a view: where in input 0 this output lies; null: at its beginning, dense. */
+  const tessera_part* part;
 } tessera_output_port;
 
 /* A dimension (of an input port) that the kernel is built for; the others are arguments. */
@@ -299,9 +321,12 @@ enum { TESSERA_POOL_HOST = 0, TESSERA_POOL_OWN = 1 };
 enum {
   TESSERA_CANDIDATE_NOT_DETERMINISTIC = 1,
   TESSERA_CANDIDATE_INFERENCE_ONLY = 2,
-  TESSERA_CANDIDATE_VIEW = 4, /* the output has the bytes of input 0: no kernel is built or run */
+  TESSERA_CANDIDATE_VIEW = 4, /* every output is part of input 0: no kernel is built or run */
   TESSERA_CANDIDATE_STORES_CONSTANTS = 8, /* a saved kernel contains weights */
-  TESSERA_CANDIDATE_BUILT_FOR_ALL = 16    /* built for every dimension; `built_for` is not read */
+  TESSERA_CANDIDATE_BUILT_FOR_ALL = 16,   /* built for every dimension; `built_for` is not read */
+  /* The inputs together make up the one output, each being part of it: no kernel is built or run.
+   * Who makes an input writes it to its place, where it can; else the host copies it there. */
+  TESSERA_CANDIDATE_JOINT = 32
 };
 
 typedef struct tessera_build_options {
@@ -347,6 +372,7 @@ typedef struct tessera_candidate {
   double optimistic_seconds; /* it cannot be faster; 0: no idea */
   double build_seconds;      /* expected; 0: no idea */
   void* self;
+  /* Null for views and joint candidates. */
   int32_t (*build)(void* self, const tessera_build_options* options, tessera_kernel* kernel,
                    tessera_error* error);
   /* Null, or makes a kernel from bytes that tessera_kernel::save gave. */

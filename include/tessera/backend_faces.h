@@ -62,6 +62,7 @@ inline int32_t run_pack(void* self, tessera_run_context* context, const tessera_
 struct HeldCandidate {
   explicit HeldCandidate(Candidate given) : candidate(std::move(given)) {
     packs.reserve(candidate.inputs.size());
+    parts.reserve(candidate.inputs.size() + candidate.outputs.size());
     for (InputPort& port : candidate.inputs) {
       const tessera_pack* pack = nullptr;
       if (port.pack) {
@@ -69,14 +70,21 @@ struct HeldCandidate {
                                                 port.pack->bytes, run_pack, &*port.pack});
       }
       inputs.push_back({port.value, port.accepts_strides ? 1 : 0, port.layout.c_str(),
-                        port.alignment_bytes, pack});
+                        port.alignment_bytes, pack, add_part(port.part)});
     }
     for (const OutputPort& port : candidate.outputs) {
-      const uint32_t flags = port.is_size_unknown ? uint32_t{TESSERA_OUTPUT_SIZE_UNKNOWN} : 0U;
-      outputs.push_back(
-          {port.value, port.requests, port.layout.c_str(), port.in_place_input, flags});
+      const uint32_t size = port.is_size_unknown ? uint32_t{TESSERA_OUTPUT_SIZE_UNKNOWN} : 0U;
+      const uint32_t strides =
+          port.accepts_strides ? uint32_t{TESSERA_OUTPUT_ACCEPTS_STRIDES} : 0U;
+      outputs.push_back({port.value, port.requests, port.layout.c_str(), port.in_place_input,
+                         size | strides, port.alignment_bytes, add_part(port.part)});
     }
     fill();
+  }
+
+  const tessera_part* add_part(const Part& part) {
+    return &parts.emplace_back(tessera_part{part.offset_bytes, part.strides.data(),
+                                            static_cast<int32_t>(part.strides.size()), 0});
   }
 
   void fill() {
@@ -127,6 +135,7 @@ struct HeldCandidate {
 
   Candidate candidate;
   std::vector<tessera_pack> packs;
+  std::vector<tessera_part> parts;
   std::vector<tessera_input_port> inputs;
   std::vector<tessera_output_port> outputs;
   tessera_candidate face = {};

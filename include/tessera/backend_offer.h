@@ -23,12 +23,19 @@ struct Pack {
   std::function<void(RunContext& context, const Buffer& from, void* to)> pack = {};
 };
 
+// Where a tensor lies in the storage of another; see tessera_part.
+struct Part {
+  int64_t offset_bytes = 0;
+  std::vector<int64_t> strides = {};  // in elements; empty: dense
+};
+
 struct InputPort {
   int32_t value = -1;
   std::string layout = TESSERA_LAYOUT_DEFAULT;
   std::optional<Pack> pack = {};
   bool accepts_strides = false;
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
+  Part part = {};  // of a joint candidate: where in output 0 it lies
 };
 
 struct OutputPort {
@@ -37,6 +44,9 @@ struct OutputPort {
   uint32_t requests = TESSERA_REQUEST_WRITE;  // or-ed
   int32_t in_place_input = -1;                // index of an input port
   bool is_size_unknown = false;
+  bool accepts_strides = false;
+  int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
+  Part part = {};  // of a view: where in input 0 it lies
 };
 
 struct BuildOptions {
@@ -76,7 +86,7 @@ inline std::unique_ptr<Kernel> make_kernel(KernelFunction function) {
 }
 
 // One way to compute a node or a group; see tessera_candidate. `build` must not look at the graph,
-// which is gone by then: let it capture copies.
+// which is gone by then: let it capture copies. Views and joint candidates (`flags`) have none.
 struct Candidate {
   std::vector<int32_t> nodes = {};  // ascending
   std::string algorithm = {};

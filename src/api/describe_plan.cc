@@ -59,7 +59,8 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
                             output.request == TESSERA_REQUEST_ADD;
   }
   described.workspace_bytes = step.workspace_bytes;
-  // A copy for a view has a candidate, too.
+  // A view moves nothing.
+  if (step.kind == ExecutionStep::Kind::View) described.bytes = 0;
   if (step.candidate >= 0) {
     describe_kernel(built, step, registry, described);
     return described;

@@ -54,6 +54,9 @@ struct IllegalOffer {
   std::string reason;
 };
 
+// Thrown inside this file for an offer that is legal, but nobody here could use.
+struct PassedOver {};
+
 [[noreturn]] void refuse(const std::string& reason) { throw IllegalOffer{reason}; }
 
 class OfferReader {
@@ -64,7 +67,10 @@ class OfferReader {
   // The candidate with its ports read and checked; a layout may still be kAnyDense.
   Candidate read(const tessera_candidate& face) const {
     if (face.struct_size != sizeof(face)) refuse("its struct_size is not that of the contract");
-    if (face.build == nullptr) refuse("it has no function to build a kernel");
+    constexpr uint32_t kNoKernel = TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT;
+    if (face.build == nullptr && (face.flags & kNoKernel) == 0) {
+      refuse("it has no function to build a kernel");
+    }
     if (face.algorithm == nullptr) refuse("its algorithm is null");
     if (face.workspace_bytes < 0 || face.library_bytes < 0) refuse("it asks for negative memory");
     if (face.workspace_bytes > kMostPluginBytes || face.library_bytes > kMostPluginBytes) {
@@ -78,13 +84,43 @@ class OfferReader {
     read_inputs(face, border, candidate);
     read_outputs(face, border, candidate);
     check_built_for(face);
-    if ((face.flags & TESSERA_CANDIDATE_VIEW) != 0) check_view(candidate);
     candidate.workspace_bytes = face.workspace_bytes;
     candidate.library_bytes = face.library_bytes;
     candidate.optimistic_seconds = face.optimistic_seconds;
     candidate.build_seconds = face.build_seconds;
     candidate.flags = face.flags;
     return candidate;
+  }
+
+  // Checks where the ports of a view or a joint candidate lie, now that layouts are settled, and
+  // leaves out strides that say nothing.
+  void settle_parts(Candidate& candidate) const {
+    if (candidate.has_kernel()) return;
+    if (candidate.is_view() && candidate.is_joint()) refuse("it is a view and joint at once");
+    if (candidate.inputs.empty() || candidate.outputs.empty() ||
+        (candidate.is_joint() && candidate.outputs.size() != 1)) {
+      refuse("it says that it is a view, which has an input and an output");
+    }
+    CandidateInput& input = candidate.inputs[0];
+    CandidateOutput& output = candidate.outputs[0];
+    if (candidate.is_view()) {
+      const StoredType whole = stored(input.value, input.layout);
+      for (CandidateOutput& port : candidate.outputs) {
+        settle_part(port.part, stored(port.value, port.layout), whole,
+                    "output " + name_of(port.value.index));
+      }
+      return;
+    }
+    const StoredType whole = stored(output.value, output.layout);
+    std::vector<StoragePart> parts;
+    std::vector<StoredType> tensors;
+    for (CandidateInput& port : candidate.inputs) {
+      tensors.push_back(stored(port.value, port.layout));
+      settle_part(port.part, tensors.back(), whole, "input " + name_of(port.value.index));
+      parts.push_back(port.part);
+    }
+    const std::string wrong = explain_incomplete(parts, tensors, whole);
+    if (!wrong.empty()) refuse("it says that its inputs make up its output, but " + wrong);
   }
 
   // Whether `layout` holds the value; one of unknown size lies in the default layout only.
@@ -95,19 +131,22 @@ class OfferReader {
   }
 
  private:
-  void check_view(const Candidate& candidate) const {
-    if (candidate.inputs.empty() || candidate.outputs.size() != 1) {
-      refuse("it says that it is a view, which has an input and one output");
+  StoredType stored(ValueId value, LayoutId layout) const {
+    const std::optional<TensorType> type = known_type(graph_.graph[value].type);
+    if (!type) {
+      refuse("it says that " + name_of(value.index) + " shares memory, whose size is not known");
     }
-    const CandidateInput& input = candidate.inputs[0];
-    const CandidateOutput& output = candidate.outputs[0];
-    const std::optional<TensorType> from = known_type(graph_.graph[input.value].type);
-    const std::optional<TensorType> to = known_type(graph_.graph[output.value].type);
-    const bool is_same =
-        from && to && from->element == to->element && input.layout == output.layout &&
-        input.layout != kAnyDense &&
-        layouts_.storage_bytes(input.layout, *from) == layouts_.storage_bytes(output.layout, *to);
-    if (!is_same) refuse("it says that it is a view, but its output has not the bytes of input 0");
+    // That the layout holds the value was checked when the port was read.
+    return {*type, layouts_.name(layout), *layouts_.storage_bytes(layout, *type)};
+  }
+
+  void settle_part(StoragePart& part, const StoredType& tensor, const StoredType& whole,
+                   const std::string& port) const {
+    const std::string wrong = explain_illegal_part(part, tensor, whole);
+    if (!wrong.empty()) {
+      refuse("it says that it is a view, but its " + port + " " + wrong);
+    }
+    part = simplified(part, tensor);
   }
 
   void read_nodes(const tessera_candidate& face, Candidate& candidate) const {
@@ -170,10 +209,12 @@ class OfferReader {
     return "value '" + graph_.graph.values[static_cast<size_t>(value)].name + "'";
   }
 
-  LayoutId read_layout(const char* name, int32_t value) const {
+  LayoutId read_layout(const char* name, int32_t value, uint32_t flags) const {
     if (name == nullptr) return kDefaultLayout;
     if (std::string_view(name) == TESSERA_LAYOUT_ANY_DENSE) return kAnyDense;
     const std::optional<LayoutId> layout = layouts_.find(name);
+    const bool is_view = (flags & (TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT)) != 0;
+    if (!layout && is_view && is_shared_layout_name(name)) throw PassedOver{};
     if (!layout) refuse("it wants layout '" + std::string(name) + "', which nobody brings");
     if (!holds(*layout, {value})) {
       refuse("its layout '" + std::string(name) + "' does not hold " + name_of(value));
@@ -197,18 +238,13 @@ class OfferReader {
       const bool is_constant =
           (graph_.values[static_cast<size_t>(port.value)].flags & TESSERA_VALUE_CONSTANT) != 0;
       if (port.pack != nullptr) check_pack(*port.pack, port.value, is_constant);
-      if (port.alignment_bytes > TESSERA_ALIGNMENT_BYTES) {
-        refuse("its input " + name_of(port.value) + " is to be aligned to more than " +
-               std::to_string(TESSERA_ALIGNMENT_BYTES) + " bytes, which the host does not promise");
-      }
-      if (port.alignment_bytes < 0 || (port.alignment_bytes & (port.alignment_bytes - 1)) != 0) {
-        refuse("the alignment of its input " + name_of(port.value) + " is no power of two");
-      }
-      candidate.inputs.push_back({.value = {port.value},
-                                  .layout = read_layout(port.layout, port.value),
-                                  .alignment_bytes = port.alignment_bytes,
-                                  .accepts_strides = port.accepts_strides != 0,
-                                  .pack = port.pack});
+      candidate.inputs.push_back(
+          {.value = {port.value},
+           .layout = read_layout(port.layout, port.value, face.flags),
+           .alignment_bytes = read_alignment(port.alignment_bytes, "input", port.value),
+           .accepts_strides = port.accepts_strides != 0,
+           .pack = port.pack,
+           .part = read_part(port.part)});
     }
     for (const int32_t value : border.inputs) {
       const bool is_constant =
@@ -266,10 +302,34 @@ class OfferReader {
       refuse("the size of its output " + name_of(port.value) + " is not known before running");
     }
     return {.value = {port.value},
-            .layout = read_layout(port.layout, port.value),
+            .layout = read_layout(port.layout, port.value, face.flags),
             .requests = requests,
             .in_place_input = needs_input ? port.in_place_input : -1,
-            .is_size_unknown = !has_size};
+            .is_size_unknown = !has_size,
+            .alignment_bytes = read_alignment(port.alignment_bytes, "output", port.value),
+            .accepts_strides = (port.flags & TESSERA_OUTPUT_ACCEPTS_STRIDES) != 0,
+            .part = read_part(port.part)};
+  }
+
+  int64_t read_alignment(int64_t bytes, const std::string& side, int32_t value) const {
+    if (bytes == 0) return TESSERA_ALIGNMENT_BYTES;
+    if (bytes > TESSERA_ALIGNMENT_BYTES) {
+      refuse("its " + side + " " + name_of(value) + " is to be aligned to more than " +
+             std::to_string(TESSERA_ALIGNMENT_BYTES) + " bytes, which the host does not promise");
+    }
+    if (bytes < 0 || (bytes & (bytes - 1)) != 0) {
+      refuse("the alignment of its " + side + " " + name_of(value) + " is no power of two");
+    }
+    return bytes;
+  }
+
+  static StoragePart read_part(const tessera_part* part) {
+    if (part == nullptr) return {};
+    if (part->stride_count < 0 || (part->stride_count > 0 && part->strides == nullptr)) {
+      refuse("it says that it is a view, but a list of strides is null");
+    }
+    return {part->offset_bytes,
+            {part->strides, part->strides + static_cast<size_t>(part->stride_count)}};
   }
 
   const tessera_graph& graph_;
@@ -366,6 +426,8 @@ class Collector {
       expand(candidate);
     } catch (const IllegalOffer& illegal) {
       refuse_nodes(*held, illegal.reason);
+    } catch (const PassedOver&) {
+      return;
     }
   }
 
@@ -395,6 +457,7 @@ class Collector {
   }
 
   void accept(Candidate candidate, const std::string& dense_layout) {
+    reader_.settle_parts(candidate);
     for (const NodeId node : candidate.nodes) is_answered_[static_cast<size_t>(node.index)] = true;
     candidate.build = [face = candidate.face, plugin = plugin_, dense_layout](int threads) {
       tessera_build_options options = {};

@@ -11,6 +11,7 @@
 #include "backend/kernel.h"
 #include "backend/layouts.h"
 #include "backend/plugin.h"
+#include "backend/storage_part.h"
 #include "graph/graph.h"
 
 namespace tessera {
@@ -21,6 +22,7 @@ struct CandidateInput {
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
   bool accepts_strides = false;
   const tessera_pack* pack = nullptr;  // lives as long as Candidate::face
+  StoragePart part;                    // of a joint candidate: where in output 0 it lies
 };
 
 struct CandidateOutput {
@@ -29,6 +31,9 @@ struct CandidateOutput {
   uint32_t requests = TESSERA_REQUEST_WRITE;
   int in_place_input = -1;  // index into Candidate::inputs
   bool is_size_unknown = false;
+  int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
+  bool accepts_strides = false;
+  StoragePart part;  // of a view: where in input 0 it lies
 };
 
 // One way to compute a node or a group, in layouts that are all decided.
@@ -49,6 +54,11 @@ struct Candidate {
   std::function<Kernel(int threads)> build;
 
   const std::string& backend() const { return plugin->name(); }
+  // Whether its outputs are parts of input 0; whether its inputs are parts of output 0. Such a one
+  // costs nothing: it has no kernel.
+  bool is_view() const { return (flags & TESSERA_CANDIDATE_VIEW) != 0; }
+  bool is_joint() const { return (flags & TESSERA_CANDIDATE_JOINT) != 0; }
+  bool has_kernel() const { return !is_view() && !is_joint(); }
 };
 
 struct Refusal {
@@ -71,7 +81,8 @@ struct OfferOptions {
 // Asks every plug-in, in order of preference. A candidate that is not legal (nodes or values that
 // are not there, an input or output that is no port, layouts that nobody brings or that do not hold
 // the value, ...) becomes a refusal of its nodes that says so; so does a plug-in's failure. A port
-// in any dense layout becomes one candidate for each that holds all of its values.
+// in any dense layout becomes one candidate for each that holds all of its values. Views in a shared
+// layout that nobody brings are passed over: nobody could make or read them.
 Offers collect_offers(const tessera_graph& graph,
                       std::span<const std::shared_ptr<const Plugin>> plugins,
                       const LayoutTable& layouts, const OfferOptions& options);

@@ -103,12 +103,57 @@ TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
       {[](C& c) { c.inputs[0].alignment_bytes = 128; }, "does not promise"},
       {[](C& c) {
          c.flags = TESSERA_CANDIDATE_VIEW;
-         c.outputs[0].layout = "mirror:a";
+         c.outputs[0].part.offset_bytes = 4;
        },
-       "has not the bytes of input 0"},
+       "its output value 'y' reaches beyond the 24 bytes"},
+      {[](C& c) {
+         c.flags = TESSERA_CANDIDATE_VIEW;
+         c.outputs[0].part.strides = {4, 1};
+       },
+       "reaches beyond"},
+      {[](C& c) {
+         c.flags = TESSERA_CANDIDATE_VIEW;
+         c.outputs[0].part.strides = {1};
+       },
+       "1 strides for 2 dimensions"},
+      {[](C& c) {
+         c.flags = TESSERA_CANDIDATE_VIEW;
+         c.inputs[0].layout = c.outputs[0].layout = "mirror:a";
+         c.outputs[0].part.strides = {1, 2};
+       },
+       "cannot be told by them"},
+      {[](C& c) {
+         c.flags = TESSERA_CANDIDATE_JOINT;
+         c.inputs[0].part.offset_bytes = 8;
+       },
+       "its input value 'x' reaches beyond the 24 bytes"},
+      {[](C& c) {
+         c.flags = TESSERA_CANDIDATE_JOINT;
+         c.inputs[0].part.strides = {2, 1};
+       },
+       "its part 0 is no box"},
+      {[](C& c) { c.flags = TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT; }, "at once"},
+      {[](C& c) { c.outputs[0].alignment_bytes = 24; }, "no power of two"},
       {[](C& c) { c.inputs[0].pack = plugin::Pack{"p", 4, nullptr}; }, "no constant"},
   };
   for (const auto& [change, reason] : cases) EXPECT_THAT(refusal_of(change), HasSubstr(reason));
+}
+
+TEST_F(Candidates, ThatAreViewsNeedNoKernelNorLayoutsThatNobodyBrings) {
+  const Offers got = offers([](const auto& graph, Proposals& proposals) {
+    for (const char* layout : {"row_major", "nhwc"}) {
+      plugin::Candidate view = relu_candidate(graph.node(0), layout);
+      view.flags = TESSERA_CANDIDATE_VIEW;
+      view.build = {};
+      view.outputs[0].part = {.offset_bytes = 0, .strides = {3, 1}};
+      proposals.add(std::move(view));
+    }
+  });
+  ASSERT_EQ(got.candidates.size(), 1U);
+  EXPECT_TRUE(got.candidates[0].is_view());
+  // Strides that say nothing are gone.
+  EXPECT_TRUE(got.candidates[0].outputs[0].part.is_dense());
+  for (const Refusal& refusal : got.refusals) EXPECT_NE(refusal.node, NodeId{0});
 }
 
 TEST_F(Candidates, OfAPluginThatThrowsAreRefusalsOfEveryNode) {

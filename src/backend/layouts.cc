@@ -27,8 +27,12 @@ std::optional<TensorType> known_type(const Type& type) {
   return TensorType{type.element, dims_from(*type.shape)};
 }
 
+bool is_shared_layout_name(std::string_view name) {
+  return std::find(kSharedNames.begin(), kSharedNames.end(), name) != kSharedNames.end();
+}
+
 std::string explain_illegal_layout_name(const std::string& name, const std::string& backend) {
-  if (std::find(kSharedNames.begin(), kSharedNames.end(), name) != kSharedNames.end()) return "";
+  if (is_shared_layout_name(name)) return "";
   if (name.starts_with(backend + ":") && name.size() > backend.size() + 1) {
     // Names are printed, and are part of the keys of packs.
     const std::string own = name.substr(backend.size() + 1);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/plugin.h"
@@ -41,6 +42,9 @@ struct ConversionStep {
   tessera_convert convert = nullptr;
   void* self = nullptr;
 };
+
+// Whether all libraries share the layout of this name, and its meaning.
+bool is_shared_layout_name(std::string_view name);
 
 // "" or what is wrong with a plug-in's layout of this name: names without a colon are those that
 // all libraries share, others begin with the backend's own.

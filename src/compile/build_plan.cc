@@ -1,6 +1,7 @@
 #include "compile/build_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "backend/graph_view.h"
@@ -15,6 +16,25 @@ namespace {
 // What the choice assumes of this machine until conversions are measured.
 constexpr double kConversionBytesPerSecond = 10e9;
 constexpr double kConversionSeconds = 2e-6;
+
+int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
+                     LayoutId layout) {
+  const std::optional<TensorType> type = known_type(graph[value].type);
+  return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
+}
+
+// A view is nobody's work, so it is chosen among those of the backend that is asked first.
+void prefer_views(PlacementProblem& problem) {
+  std::map<std::vector<int>, int> best;  // preference by nodes
+  for (const PlacementCandidate& candidate : problem.candidates) {
+    const auto [entry, is_new] = best.try_emplace(candidate.nodes, candidate.preference);
+    if (!is_new) entry->second = std::min(entry->second, candidate.preference);
+  }
+  for (PlacementCandidate& candidate : problem.candidates) {
+    if (candidate.sharing == PlacementCandidate::Sharing::None) continue;
+    candidate.preference = best.at(candidate.nodes);
+  }
+}
 
 PlacementProblem make_problem(const Graph& graph, const Offers& offers,
                               const LayoutTable& layouts) {
@@ -35,13 +55,26 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
     made.preference = candidate.preference;
     made.seconds = candidate.optimistic_seconds;
     for (const NodeId node : candidate.nodes) made.nodes.push_back(node.index);
+    if (candidate.is_view()) made.sharing = PlacementCandidate::Sharing::View;
+    if (candidate.is_joint()) made.sharing = PlacementCandidate::Sharing::Joint;
     for (const CandidateInput& port : candidate.inputs) {
-      made.inputs.push_back({port.value.index, port.layout.index});
+      made.inputs.push_back({.value = port.value.index,
+                             .layout = port.layout.index,
+                             .alignment_bytes = port.alignment_bytes,
+                             .accepts_strides = port.accepts_strides,
+                             .offset_bytes = port.part.offset_bytes,
+                             .has_strides = !port.part.is_dense(),
+                             .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
     }
     for (const CandidateOutput& port : candidate.outputs) {
-      made.outputs.push_back({port.value.index, port.layout.index});
+      made.outputs.push_back({.value = port.value.index,
+                              .layout = port.layout.index,
+                              .offset_bytes = port.part.offset_bytes,
+                              .has_strides = !port.part.is_dense(),
+                              .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
     }
   }
+  prefer_views(problem);
   for (const Value& value : graph.values) {
     const auto bytes = static_cast<double>(type_bytes(value.type).value_or(0));
     problem.is_constant.push_back(value.is_constant());
@@ -74,7 +107,7 @@ std::vector<int> build_kernels(const Placement& placement, Offers& offers, Threa
   for (const int index : placement.chosen) {
     if (kernels.contains(index)) continue;
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
-    if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) continue;
+    if (!candidate.has_kernel()) continue;
     std::string reason;
     // Libraries on the same thread runtime then build for this pool's threads.
     pool.execute([&] {

@@ -1,7 +1,6 @@
 #include "engine/plan_runner.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -21,7 +20,8 @@ constexpr auto kArenaAlignment = std::align_val_t{4096};
 int64_t needed_bytes(const ExecutionPlan& plan) {
   int64_t total = plan.arena_bytes;
   for (const PlanBuffer& buffer : plan.buffers) {
-    if (buffer.kind == Kind::Output) total = ops::saturating_add(total, buffer.bytes);
+    const bool is_result = buffer.kind == Kind::Output && buffer.owner < 0;
+    if (is_result) total = ops::saturating_add(total, buffer.bytes);
   }
   return total;
 }
@@ -46,6 +46,11 @@ bool is_aligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data()) % kTensorAlignmentBytes == 0;
 }
 
+// The buffer that has the memory.
+size_t owner_of(const PlanBuffer& buffer, int index) {
+  return static_cast<size_t>(buffer.owner < 0 ? index : buffer.owner);
+}
+
 bool differs_by_run(Kind kind) {
   return kind == Kind::Input || kind == Kind::Output || kind == Kind::Dynamic;
 }
@@ -53,7 +58,7 @@ bool differs_by_run(Kind kind) {
 }  // namespace
 
 std::string step_place(const BuiltPlan& built, const ExecutionStep& step) {
-  if (step.kind == ExecutionStep::Kind::Kernel) {
+  if (step.candidate >= 0) {
     const auto& nodes = built.offers.candidates[static_cast<size_t>(step.candidate)].nodes;
     return place(built.graph[nodes.back()]);
   }
@@ -65,7 +70,10 @@ PlanRunner::PlanRunner(BuiltPlan plan, int threads)
     : built_(std::move(plan)), pool_(threads), tensors_(built_.plan.buffers.size()) {
   arena_ = allocate_arena(built_.plan);
   steps_.resize(built_.plan.steps.size());
-  for (size_t index = 0; index < steps_.size(); ++index) prepare_step(index);
+  for (size_t index = 0; index < steps_.size(); ++index) {
+    prepare_step(index);
+    if (built_.plan.steps[index].kind != ExecutionStep::Kind::View) running_.push_back(index);
+  }
 }
 
 PlanRunner::~PlanRunner() { ::operator delete(arena_, kArenaAlignment); }
@@ -83,9 +91,11 @@ tessera_buffer PlanRunner::face_of(int index, int32_t request) const {
     face.data_type = static_cast<int32_t>(built_.graph[buffer.value].type.element);
     face.rank = -1;
   }
+  if (!buffer.strides.empty()) face.strides = buffer.strides.data();
   if (buffer.kind == Kind::Arena) face.data = static_cast<char*>(arena_) + buffer.offset;
   if (buffer.kind == Kind::Constant) {
-    face.data = const_cast<void*>(built_.constants[static_cast<size_t>(buffer.index)].get());
+    const void* data = built_.constants[static_cast<size_t>(buffer.index)].get();
+    face.data = static_cast<char*>(const_cast<void*>(data)) + buffer.offset;
   }
   return face;
 }
@@ -105,12 +115,26 @@ void PlanRunner::prepare_step(size_t index) {
   for (const PlanOutput& output : step.outputs) {
     add(buffers.outputs, true, output.buffer, output.request);
   }
+  if (step.kind == ExecutionStep::Kind::Copy) buffers.copy = prepare_copy(step);
+}
+
+StridedCopy PlanRunner::prepare_copy(const ExecutionStep& step) const {
+  const PlanBuffer& from = built_.plan.buffers[static_cast<size_t>(step.inputs[0])];
+  const PlanBuffer& to = built_.plan.buffers[static_cast<size_t>(step.outputs[0].buffer)];
+  if (from.strides.empty() && to.strides.empty()) return plan_copy({to.bytes}, 1, {1}, {1});
+  const std::optional<std::vector<int64_t>> dense =
+      dense_strides(built_.layouts->name(from.layout), from.type->dims);
+  TESSERA_CHECK(dense.has_value(), "strides are told in layouts that have them only");
+  return plan_copy(from.type->dims, element_bytes(from.type->element),
+                   from.strides.empty() ? *dense : from.strides,
+                   to.strides.empty() ? *dense : to.strides);
 }
 
 void PlanRunner::bind_inputs(std::span<const Tensor> inputs) {
   TESSERA_CHECK(inputs.size() == built_.graph.inputs.size(), "one tensor for each graph input");
   for (size_t index = 0; index < tensors_.size(); ++index) {
     const PlanBuffer& buffer = built_.plan.buffers[index];
+    if (buffer.owner >= 0) continue;
     if (buffer.kind == Kind::Input) {
       const Tensor& given = inputs[static_cast<size_t>(buffer.index)];
       // Backends are promised aligned memory; the caller's may be anywhere.
@@ -128,10 +152,11 @@ void PlanRunner::bind_inputs(std::span<const Tensor> inputs) {
 void PlanRunner::patch(StepBuffers& buffers) {
   for (const Patch& patch : buffers.patches) {
     tessera_buffer& face = (patch.is_output ? buffers.outputs : buffers.inputs)[patch.position];
-    const Tensor& tensor = tensors_[static_cast<size_t>(patch.buffer)];
+    const PlanBuffer& buffer = built_.plan.buffers[static_cast<size_t>(patch.buffer)];
+    const Tensor& tensor = tensors_[owner_of(buffer, patch.buffer)];
     face.data = const_cast<void*>(tensor.data());
-    const bool is_dynamic =
-        built_.plan.buffers[static_cast<size_t>(patch.buffer)].kind == Kind::Dynamic;
+    if (buffer.offset > 0) face.data = static_cast<char*>(face.data) + buffer.offset;
+    const bool is_dynamic = buffer.kind == Kind::Dynamic;
     if (!is_dynamic || tensor.is_empty()) continue;
     face.rank = static_cast<int32_t>(tensor.rank());
     face.dims = tensor.dims().data();
@@ -180,8 +205,9 @@ void PlanRunner::run_step(size_t index, RunContext& context) {
       convert(step.conversion, buffers.place, context, buffers.inputs[0], buffers.outputs[0]);
       break;
     case ExecutionStep::Kind::Copy:
-      std::memcpy(buffers.outputs[0].data, buffers.inputs[0].data,
-                  static_cast<size_t>(buffers.outputs[0].bytes));
+      tessera::run(buffers.copy, buffers.inputs[0].data, buffers.outputs[0].data, pool_);
+      break;
+    case ExecutionStep::Kind::View:
       break;
   }
   for (const PlanOutput& output : step.outputs) {
@@ -197,7 +223,7 @@ void PlanRunner::run_step(size_t index, RunContext& context) {
 void PlanRunner::run_steps(const PlanWatcher& watcher) {
   RunContext context(pool_);
   context.set_random_seed(runs_++);
-  for (size_t index = 0; index < steps_.size(); ++index) {
+  for (const size_t index : running_) {
     if (!watcher) {
       run_step(index, context);
       continue;
@@ -209,22 +235,23 @@ void PlanRunner::run_steps(const PlanWatcher& watcher) {
   }
 }
 
+Tensor PlanRunner::result_of(size_t index, std::span<const Tensor> inputs) const {
+  const int number = built_.plan.results[index];
+  const PlanBuffer& buffer = built_.plan.buffers[static_cast<size_t>(number)];
+  if (buffer.kind == Kind::Constant) return built_.constant_results[index];
+  // The caller's own tensor, not an aligned copy of it.
+  if (buffer.kind == Kind::Input) return inputs[static_cast<size_t>(buffer.index)];
+  const Tensor& tensor = tensors_[owner_of(buffer, number)];
+  return buffer.owner < 0 ? tensor : tensor.reshaped(buffer.type->dims);
+}
+
 std::vector<Tensor> PlanRunner::run(std::span<const Tensor> inputs, const PlanWatcher& watcher) {
   bind_inputs(inputs);
   // Libraries on the same thread runtime then use this pool's threads and no others.
   pool_.execute([&] { run_steps(watcher); });
   std::vector<Tensor> results;
   for (size_t index = 0; index < built_.plan.results.size(); ++index) {
-    const auto buffer = static_cast<size_t>(built_.plan.results[index]);
-    const Kind kind = built_.plan.buffers[buffer].kind;
-    if (kind == Kind::Constant) {
-      results.push_back(built_.constant_results[index]);
-    } else if (kind == Kind::Input) {
-      // The caller's own tensor, not an aligned copy of it.
-      results.push_back(inputs[static_cast<size_t>(built_.plan.buffers[buffer].index)]);
-    } else {
-      results.push_back(tensors_[buffer]);
-    }
+    results.push_back(result_of(index, inputs));
   }
   for (Tensor& tensor : tensors_) tensor = Tensor();
   return results;

@@ -9,11 +9,12 @@
 #include "backend/run_context.h"
 #include "base/parallel.h"
 #include "engine/built_plan.h"
+#include "engine/strided_copy.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
 
-// One step of one run, told to whoever watches. What a watcher writes into outputs, later steps
+// One step of one run, told to whoever watches; views are no steps of a run. What a watcher writes into outputs, later steps
 // see: tests inject faults this way.
 struct PlanEvent {
   size_t step = 0;
@@ -55,10 +56,13 @@ class PlanRunner {
     std::vector<Patch> patches;
     std::string place;
     bool has_dynamic_output = false;
+    StridedCopy copy;  // of a step that copies
   };
 
   tessera_buffer face_of(int buffer, int32_t request) const;
   void prepare_step(size_t index);
+  StridedCopy prepare_copy(const ExecutionStep& step) const;
+  Tensor result_of(size_t index, std::span<const Tensor> inputs) const;
   void bind_inputs(std::span<const Tensor> inputs);
   void patch(StepBuffers& buffers);
   void run_step(size_t index, RunContext& context);
@@ -69,7 +73,9 @@ class PlanRunner {
   ThreadPool pool_;
   void* arena_ = nullptr;
   std::vector<StepBuffers> steps_;
-  std::vector<Tensor> tensors_;  // by buffer: inputs, outputs and dynamic ones of this run
+  std::vector<size_t> running_;  // the steps that do something: all but views
+  // By buffer with memory of its own: inputs, outputs and dynamic ones of this run.
+  std::vector<Tensor> tensors_;
   uint64_t runs_ = 0;
 };
 

@@ -214,7 +214,7 @@ TEST_F(PlanRunners, TakeViewsWithoutAKernel) {
                             proposals.add(relu_candidate(graph.node(1), "row_major"));
                           }),
                     1);
-  EXPECT_THAT(kinds(runner.built()), ElementsAre(Kind::Copy, Kind::Kernel));
+  EXPECT_THAT(kinds(runner.built()), ElementsAre(Kind::View, Kind::Kernel));
   EXPECT_THAT(elements(runner.run(std::vector{three({1, -2, 3})})[0]), ElementsAre(1, 0, 3));
 }
 
@@ -238,6 +238,7 @@ TEST_F(PlanRunners, NameTheNodeAndTheBackendOfAFailure) {
 
 TEST(ExplainViolation, OfPlansSaysWhatIsWrong) {
   ExecutionPlan plan;
+  plan.arena_bytes = 128;
   const auto arena = [&](int64_t offset) {
     plan.buffers.push_back({.bytes = 64, .offset = offset});
     return static_cast<int>(plan.buffers.size()) - 1;
@@ -246,17 +247,22 @@ TEST(ExplainViolation, OfPlansSaysWhatIsWrong) {
   const int one = arena(0);
   const int two = arena(64);
   const int over_one = arena(32);
+  plan.buffers.push_back({.kind = PlanBuffer::Kind::Output, .bytes = 64});
+  const int result = static_cast<int>(plan.buffers.size()) - 1;
   ExecutionStep first;
   first.inputs = {0};
   first.outputs = {{one}};
   ExecutionStep second;
   second.inputs = {one};
   second.outputs = {{two}};
-  plan.steps = {first, second};
-  plan.results = {two};
+  ExecutionStep last;
+  last.inputs = {two};
+  last.outputs = {{result}};
+  plan.steps = {first, second, last};
+  plan.results = {result};
   EXPECT_EQ(explain_violation(plan), "");
   ExecutionPlan wrong = plan;
-  wrong.steps = {second, first};
+  wrong.steps = {second, first, last};
   EXPECT_THAT(explain_violation(wrong), HasSubstr("reads buffer 1 unwritten"));
   wrong = plan;
   wrong.steps[1].outputs = {{over_one}};
@@ -273,6 +279,12 @@ TEST(ExplainViolation, OfPlansSaysWhatIsWrong) {
   wrong = plan;
   wrong.results = {over_one};
   EXPECT_THAT(explain_violation(wrong), HasSubstr("result buffer 3 is unwritten"));
+  wrong = plan;
+  wrong.results = {two};
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("is in the arena"));
+  wrong = plan;
+  wrong.arena_bytes = 100;
+  EXPECT_THAT(explain_violation(wrong), HasSubstr("buffer 2 lies outside of memory"));
 }
 
 }  // namespace

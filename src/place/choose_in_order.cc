@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "place/placement.h"
+#include "place/view_copies.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -74,7 +75,10 @@ struct Edges {
 class Chooser {
  public:
   explicit Chooser(const PlacementProblem& problem)
-      : problem_(problem), edges_(problem), group_of_(problem.nodes.size(), kNone) {}
+      : problem_(problem),
+        edges_(problem),
+        copies_(problem),
+        group_of_(problem.nodes.size(), kNone) {}
 
   void accept_groups(std::vector<Group> groups) {
     groups_ = std::move(groups);
@@ -182,7 +186,8 @@ class Chooser {
     for (const int index : group.candidates) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
       const double price = std::accumulate(
-          candidate.inputs.begin(), candidate.inputs.end(), candidate.seconds,
+          candidate.inputs.begin(), candidate.inputs.end(),
+          candidate.seconds + copies_.seconds(candidate),
           [&](double sum, const PlacementPort& port) { return sum + conversion_price(port); });
       if (best != kNone && price >= least) continue;
       best = index;
@@ -192,6 +197,7 @@ class Chooser {
   }
 
   void take(const PlacementCandidate& candidate) {
+    copies_.take(candidate);
     for (const PlacementPort& port : candidate.inputs) {
       std::vector<int>& present = layouts_[at(port.value)];
       if (std::find(present.begin(), present.end(), port.layout) == present.end()) {
@@ -203,6 +209,7 @@ class Chooser {
 
   const PlacementProblem& problem_;
   Edges edges_;
+  ViewCopies copies_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;              // by node
   std::vector<int> accepted_;              // groups

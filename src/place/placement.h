@@ -11,9 +11,20 @@ namespace tessera {
 struct PlacementPort {
   int value = 0;
   int layout = 0;
+  // What an input of a kernel takes without a copy.
+  int64_t alignment_bytes = 64;
+  bool accepts_strides = false;
+  // Where an output of a view lies in input 0, an input of a joint candidate in output 0.
+  int64_t offset_bytes = 0;
+  bool has_strides = false;
+  int64_t bytes = 0;  // that it takes
 };
 
 struct PlacementCandidate {
+  // Of memory. A view's outputs are parts of its input, a joint one's inputs parts of its output:
+  // neither runs, but others may have to copy; see view_copies.h.
+  enum class Sharing : uint8_t { None, View, Joint };
+  Sharing sharing = Sharing::None;
   int preference = 0;  // lower is better, whatever the price
   double seconds = 0;
   std::vector<int> nodes;  // ascending
@@ -47,8 +58,8 @@ struct Placement {
 
 // Chooses group by group: for each node the candidates of lowest preference value, larger groups
 // first, as long as the groups chosen form no cycle; then, in the order in which groups run, of the
-// candidates for one group and preference the one with the least seconds and conversions of its
-// inputs, the earlier one where two are equal. Pure.
+// candidates for one group and preference the one with the least seconds, conversions of its inputs
+// and copies that it forces, the earlier one where two are equal. Pure.
 // Throws Error (Unsupported) for a node without a candidate: `node_names` are for its message.
 Placement choose_in_order(const PlacementProblem& problem,
                           const std::vector<std::string>& node_names);

@@ -27,9 +27,13 @@ struct PlanBuffer {
   ValueId value;
   LayoutId layout;
   std::optional<TensorType> type;  // nullopt for Dynamic ones
-  int64_t bytes = 0;
+  int64_t bytes = 0;               // that it takes when dense
   int64_t offset = 0;
   int index = 0;
+  // The buffer, of the same kind, in whose memory this one lies, `offset` bytes from its beginning;
+  // -1: it has memory of its own. Offsets of Arena buffers are always those of the arena.
+  int owner = -1;
+  std::vector<int64_t> strides;  // in elements; empty: dense
 };
 
 // A constant as some step reads it: packed, or in a layout.
@@ -47,12 +51,20 @@ struct PlanOutput {
 };
 
 struct ExecutionStep {
-  enum class Kind : uint8_t { Kernel, Convert, Copy };
+  enum class Kind : uint8_t {
+    Kernel,
+    Convert,
+    Copy,
+    // Nothing runs. With one input: every output is part of it. With several: they are the parts
+    // of the one output, which is complete from here on.
+    View,
+  };
   Kind kind = Kind::Kernel;
-  int candidate = -1;         // Kernel, or Copy for a view: index into Offers::candidates
+  int candidate = -1;         // Kernel, View: index into Offers::candidates
   ConversionStep conversion;  // Convert
   std::vector<int> inputs;    // buffers, in the order of the candidate's ports
   std::vector<PlanOutput> outputs;
+  std::vector<StoragePart> parts;  // View: one for each output or, where these are parts, input
   int64_t workspace_bytes = 0;
   int64_t workspace_offset = 0;
   std::vector<int> released;  // Dynamic buffers that nothing reads after this step
@@ -69,7 +81,10 @@ struct ExecutionPlan {
 // Lays out the steps of `placement`: conversions where a value is needed in a layout in which it is
 // not made (one copy serves all who need it), results in the default layout, outputs in place where
 // the candidate allows it and the input is not needed any more, a copy before a kernel that adds to
-// a value which others still need. Then offsets in the arena. Pure.
+// a value which others still need. Views share the memory of what they are part of; parts of a
+// joint value are written straight to their place where that can be, else copied there; a port gets
+// a dense, aligned copy where it takes nothing else. Results have memory of their own. Then offsets
+// in the arena. Pure.
 // `also` are further values to return; those that no step makes are passed over.
 // `graph` needs all ids that `offers` uses; both must live until the kernels are built.
 ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placement& placement,
@@ -79,8 +94,9 @@ ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placemen
 std::vector<ValueId> values_between_steps(const Offers& offers, const Placement& placement);
 
 // Says what is wrong with `plan`, or "": a buffer read before it is written or after its memory was
-// given to another, overlapping buffers, constants or inputs written to. Runs the steps on a model
-// of memory and shares no code with make_plan().
+// given to another, overlapping buffers, constants or inputs written to, views that lie elsewhere
+// than they should or outside of memory. Runs the steps on a model of memory and shares no code with
+// make_plan().
 std::string explain_violation(const ExecutionPlan& plan);
 
 }  // namespace tessera

@@ -1,109 +1,314 @@
-#include <map>
+#include <algorithm>
+#include <numeric>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "plan/execution_plan.h"
 
 namespace tessera {
 namespace {
 
-// Memory as a map from byte ranges to the buffer whose contents they hold. Every write clears what
-// it overlaps.
+using Kind = PlanBuffer::Kind;
+
+// Bytes [begin, end) of one memory: the arena (-1), or what a buffer has of its own.
+using Range = std::pair<int64_t, int64_t>;
+
+std::string name_of(int buffer) { return "buffer " + std::to_string(buffer); }
+
+// Where the elements of a buffer with strides lie, as ascending ranges.
+std::vector<Range> strided_ranges(const PlanBuffer& buffer) {
+  const std::vector<int64_t>& dims = buffer.type->dims;
+  const int64_t element = element_bytes(buffer.type->element);
+  std::vector<size_t> order(dims.size());  // longest steps first
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return buffer.strides[left] > buffer.strides[right];
+  });
+  std::vector<Range> ranges = {{buffer.offset, buffer.offset + element}};
+  for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
+    std::vector<Range> longer;
+    for (int64_t index = 0; index < dims[*axis]; ++index) {
+      const int64_t step = index * buffer.strides[*axis] * element;
+      for (const Range& range : ranges) {
+        if (!longer.empty() && longer.back().second == range.first + step) {
+          longer.back().second = range.second + step;
+        } else {
+          longer.emplace_back(range.first + step, range.second + step);
+        }
+      }
+    }
+    ranges = std::move(longer);
+  }
+  std::sort(ranges.begin(), ranges.end());
+  return ranges;
+}
+
+// Memory as buffers that hold what was written to them until another one is written over it.
 class MemoryModel {
  public:
   explicit MemoryModel(const ExecutionPlan& plan)
       : plan_(plan), is_written_(plan.buffers.size(), false) {
     for (size_t index = 0; index < plan.buffers.size(); ++index) {
-      const PlanBuffer::Kind kind = plan.buffers[index].kind;
-      is_written_[index] = kind == PlanBuffer::Kind::Input || kind == PlanBuffer::Kind::Constant;
+      const PlanBuffer& buffer = plan.buffers[index];
+      const bool has_strides = buffer.type && buffer.strides.size() == buffer.type->dims.size();
+      ranges_.push_back(has_strides && !buffer.strides.empty() ? strided_ranges(buffer)
+                                                               : plain_range(buffer));
+      is_written_[index] =
+          (buffer.kind == Kind::Input || buffer.kind == Kind::Constant) && buffer.owner < 0;
     }
   }
 
-  bool holds(int buffer) const { return is_written_[static_cast<size_t>(buffer)]; }
+  bool holds(int buffer) const { return is_written_[at(buffer)]; }
+  const std::vector<Range>& ranges(int buffer) const { return ranges_[at(buffer)]; }
 
-  void overwrite(int64_t offset, int64_t bytes) {
-    for (size_t index = 0; index < plan_.buffers.size(); ++index) {
-      const PlanBuffer& other = plan_.buffers[index];
-      if (other.kind != PlanBuffer::Kind::Arena) continue;
-      if (offset < other.offset + other.bytes && other.offset < offset + bytes) {
-        is_written_[index] = false;
-      }
+  bool is_same_memory(int left, int right) const {
+    const PlanBuffer& one = plan_.buffers[at(left)];
+    const PlanBuffer& other = plan_.buffers[at(right)];
+    if (one.kind == Kind::Arena) return other.kind == Kind::Arena;
+    const int owner = one.owner < 0 ? left : one.owner;
+    return owner == (other.owner < 0 ? right : other.owner);
+  }
+
+  bool overlap(int left, int right) const {
+    return is_same_memory(left, right) && overlap(ranges(left), ranges(right));
+  }
+
+  bool overlap_arena(int buffer, Range range) const {
+    return plan_.buffers[at(buffer)].kind == Kind::Arena && overlap(ranges(buffer), {range});
+  }
+
+  void overwrite_arena(Range range) {
+    for (size_t index = 0; index < ranges_.size(); ++index) {
+      if (overlap_arena(static_cast<int>(index), range)) is_written_[index] = false;
     }
   }
 
   void write(int buffer) {
-    const PlanBuffer& target = plan_.buffers[static_cast<size_t>(buffer)];
-    if (target.kind == PlanBuffer::Kind::Arena) overwrite(target.offset, target.bytes);
-    is_written_[static_cast<size_t>(buffer)] = true;
+    for (size_t index = 0; index < ranges_.size(); ++index) {
+      if (overlap(static_cast<int>(index), buffer)) is_written_[index] = false;
+    }
+    is_written_[at(buffer)] = true;
+  }
+
+  // What lies in memory that was written as something else is there without being written.
+  void see(int buffer) { is_written_[at(buffer)] = true; }
+
+  static bool contains(const std::vector<Range>& whole, const std::vector<Range>& part) {
+    return std::all_of(part.begin(), part.end(), [&](const Range& range) {
+      // The first range that ends behind the beginning of this one.
+      const auto found =
+          std::upper_bound(whole.begin(), whole.end(), range.first,
+                           [](int64_t begin, const Range& other) { return begin < other.second; });
+      return range.first == range.second ||
+             (found != whole.end() && found->first <= range.first && range.second <= found->second);
+    });
   }
 
  private:
+  static size_t at(int index) { return static_cast<size_t>(index); }
+
+  static std::vector<Range> plain_range(const PlanBuffer& buffer) {
+    return {{buffer.offset, buffer.offset + buffer.bytes}};
+  }
+
+  static bool overlap(const std::vector<Range>& left, const std::vector<Range>& right) {
+    auto one = left.begin();
+    auto other = right.begin();
+    while (one != left.end() && other != right.end()) {
+      const int64_t shared_bytes =
+          std::min(one->second, other->second) - std::max(one->first, other->first);
+      if (shared_bytes > 0) return true;
+      (one->second < other->second ? one : other)++;
+    }
+    return false;
+  }
+
   const ExecutionPlan& plan_;
+  std::vector<std::vector<Range>> ranges_;
   std::vector<bool> is_written_;
 };
 
-bool overlap(const PlanBuffer& left, const PlanBuffer& right) {
-  return left.kind == PlanBuffer::Kind::Arena && right.kind == PlanBuffer::Kind::Arena &&
-         left.offset < right.offset + right.bytes && right.offset < left.offset + left.bytes;
-}
+class PlanChecker {
+ public:
+  explicit PlanChecker(const ExecutionPlan& plan) : plan_(plan), memory_(plan) {}
 
-std::string explain_step(const ExecutionPlan& plan, const ExecutionStep& step,
-                         const MemoryModel& memory) {
-  const auto buffer = [&](int index) -> const PlanBuffer& {
-    return plan.buffers[static_cast<size_t>(index)];
-  };
-  for (const int input : step.inputs) {
-    if (!memory.holds(input)) return "reads buffer " + std::to_string(input) + " unwritten";
+  std::string explain() {
+    for (size_t index = 0; index < plan_.buffers.size(); ++index) {
+      const std::string wrong = explain_place(static_cast<int>(index));
+      if (!wrong.empty()) return name_of(static_cast<int>(index)) + " " + wrong;
+    }
+    for (size_t index = 0; index < plan_.steps.size(); ++index) {
+      const ExecutionStep& step = plan_.steps[index];
+      const bool is_view = step.kind == ExecutionStep::Kind::View;
+      const std::string wrong = is_view ? explain_view(step) : explain_step(step);
+      if (!wrong.empty()) return "step " + std::to_string(index) + " " + wrong;
+      apply(step);
+    }
+    return explain_results();
   }
-  for (const PlanOutput& output : step.outputs) {
+
+ private:
+  const PlanBuffer& buffer(int index) const { return plan_.buffers[static_cast<size_t>(index)]; }
+
+  std::string explain_place(int index) const {
+    const PlanBuffer& placed = buffer(index);
+    if (!placed.strides.empty() &&
+        (!placed.type || placed.strides.size() != placed.type->dims.size())) {
+      return "has not one stride for each dimension";
+    }
+    if (placed.owner >= 0) {
+      const bool is_there = static_cast<size_t>(placed.owner) < plan_.buffers.size();
+      if (!is_there || buffer(placed.owner).owner >= 0 ||
+          buffer(placed.owner).kind != placed.kind || buffer(placed.owner).index != placed.index) {
+        return "lies in the memory of a buffer that has none such";
+      }
+    }
+    if (placed.kind == Kind::Dynamic) {
+      return placed.owner >= 0 ? "is part of what has no size yet" : "";
+    }
+    const int64_t end = placed.kind == Kind::Arena ? plan_.arena_bytes
+                        : placed.owner < 0         ? placed.bytes
+                                                   : buffer(placed.owner).bytes;
+    for (const Range& range : memory_.ranges(index)) {
+      if (range.first < 0 || range.second > end) return "lies outside of memory";
+    }
+    return "";
+  }
+
+  std::string explain_reads(const ExecutionStep& step) const {
+    for (const int input : step.inputs) {
+      if (!memory_.holds(input)) return "reads " + name_of(input) + " unwritten";
+    }
+    return "";
+  }
+
+  std::string explain_step(const ExecutionStep& step) const {
+    std::string wrong = explain_reads(step);
+    for (const PlanOutput& output : step.outputs) {
+      if (wrong.empty()) wrong = explain_write(step, output);
+    }
+    return wrong.empty() ? explain_workspace(step) : wrong;
+  }
+
+  std::string explain_write(const ExecutionStep& step, const PlanOutput& output) const {
     const PlanBuffer& target = buffer(output.buffer);
-    const std::string name = "buffer " + std::to_string(output.buffer);
-    if (target.kind == PlanBuffer::Kind::Input || target.kind == PlanBuffer::Kind::Constant) {
+    const std::string name = name_of(output.buffer);
+    if (target.kind == Kind::Input || target.kind == Kind::Constant) {
       return "writes to " + name + ", which is not its own";
     }
     int shared = 0;
-    for (const int input : step.inputs) shared += overlap(buffer(input), target) ? 1 : 0;
+    bool is_exact = true;
+    for (const int input : step.inputs) {
+      if (!memory_.overlap(input, output.buffer)) continue;
+      ++shared;
+      is_exact = is_exact && memory_.ranges(input) == memory_.ranges(output.buffer);
+    }
     const bool may_share =
         output.request == TESSERA_REQUEST_IN_PLACE || output.request == TESSERA_REQUEST_ADD;
-    if (shared > (may_share ? 1 : 0)) return "writes " + name + " over what it reads";
+    if (shared > (may_share ? 1 : 0) || !is_exact) return "writes " + name + " over what it reads";
     if (output.request == TESSERA_REQUEST_IN_PLACE && shared != 1) {
       return "is to write " + name + " in place, but it is nobody's";
     }
-    if (output.request == TESSERA_REQUEST_ADD && shared == 0 && !memory.holds(output.buffer)) {
+    if (output.request == TESSERA_REQUEST_ADD && shared == 0 && !memory_.holds(output.buffer)) {
       return "adds to " + name + ", which holds nothing";
     }
     for (const PlanOutput& other : step.outputs) {
-      if (&other != &output && overlap(buffer(other.buffer), target)) {
+      if (&other != &output && memory_.overlap(other.buffer, output.buffer)) {
         return "writes two outputs to the same place";
       }
     }
+    return "";
   }
-  const PlanBuffer workspace{.kind = PlanBuffer::Kind::Arena,
-                             .bytes = step.workspace_bytes,
-                             .offset = step.workspace_offset};
-  for (const int input : step.inputs) {
-    if (overlap(buffer(input), workspace)) return "has a workspace over what it reads";
+
+  std::string explain_workspace(const ExecutionStep& step) const {
+    const Range workspace = {step.workspace_offset, step.workspace_offset + step.workspace_bytes};
+    if (step.workspace_bytes > 0 && workspace.second > plan_.arena_bytes) {
+      return "has a workspace outside of memory";
+    }
+    for (const int input : step.inputs) {
+      if (memory_.overlap_arena(input, workspace)) return "has a workspace over what it reads";
+    }
+    for (const PlanOutput& output : step.outputs) {
+      if (memory_.overlap_arena(output.buffer, workspace)) {
+        return "has a workspace over what it writes";
+      }
+    }
+    return "";
   }
-  for (const PlanOutput& output : step.outputs) {
-    if (overlap(buffer(output.buffer), workspace)) return "has a workspace over what it writes";
+
+  std::string explain_view(const ExecutionStep& step) const {
+    const std::string wrong = explain_reads(step);
+    if (!wrong.empty()) return wrong;
+    const bool is_joint = step.inputs.size() > 1;
+    const size_t parts = is_joint ? step.inputs.size() : step.outputs.size();
+    if (step.inputs.empty() || step.parts.size() != parts ||
+        (is_joint && step.outputs.size() != 1)) {
+      return "is a view whose parts do not belong to its buffers";
+    }
+    const int whole = is_joint ? step.outputs[0].buffer : step.inputs[0];
+    std::vector<Range> pieces;
+    for (size_t index = 0; index < step.parts.size(); ++index) {
+      const int part = is_joint ? step.inputs[index] : step.outputs[index].buffer;
+      const bool is_at_its_place =
+          memory_.is_same_memory(part, whole) &&
+          buffer(part).offset == buffer(whole).offset + step.parts[index].offset_bytes &&
+          buffer(part).strides == step.parts[index].strides && buffer(whole).strides.empty();
+      if (!is_at_its_place) return "has " + name_of(part) + " elsewhere than it should lie";
+      if (!MemoryModel::contains(memory_.ranges(whole), memory_.ranges(part))) {
+        return "has " + name_of(part) + " reach beyond " + name_of(whole);
+      }
+      const std::vector<Range>& ranges = memory_.ranges(part);
+      pieces.insert(pieces.end(), ranges.begin(), ranges.end());
+    }
+    return is_joint ? explain_gap(pieces, whole) : "";
   }
-  return "";
-}
+
+  std::string explain_gap(std::vector<Range> pieces, int whole) const {
+    std::sort(pieces.begin(), pieces.end());
+    int64_t end = buffer(whole).offset;
+    for (const Range& piece : pieces) {
+      if (piece.first != end) return "leaves out part of " + name_of(whole);
+      end = piece.second;
+    }
+    const bool is_complete = end == buffer(whole).offset + buffer(whole).bytes;
+    return is_complete ? "" : "leaves out part of " + name_of(whole);
+  }
+
+  void apply(const ExecutionStep& step) {
+    if (step.kind == ExecutionStep::Kind::View) {
+      for (const PlanOutput& output : step.outputs) memory_.see(output.buffer);
+      return;
+    }
+    memory_.overwrite_arena({step.workspace_offset, step.workspace_offset + step.workspace_bytes});
+    for (const PlanOutput& output : step.outputs) memory_.write(output.buffer);
+  }
+
+  std::string explain_results() const {
+    for (size_t index = 0; index < plan_.results.size(); ++index) {
+      const int result = plan_.results[index];
+      const std::string name = "result " + name_of(result);
+      if (!memory_.holds(result)) return name + " is unwritten";
+      const PlanBuffer& given = buffer(result);
+      if (given.kind == Kind::Arena) return name + " is in the arena, which is not the caller's";
+      if (!given.strides.empty()) return name + " is not dense";
+      if (given.kind != Kind::Output && given.owner >= 0) return name + " is part of an input";
+      for (size_t other = 0; other < index; ++other) {
+        const int earlier = plan_.results[other];
+        if (earlier != result && memory_.is_same_memory(earlier, result)) {
+          return name + " shares memory with " + name_of(earlier);
+        }
+      }
+    }
+    return "";
+  }
+
+  const ExecutionPlan& plan_;
+  MemoryModel memory_;
+};
 
 }  // namespace
 
-std::string explain_violation(const ExecutionPlan& plan) {
-  MemoryModel memory(plan);
-  for (size_t index = 0; index < plan.steps.size(); ++index) {
-    const ExecutionStep& step = plan.steps[index];
-    const std::string wrong = explain_step(plan, step, memory);
-    if (!wrong.empty()) return "step " + std::to_string(index) + " " + wrong;
-    memory.overwrite(step.workspace_offset, step.workspace_bytes);
-    for (const PlanOutput& output : step.outputs) memory.write(output.buffer);
-  }
-  for (const int result : plan.results) {
-    if (!memory.holds(result)) return "result buffer " + std::to_string(result) + " is unwritten";
-  }
-  return "";
-}
+std::string explain_violation(const ExecutionPlan& plan) { return PlanChecker(plan).explain(); }
 
 }  // namespace tessera

@@ -9,6 +9,7 @@
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "tessera/error.h"
+#include "verify/check_view.h"
 #include "verify/stored_tensor.h"
 
 namespace tessera::verification {
@@ -20,6 +21,8 @@ struct Request {
   size_t output = 0;
   // Whether the output has the memory of its in-place input, or, for ADD, a copy of its contents.
   bool is_shared = true;
+  // Whether buffers of ports that accept strides have some.
+  bool has_strides = false;
 };
 
 // What a run left behind, in the order of the candidate's ports.
@@ -34,7 +37,7 @@ class CandidateChecker {
       : trial_(trial), candidate_(trial.candidate), report_(report), pool_(trial.threads) {}
 
   void check() {
-    if ((candidate_.flags & TESSERA_CANDIDATE_VIEW) != 0) return check_view();
+    if (!candidate_.has_kernel()) return check_view(trial_, pool_, report_);
     if (!make_inputs()) return;
     std::optional<Kernel> kernel = build();
     if (!kernel) return;
@@ -57,6 +60,7 @@ class CandidateChecker {
         }
       }
     }
+    check_strides(*kernel, *first);
     check_saved(*kernel, *first, is_deterministic);
   }
 
@@ -77,18 +81,6 @@ class CandidateChecker {
   }
   const Tensor& magnitude(ValueId id) const {
     return trial_.expected.magnitudes[static_cast<size_t>(id.index)];
-  }
-
-  void check_view() {
-    const Tensor& from = expected(candidate_.inputs.at(0).value);
-    for (const CandidateOutput& output : candidate_.outputs) {
-      const Tensor& to = expected(output.value);
-      report_.expect(
-          "views", trial_.place,
-          explain_byte_difference(
-              {static_cast<const char*>(to.data()), static_cast<size_t>(to.bytes())},
-              {static_cast<const char*>(from.data()), static_cast<size_t>(from.bytes())}));
-    }
   }
 
   // The inputs as the candidate wants them; false where that failed.
@@ -156,17 +148,30 @@ class CandidateChecker {
     int shared_input = -1;
   };
 
+  // Packs are the host's, and aligned; a tensor may be part of another one.
+  int64_t alignment_of(const Request& request, size_t input) const {
+    const CandidateInput& port = candidate_.inputs[input];
+    if (port.pack != nullptr) return TESSERA_ALIGNMENT_BYTES;
+    if (request.kind == TESSERA_REQUEST_WRITE) return port.alignment_bytes;
+    const CandidateOutput& output = candidate_.outputs[request.output];
+    const bool is_shared = output.in_place_input == static_cast<int>(input);
+    return is_shared ? std::max(port.alignment_bytes, output.alignment_bytes)
+                     : port.alignment_bytes;
+  }
+
   Buffers make_buffers(const Request& request, uint8_t fill) {
     Buffers buffers;
     for (size_t index = 0; index < inputs_.size(); ++index) {
       const GuardedMemory& given = *inputs_[index].memory;
       StoredTensor copy = inputs_[index];
-      copy.memory = std::make_shared<GuardedMemory>(
-          given.bytes(),
-          std::max<int64_t>(candidate_.inputs[index].alignment_bytes, TESSERA_ALIGNMENT_BYTES),
-          fill);
+      const CandidateInput& port = candidate_.inputs[index];
+      copy.memory =
+          std::make_shared<GuardedMemory>(given.bytes(), alignment_of(request, index), fill);
       std::memcpy(copy.memory->data(), given.data(), static_cast<size_t>(given.bytes()));
-      buffers.before.emplace_back(given.contents().begin(), given.contents().end());
+      if (request.has_strides && port.accepts_strides && port.pack == nullptr) {
+        copy = spread(trial_.layouts, copy, fill, port.alignment_bytes).value_or(copy);
+      }
+      buffers.before.emplace_back(copy.memory->contents().begin(), copy.memory->contents().end());
       buffers.inputs.push_back(std::move(copy));
     }
     for (size_t index = 0; index < candidate_.outputs.size(); ++index) {
@@ -176,7 +181,11 @@ class CandidateChecker {
         continue;
       }
       StoredTensor output =
-          make_storage(trial_.layouts, port.layout, type_of(expected(port.value)), fill);
+          make_storage(trial_.layouts, port.layout, type_of(expected(port.value)), fill,
+                       port.alignment_bytes);
+      if (request.has_strides && port.accepts_strides) {
+        output = spread(trial_.layouts, output, fill, port.alignment_bytes).value_or(output);
+      }
       if (request.kind != TESSERA_REQUEST_WRITE && request.output == index) {
         const StoredTensor& input = buffers.inputs[static_cast<size_t>(port.in_place_input)];
         if (request.is_shared) {
@@ -246,7 +255,14 @@ class CandidateChecker {
         report_.fail("runs", trial_.place, "it asks for no memory for an output of unknown size");
         return std::nullopt;
       }
-      const StoredTensor& output = *buffers.outputs[index];
+      StoredTensor output = *buffers.outputs[index];
+      if (!output.strides.empty()) {
+        report_.expect("guard bytes", trial_.place,
+                       has_gaps_of(trial_.layouts, output, fill)
+                           ? ""
+                           : "output " + std::to_string(index) + ": it writes between its rows");
+        output = gathered(trial_.layouts, output);
+      }
       check_padding(candidate_.outputs[index], output);
       outcome.storage.emplace_back(output.memory->contents().begin(),
                                    output.memory->contents().end());
@@ -304,6 +320,20 @@ class CandidateChecker {
       if (!difference.empty()) wrong = "output " + std::to_string(index) + ": " + difference;
     }
     report_.expect(check, trial_.place, wrong);
+  }
+
+  // Runs with buffers that are parts of larger ones, where ports accept them.
+  void check_strides(const Kernel& kernel, const Outcome& dense) {
+    const auto accepts = [](const auto& port) { return port.accepts_strides; };
+    if (std::none_of(candidate_.inputs.begin(), candidate_.inputs.end(), accepts) &&
+        std::none_of(candidate_.outputs.begin(), candidate_.outputs.end(), accepts)) {
+      return;
+    }
+    Request request = plain_request();
+    if (request.kind != TESSERA_REQUEST_WRITE) return report_.skip("strides");
+    request.has_strides = true;
+    const std::optional<Outcome> outcome = run(kernel, request, kGarbage);
+    if (outcome && dense.outputs.size() == outcome->outputs.size()) compare("strides", *outcome);
   }
 
   // Runs with an output in the memory of an input.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/run_context.h"
+#include "backend/storage_part.h"
 #include "base/check.h"
 
 namespace tessera::verification {
@@ -17,6 +18,7 @@ tessera_buffer StoredTensor::face(int32_t request) const {
   face.rank = static_cast<int32_t>(type.dims.size());
   face.dims = type.dims.data();
   face.request = request;
+  if (!strides.empty()) face.strides = strides.data();
   return face;
 }
 
@@ -25,6 +27,68 @@ StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const Ten
   const std::optional<int64_t> bytes = layouts.storage_bytes(layout, type);
   TESSERA_CHECK(bytes.has_value(), "the layout of storage holds its type");
   return {type, layout, std::make_shared<GuardedMemory>(*bytes, alignment_bytes, fill)};
+}
+
+namespace {
+
+// Calls use(byte with strides, byte when dense) for every element.
+template <class Use>
+void for_each_element(const LayoutTable& layouts, const StoredTensor& strided, Use use) {
+  const std::vector<int64_t>& dims = strided.type.dims;
+  const int64_t size = element_bytes(strided.type.element);
+  const std::optional<std::vector<int64_t>> dense =
+      dense_strides(layouts.name(strided.layout), dims);
+  TESSERA_CHECK(dense.has_value(), "strides are told in layouts that have them only");
+  const int64_t count = element_count(dims);
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t rest = number;
+    int64_t from = 0;
+    int64_t to = 0;
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      from += rest % dims[axis] * strided.strides[axis];
+      to += rest % dims[axis] * (*dense)[axis];
+      rest /= dims[axis];
+    }
+    use(from * size, to * size);
+  }
+}
+
+}  // namespace
+
+StoredTensor gathered(const LayoutTable& layouts, const StoredTensor& strided, int64_t offset) {
+  StoredTensor dense = make_storage(layouts, strided.layout, strided.type);
+  const auto size = static_cast<size_t>(element_bytes(strided.type.element));
+  for_each_element(layouts, strided, [&](int64_t from, int64_t to) {
+    std::memcpy(dense.memory->data() + to, strided.memory->data() + offset + from, size);
+  });
+  return dense;
+}
+
+std::optional<StoredTensor> spread(const LayoutTable& layouts, const StoredTensor& dense,
+                                   uint8_t fill, int64_t alignment_bytes) {
+  std::vector<int64_t> wider = dense.type.dims;
+  for (int64_t& dim : wider) ++dim;
+  const auto strides = dense_strides(layouts.name(dense.layout), wider);
+  if (!strides) return std::nullopt;
+  StoredTensor made{dense.type, dense.layout, nullptr, *strides};
+  const std::optional<int64_t> bytes = extent_bytes(dense.type, *strides);
+  TESSERA_CHECK(bytes.has_value(), "cases are small");
+  made.memory = std::make_shared<GuardedMemory>(*bytes, alignment_bytes, fill);
+  const auto size = static_cast<size_t>(element_bytes(dense.type.element));
+  for_each_element(layouts, made, [&](int64_t to, int64_t from) {
+    std::memcpy(made.memory->data() + to, dense.memory->data() + from, size);
+  });
+  return made;
+}
+
+bool has_gaps_of(const LayoutTable& layouts, const StoredTensor& spread, uint8_t fill) {
+  std::vector<char> bytes(spread.memory->contents().begin(), spread.memory->contents().end());
+  const auto size = static_cast<size_t>(element_bytes(spread.type.element));
+  for_each_element(layouts, spread, [&](int64_t at, int64_t) {
+    std::memset(bytes.data() + at, fill, size);
+  });
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [fill](char byte) { return static_cast<uint8_t>(byte) == fill; });
 }
 
 TensorType type_of(const Tensor& tensor) { return {tensor.type(), tensor.dims()}; }

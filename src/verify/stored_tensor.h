@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct StoredTensor {
   TensorType type;
   LayoutId layout;
   std::shared_ptr<GuardedMemory> memory;  // shared where an output lies in place of an input
+  std::vector<int64_t> strides = {};      // in elements; empty: dense
 
   // Points into this.
   tessera_buffer face(int32_t request = 0) const;
@@ -33,6 +35,16 @@ StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const Ten
 // Row-major, with the elements of `tensor`.
 StoredTensor store(const Tensor& tensor);
 Tensor read_row_major(const StoredTensor& stored);
+
+// A dense copy of what lies with strides from byte `offset` of the memory on.
+StoredTensor gathered(const LayoutTable& layouts, const StoredTensor& strided, int64_t offset = 0);
+
+// A copy with gaps between rows and elements, which hold `fill`; nullopt in layouts without strides.
+std::optional<StoredTensor> spread(const LayoutTable& layouts, const StoredTensor& dense,
+                                   uint8_t fill, int64_t alignment_bytes);
+
+// Whether the gaps hold what they held: all bytes that are no element's.
+bool has_gaps_of(const LayoutTable& layouts, const StoredTensor& spread, uint8_t fill);
 
 TensorType type_of(const Tensor& tensor);
 

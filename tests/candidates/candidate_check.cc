@@ -28,15 +28,19 @@ constexpr int kMostFailures = 12;
 // Memory with bytes around it that nobody may change.
 class Guarded {
  public:
-  explicit Guarded(int64_t bytes)
-      : bytes_(static_cast<size_t>(bytes)), memory_(bytes_ + 2 * kGuardBytes + 64, kGuard) {
+  // Begins at a multiple of `alignment`, but not of twice as much where that is below 64.
+  explicit Guarded(int64_t bytes, int64_t alignment = 64)
+      : bytes_(static_cast<size_t>(bytes)),
+        alignment_(static_cast<size_t>(alignment)),
+        memory_(bytes_ + 2 * kGuardBytes + 128, kGuard) {
     const auto start = reinterpret_cast<uintptr_t>(memory_.data()) + kGuardBytes;
-    offset_ = kGuardBytes + (64 - start % 64) % 64;
+    offset_ = kGuardBytes + (64 - start % 64) % 64 + alignment_ % 64;
     // What nobody has written shows as NaN.
     std::memset(data(), 0xFF, bytes_);
   }
 
-  Guarded(const Guarded& other) : Guarded(static_cast<int64_t>(other.bytes_)) {
+  Guarded(const Guarded& other)
+      : Guarded(static_cast<int64_t>(other.bytes_), static_cast<int64_t>(other.alignment_)) {
     std::memcpy(data(), other.data(), bytes_);
   }
   Guarded(Guarded&&) = default;
@@ -57,6 +61,7 @@ class Guarded {
 
  private:
   size_t bytes_;
+  size_t alignment_;
   size_t offset_ = 0;
   std::vector<unsigned char> memory_;
 };
@@ -91,6 +96,7 @@ class CandidateRun {
 
   // Throws Wrong or Error.
   void check() {
+    if (!candidate_.has_kernel()) return check_parts();
     const Kernel kernel = candidate_.build(kThreads);
     if (kernel.workspace_bytes() > candidate_.workspace_bytes) {
       throw Wrong{"needs more workspace than it said"};
@@ -108,6 +114,44 @@ class CandidateRun {
  private:
   const Tensor& tensor(ValueId value) const { return values_[static_cast<size_t>(value.index)]; }
 
+  // What lies at the place of each part must be what is stored for it alone.
+  void check_parts() {
+    const auto check = [&](Guarded& whole, const auto& port) {
+      const Tensor& part = tensor(port.value);
+      Guarded alone = stored(port.value, port.layout);
+      const auto size = static_cast<size_t>(element_bytes(part.type()));
+      const auto compare_bytes = [&](int64_t in_whole, int64_t in_part, size_t bytes) {
+        const char* found = static_cast<char*>(whole.data()) + port.part.offset_bytes + in_whole;
+        const char* wanted = static_cast<char*>(alone.data()) + in_part;
+        if (std::memcmp(found, wanted, bytes) != 0) {
+          throw Wrong{"has " + graph_[port.value].name + " elsewhere than it says"};
+        }
+      };
+      if (port.part.is_dense()) return compare_bytes(0, 0, alone.bytes());
+      const std::vector<int64_t>& dims = part.dims();
+      const auto strides = dense_strides(layouts_.name(port.layout), dims);
+      for (int64_t number = 0; number < part.elements(); ++number) {
+        int64_t rest = number;
+        int64_t in_whole = 0;
+        int64_t in_part = 0;
+        for (size_t axis = dims.size(); axis-- > 0;) {
+          in_whole += rest % dims[axis] * port.part.strides[axis];
+          in_part += rest % dims[axis] * (*strides)[axis];
+          rest /= dims[axis];
+        }
+        const auto bytes = static_cast<int64_t>(size);
+        compare_bytes(in_whole * bytes, in_part * bytes, size);
+      }
+    };
+    if (candidate_.is_joint()) {
+      Guarded whole = stored(candidate_.outputs[0].value, candidate_.outputs[0].layout);
+      for (const CandidateInput& port : candidate_.inputs) check(whole, port);
+    } else {
+      Guarded whole = stored(candidate_.inputs[0].value, candidate_.inputs[0].layout);
+      for (const CandidateOutput& port : candidate_.outputs) check(whole, port);
+    }
+  }
+
   int64_t bytes_in(LayoutId layout, ValueId value) const {
     const Tensor& type = tensor(value);
     const std::optional<int64_t> bytes =
@@ -117,7 +161,7 @@ class CandidateRun {
   }
 
   // The tensor's elements in `layout`.
-  Guarded stored(ValueId value, LayoutId layout) {
+  Guarded stored(ValueId value, LayoutId layout, int64_t alignment = 64) {
     const Tensor& source = tensor(value);
     Guarded current(source.bytes());
     std::memcpy(current.data(), source.data(), current.bytes());
@@ -129,7 +173,9 @@ class CandidateRun {
       if (!next.is_intact()) throw Wrong{"has a conversion that writes outside its buffer"};
       current = std::move(next);
     }
-    return current;
+    Guarded placed(static_cast<int64_t>(current.bytes()), alignment);
+    std::memcpy(placed.data(), current.data(), current.bytes());
+    return placed;
   }
 
   Guarded packed(const CandidateInput& input) {
@@ -151,12 +197,14 @@ class CandidateRun {
   void run(const Kernel& kernel, std::optional<size_t> aliased, uint32_t request) {
     std::vector<Guarded> inputs;
     for (const CandidateInput& input : candidate_.inputs) {
-      inputs.push_back(input.pack != nullptr ? packed(input) : stored(input.value, input.layout));
+      inputs.push_back(input.pack != nullptr
+                           ? packed(input)
+                           : stored(input.value, input.layout, input.alignment_bytes));
     }
     const std::vector<Guarded> before = inputs;
     std::vector<Guarded> outputs;
     for (const CandidateOutput& output : candidate_.outputs) {
-      outputs.emplace_back(bytes_in(output.layout, output.value));
+      outputs.emplace_back(bytes_in(output.layout, output.value), output.alignment_bytes);
     }
     std::vector<tessera_buffer> from;
     for (size_t index = 0; index < inputs.size(); ++index) {

@@ -1,0 +1,133 @@
+#include "plan/share_in_place.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "plan/shared_memory.h"
+
+namespace tessera {
+namespace {
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+class InPlaceSharer {
+ public:
+  InPlaceSharer(ExecutionPlan& plan, const Offers& offers) : plan_(plan), offers_(offers) {
+    count_last_uses();
+  }
+
+  void share() {
+    std::vector<std::pair<size_t, ExecutionStep>> copies;  // before which step
+    for (size_t index = 0; index < plan_.steps.size(); ++index) {
+      if (plan_.steps[index].kind == ExecutionStep::Kind::Kernel) share_step(index, copies);
+    }
+    std::vector<ExecutionStep> steps;
+    auto copy = copies.begin();
+    for (size_t index = 0; index < plan_.steps.size(); ++index) {
+      for (; copy != copies.end() && copy->first == index; ++copy) {
+        steps.push_back(std::move(copy->second));
+      }
+      steps.push_back(std::move(plan_.steps[index]));
+    }
+    plan_.steps = std::move(steps);
+  }
+
+ private:
+  void count_last_uses() {
+    last_use_.assign(plan_.buffers.size(), 0);
+    for (size_t index = 0; index < plan_.steps.size(); ++index) {
+      for (const int buffer : plan_.steps[index].inputs) last_use_[at(buffer)] = index;
+      for (const PlanOutput& output : plan_.steps[index].outputs) {
+        last_use_[at(output.buffer)] = index;
+      }
+    }
+    for (const int buffer : plan_.results) last_use_[at(buffer)] = plan_.steps.size();
+  }
+
+  bool is_all_of_its_memory(int buffer) const {
+    return plan_.buffers[at(buffer)].bytes ==
+           plan_.buffers[at(owner_of(plan_, buffer))].bytes;
+  }
+
+  // Whether nothing that lies in the memory of `owner` is needed once step `index` has read input
+  // `port`, and that step neither reads nor writes anything else there.
+  bool is_free_after(size_t index, int port, int owner) const {
+    const ExecutionStep& step = plan_.steps[index];
+    for (size_t buffer = 0; buffer < plan_.buffers.size(); ++buffer) {
+      const bool is_there = owner_of(plan_, static_cast<int>(buffer)) == owner;
+      if (is_there && last_use_[buffer] > index) return false;
+    }
+    for (size_t other = 0; other < step.inputs.size(); ++other) {
+      if (static_cast<int>(other) != port && owner_of(plan_, step.inputs[other]) == owner) {
+        return false;
+      }
+    }
+    return std::none_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
+      return owner_of(plan_, output.buffer) == owner;
+    });
+  }
+
+  // Lets `output` have the memory of input `port` where that is free once the step has read it. One
+  // of the two may be part of something larger: until a part is written, nobody uses its place.
+  bool share_memory(size_t index, int port, int output) {
+    const int input = plan_.steps[index].inputs[at(port)];
+    const PlanBuffer& from = plan_.buffers[at(input)];
+    const PlanBuffer& to = plan_.buffers[at(output)];
+    const bool is_ours =
+        from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
+    const bool is_same_size =
+        from.bytes == to.bytes && from.strides.empty() && to.strides.empty();
+    const int from_owner = owner_of(plan_, input);
+    const int to_owner = owner_of(plan_, output);
+    if (!is_ours || !is_same_size || !is_free_after(index, port, from_owner)) return false;
+    if (is_all_of_its_memory(output) && can_move(plan_, offers_, to_owner, from.offset)) {
+      move_memory(plan_, to_owner, input, 0);
+      return true;
+    }
+    if (is_all_of_its_memory(input) && can_move(plan_, offers_, from_owner, to.offset)) {
+      move_memory(plan_, from_owner, output, 0);
+      return true;
+    }
+    return false;
+  }
+
+  void share_step(size_t index, std::vector<std::pair<size_t, ExecutionStep>>& copies) {
+    const Candidate& candidate = offers_.candidates[at(plan_.steps[index].candidate)];
+    for (size_t position = 0; position < plan_.steps[index].outputs.size(); ++position) {
+      const CandidateOutput& port = candidate.outputs[position];
+      PlanOutput& output = plan_.steps[index].outputs[position];
+      const bool adds = (port.requests & TESSERA_REQUEST_ADD) != 0;
+      const bool may_be_in_place = (port.requests & TESSERA_REQUEST_IN_PLACE) != 0;
+      if (!adds && !may_be_in_place) continue;
+      const int source = plan_.steps[index].inputs[at(port.in_place_input)];
+      const bool is_shared = share_memory(index, port.in_place_input, output.buffer);
+      if (adds) {
+        output.request = TESSERA_REQUEST_ADD;
+        if (!is_shared) copies.emplace_back(index, copy_step(source, output.buffer));
+      } else if (is_shared) {
+        output.request = TESSERA_REQUEST_IN_PLACE;
+      }
+    }
+  }
+
+  static ExecutionStep copy_step(int from, int to) {
+    ExecutionStep step;
+    step.kind = ExecutionStep::Kind::Copy;
+    step.inputs = {from};
+    step.outputs = {{to, TESSERA_REQUEST_WRITE}};
+    return step;
+  }
+
+  ExecutionPlan& plan_;
+  const Offers& offers_;
+  std::vector<size_t> last_use_;  // by buffer: a step, or one past the last
+};
+
+}  // namespace
+
+void share_in_place(ExecutionPlan& plan, const Offers& offers) {
+  InPlaceSharer(plan, offers).share();
+}
+
+}  // namespace tessera

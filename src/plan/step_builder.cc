@@ -1,0 +1,275 @@
+#include "plan/step_builder.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/check.h"
+
+namespace tessera {
+namespace {
+
+using Kind = PlanBuffer::Kind;
+
+// Of views, copies and joint values.
+constexpr PortNeeds kAnything{.alignment_bytes = 1, .accepts_strides = true};
+constexpr PortNeeds kDense{.alignment_bytes = 1, .accepts_strides = false};
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+}  // namespace
+
+StepBuilder::StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts)
+    : graph_(graph), offers_(offers), layouts_(layouts), present_(graph.values.size()) {
+  for (size_t index = 0; index < graph.inputs.size(); ++index) {
+    const int buffer = add_buffer(Kind::Input, graph.inputs[index], kDefaultLayout);
+    plan_.buffers[at(buffer)].index = static_cast<int>(index);
+    note(graph.inputs[index], kDefaultLayout, buffer);
+  }
+}
+
+void StepBuilder::add(int candidate) {
+  const Candidate& added = offers_.candidates[at(candidate)];
+  if (added.is_view()) return add_view(candidate);
+  if (added.is_joint()) return add_joint(candidate);
+  add_kernel(candidate);
+}
+
+void StepBuilder::add_kernel(int index) {
+  const Candidate& candidate = offers_.candidates[at(index)];
+  ExecutionStep step;
+  step.candidate = index;
+  step.workspace_bytes = candidate.workspace_bytes;
+  for (const CandidateInput& port : candidate.inputs) {
+    step.inputs.push_back(graph_[port.value].is_constant()
+                              ? constant(port, index)
+                              : obtain(port.value, port.layout,
+                                       {port.alignment_bytes, port.accepts_strides}));
+  }
+  for (const CandidateOutput& port : candidate.outputs) {
+    const auto kind = port.is_size_unknown ? Kind::Dynamic : Kind::Arena;
+    const int buffer = add_buffer(kind, port.value, port.layout);
+    note(port.value, port.layout, buffer);
+    step.outputs.push_back({buffer, TESSERA_REQUEST_WRITE});
+  }
+  plan_.steps.push_back(std::move(step));
+}
+
+void StepBuilder::add_view(int index) {
+  const Candidate& candidate = offers_.candidates[at(index)];
+  const CandidateInput& port = candidate.inputs[0];
+  ExecutionStep step;
+  step.kind = ExecutionStep::Kind::View;
+  step.candidate = index;
+  // Where parts lie is told of dense storage.
+  const int whole = graph_[port.value].is_constant() ? constant(port, index)
+                                                     : obtain(port.value, port.layout, kDense);
+  step.inputs.push_back(whole);
+  for (const CandidateOutput& output : candidate.outputs) {
+    const int buffer = add_part(whole, output.value, output.layout, output.part);
+    note(output.value, output.layout, buffer);
+    step.outputs.push_back({buffer, TESSERA_REQUEST_WRITE});
+    step.parts.push_back(output.part);
+  }
+  plan_.steps.push_back(std::move(step));
+}
+
+void StepBuilder::add_joint(int index) {
+  const Candidate& candidate = offers_.candidates[at(index)];
+  ExecutionStep step;
+  step.kind = ExecutionStep::Kind::View;
+  step.candidate = index;
+  for (const CandidateInput& port : candidate.inputs) {
+    step.inputs.push_back(graph_[port.value].is_constant()
+                              ? constant(port, index)
+                              : obtain(port.value, port.layout, kAnything));
+    step.parts.push_back(port.part);
+  }
+  const CandidateOutput& output = candidate.outputs[0];
+  const int whole = add_buffer(Kind::Arena, output.value, output.layout);
+  const std::vector<bool> is_in_place = place_parts(candidate, step.inputs, whole);
+  for (size_t position = 0; position < step.inputs.size(); ++position) {
+    if (is_in_place[position]) continue;
+    const CandidateInput& port = candidate.inputs[position];
+    const int part = add_part(whole, port.value, port.layout, port.part);
+    ExecutionStep copy;
+    copy.kind = ExecutionStep::Kind::Copy;
+    copy.inputs = {step.inputs[position]};
+    copy.outputs = {{part, TESSERA_REQUEST_WRITE}};
+    plan_.steps.push_back(std::move(copy));
+    step.inputs[position] = part;
+  }
+  note(output.value, output.layout, whole);
+  step.outputs.push_back({whole, TESSERA_REQUEST_WRITE});
+  plan_.steps.push_back(std::move(step));
+}
+
+// Moves memory into that of `whole`, so that what is there need not be copied: all that lies in one
+// buffer's memory at once, where the inputs of the joint candidate are all that is in it, and lie
+// there as they do in the whole. So a joint value goes into a larger one with all of its parts.
+// Gives for each input whether it is where it belongs.
+std::vector<bool> StepBuilder::place_parts(const Candidate& candidate,
+                                           const std::vector<int>& inputs, int whole) {
+  std::vector<bool> is_placed(inputs.size(), false);
+  std::set<int> seen;
+  for (const int input : inputs) {
+    const int owner = owner_of(plan_, input);
+    if (!seen.insert(owner).second) continue;
+    const PlanBuffer& memory = plan_.buffers[at(owner)];
+    if (memory.kind != Kind::Arena || memory.bytes == 0) continue;
+    std::vector<size_t> members;
+    std::set<int64_t> shifts;
+    int64_t bytes = 0;
+    bool is_dense = true;
+    for (size_t position = 0; position < inputs.size(); ++position) {
+      if (owner_of(plan_, inputs[position]) != owner) continue;
+      const PlanBuffer& buffer = plan_.buffers[at(inputs[position])];
+      const StoragePart& part = candidate.inputs[position].part;
+      members.push_back(position);
+      shifts.insert(part.offset_bytes - buffer.offset);
+      bytes += buffer.bytes;
+      is_dense = is_dense && part.is_dense() && buffer.strides.empty();
+    }
+    const int64_t shift = *shifts.begin();
+    const bool is_all_of_it = shifts.size() == 1 && shift >= 0 && bytes == memory.bytes;
+    if (!is_all_of_it) continue;
+    if (is_dense ? !can_move(plan_, offers_, owner, shift)
+                 : members.size() != 1 || !memory.strides.empty() || inputs[members[0]] != owner ||
+                       !can_stride(plan_, offers_, owner, shift)) {
+      continue;
+    }
+    if (!is_dense) plan_.buffers[at(owner)].strides = candidate.inputs[members[0]].part.strides;
+    move_memory(plan_, owner, whole, shift);
+    for (const size_t position : members) is_placed[position] = true;
+  }
+  return is_placed;
+}
+
+void StepBuilder::add_result(ValueId value) {
+  const bool is_constant = graph_[value].is_constant();
+  const int buffer = is_constant ? constant({.value = value, .layout = kDefaultLayout}, -1)
+                                 : obtain(value, kDefaultLayout, kDense);
+  const bool is_given_already =
+      std::find(plan_.results.begin(), plan_.results.end(), buffer) != plan_.results.end();
+  const int owner = owner_of(plan_, buffer);
+  PlanBuffer& memory = plan_.buffers[at(owner)];
+  const PlanBuffer& result = plan_.buffers[at(buffer)];
+  // What the caller gets is his, so no two results share memory, nor is most of it waste.
+  const bool is_whole = owner == buffer && memory.kind != Kind::Output;
+  const bool is_all_of_it =
+      memory.kind == Kind::Arena && result.bytes == memory.bytes && result.offset == 0 &&
+      memory.bytes == tensor_bytes(memory.type->element, memory.type->dims);
+  if (is_given_already || is_whole || is_all_of_it) {
+    if (memory.kind == Kind::Arena) memory.kind = Kind::Output;
+    plan_.results.push_back(buffer);
+    return;
+  }
+  const int copy = copied(buffer);
+  plan_.buffers[at(copy)].kind = Kind::Output;
+  plan_.results.push_back(copy);
+}
+
+bool StepBuilder::is_made(ValueId value) const { return !present_[at(value.index)].empty(); }
+
+ExecutionPlan StepBuilder::take() {
+  for (PlanBuffer& buffer : plan_.buffers) {
+    if (buffer.owner < 0) continue;
+    buffer.kind = plan_.buffers[at(buffer.owner)].kind;
+    buffer.index = plan_.buffers[at(buffer.owner)].index;
+  }
+  return std::move(plan_);
+}
+
+int StepBuilder::add_buffer(Kind kind, ValueId value, LayoutId layout) {
+  PlanBuffer buffer{.kind = kind, .value = value, .layout = layout};
+  if (kind != Kind::Dynamic) buffer.type = known_type(graph_[value].type);
+  if (buffer.type) {
+    const std::optional<int64_t> bytes = layouts_.storage_bytes(layout, *buffer.type);
+    TESSERA_CHECK(bytes.has_value(), "candidates were checked against what layouts hold");
+    buffer.bytes = *bytes;
+  }
+  plan_.buffers.push_back(std::move(buffer));
+  return static_cast<int>(plan_.buffers.size()) - 1;
+}
+
+int StepBuilder::add_part(int whole, ValueId value, LayoutId layout, const StoragePart& part) {
+  const int made = add_buffer(plan_.buffers[at(whole)].kind, value, layout);
+  PlanBuffer& buffer = plan_.buffers[at(made)];
+  buffer.owner = owner_of(plan_, whole);
+  buffer.offset = plan_.buffers[at(whole)].offset + part.offset_bytes;
+  buffer.strides = part.strides;
+  return made;
+}
+
+void StepBuilder::note(ValueId value, LayoutId layout, int buffer) {
+  present_[at(value.index)].emplace_back(layout, buffer);
+}
+
+// The buffer that has `value` in `layout` so that it meets `needs`, after the conversions and the
+// copy that make it.
+int StepBuilder::obtain(ValueId value, LayoutId layout, const PortNeeds& needs) {
+  const auto& present = present_[at(value.index)];
+  TESSERA_CHECK(!present.empty(), "a placement's order makes values before they are read");
+  int unfit = -1;
+  for (const auto& [known, buffer] : present) {
+    if (known != layout) continue;
+    if (meets(plan_.buffers[at(buffer)], needs)) return buffer;
+    unfit = buffer;
+  }
+  return unfit < 0 ? convert(value, layout) : copied(unfit);
+}
+
+int StepBuilder::convert(ValueId value, LayoutId layout) {
+  const auto& present = present_[at(value.index)];
+  const TensorType type = *plan_.buffers[at(present[0].second)].type;
+  std::vector<ConversionStep> best;
+  for (const auto& [known, buffer] : present) {
+    std::vector<ConversionStep> route = layouts_.route(known, layout, type);
+    if (best.empty() || route.size() < best.size()) best = std::move(route);
+  }
+  int from = obtain(value, best.front().from, PortNeeds{});
+  for (const ConversionStep& conversion : best) {
+    const int to = add_buffer(Kind::Arena, value, conversion.to);
+    ExecutionStep step;
+    step.kind = ExecutionStep::Kind::Convert;
+    step.conversion = conversion;
+    step.inputs = {from};
+    step.outputs = {{to, TESSERA_REQUEST_WRITE}};
+    plan_.steps.push_back(std::move(step));
+    note(value, conversion.to, to);
+    from = to;
+  }
+  return from;
+}
+
+// A dense copy of `buffer` with memory of its own, for all who need one.
+int StepBuilder::copied(int buffer) {
+  const ValueId value = plan_.buffers[at(buffer)].value;
+  const LayoutId layout = plan_.buffers[at(buffer)].layout;
+  const int to = add_buffer(Kind::Arena, value, layout);
+  ExecutionStep step;
+  step.kind = ExecutionStep::Kind::Copy;
+  step.inputs = {buffer};
+  step.outputs = {{to, TESSERA_REQUEST_WRITE}};
+  plan_.steps.push_back(std::move(step));
+  note(value, layout, to);
+  return to;
+}
+
+int StepBuilder::constant(const CandidateInput& port, int candidate) {
+  const std::string pack_id = port.pack == nullptr ? ""
+                                                   : offers_.candidates[at(candidate)].backend() +
+                                                         "/" + std::string(port.pack->id);
+  const auto key = std::tuple(port.value, port.layout, pack_id);
+  const auto found = constants_.find(key);
+  if (found != constants_.end()) return found->second;
+  const int buffer = add_buffer(Kind::Constant, port.value, port.layout);
+  PlanBuffer& made = plan_.buffers[at(buffer)];
+  made.index = static_cast<int>(plan_.constants.size());
+  if (port.pack != nullptr) made.bytes = port.pack->bytes;
+  plan_.constants.push_back({port.value, port.layout, port.pack, candidate, made.bytes});
+  constants_[key] = buffer;
+  return buffer;
+}
+
+}  // namespace tessera

@@ -1,0 +1,51 @@
+// The steps of a plan, before it is decided what is written in place and where buffers lie.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "plan/execution_plan.h"
+#include "plan/shared_memory.h"
+
+namespace tessera {
+
+// Makes steps with a buffer of its own for every value in every layout; views and the parts of joint
+// values lie in the buffer of another one. Offsets count from the beginning of the owner.
+class StepBuilder {
+ public:
+  StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts);
+
+  // In the order of the placement.
+  void add(int candidate);
+  // After all candidates.
+  void add_result(ValueId value);
+  bool is_made(ValueId value) const;
+
+  ExecutionPlan take();
+
+ private:
+  void add_kernel(int index);
+  void add_view(int index);
+  void add_joint(int index);
+  std::vector<bool> place_parts(const Candidate& candidate, const std::vector<int>& inputs,
+                                int whole);
+  int add_buffer(PlanBuffer::Kind kind, ValueId value, LayoutId layout);
+  int add_part(int whole, ValueId value, LayoutId layout, const StoragePart& part);
+  void note(ValueId value, LayoutId layout, int buffer);
+  int obtain(ValueId value, LayoutId layout, const PortNeeds& needs);
+  int convert(ValueId value, LayoutId layout);
+  int copied(int buffer);
+  int constant(const CandidateInput& port, int candidate);
+
+  const Graph& graph_;
+  const Offers& offers_;
+  const LayoutTable& layouts_;
+  ExecutionPlan plan_;
+  std::vector<std::vector<std::pair<LayoutId, int>>> present_;  // by value: layout, buffer
+  std::map<std::tuple<ValueId, LayoutId, std::string>, int> constants_;
+};
+
+}  // namespace tessera
