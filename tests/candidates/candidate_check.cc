@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -347,8 +348,12 @@ std::string describe(const Graph& graph, const Candidate& candidate, const Layou
 
 CandidateCheck::CandidateCheck(const std::string& backend)
     : registry_(ops::make_registry()), pool_(kThreads) {
-  const std::string file = std::string(TESSERA_PLUGIN_FOLDER) + "/backend_" + backend + ".so";
-  plugins_.push_back(Plugin::open(file, std::make_shared<HostServices>()));
+  std::istringstream names(backend);
+  for (std::string name; std::getline(names, name, '+');) {
+    const std::string file = std::string(TESSERA_PLUGIN_FOLDER) + "/backend_" + name + ".so";
+    if (!plugins_.empty() && !std::filesystem::exists(file)) continue;
+    plugins_.push_back(Plugin::open(file, std::make_shared<HostServices>()));
+  }
   layouts_ = std::make_unique<LayoutTable>(plugins_);
 }
 
@@ -363,6 +368,7 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
   CheckResult result;
   std::set<int32_t> taken;
   for (const Candidate& candidate : offers.candidates) {
+    if (candidate.plugin != plugins_[0]) continue;
     ++result.candidates;
     result.largest = std::max(result.largest, candidate.nodes.size());
     for (const NodeId node : candidate.nodes) taken.insert(node.index);
@@ -375,6 +381,7 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
     }
   }
   for (const Refusal& refusal : offers.refusals) {
+    if (refusal.backend != plugins_[0]->name()) continue;
     if (taken.contains(refusal.node.index)) {
       // A candidate that the host refused is a mistake, whatever else there is.
       result.failures.push_back(typed[refusal.node].op + ": " + refusal.reason);
