@@ -213,9 +213,69 @@ std::optional<plugin::Candidate> product(const plugin::Node& node) {
 plugin::Candidate view(const plugin::Node& node) {
   plugin::Candidate candidate = plugin::candidate_for(node);
   candidate.flags = TESSERA_CANDIDATE_VIEW;
-  candidate.build = [](const plugin::BuildOptions&) {
-    return plugin::make_kernel([](RunContext&, Buffers, Buffers) {});
-  };
+  if (is_lie("view_reaches_out")) candidate.outputs[0].part.offset_bytes = 4;
+  return candidate;
+}
+
+// Along the second axis, of which the last input comes first where it lies.
+std::optional<plugin::Candidate> joint(const plugin::Node& node) {
+  const plugin::Type whole = node.output(0).type();
+  plugin::Candidate candidate = plugin::candidate_for(node);
+  if (node.attributes().get_int("axis", 0) != 1 || candidate.inputs.size() != node.input_count()) {
+    return std::nullopt;
+  }
+  candidate.flags = TESSERA_CANDIDATE_JOINT;
+  int64_t pixels = 1;
+  for (size_t axis = 2; axis < whole.dims.size(); ++axis) pixels *= whole.dims[axis];
+  std::vector<int64_t> strides = {whole.dims[1] * pixels};
+  for (size_t axis = 1; axis < whole.dims.size(); ++axis) {
+    strides.push_back(strides.back() / whole.dims[axis]);
+  }
+  int64_t first = 0;
+  for (size_t number = 0; number < node.input_count(); ++number) {
+    const size_t index = is_lie("joint_elsewhere") ? node.input_count() - 1 - number : number;
+    candidate.inputs[index].part = {first * pixels * 4, strides};
+    if (is_lie("joint_overlaps")) candidate.inputs[index].part.offset_bytes = 0;
+    first += node.input(index).type().dims[1];
+  }
+  return candidate;
+}
+
+// Calls use(place of the element in the first buffer, in the second) for each.
+template <class Use>
+void for_each_element(const Buffer& one, const Buffer& other, Use use) {
+  for (int64_t number = 0; number < one.elements(); ++number) {
+    int64_t rest = number;
+    int64_t dense = 1;
+    int64_t in_one = 0;
+    int64_t in_other = 0;
+    for (int32_t axis = one.rank; axis-- > 0;) {
+      const int64_t index = rest % one.dims[axis];
+      in_one += index * (one.strides == nullptr ? dense : one.strides[axis]);
+      in_other += index * (other.strides == nullptr ? dense : other.strides[axis]);
+      dense *= one.dims[axis];
+      rest /= one.dims[axis];
+    }
+    use(in_one, in_other);
+  }
+}
+
+void negate(RunContext& /*context*/, Buffers inputs, Buffers outputs) {
+  Buffer from = inputs[0];
+  if (is_lie("ignores_strides")) from.strides = nullptr;
+  if (is_lie("writes_between_rows") && outputs[0].strides != nullptr) {
+    std::memset(outputs[0].data, 0, static_cast<size_t>(outputs[0].bytes));
+  }
+  for_each_element(from, outputs[0], [&](int64_t source, int64_t target) {
+    floats(outputs[0])[target] = -floats(from)[source];
+  });
+}
+
+plugin::Candidate negation(const plugin::Node& node) {
+  plugin::Candidate candidate = plugin::candidate_for(node);
+  candidate.inputs[0].accepts_strides = candidate.outputs[0].accepts_strides = true;
+  candidate.inputs[0].alignment_bytes = candidate.outputs[0].alignment_bytes = 4;
+  candidate.build = [](const plugin::BuildOptions&) { return plugin::make_kernel(negate); };
   return candidate;
 }
 
@@ -262,6 +322,10 @@ struct Liar : plugin::Backend {
         proposals.add(*product(node));
       } else if (node.op() == (is_lie("no_view") ? "Neg" : "Flatten") && is_float) {
         proposals.add(view(node));
+      } else if (node.op() == "Neg" && is_float) {
+        proposals.add(negation(node));
+      } else if (node.op() == "Concat" && is_float && joint(node)) {
+        proposals.add(*joint(node));
       } else {
         proposals.refuse(node.id(), "not this one");
       }
