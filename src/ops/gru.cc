@@ -1,7 +1,7 @@
 // GRU. The reset gate acts on the state before the state's product with the weights of the hidden
 // gate, or (linear_before_reset) on what that product gives, bias included.
-#include <algorithm>
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include "ops/op.h"
 #include "ops/recurrence.h"

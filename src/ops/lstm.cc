@@ -1,6 +1,8 @@
 // LSTM. Each step is two small matrix products (input and state by their weights), then the gates.
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "ops/check_shape.h"
 #include "ops/convert_element.h"

@@ -1,5 +1,6 @@
 // RNN: the simplest recurrence, one sum and one function.
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include "ops/op.h"
 #include "ops/recurrence.h"
