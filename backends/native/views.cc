@@ -166,7 +166,8 @@ void offer_transpose(Context& context, const Node& node) {
   if (!is_offered) context.refuse(node.id(), "the transpose moves elements");
 }
 
-// --- Parts of a tensor -----------------------------------------------------------------------------
+// --- Parts of a tensor
+// -----------------------------------------------------------------------------
 
 // Some indices of each dimension: from `first` on, every `step`th, `dims` of them.
 struct Box {
@@ -197,9 +198,8 @@ std::optional<Part> part_in_blocks(int64_t block, const Dims& whole, const Box& 
   const int64_t end = box.first[1] + box.dims[1];
   const bool is_whole_blocks = box.first[1] % block == 0 && (end % block == 0 || end == whole[1]);
   if (box.dims[0] != 1 || box.step[1] != 1 || !is_whole_blocks) return std::nullopt;
-  return Part{
-      .offset_bytes = (box.first[0] * picture + box.first[1] * pixels) * element_bytes,
-      .strides = {}};
+  return Part{.offset_bytes = (box.first[0] * picture + box.first[1] * pixels) * element_bytes,
+              .strides = {}};
 }
 
 // Where all boxes lie in each layout that has a place for them.

@@ -23,8 +23,8 @@ extern "C" {
 
 #define TESSERA_CONTRACT_VERSION 1u
 
-/* Every buffer that a conversion or a pack function sees starts at a multiple of this, and every one
- * that a kernel sees, unless its port asks for less. */
+/* Every buffer that a conversion or a pack function sees starts at a multiple of this, and every
+ * one that a kernel sees, unless its port asks for less. */
 #define TESSERA_ALIGNMENT_BYTES 64
 
 /* --- Status and errors ------------------------------------------------------------------------ */
@@ -300,11 +300,11 @@ enum {
 
 typedef struct tessera_output_port {
   int32_t value;
-  uint32_t requests;      /* which TESSERA_REQUEST_ it can serve, or-ed; 0 means WRITE */
-  const char* layout;     /* null: the default */
-  int32_t in_place_input; /* for IN_PLACE: index of the input port that it may overwrite; for ADD:
-                             of the input port whose contents it adds to; else -1 */
-  uint32_t flags;         /* TESSERA_OUTPUT_ */
+  uint32_t requests;       /* which TESSERA_REQUEST_ it can serve, or-ed; 0 means WRITE */
+  const char* layout;      /* null: the default */
+  int32_t in_place_input;  /* for IN_PLACE: index of the input port that it may overwrite; for ADD:
+                              of the input port whose contents it adds to; else -1 */
+  uint32_t flags;          /* TESSERA_OUTPUT_ */
   int64_t alignment_bytes; /* as for an input port */
   /* Of a view: where in input 0 this output lies; null: at its beginning, dense. */
   const tessera_part* part;

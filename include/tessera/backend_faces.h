@@ -74,8 +74,7 @@ struct HeldCandidate {
     }
     for (const OutputPort& port : candidate.outputs) {
       const uint32_t size = port.is_size_unknown ? uint32_t{TESSERA_OUTPUT_SIZE_UNKNOWN} : 0U;
-      const uint32_t strides =
-          port.accepts_strides ? uint32_t{TESSERA_OUTPUT_ACCEPTS_STRIDES} : 0U;
+      const uint32_t strides = port.accepts_strides ? uint32_t{TESSERA_OUTPUT_ACCEPTS_STRIDES} : 0U;
       outputs.push_back({port.value, port.requests, port.layout.c_str(), port.in_place_input,
                          size | strides, port.alignment_bytes, add_part(port.part)});
     }

@@ -207,8 +207,8 @@ struct BackendRefusal {
   std::string reason;
 };
 
-// One step of a plan: a kernel for a node or a group, a conversion or a copy, or a view, which no run
-// executes.
+// One step of a plan: a kernel for a node or a group, a conversion or a copy, or a view, which no
+// run executes.
 struct PlanStep {
   std::string name;  // of the node; of a group's last node; of a conversion's value
   std::string op;    // "Conv", "Conv+Add+Relu", "convert", "copy"

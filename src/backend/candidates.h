@@ -81,8 +81,8 @@ struct OfferOptions {
 // Asks every plug-in, in order of preference. A candidate that is not legal (nodes or values that
 // are not there, an input or output that is no port, layouts that nobody brings or that do not hold
 // the value, ...) becomes a refusal of its nodes that says so; so does a plug-in's failure. A port
-// in any dense layout becomes one candidate for each that holds all of its values. Views in a shared
-// layout that nobody brings are passed over: nobody could make or read them.
+// in any dense layout becomes one candidate for each that holds all of its values. Views in a
+// shared layout that nobody brings are passed over: nobody could make or read them.
 Offers collect_offers(const tessera_graph& graph,
                       std::span<const std::shared_ptr<const Plugin>> plugins,
                       const LayoutTable& layouts, const OfferOptions& options);

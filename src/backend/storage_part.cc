@@ -117,8 +117,8 @@ std::optional<int64_t> extent_bytes(const TensorType& type, const std::vector<in
 StoragePart simplified(const StoragePart& part, const StoredType& tensor) {
   const auto dense = dense_strides(tensor.layout, tensor.type.dims);
   if (part.is_dense() || !dense) return part;
-  const bool is_empty = std::find(tensor.type.dims.begin(), tensor.type.dims.end(), 0) !=
-                        tensor.type.dims.end();
+  const bool is_empty =
+      std::find(tensor.type.dims.begin(), tensor.type.dims.end(), 0) != tensor.type.dims.end();
   for (size_t axis = 0; axis < dense->size() && !is_empty; ++axis) {
     if (tensor.type.dims[axis] > 1 && part.strides[axis] != (*dense)[axis]) return part;
   }

@@ -14,8 +14,8 @@
 
 namespace tessera {
 
-// One step of one run, told to whoever watches; views are no steps of a run. What a watcher writes into outputs, later steps
-// see: tests inject faults this way.
+// One step of one run, told to whoever watches; views are no steps of a run. What a watcher writes
+// into outputs, later steps see: tests inject faults this way.
 struct PlanEvent {
   size_t step = 0;
   std::span<const tessera_buffer> inputs;

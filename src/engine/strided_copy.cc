@@ -24,11 +24,16 @@ void copy_pieces(const char* from, char* to, const StridedCopy::Loop& loop, int6
 void copy_row(const char* from, char* to, const StridedCopy::Loop& loop, int64_t count,
               int64_t bytes) {
   switch (bytes) {
-    case 1: return copy_pieces<1>(from, to, loop, count, bytes);
-    case 2: return copy_pieces<2>(from, to, loop, count, bytes);
-    case 4: return copy_pieces<4>(from, to, loop, count, bytes);
-    case 8: return copy_pieces<8>(from, to, loop, count, bytes);
-    default: return copy_pieces<0>(from, to, loop, count, bytes);
+    case 1:
+      return copy_pieces<1>(from, to, loop, count, bytes);
+    case 2:
+      return copy_pieces<2>(from, to, loop, count, bytes);
+    case 4:
+      return copy_pieces<4>(from, to, loop, count, bytes);
+    case 8:
+      return copy_pieces<8>(from, to, loop, count, bytes);
+    default:
+      return copy_pieces<0>(from, to, loop, count, bytes);
   }
 }
 
@@ -51,8 +56,8 @@ StridedCopy plan_copy(const std::vector<int64_t>& dims, int64_t element_bytes,
   for (size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis] == 0) return {};
     if (dims[axis] == 1) continue;
-    loops.push_back({dims[axis], from_strides[axis] * element_bytes,
-                     to_strides[axis] * element_bytes});
+    loops.push_back(
+        {dims[axis], from_strides[axis] * element_bytes, to_strides[axis] * element_bytes});
   }
   // Written in order, whatever the order of the dimensions.
   std::stable_sort(loops.begin(), loops.end(), [](const auto& left, const auto& right) {
@@ -62,8 +67,8 @@ StridedCopy plan_copy(const std::vector<int64_t>& dims, int64_t element_bytes,
     const StridedCopy::Loop inner = loops.back();
     loops.pop_back();
     const bool has_inner = !copy.loops.empty();
-    const int64_t from_end = has_inner ? copy.loops.back().count * copy.loops.back().from_step
-                                       : copy.piece_bytes;
+    const int64_t from_end =
+        has_inner ? copy.loops.back().count * copy.loops.back().from_step : copy.piece_bytes;
     const int64_t to_end =
         has_inner ? copy.loops.back().count * copy.loops.back().to_step : copy.piece_bytes;
     if (inner.from_step != from_end || inner.to_step != to_end) {
@@ -90,23 +95,21 @@ void run(const StridedCopy& copy, const void* from, void* to, ThreadPool& pool) 
   int64_t pieces = 1;
   for (const StridedCopy::Loop& loop : copy.loops) pieces *= loop.count;
   const StridedCopy::Loop& innermost = copy.loops.back();
-  pool.parallel_for(
-      pieces, kGrainBytes / copy.piece_bytes + 1, [&](int64_t begin, int64_t end) {
-        for (int64_t piece = begin; piece < end;) {
-          const char* row = source;
-          char* to_row = target;
-          int64_t rest = piece;
-          for (auto loop = copy.loops.rbegin(); loop != copy.loops.rend(); ++loop) {
-            row += rest % loop->count * loop->from_step;
-            to_row += rest % loop->count * loop->to_step;
-            rest /= loop->count;
-          }
-          const int64_t count =
-              std::min(end - piece, innermost.count - piece % innermost.count);
-          copy_row(row, to_row, innermost, count, copy.piece_bytes);
-          piece += count;
-        }
-      });
+  pool.parallel_for(pieces, kGrainBytes / copy.piece_bytes + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end;) {
+      const char* row = source;
+      char* to_row = target;
+      int64_t rest = piece;
+      for (auto loop = copy.loops.rbegin(); loop != copy.loops.rend(); ++loop) {
+        row += rest % loop->count * loop->from_step;
+        to_row += rest % loop->count * loop->to_step;
+        rest /= loop->count;
+      }
+      const int64_t count = std::min(end - piece, innermost.count - piece % innermost.count);
+      copy_row(row, to_row, innermost, count, copy.piece_bytes);
+      piece += count;
+    }
+  });
 }
 
 }  // namespace tessera

@@ -22,8 +22,7 @@ void expect_copied(const std::vector<int64_t>& dims, const std::vector<int64_t>&
   std::iota(from.begin(), from.end(), T{1});
   std::vector<T> to(place(last, to_strides) + 1, T{0});
   std::vector<T> expected = to;
-  const int64_t count =
-      std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
+  const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
   for (int64_t number = 0; number < count; ++number) {
     std::vector<int64_t> index(dims.size());
     int64_t rest = number;
@@ -45,7 +44,8 @@ TEST(StridedCopies, EqualElementByElement) {
   };
   for (int round = 0; round < 200; ++round) {
     std::vector<int64_t> dims;
-    for (int64_t rank = below(5); rank > 0; --rank) dims.push_back(below(9) == 0 ? 0 : 1 + below(9));
+    for (int64_t rank = below(5); rank > 0; --rank)
+      dims.push_back(below(9) == 0 ? 0 : 1 + below(9));
     // Strides that leave gaps at random, in a random order of dimensions.
     const auto strides = [&] {
       std::vector<size_t> order(dims.size());

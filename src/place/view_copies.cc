@@ -47,11 +47,10 @@ bool ViewCopies::some_reader_is_unfit(int value, const Memory& memory) const {
   const auto can_read = [&](int index) {
     const PlacementCandidate& candidate = problem_.candidates[at(index)];
     if (candidate.sharing != PlacementCandidate::Sharing::None) return true;
-    return std::all_of(candidate.inputs.begin(), candidate.inputs.end(),
-                       [&](const PlacementPort& port) {
-                         return port.value != value ||
-                                (port.layout == memory.layout && is_fit(memory, port));
-                       });
+    return std::all_of(
+        candidate.inputs.begin(), candidate.inputs.end(), [&](const PlacementPort& port) {
+          return port.value != value || (port.layout == memory.layout && is_fit(memory, port));
+        });
   };
   const std::vector<int>& readers = readers_[at(value)];
   return std::any_of(readers.begin(), readers.end(), [&](int node) {
@@ -72,8 +71,8 @@ ViewCopies::Memory ViewCopies::part_of(const PlacementCandidate& view,
   return memory;
 }
 
-// For each input whether it can be written where it belongs: it, or it with the other inputs, is all
-// that lies in some memory, and lies there as it does in the joint value.
+// For each input whether it can be written where it belongs: it, or it with the other inputs, is
+// all that lies in some memory, and lies there as it does in the joint value.
 std::vector<bool> ViewCopies::placed_inputs(const PlacementCandidate& joint) const {
   struct Share {
     int64_t bytes = 0;

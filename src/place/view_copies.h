@@ -36,10 +36,10 @@ class ViewCopies {
   std::vector<bool> placed_inputs(const PlacementCandidate& joint) const;
 
   const PlacementProblem& problem_;
-  std::vector<Memory> memory_;                 // by value
-  std::vector<int64_t> owner_bytes_;           // by owner
-  std::vector<std::vector<int>> readers_;      // by value: nodes
-  std::vector<std::vector<int>> candidates_;   // by node
+  std::vector<Memory> memory_;                // by value
+  std::vector<int64_t> owner_bytes_;          // by owner
+  std::vector<std::vector<int>> readers_;     // by value: nodes
+  std::vector<std::vector<int>> candidates_;  // by node
 };
 
 }  // namespace tessera

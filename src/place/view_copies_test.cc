@@ -57,9 +57,7 @@ class ViewCopiesOf : public testing::Test {
   PlacementProblem problem_;
 };
 
-TEST_F(ViewCopiesOf, AlignedDensePartsAreNone) {
-  EXPECT_EQ(seconds(), std::vector<double>(6, 0));
-}
+TEST_F(ViewCopiesOf, AlignedDensePartsAreNone) { EXPECT_EQ(seconds(), std::vector<double>(6, 0)); }
 
 TEST_F(ViewCopiesOf, OddPlacesAreForReadersThatMindThem) {
   problem_.candidates[1].outputs[1].offset_bytes = 60;

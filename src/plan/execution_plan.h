@@ -95,8 +95,8 @@ std::vector<ValueId> values_between_steps(const Offers& offers, const Placement&
 
 // Says what is wrong with `plan`, or "": a buffer read before it is written or after its memory was
 // given to another, overlapping buffers, constants or inputs written to, views that lie elsewhere
-// than they should or outside of memory. Runs the steps on a model of memory and shares no code with
-// make_plan().
+// than they should or outside of memory. Runs the steps on a model of memory and shares no code
+// with make_plan().
 std::string explain_violation(const ExecutionPlan& plan);
 
 }  // namespace tessera

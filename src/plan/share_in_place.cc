@@ -46,8 +46,7 @@ class InPlaceSharer {
   }
 
   bool is_all_of_its_memory(int buffer) const {
-    return plan_.buffers[at(buffer)].bytes ==
-           plan_.buffers[at(owner_of(plan_, buffer))].bytes;
+    return plan_.buffers[at(buffer)].bytes == plan_.buffers[at(owner_of(plan_, buffer))].bytes;
   }
 
   // Whether nothing that lies in the memory of `owner` is needed once step `index` has read input
@@ -74,10 +73,8 @@ class InPlaceSharer {
     const int input = plan_.steps[index].inputs[at(port)];
     const PlanBuffer& from = plan_.buffers[at(input)];
     const PlanBuffer& to = plan_.buffers[at(output)];
-    const bool is_ours =
-        from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
-    const bool is_same_size =
-        from.bytes == to.bytes && from.strides.empty() && to.strides.empty();
+    const bool is_ours = from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
+    const bool is_same_size = from.bytes == to.bytes && from.strides.empty() && to.strides.empty();
     const int from_owner = owner_of(plan_, input);
     const int to_owner = owner_of(plan_, output);
     if (!is_ours || !is_same_size || !is_free_after(index, port, from_owner)) return false;

@@ -41,10 +41,10 @@ void StepBuilder::add_kernel(int index) {
   step.candidate = index;
   step.workspace_bytes = candidate.workspace_bytes;
   for (const CandidateInput& port : candidate.inputs) {
-    step.inputs.push_back(graph_[port.value].is_constant()
-                              ? constant(port, index)
-                              : obtain(port.value, port.layout,
-                                       {port.alignment_bytes, port.accepts_strides}));
+    step.inputs.push_back(
+        graph_[port.value].is_constant()
+            ? constant(port, index)
+            : obtain(port.value, port.layout, {port.alignment_bytes, port.accepts_strides}));
   }
   for (const CandidateOutput& port : candidate.outputs) {
     const auto kind = port.is_size_unknown ? Kind::Dynamic : Kind::Arena;
@@ -156,9 +156,9 @@ void StepBuilder::add_result(ValueId value) {
   const PlanBuffer& result = plan_.buffers[at(buffer)];
   // What the caller gets is his, so no two results share memory, nor is most of it waste.
   const bool is_whole = owner == buffer && memory.kind != Kind::Output;
-  const bool is_all_of_it =
-      memory.kind == Kind::Arena && result.bytes == memory.bytes && result.offset == 0 &&
-      memory.bytes == tensor_bytes(memory.type->element, memory.type->dims);
+  const bool is_all_of_it = memory.kind == Kind::Arena && result.bytes == memory.bytes &&
+                            result.offset == 0 &&
+                            memory.bytes == tensor_bytes(memory.type->element, memory.type->dims);
   if (is_given_already || is_whole || is_all_of_it) {
     if (memory.kind == Kind::Arena) memory.kind = Kind::Output;
     plan_.results.push_back(buffer);

@@ -12,8 +12,8 @@
 
 namespace tessera {
 
-// Makes steps with a buffer of its own for every value in every layout; views and the parts of joint
-// values lie in the buffer of another one. Offsets count from the beginning of the owner.
+// Makes steps with a buffer of its own for every value in every layout; views and the parts of
+// joint values lie in the buffer of another one. Offsets count from the beginning of the owner.
 class StepBuilder {
  public:
   StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts);

@@ -180,9 +180,8 @@ class CandidateChecker {
         buffers.outputs.emplace_back();
         continue;
       }
-      StoredTensor output =
-          make_storage(trial_.layouts, port.layout, type_of(expected(port.value)), fill,
-                       port.alignment_bytes);
+      StoredTensor output = make_storage(trial_.layouts, port.layout, type_of(expected(port.value)),
+                                         fill, port.alignment_bytes);
       if (request.has_strides && port.accepts_strides) {
         output = spread(trial_.layouts, output, fill, port.alignment_bytes).value_or(output);
       }

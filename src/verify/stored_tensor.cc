@@ -84,9 +84,8 @@ std::optional<StoredTensor> spread(const LayoutTable& layouts, const StoredTenso
 bool has_gaps_of(const LayoutTable& layouts, const StoredTensor& spread, uint8_t fill) {
   std::vector<char> bytes(spread.memory->contents().begin(), spread.memory->contents().end());
   const auto size = static_cast<size_t>(element_bytes(spread.type.element));
-  for_each_element(layouts, spread, [&](int64_t at, int64_t) {
-    std::memset(bytes.data() + at, fill, size);
-  });
+  for_each_element(layouts, spread,
+                   [&](int64_t at, int64_t) { std::memset(bytes.data() + at, fill, size); });
   return std::all_of(bytes.begin(), bytes.end(),
                      [fill](char byte) { return static_cast<uint8_t>(byte) == fill; });
 }

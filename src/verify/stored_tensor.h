@@ -39,7 +39,8 @@ Tensor read_row_major(const StoredTensor& stored);
 // A dense copy of what lies with strides from byte `offset` of the memory on.
 StoredTensor gathered(const LayoutTable& layouts, const StoredTensor& strided, int64_t offset = 0);
 
-// A copy with gaps between rows and elements, which hold `fill`; nullopt in layouts without strides.
+// A copy with gaps between rows and elements, which hold `fill`; nullopt in layouts without
+// strides.
 std::optional<StoredTensor> spread(const LayoutTable& layouts, const StoredTensor& dense,
                                    uint8_t fill, int64_t alignment_bytes);
 

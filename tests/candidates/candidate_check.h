@@ -34,8 +34,8 @@ struct Tolerance {
 
 class CandidateCheck {
  public:
-  // Opens the plug-in that this build made; `backend` is its name. After a '+' come others, of which
-  // only the layouts are used, and those that were not built are left out.
+  // Opens the plug-in that this build made; `backend` is its name. After a '+' come others, of
+  // which only the layouts are used, and those that were not built are left out.
   explicit CandidateCheck(const std::string& backend);
 
   const ops::Registry& registry() const { return registry_; }

@@ -85,8 +85,9 @@ TEST(NativeViews, OfSplits) {
     }
     graph.operand(dice, "x", dice.tensor(dims));
     graph.constant("sizes", integers(sizes));
-    graph.builder.node("split", "Split", {"x", "sizes"}, names,
-                       with("axis", dice.one_in(2) ? axis : axis - static_cast<int64_t>(dims.size())));
+    graph.builder.node(
+        "split", "Split", {"x", "sizes"}, names,
+        with("axis", dice.one_in(2) ? axis : axis - static_cast<int64_t>(dims.size())));
     for (const std::string& name : names) graph.builder.output(name);
     return graph;
   });
@@ -103,8 +104,9 @@ TEST(NativeViews, OfSlices) {
     std::vector<int64_t> steps;
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (dice.one_in(2)) continue;
-      const int64_t start = dims[axis] % 8 == 0 && dice.one_in(2) ? 8 * dice.whole(0, dims[axis] / 8 - 1)
-                                                                  : dice.whole(0, dims[axis] - 1);
+      const int64_t start = dims[axis] % 8 == 0 && dice.one_in(2)
+                                ? 8 * dice.whole(0, dims[axis] / 8 - 1)
+                                : dice.whole(0, dims[axis] - 1);
       axes.push_back(static_cast<int64_t>(axis));
       starts.push_back(dice.one_in(3) ? start - dims[axis] : start);
       ends.push_back(dice.one_in(2) ? int64_t{1} << 40 : start + 1);
@@ -128,8 +130,7 @@ TEST(NativeViews, OfConcats) {
     std::vector<std::string> names;
     for (int64_t part = dice.whole(1, 4); part > 0; --part) {
       names.push_back("x" + std::to_string(part));
-      dims[static_cast<size_t>(axis)] =
-          dice.one_in(2) ? 8 * dice.whole(1, 2) : dice.whole(1, 5);
+      dims[static_cast<size_t>(axis)] = dice.one_in(2) ? 8 * dice.whole(1, 2) : dice.whole(1, 5);
       graph.operand(dice, names.back(), dice.tensor(dims));
     }
     graph.builder.node("concat", "Concat", names, {"y"}, with("axis", axis)).output("y");

@@ -100,17 +100,26 @@ class GraphMaker {
 
   void add_node() {
     switch (dice_.whole(0, 9)) {
-      case 0: return convolve();
-      case 1: return apply_function();
+      case 0:
+        return convolve();
+      case 1:
+        return apply_function();
       case 2:
-      case 3: return sum();
-      case 4: return split();
-      case 5: return slice();
+      case 3:
+        return sum();
+      case 4:
+        return split();
+      case 5:
+        return slice();
       case 6:
-      case 7: return concat();
-      case 8: return reshape();
-      case 9: return pool();
-      default: return;
+      case 7:
+        return concat();
+      case 8:
+        return reshape();
+      case 9:
+        return pool();
+      default:
+        return;
     }
   }
 
@@ -170,9 +179,9 @@ class GraphMaker {
     int64_t& length = last_[static_cast<size_t>(axis)];
     const int64_t start = dice_.whole(0, length - 1);
     const int64_t step = dice_.one_in(3) ? 2 : 1;
-    const std::vector<std::string> inputs = {input, constant(integers({start})),
-                                             constant(integers({length})),
-                                             constant(integers({axis})), constant(integers({step}))};
+    const std::vector<std::string> inputs = {
+        input, constant(integers({start})), constant(integers({length})),
+        constant(integers({axis})), constant(integers({step}))};
     length = (length - start + step - 1) / step;
     node("Slice", inputs, {last_});
   }
@@ -235,8 +244,8 @@ class Views : public testing::Test {
       if (!std::filesystem::exists(file)) continue;
       plugins_.push_back(Plugin::open(file, std::make_shared<HostServices>()));
     }
-    plugins_.push_back(Plugin::open_linked(catalog().back().open, "reference",
-                                           std::make_shared<HostServices>()));
+    plugins_.push_back(
+        Plugin::open_linked(catalog().back().open, "reference", std::make_shared<HostServices>()));
   }
 
   // Runs the plan and counts its steps; results must be those of the interpreter.

@@ -109,7 +109,8 @@ plugin::Candidate sharing(const plugin::Node& node) {
     dims.push_back(node.output(index).type().dims);
   }
   const std::vector<Part> parts = parts_along(axis, node.input(0).type().dims, dims);
-  for (size_t index = 0; index < parts.size(); ++index) candidate.outputs[index].part = parts[index];
+  for (size_t index = 0; index < parts.size(); ++index)
+    candidate.outputs[index].part = parts[index];
   return candidate;
 }
 
@@ -502,11 +503,16 @@ TEST_F(ViewViolations, AreFound) {
          p.buffers.push_back(stray);
          p.steps.insert(p.steps.begin() + static_cast<std::ptrdiff_t>(joint), copy);
        }},
-      {"leaves out part", [&](auto& p) {
+      {"leaves out part",
+       [&](auto& p) {
          p.steps[joint].inputs[1] = p.steps[joint].inputs[0];
          p.steps[joint].parts[1] = p.steps[joint].parts[0];
        }},
-      {"reach beyond", [&](auto& p) { buffer(p, high).bytes += 4; p.arena_bytes += 256; }},
+      {"reach beyond",
+       [&](auto& p) {
+         buffer(p, high).bytes += 4;
+         p.arena_bytes += 256;
+       }},
       {"not belong", [&](auto& p) { p.steps[view].parts.pop_back(); }},
       {"none such", [&](auto& p) { buffer(p, part).owner = part; }},
       {"is in the arena", [&](auto& p) { p.results = {whole}; }},
