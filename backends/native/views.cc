@@ -2,7 +2,6 @@
 // make up the output. Where, is all that is offered; none has a kernel.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -266,7 +265,7 @@ std::optional<Dims> integers_of(const Value& value) {
   const Type type = value.type();
   Dims integers(static_cast<size_t>(type.elements()));
   if (type.data_type == TESSERA_INT64) {
-    std::memcpy(integers.data(), elements, integers.size() * sizeof(int64_t));
+    std::copy_n(static_cast<const int64_t*>(elements), integers.size(), integers.begin());
   } else if (type.data_type == TESSERA_INT32) {
     std::copy_n(static_cast<const int32_t*>(elements), integers.size(), integers.begin());
   } else {
