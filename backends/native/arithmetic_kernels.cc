@@ -34,9 +34,9 @@ FUNCTION(Mul, hn::Mul(x, y))
 FUNCTION(Div, hn::Div(x, y))
 // NaN where either is.
 FUNCTION(Min,
-         hn::IfThenElse(hn::Or(hn::Lt(y, x), hn::Ne(y, y)), hn::IfThenElse(hn::Ne(x, x), x, y), x))
+         hn::IfThenElse(hn::Or(hn::Lt(y, x), hn::IsNaN(y)), hn::IfThenElse(hn::IsNaN(x), x, y), x))
 FUNCTION(Max,
-         hn::IfThenElse(hn::Or(hn::Gt(y, x), hn::Ne(y, y)), hn::IfThenElse(hn::Ne(x, x), x, y), x))
+         hn::IfThenElse(hn::Or(hn::Gt(y, x), hn::IsNaN(y)), hn::IfThenElse(hn::IsNaN(x), x, y), x))
 FUNCTION(AtLeast, hn::IfThenElse(hn::Lt(x, y), y, x))
 FUNCTION(AtMost, hn::IfThenElse(hn::Gt(x, y), y, x))
 FUNCTION(PRelu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, y), x))

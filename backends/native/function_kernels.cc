@@ -266,7 +266,7 @@ struct Celu {
     const V alpha = hn::Set(d, p.alpha);
     const V negative = hn::Mul(alpha, expm1_of(d, hn::Div(x, alpha)));
     const V below = hn::IfThenElseZero(hn::Lt(negative, hn::Zero(d)), negative);
-    return hn::IfThenElse(hn::Ne(x, x), x, hn::Add(relu_of(d, x), below));
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(relu_of(d, x), below));
   }
 };
 

@@ -138,7 +138,7 @@ class Program : public plugin::Kernel {
       place_operand(text_.operands[index], axes.strides[index]);
     }
     is_plain_ = text_.steps.size() == 1 && axes.sizes.size() == 1 && has_plain_form();
-    must_clear_ = !storage_.padding.is_empty() && !keeps_zero(layout);
+    must_clear_ = !storage_.padding.is_empty() && !keeps_zero();
   }
 
   void run(RunContext& context, std::span<const Buffer> inputs,
@@ -347,7 +347,7 @@ class Program : public plugin::Kernel {
   }
 
   // Whether padding, where operands hold zero, becomes zero again: found by computing it.
-  bool keeps_zero(const std::string& layout) const {
+  bool keeps_zero() const {
     alignas(kMostElementBytes) std::array<std::byte, kMostElementBytes> registers[kMostRegisters];
     alignas(kMostElementBytes) std::array<std::byte, kMostElementBytes> result = {};
     const std::array<std::byte, kMostElementBytes> zero = {};
@@ -363,9 +363,9 @@ class Program : public plugin::Kernel {
         const bool is_constant_one =
             operand.port < 0 &&
             static_cast<int64_t>(operand.elements.size()) == operand.element_bytes;
-        const bool has_padding = operand.dims[1] == text_.result.dims[1] &&
-                                 (!operand.is_row_major || operand.port < 0) &&
-                                 operand.dims[1] % block_of(layout) != 0;
+        const bool is_stored_so =
+            !operand.is_row_major || (operand.port < 0 && operand.dims[1] != 1);
+        const bool has_padding = is_stored_so && operand.dims[1] == text_.result.dims[1];
         if (!is_constant_one && !has_padding) return false;
         call.from[index] = is_constant_one ? operand.elements.data() : zero.data();
       }
