@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <functional>
 #include <string>
@@ -65,7 +65,13 @@ Arguments read_arguments(const std::vector<std::string>& given) {
   return arguments;
 }
 
-double seconds_now() {
+// Of one thread, its own time: what else runs on the machine takes less away from it.
+double seconds_now(int threads) {
+  if (threads == 1) {
+    timespec now = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+  }
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
 }
@@ -73,22 +79,23 @@ double seconds_now() {
 // One contender: what it does, how often in a turn, and what its turns took.
 struct Contender {
   std::function<void()> run;
+  int threads = 1;
   int repeats = 1;
   std::vector<double> seconds = {};
 
   // A turn long enough for the clock. The first run brings the tensors back into the caches.
   void take_turn() {
     run();
-    const double start = seconds_now();
+    const double start = seconds_now(threads);
     for (int number = 0; number < repeats; ++number) run();
-    seconds.push_back((seconds_now() - start) / repeats);
+    seconds.push_back((seconds_now(threads) - start) / repeats);
   }
   void set_repeats() {
     constexpr double kTurnSeconds = 2e-3;
     run();
-    const double start = seconds_now();
+    const double start = seconds_now(threads);
     run();
-    const double once = std::max(seconds_now() - start, 1e-7);
+    const double once = std::max(seconds_now(threads) - start, 1e-7);
     repeats = std::clamp(static_cast<int>(kTurnSeconds / once), 1, 10000);
   }
   double median() const {
@@ -103,8 +110,8 @@ void time_case(const NativeBackend& backend, const BandwidthCase& wanted, int64_
   NativeRun kernel(backend, wanted, bytes, pool);
   std::vector<LimitLoop> limits =
       wanted.limit == Limit::Copy ? copy_limits(kernel.bytes()) : read_limits(kernel.bytes());
-  std::vector<Contender> contenders = {{[&] { kernel.run(); }}};
-  for (LimitLoop& limit : limits) contenders.push_back({[&] { limit.run(pool); }});
+  std::vector<Contender> contenders = {{[&] { kernel.run(); }, pool.threads()}};
+  for (LimitLoop& limit : limits) contenders.push_back({[&] { limit.run(pool); }, pool.threads()});
   // Inside the pool, as the engine runs its steps.
   pool.execute([&] {
     for (Contender& contender : contenders) contender.set_repeats();

@@ -83,11 +83,9 @@ template <class How, class T, class To>
 void convert(const LoopCall& call) {
   const T* from = static_cast<const T*>(call.from[0]);
   To* to = static_cast<To*>(call.to);
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index) {
-    to[index] = How::template of<T, To>(from[index]);
-  }
+  for_elements(
+      call.count, [=](int64_t index) HWY_ATTR { to[index] = How::template of<T, To>(from[index]); },
+      to, from);
 }
 
 // --- 16-bit floats -------------------------------------------------------------------------------
@@ -107,23 +105,22 @@ uint32_t bits_of(float value) {
 void from_bfloat16(const LoopCall& call) {
   const auto* from = static_cast<const uint16_t*>(call.from[0]);
   auto* to = static_cast<uint32_t*>(call.to);
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index) to[index] = uint32_t{from[index]} << 16U;
+  for_elements(
+      call.count, [=](int64_t index) HWY_ATTR { to[index] = uint32_t{from[index]} << 16U; }, to,
+      from);
 }
 
 void to_bfloat16(const LoopCall& call) {
   const auto* from = static_cast<const uint32_t*>(call.from[0]);
   auto* to = static_cast<uint16_t*>(call.to);
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index) {
+  const auto step = [=](int64_t index) HWY_ATTR {
     const uint32_t bits = from[index];
     // Half of the last place, less one where that place is even: ties go to even.
     const uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U;
-    const bool is_nan = (bits & 0x7FFFFFFFU) > 0x7F800000U;
-    to[index] = static_cast<uint16_t>(is_nan ? (bits >> 16U) | 0x40U : rounded);
-  }
+    const uint32_t quiet = (bits >> 16U) | 0x40U;
+    to[index] = static_cast<uint16_t>((bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet : rounded);
+  };
+  for_elements(call.count, step, to, from);
 }
 
 #if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
@@ -170,6 +167,8 @@ void from_float16(const LoopCall& call) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto* source = reinterpret_cast<const hwy::float16_t*>(from);
     for (; index + lanes <= call.count; index += lanes) {
+      expect_read(from + index);
+      expect_write(to + index);
       hn::StoreU(hn::PromoteTo(d, hn::LoadU(halves, source + index)), d, to + index);
     }
   }
@@ -186,6 +185,8 @@ void to_float16(const LoopCall& call) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     auto* target = reinterpret_cast<hwy::float16_t*>(to);
     for (; index + lanes <= call.count; index += lanes) {
+      expect_read(from + index);
+      expect_write(to + index);
       hn::StoreU(hn::DemoteTo(halves, hn::LoadU(d, from + index)), halves, target + index);
     }
   }

@@ -28,7 +28,8 @@ using Loop = void (*)(const LoopCall& call);
 // condition holds and 2 the other one (or 3, both). The condition is never one for all.
 struct LoopSet {
   Loop forms[4] = {};
-  // The same with stores that pass by the caches; null where there is no such form.
+  // The same with stores that pass by the caches, which hwy::FlushStream() ends; null where there
+  // is no such form.
   Loop streaming[4] = {};
 
   bool is_empty() const { return forms[0] == nullptr; }
@@ -55,7 +56,7 @@ LoopSet find_cast_loops(int32_t from, int32_t to);
 // Copies elements of so many bytes.
 LoopSet find_copy_loops(int64_t element_bytes);
 
-// Copies bytes past the caches.
+// Copies bytes past the caches; hwy::FlushStream() ends it.
 using StreamCopy = void (*)(const void* from, void* to, int64_t bytes);
 StreamCopy find_stream_copy();
 

@@ -55,15 +55,18 @@ HWY_INLINE hn::Vec<D> power_of_two(D d, I n) {
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, int32_t{127}))));
 }
 
+// ln(2) in two parts, of which the first has so few digits that its multiples are exact.
+constexpr float kLog2High = 0.693359375F;
+constexpr float kLog2Low = -2.12194440e-4F;
+
 // x = whole * ln(2) + rest with |rest| <= ln(2) / 2; gives exp(rest) - 1.
 template <class D, class V>
 HWY_INLINE V exp_of_rest(D d, V x, V& whole) {
   constexpr float kFactors[] = {0.49999997F, 0.16666542F, 0.0416672044F, 0.00836669188F,
                                 0.00138824864F};
   whole = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341F)));
-  // ln(2) in two parts, of which the first has so few digits that its multiples are exact.
-  V rest = hn::NegMulAdd(whole, hn::Set(d, 0.693359375F), x);
-  rest = hn::NegMulAdd(whole, hn::Set(d, -2.12194440e-4F), rest);
+  V rest = hn::NegMulAdd(whole, hn::Set(d, kLog2High), x);
+  rest = hn::NegMulAdd(whole, hn::Set(d, kLog2Low), rest);
   return hn::MulAdd(hn::Mul(rest, rest), polynomial(d, rest, kFactors), rest);
 }
 
@@ -102,11 +105,18 @@ HWY_INLINE V expm1_of(D d, V x) {
   return hn::Add(half, half);
 }
 
+// log(1 + f) - f for 1 + f within 1 / sqrt(2) and sqrt(2), plus `small`.
 template <class D, class V>
-HWY_INLINE V log_of(D d, V given) {
-  // For a fraction within 1 / sqrt(2) and sqrt(2).
+HWY_INLINE V log_less_linear(D d, V f, V small) {
   constexpr float kFactors[] = {0.333333313F, -0.250008225F, 0.200012267F, -0.166233569F,
                                 0.142017618F, -0.131601945F, 0.127615497F, -0.0763442963F};
+  const V square = hn::Mul(f, f);
+  const V cubic = hn::MulAdd(hn::Mul(square, f), polynomial(d, f, kFactors), small);
+  return hn::NegMulAdd(hn::Set(d, 0.5F), square, cubic);
+}
+
+template <class D, class V>
+HWY_INLINE V log_of(D d, V given) {
   constexpr float kSmallestNormal = 1.17549435e-38F;
   constexpr int32_t kBitsOfRootOfHalf = 0x3F3504F3;
   const IntegersOf<D> di;
@@ -118,11 +128,8 @@ HWY_INLINE V log_of(D d, V given) {
   const V f = hn::Sub(fraction, hn::Set(d, 1.0F));
   const V exponent =
       hn::Sub(hn::ConvertTo(d, n), hn::IfThenElseZero(is_subnormal, hn::Set(d, 23.0F)));
-  const V square = hn::Mul(f, f);
-  V small = hn::Mul(hn::Mul(square, f), polynomial(d, f, kFactors));
-  small = hn::MulAdd(exponent, hn::Set(d, -2.12194440e-4F), small);
-  small = hn::NegMulAdd(hn::Set(d, 0.5F), square, small);
-  V result = hn::MulAdd(exponent, hn::Set(d, 0.693359375F), hn::Add(f, small));
+  const V small = log_less_linear(d, f, hn::Mul(exponent, hn::Set(d, kLog2Low)));
+  V result = hn::MulAdd(exponent, hn::Set(d, kLog2High), hn::Add(f, small));
   const V infinity = hn::Inf(d);
   result = hn::IfThenElse(hn::Eq(given, infinity), infinity, result);
   result = hn::IfThenElse(hn::Eq(given, hn::Zero(d)), hn::Neg(infinity), result);
@@ -133,11 +140,12 @@ HWY_INLINE V log_of(D d, V given) {
 // log(1 + x) for x in [0, 1].
 template <class D, class V>
 HWY_INLINE V log1p_of_fraction(D d, V x) {
-  const V one = hn::Set(d, 1.0F);
-  const V sum = hn::Add(one, x);
-  // What the sum lost of x, to first order.
-  const V lost = hn::Sub(x, hn::Sub(sum, one));
-  return hn::Add(log_of(d, sum), hn::Div(lost, sum));
+  // Where 1 + x is more than sqrt(2), it is 2 (1 + f) with f exact.
+  const auto is_large = hn::Gt(x, hn::Set(d, 0.414213562F));
+  const V half = hn::MulSub(x, hn::Set(d, 0.5F), hn::Set(d, 0.5F));
+  const V f = hn::IfThenElse(is_large, half, x);
+  const V small = log_less_linear(d, f, hn::IfThenElseZero(is_large, hn::Set(d, kLog2Low)));
+  return hn::Add(hn::IfThenElseZero(is_large, hn::Set(d, kLog2High)), hn::Add(f, small));
 }
 
 // Within 9, beyond which float32 knows no difference from 1.

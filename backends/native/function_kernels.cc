@@ -223,15 +223,18 @@ struct Cosh {
 struct Sinh {
   template <class D, class V>
   static HWY_INLINE V of(D d, V given, const Parameters&) {
+    // From exp(|x|) - 1 up to where it says no more, then from the root of exp(|x|), as in Cosh.
     const V x = hn::Abs(given);
-    const V half_of = hn::Set(d, 0.5F);
-    const V less_one = expm1_of(d, at_most(d, x, 1.0F));
-    const V small =
-        hn::Mul(half_of, hn::Add(less_one, hn::Div(less_one, hn::Add(less_one, hn::Set(d, 1.0F)))));
-    const V root = exp_of(d, hn::Mul(x, half_of));
-    const V large = hn::NegMulAdd(half_of, hn::Div(hn::Set(d, 1.0F), hn::Mul(root, root)),
-                                  hn::Mul(hn::Mul(root, half_of), root));
-    return hn::CopySign(hn::IfThenElse(hn::Gt(x, hn::Set(d, 1.0F)), large, small), given);
+    const V one = hn::Set(d, 1.0F);
+    const V half = hn::Set(d, 0.5F);
+    const V less_one = expm1_of(d, at_most(d, x, 20.0F));
+    V result = hn::Mul(half, hn::Add(less_one, hn::Div(less_one, hn::Add(less_one, one))));
+    const auto is_large = hn::Gt(x, hn::Set(d, 20.0F));
+    if (!hn::AllFalse(d, is_large)) {
+      const V root = exp_of(d, hn::Mul(x, half));
+      result = hn::IfThenElse(is_large, hn::Mul(hn::Mul(root, half), root), result);
+    }
+    return hn::CopySign(result, given);
   }
 };
 

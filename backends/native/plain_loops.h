@@ -12,6 +12,7 @@
 
 #include "element_loops.h"
 #include "hwy/highway.h"
+#include "streaming.h"
 
 // A result may lie over an operand, element on element: no step depends on another one.
 #if defined(__clang__)
@@ -24,15 +25,37 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
 namespace {
 
+// Calls step(index) for [0, count), as vectors. Before each strip it asks for a later one of
+// the result and the operands.
+template <class Step, class Result, class... Operands>
+HWY_INLINE void for_elements(int64_t count, const Step& step, Result* to,
+                             const Operands*... operands) {
+  constexpr int64_t kStrip = 64;
+  const auto expect = [](const auto* place) HWY_ATTR {
+    for (size_t line = 0; line < sizeof(*place); ++line)
+      expect_read(place + line * kStrip / sizeof(*place));
+  };
+  int64_t index = 0;
+  for (; index + kStrip <= count; index += kStrip) {
+    (expect(operands + index), ...);
+    for (size_t line = 0; line < sizeof(Result); ++line) {
+      expect_write(to + index + line * kStrip / sizeof(Result));
+    }
+    TESSERA_INDEPENDENT_STEPS
+    for (int64_t part = 0; part < kStrip; ++part) step(index + part);
+  }
+  for (; index < count; ++index) step(index);
+}
+
 // Result Function::of(T, const Parameters&).
 template <class Function, class T, class Result>
 void plain_one(const LoopCall& call) {
   const Parameters parameters = call.parameters;
   const T* from = static_cast<const T*>(call.from[0]);
   Result* to = static_cast<Result*>(call.to);
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index) to[index] = Function::of(from[index], parameters);
+  for_elements(
+      call.count,
+      [=](int64_t index) HWY_ATTR { to[index] = Function::of(from[index], parameters); }, to, from);
 }
 
 // Result Function::of(T, T).
@@ -41,10 +64,10 @@ void plain_two(const LoopCall& call) {
   const T* left = static_cast<const T*>(call.from[0]);
   const T* right = static_cast<const T*>(call.from[1]);
   Result* to = static_cast<Result*>(call.to);
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index)
-    to[index] = Function::of(left[index], right[index]);
+  for_elements(
+      call.count,
+      [=](int64_t index) HWY_ATTR { to[index] = Function::of(left[index], right[index]); }, to,
+      left, right);
 }
 
 template <class Function, class T, class Result>
@@ -52,9 +75,9 @@ void plain_left_one(const LoopCall& call) {
   const T left = *static_cast<const T*>(call.from[0]);
   const T* right = static_cast<const T*>(call.from[1]);
   Result* to = static_cast<Result*>(call.to);
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index) to[index] = Function::of(left, right[index]);
+  for_elements(
+      call.count, [=](int64_t index) HWY_ATTR { to[index] = Function::of(left, right[index]); }, to,
+      right);
 }
 
 template <class Function, class T, class Result>
@@ -62,9 +85,9 @@ void plain_right_one(const LoopCall& call) {
   const T* left = static_cast<const T*>(call.from[0]);
   const T right = *static_cast<const T*>(call.from[1]);
   Result* to = static_cast<Result*>(call.to);
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index) to[index] = Function::of(left[index], right);
+  for_elements(
+      call.count, [=](int64_t index) HWY_ATTR { to[index] = Function::of(left[index], right); }, to,
+      left);
 }
 
 template <class Function, class T, class Result = T>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dense.h"
+#include "hwy/cache_control.h"
 #include "streaming.h"
 
 namespace tessera::native {
@@ -21,6 +22,10 @@ constexpr int64_t kBlock = 1024;
 // Elements that one thread works on at least: waking another one takes as long as some thousand.
 constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kMostElementBytes = 8;
+// Elements of a block where nothing is kept between steps.
+constexpr int64_t kLargeBlock = 16 * 1024;
+// A row that is worth a call of its own; shorter ones are gathered, operands stretched.
+constexpr int64_t kLeastRow = 48;
 // Slots of scratch memory do not begin at one place of their pages: a load just behind a store to
 // the same place of another page waits for it.
 constexpr int64_t kSlotBytes = kBlock * kMostElementBytes + 5 * kLineBytes;
@@ -99,19 +104,21 @@ struct Blocks {
   int64_t rows = 1;
   int64_t width = 1;
   int64_t rows_each = 1;  // rows of a block, where rows are short
-  int64_t pieces = 1;     // blocks of a row, where rows are long
+  int64_t piece = 1;      // elements of a block, where rows are long
+  int64_t pieces = 1;     // blocks of a row, then
   int64_t in_outer = 1;   // blocks for each index of the outer axes
   int64_t count() const { return outer_count * in_outer; }
 };
 
-Blocks cut(const std::vector<int64_t>& sizes) {
+Blocks cut(const std::vector<int64_t>& sizes, int64_t block) {
   Blocks blocks;
   blocks.width = sizes.back();
   if (sizes.size() > 1) blocks.rows = sizes[sizes.size() - 2];
   if (sizes.size() > 2) blocks.outer.assign(sizes.begin(), sizes.end() - 2);
   for (const int64_t size : blocks.outer) blocks.outer_count *= size;
-  blocks.pieces = (blocks.width + kBlock - 1) / kBlock;
-  if (blocks.pieces == 1) blocks.rows_each = std::min(blocks.rows, kBlock / blocks.width);
+  blocks.piece = block;
+  blocks.pieces = (blocks.width + block - 1) / block;
+  if (blocks.pieces == 1) blocks.rows_each = std::min(blocks.rows, block / blocks.width);
   blocks.in_outer = (blocks.rows + blocks.rows_each - 1) / blocks.rows_each * blocks.pieces;
   return blocks;
 }
@@ -133,11 +140,15 @@ class Program : public plugin::Kernel {
           {operand.is_row_major ? TESSERA_LAYOUT_DEFAULT : layout, operand.dims}, is_padded));
     }
     const LoopAxes axes = joined(sizes, strides);
-    blocks_ = cut(axes.sizes);
     for (size_t index = 0; index < text_.operands.size(); ++index) {
       place_operand(text_.operands[index], axes.strides[index]);
     }
-    is_plain_ = text_.steps.size() == 1 && axes.sizes.size() == 1 && has_plain_form();
+    const bool has_form = text_.steps.size() == 1 && has_row_form();
+    const bool needs_scratch = !has_form || text_.steps[0].loops.streaming[row_form_] == nullptr;
+    const int64_t width = axes.sizes.back();
+    is_by_rows_ = has_form && width >= kLeastRow;
+    blocks_ = cut(axes.sizes, is_by_rows_ && !needs_scratch ? kLargeBlock : kBlock);
+    is_plain_ = has_form && axes.sizes.size() == 1;
     must_clear_ = !storage_.padding.is_empty() && !keeps_zero();
   }
 
@@ -155,7 +166,7 @@ class Program : public plugin::Kernel {
       if (run.operands[index] == run.result) run.is_streaming = false;
     }
     const bool is_plain =
-        is_plain_ && (!run.is_streaming || text_.steps[0].loops.streaming[plain_form_] != nullptr);
+        is_plain_ && (!run.is_streaming || text_.steps[0].loops.streaming[row_form_] != nullptr);
     if (is_plain) {
       run_plain(context, run);
     } else {
@@ -178,6 +189,7 @@ class Program : public plugin::Kernel {
     int64_t result = 0;  // index of the first element
     int64_t rows = 1;
     int64_t width = 1;
+    const std::byte* places[kMostOperands] = {};  // of each operand's first element
     Read reads[kMostOperands] = {};
     // What the slots of operands hold, so that rows that repeat are gathered once.
     const std::byte* gathered[kMostOperands] = {};
@@ -215,8 +227,8 @@ class Program : public plugin::Kernel {
     operands_.push_back(std::move(operand));
   }
 
-  // Whether the one step has a loop for its operands as they are, all elements at once.
-  bool has_plain_form() {
+  // Whether the one step has a loop for its operands as they are, a row at once.
+  bool has_row_form() {
     const ProgramStep& step = text_.steps[0];
     size_t form = 0;
     for (int index = 0; index < step.from_count; ++index) {
@@ -225,16 +237,16 @@ class Program : public plugin::Kernel {
       if (stride != 0 || step.from_count == 1 || (step.from_count == 3 && index == 0)) return false;
       form |= size_t{1} << (step.from_count == 3 ? index - 1 : index);
     }
-    plain_form_ = form;
+    row_form_ = form;
     return step.loops.forms[form] != nullptr;
   }
 
   void run_plain(RunContext& context, const Run& run) const {
     const ProgramStep& step = text_.steps[0];
     const Loop loop =
-        run.is_streaming ? step.loops.streaming[plain_form_] : step.loops.forms[plain_form_];
-    context.parallel_for(blocks_.pieces, kGrain / kBlock, [&](int64_t begin, int64_t end) {
-      const int64_t first = begin * kBlock;
+        run.is_streaming ? step.loops.streaming[row_form_] : step.loops.forms[row_form_];
+    context.parallel_for(blocks_.pieces, kGrain / blocks_.piece, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * blocks_.piece;
       LoopCall call;
       for (int index = 0; index < step.from_count; ++index) {
         const auto operand = static_cast<size_t>(step.from[index].index);
@@ -242,9 +254,10 @@ class Program : public plugin::Kernel {
         call.from[index] = run.operands[operand] + first * placed.element * placed.element_bytes;
       }
       call.to = run.result + first * result_bytes_;
-      call.count = std::min(end * kBlock, blocks_.width) - first;
+      call.count = std::min(end * blocks_.piece, blocks_.width) - first;
       call.parameters = step.parameters;
       loop(call);
+      if (run.is_streaming) hwy::FlushStream();
     });
   }
 
@@ -252,12 +265,42 @@ class Program : public plugin::Kernel {
     Scratch scratch;
     Block block;
     for (int64_t index = begin; index < end; ++index) {
-      read_block(run, index, block, scratch);
+      place_block(run, index, block);
+      if (is_by_rows_) {
+        run_rows(run, block, scratch);
+        continue;
+      }
+      for (size_t number = 0; number < operands_.size(); ++number) {
+        read_operand(number, block, scratch);
+      }
       for (const ProgramStep& step : text_.steps) run_step(run, step, block, scratch);
+    }
+    if (run.is_streaming) hwy::FlushStream();
+  }
+
+  // The one step, row by row, on operands as they are.
+  void run_rows(const Run& run, const Block& block, Scratch& scratch) const {
+    const ProgramStep& step = text_.steps[0];
+    const Loop streaming = run.is_streaming ? step.loops.streaming[row_form_] : nullptr;
+    const Loop loop = streaming != nullptr ? streaming : step.loops.forms[row_form_];
+    const bool is_copied = run.is_streaming && streaming == nullptr;
+    LoopCall call;
+    call.count = block.width;
+    call.parameters = step.parameters;
+    for (int64_t row = 0; row < block.rows; ++row) {
+      for (int index = 0; index < step.from_count; ++index) {
+        const auto number = static_cast<size_t>(step.from[index].index);
+        const Operand& operand = operands_[number];
+        call.from[index] = block.places[number] + row * operand.row * operand.element_bytes;
+      }
+      std::byte* result = run.result + (block.result + row * block.width) * result_bytes_;
+      call.to = is_copied ? scratch.of_result() : result;
+      loop(call);
+      if (is_copied) stream_copy_(call.to, result, block.width * result_bytes_);
     }
   }
 
-  void read_block(const Run& run, int64_t index, Block& block, Scratch& scratch) const {
+  void place_block(const Run& run, int64_t index, Block& block) const {
     const int64_t outer = index / blocks_.in_outer;
     const int64_t inner = index - outer * blocks_.in_outer;
     int64_t row = inner * blocks_.rows_each;
@@ -266,9 +309,9 @@ class Program : public plugin::Kernel {
     block.width = blocks_.width;
     if (blocks_.pieces > 1) {
       row = inner / blocks_.pieces;
-      column = inner % blocks_.pieces * kBlock;
+      column = inner % blocks_.pieces * blocks_.piece;
       block.rows = 1;
-      block.width = std::min(kBlock, blocks_.width - column);
+      block.width = std::min(blocks_.piece, blocks_.width - column);
     }
     block.result = (outer * blocks_.rows + row) * blocks_.width + column;
     for (size_t number = 0; number < operands_.size(); ++number) {
@@ -278,13 +321,13 @@ class Program : public plugin::Kernel {
       for (size_t axis = blocks_.outer.size(); axis-- > 0; rest /= blocks_.outer[axis]) {
         place += rest % blocks_.outer[axis] * operand.outer[axis];
       }
-      const std::byte* from = run.operands[number] + place * operand.element_bytes;
-      read_operand(number, from, block, scratch);
+      block.places[number] = run.operands[number] + place * operand.element_bytes;
     }
   }
 
-  void read_operand(size_t number, const std::byte* from, Block& block, Scratch& scratch) const {
+  void read_operand(size_t number, Block& block, Scratch& scratch) const {
     const Operand& operand = operands_[number];
+    const std::byte* from = block.places[number];
     const bool has_one_row = block.rows == 1;
     Read& read = block.reads[number];
     read = {from, operand.element == 0 && (has_one_row || operand.row == 0)};
@@ -385,8 +428,9 @@ class Program : public plugin::Kernel {
   StreamCopy stream_copy_ = nullptr;
   Blocks blocks_;
   std::vector<Operand> operands_;
-  bool is_plain_ = false;
-  size_t plain_form_ = 0;
+  bool is_plain_ = false;    // one step, one row
+  bool is_by_rows_ = false;  // one step, and rows that are worth a call
+  size_t row_form_ = 0;
   bool must_clear_ = false;
 };
 

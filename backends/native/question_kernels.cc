@@ -62,14 +62,13 @@ void select(const LoopCall& call) {
   T* to = static_cast<T*>(call.to);
   const T yes_one = *yes;
   const T no_one = *no;
-  const int64_t count = call.count;
-  TESSERA_INDEPENDENT_STEPS
-  for (int64_t index = 0; index < count; ++index) {
+  const auto step = [=](int64_t index) HWY_ATTR {
     // Both are read, so that nothing depends on the condition but a blend.
     const T if_yes = kIsYesOne ? yes_one : yes[index];
     const T if_no = kIsNoOne ? no_one : no[index];
     to[index] = condition[index] != 0 ? if_yes : if_no;
-  }
+  };
+  for_elements(call.count, step, to, condition, kIsYesOne ? no : yes, kIsNoOne ? yes : no);
 }
 
 template <class T>
@@ -98,7 +97,6 @@ void stream_copy(const void* from, void* to, int64_t bytes) {
     hn::Stream(hn::LoadU(d, source + index), d, target + index);
   }
   std::memcpy(target + index, source + index, static_cast<size_t>(bytes - index));
-  hwy::FlushStream();
 }
 
 }  // namespace

@@ -49,8 +49,9 @@ HWY_INLINE void expect_write(void* place) {
 #endif
 }
 
-// Stores past the caches, or plainly. `to` is aligned to a vector where kStreams. After the last
-// one of a loop, finish_streaming() makes them visible to other threads.
+// Stores past the caches, or plainly. `to` is aligned to a vector where kStreams. Whoever calls
+// such loops calls hwy::FlushStream() after the last one, which makes what they stored visible to
+// other threads: once, as it waits for all of it.
 template <bool kStreams, class D, class V>
 HWY_INLINE void store_line(V vector, D d, hwy::HWY_NAMESPACE::TFromD<D>* to) {
   if constexpr (kStreams) {
@@ -58,10 +59,6 @@ HWY_INLINE void store_line(V vector, D d, hwy::HWY_NAMESPACE::TFromD<D>* to) {
   } else {
     hwy::HWY_NAMESPACE::StoreU(vector, d, to);
   }
-}
-template <bool kStreams>
-HWY_INLINE void finish_streaming() {
-  if constexpr (kStreams) hwy::FlushStream();
 }
 
 }  // namespace tessera::native::HWY_NAMESPACE

@@ -100,7 +100,6 @@ HWY_INLINE void map_sources(float* to, int64_t count, const Compute& compute,
     hn::StoreU(compute(d, sources.at(d, index)...), d, to + index);
   }
   if (index < count) some(index, count - index);
-  finish_streaming<kStreams>();
 }
 
 // Function::of(d, x, parameters) for each vector.
