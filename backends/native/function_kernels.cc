@@ -306,7 +306,26 @@ struct Gelu {
   template <class D, class V>
   static HWY_INLINE V of(D d, V x, const Parameters&) {
     const V half = hn::Mul(x, hn::Set(d, 0.5F));
-    return hn::MulAdd(half, erf_of(d, hn::Mul(x, hn::Set(d, 0.707106781186547524F))), half);
+    const V result =
+        hn::MulAdd(half, erf_of(d, hn::Mul(x, hn::Set(d, 0.707106781186547524F))), half);
+    const auto is_far = hn::Lt(x, hn::Set(d, kFar));
+    if (hn::AllFalse(d, is_far)) return result;
+    return hn::IfThenElse(is_far, far(d, x), result);
+  }
+
+ private:
+  // Below, 1 + erf() cancels.
+  static constexpr float kFar = -2.95F * 1.41421356F;
+  // For x < kFar: x erfc(-x / sqrt(2)) / 2 = -exp(-x^2 / 2) P(2 / x^2), and NaN for -infinity.
+  template <class D, class V>
+  static HWY_INLINE V far(D d, V x) {
+    constexpr float kFactors[] = {0.398941964F, -0.199420318F, 0.296536207F, -0.681412399F,
+                                  1.67527866F,  -3.07421923F,  2.7407999F};
+    const V square = hn::Mul(x, x);
+    const V power = exp_of_negative(d, hn::Mul(square, hn::Set(d, -0.5F)));
+    const V factor = polynomial(d, hn::Div(hn::Set(d, 2.0F), square), kFactors);
+    const V result = hn::Neg(hn::Mul(power, factor));
+    return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::NaN(d), result);
   }
 };
 

@@ -218,6 +218,16 @@ void write_arithmetic(const Node& node, ProgramWriter& writer) {
   const Id left = operand(writer, node.input(0));
   const Id right = operand(writer, node.input(1), right_dims(node));
   const int32_t type = writer.type_of(left);
+  if (op == "Mul" && type == TESSERA_FLOAT32) {
+    // x * sigmoid(x), as models write swish out.
+    const bool is_left = writer.argument_of("Sigmoid", left) == right;
+    if (is_left || writer.argument_of("Sigmoid", right) == left) {
+      const Parameters once = {1, 0};
+      return give(node, writer,
+                  writer.apply("Swish", find_function_loops("Swish"), type,
+                               {is_left ? right : left}, once));
+    }
+  }
   // Integers of padding are zero, and a division by them would end the run.
   if (divides(op) && !is_floating(type)) writer.demand_row_major();
   give(node, writer, writer.apply(node.op(), find_pair_loops(op, type), type, {left, right}));

@@ -22,6 +22,9 @@ constexpr int64_t kBlock = 1024;
 // Elements that one thread works on at least: waking another one takes as long as some thousand.
 constexpr int64_t kGrain = 16 * 1024;
 constexpr int64_t kMostElementBytes = 8;
+// The same where the result is streamed: stores that pass by the caches go on while later elements
+// are computed, as far as they are few.
+constexpr int64_t kStreamBlock = 256;
 // Elements of a block where nothing is kept between steps.
 constexpr int64_t kLargeBlock = 16 * 1024;
 // A row that is worth a call of its own; shorter ones are gathered, operands stretched.
@@ -118,7 +121,11 @@ Blocks cut(const std::vector<int64_t>& sizes, int64_t block) {
   for (const int64_t size : blocks.outer) blocks.outer_count *= size;
   blocks.piece = block;
   blocks.pieces = (blocks.width + block - 1) / block;
-  if (blocks.pieces == 1) blocks.rows_each = std::min(blocks.rows, block / blocks.width);
+  if (blocks.pieces == 1) {
+    blocks.rows_each = std::min(blocks.rows, block / blocks.width);
+    // So many rows are whole lines of a cache.
+    if (blocks.rows_each > kLineBytes) blocks.rows_each -= blocks.rows_each % kLineBytes;
+  }
   blocks.in_outer = (blocks.rows + blocks.rows_each - 1) / blocks.rows_each * blocks.pieces;
   return blocks;
 }
@@ -147,7 +154,9 @@ class Program : public plugin::Kernel {
     const bool needs_scratch = !has_form || text_.steps[0].loops.streaming[row_form_] == nullptr;
     const int64_t width = axes.sizes.back();
     is_by_rows_ = has_form && width >= kLeastRow;
-    blocks_ = cut(axes.sizes, is_by_rows_ && !needs_scratch ? kLargeBlock : kBlock);
+    const bool is_streaming = storage_.elements * result_bytes_ >= kStreamBytes;
+    const int64_t block = is_streaming && width > kBlock ? kStreamBlock : kBlock;
+    blocks_ = cut(axes.sizes, is_by_rows_ && !needs_scratch ? kLargeBlock : block);
     is_plain_ = has_form && axes.sizes.size() == 1;
     must_clear_ = !storage_.padding.is_empty() && !keeps_zero();
   }

@@ -89,8 +89,30 @@ ProgramWriter::Id ProgramWriter::apply(std::string_view what, const LoopSet& loo
                   "there is no loop for " + std::string(what) + " on these element types");
   }
   entries_.push_back({type, -1, static_cast<int>(steps_.size())});
-  steps_.push_back({loops, from, parameters});
+  steps_.push_back({std::string(what), loops, from, parameters});
   return static_cast<Id>(entries_.size()) - 1;
+}
+
+std::optional<ProgramWriter::Id> ProgramWriter::argument_of(std::string_view what, Id id) const {
+  const int number = entries_[static_cast<size_t>(id)].step;
+  if (number < 0) return std::nullopt;
+  const Step& step = steps_[static_cast<size_t>(number)];
+  if (step.what != what || step.from.size() != 1) return std::nullopt;
+  return step.from[0];
+}
+
+std::vector<bool> ProgramWriter::steps_for(Id last) const {
+  std::vector<bool> is_needed(steps_.size(), false);
+  std::vector<Id> open = {last};
+  while (!open.empty()) {
+    const int step = entries_[static_cast<size_t>(open.back())].step;
+    open.pop_back();
+    if (step < 0 || is_needed[static_cast<size_t>(step)]) continue;
+    is_needed[static_cast<size_t>(step)] = true;
+    const std::vector<Id>& from = steps_[static_cast<size_t>(step)].from;
+    open.insert(open.end(), from.begin(), from.end());
+  }
+  return is_needed;
 }
 
 std::optional<ProgramText> ProgramWriter::finish(const Value& value) const {
@@ -101,14 +123,16 @@ std::optional<ProgramText> ProgramWriter::finish(const Value& value) const {
   if (operands_.size() > kMostOperands) return std::nullopt;
   // Where each id is needed last.
   std::vector<size_t> last_use(entries_.size(), 0);
+  const std::vector<bool> is_needed = steps_for(last);
   for (size_t step = 0; step < steps_.size(); ++step) {
+    if (!is_needed[step]) continue;
     for (const Id id : steps_[step].from) last_use[static_cast<size_t>(id)] = step;
   }
   std::vector<int> registers(entries_.size(), -1);
   std::vector<bool> is_taken(kMostRegisters, false);
   for (size_t number = 0; number < entries_.size(); ++number) {
     const Entry& entry = entries_[number];
-    if (entry.step < 0) continue;
+    if (entry.step < 0 || !is_needed[static_cast<size_t>(entry.step)]) continue;
     const Step& step = steps_[static_cast<size_t>(entry.step)];
     ProgramStep made;
     made.loops = step.loops;

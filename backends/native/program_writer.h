@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,9 @@ class ProgramWriter {
   // `value`, an output of the node at hand, is `id`.
   void give(const plugin::Value& value, Id id) { given_[value.id()] = id; }
 
+  // What `id` is the function `what` of, as apply() was told; nullopt where it is no such thing.
+  std::optional<Id> argument_of(std::string_view what, Id id) const;
+
   int32_t type_of(Id id) const { return entries_[static_cast<size_t>(id)].type; }
   // The result lies row-major: in other layouts the loops would fail on padding.
   void demand_row_major() { is_row_major_ = true; }
@@ -53,12 +57,15 @@ class ProgramWriter {
     int step = -1;
   };
   struct Step {
+    std::string what;
     LoopSet loops;
     std::vector<Id> from;
     Parameters parameters;
   };
 
   Id add_operand(ProgramOperand operand, int32_t type);
+  // Which steps `last` depends on: what is computed in another way leaves steps behind.
+  std::vector<bool> steps_for(Id last) const;
 
   plugin::Type result_;
   std::vector<Entry> entries_;
