@@ -15,6 +15,7 @@
 #include "backend/host.h"
 #include "backend/run_context.h"
 #include "infer/infer.h"
+#include "ops/convert_elements.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 
@@ -110,6 +111,10 @@ class CandidateRun {
       if ((requests & TESSERA_REQUEST_IN_PLACE) != 0) run(kernel, index, TESSERA_REQUEST_IN_PLACE);
       if ((requests & TESSERA_REQUEST_ADD) != 0) run(kernel, index, TESSERA_REQUEST_ADD);
     }
+    for (size_t index = 0; index < candidate_.inputs.size(); ++index) {
+      const CandidateInput& input = candidate_.inputs[index];
+      if (input.accepts_strides && input.layout == kDefaultLayout) run_strided(kernel, index);
+    }
   }
 
  private:
@@ -195,6 +200,38 @@ class CandidateRun {
     return to;
   }
 
+  // With input `strided` spread out in memory, as a view of something larger lies.
+  void run_strided(const Kernel& kernel, size_t strided) {
+    const Tensor& source = tensor(candidate_.inputs[strided].value);
+    const std::vector<int64_t> dims(source.dims().begin(), source.dims().end());
+    if (dims.empty() || source.elements() == 0) return;
+    strides_.assign(dims.size(), 1);
+    int64_t extent = 1;
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      strides_[axis] = extent;
+      // Gaps of different sizes, so that no two axes can be taken for one.
+      extent = extent * dims[axis] + static_cast<int64_t>(axis % 2 + 1);
+    }
+    const int64_t width = element_bytes(source.type());
+    Guarded spread(extent * width);
+    std::vector<int64_t> place(dims.size(), 0);
+    for (int64_t index = 0; index < source.elements(); ++index) {
+      int64_t offset = 0;
+      for (size_t axis = 0; axis < dims.size(); ++axis) offset += place[axis] * strides_[axis];
+      std::memcpy(static_cast<char*>(spread.data()) + offset * width,
+                  static_cast<const char*>(source.data()) + index * width,
+                  static_cast<size_t>(width));
+      for (size_t axis = dims.size(); axis-- > 0;) {
+        if (++place[axis] < dims[axis]) break;
+        place[axis] = 0;
+      }
+    }
+    strided_ = strided;
+    spread_ = &spread;
+    run(kernel, std::nullopt, TESSERA_REQUEST_WRITE);
+    strided_.reset();
+  }
+
   void run(const Kernel& kernel, std::optional<size_t> aliased, uint32_t request) {
     std::vector<Guarded> inputs;
     for (const CandidateInput& input : candidate_.inputs) {
@@ -210,11 +247,16 @@ class CandidateRun {
     std::vector<tessera_buffer> from;
     for (size_t index = 0; index < inputs.size(); ++index) {
       from.push_back(buffer_of(tensor(candidate_.inputs[index].value), inputs[index]));
+      if (strided_ != index) continue;
+      from.back().data = spread_->data();
+      from.back().bytes = static_cast<int64_t>(spread_->bytes());
+      from.back().strides = strides_.data();
     }
     std::vector<tessera_buffer> to;
     int overwritten = -1;
     for (size_t index = 0; index < outputs.size(); ++index) {
       to.push_back(buffer_of(tensor(candidate_.outputs[index].value), outputs[index]));
+      if (candidate_.outputs[index].is_size_unknown) to.back().data = nullptr;
       if (aliased != index) continue;
       overwritten = candidate_.outputs[index].in_place_input;
       to.back().data = from[static_cast<size_t>(overwritten)].data;
@@ -226,6 +268,12 @@ class CandidateRun {
     Guarded workspace(kernel.workspace_bytes());
     RunContext context(pool_);
     context.set_workspace(workspace.data(), kernel.workspace_bytes());
+    context.set_allocator([&](int32_t output, std::span<const int64_t> dims) -> void* {
+      const Tensor& expected = tensor(candidate_.outputs[static_cast<size_t>(output)].value);
+      const bool is_expected =
+          std::equal(dims.begin(), dims.end(), expected.dims().begin(), expected.dims().end());
+      return is_expected ? outputs[static_cast<size_t>(output)].data() : nullptr;
+    });
     pool_.execute([&] { kernel.run("test", context, from.data(), to.data()); });
     if (!workspace.is_intact()) throw Wrong{"writes outside its workspace"};
     for (size_t index = 0; index < inputs.size(); ++index) {
@@ -257,8 +305,7 @@ class CandidateRun {
     if (std::memcmp(made.data(), again.data(), made.bytes()) != 0) {
       throw Wrong{"leaves something in the padding of " + graph_[output.value].name + how};
     }
-    compare_elements(graph_[output.value].name + how, expected,
-                     static_cast<const float*>(plain.data()));
+    compare_elements(graph_[output.value].name + how, expected, plain.data());
   }
 
   void convert_all(ValueId value, LayoutId from, LayoutId to, const TensorType& type,
@@ -279,15 +326,21 @@ class CandidateRun {
     std::memcpy(target.data(), current.data(), target.bytes());
   }
 
-  void compare_elements(const std::string& name, const Tensor& expected, const float* found) const {
-    const std::span<const float> wanted = expected.as<float>();
+  // Floating types within the tolerance, all others bit by bit.
+  void compare_elements(const std::string& name, const Tensor& expected, const void* found) const {
+    if (!is_floating(expected.type())) {
+      if (std::memcmp(expected.data(), found, static_cast<size_t>(expected.bytes())) == 0) return;
+      throw Wrong{"gives other elements of " + name + " than the reference"};
+    }
+    const std::vector<double> wanted = numbers_of(expected.type(), expected.data(), expected);
+    const std::vector<double> had = numbers_of(expected.type(), found, expected);
     double largest = 0;
-    for (const float value : wanted) {
-      if (std::isfinite(value)) largest = std::max(largest, std::abs(double{value}));
+    for (const double value : wanted) {
+      if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
     }
     for (size_t index = 0; index < wanted.size(); ++index) {
       const double want = wanted[index];
-      const double have = found[index];
+      const double have = had[index];
       if (std::isnan(want) ? std::isnan(have) : want == have) continue;
       const double allowed = tolerance_.relative * std::abs(want) + tolerance_.of_largest * largest;
       if (std::isfinite(want) && std::abs(want - have) <= allowed) continue;
@@ -299,12 +352,21 @@ class CandidateRun {
     }
   }
 
+  static std::vector<double> numbers_of(DataType type, const void* elements, const Tensor& shape) {
+    std::vector<double> numbers(static_cast<size_t>(shape.elements()));
+    ops::convert_elements(type, elements, DataType::Float64, numbers.data(), shape.elements());
+    return numbers;
+  }
+
   const Graph& graph_;
   const std::vector<Tensor>& values_;
   const LayoutTable& layouts_;
   const Candidate& candidate_;
   ThreadPool& pool_;
   Tolerance tolerance_;
+  std::optional<size_t> strided_ = std::nullopt;  // the input that run_strided() is about
+  std::vector<int64_t> strides_ = {};
+  Guarded* spread_ = nullptr;
 };
 
 // The elements of every value, by the reference.
@@ -348,13 +410,22 @@ std::string describe(const Graph& graph, const Candidate& candidate, const Layou
 
 CandidateCheck::CandidateCheck(const std::string& backend)
     : registry_(ops::make_registry()), pool_(kThreads) {
+  const auto file_of = [](const std::string& name) {
+    return std::string(TESSERA_PLUGIN_FOLDER) + "/backend_" + name + ".so";
+  };
   std::istringstream names(backend);
+  bool has_onednn = false;
   for (std::string name; std::getline(names, name, '+');) {
-    const std::string file = std::string(TESSERA_PLUGIN_FOLDER) + "/backend_" + name + ".so";
-    if (!plugins_.empty() && !std::filesystem::exists(file)) continue;
-    plugins_.push_back(Plugin::open(file, std::make_shared<HostServices>()));
+    if (!plugins_.empty() && !std::filesystem::exists(file_of(name))) continue;
+    plugins_.push_back(Plugin::open(file_of(name), std::make_shared<HostServices>()));
+    has_onednn = has_onednn || name == "onednn";
   }
-  layouts_ = std::make_unique<LayoutTable>(plugins_);
+  layout_plugins_ = plugins_;
+  // The shared layouts come with oneDNN; other backends use them where it is there.
+  if (!has_onednn && std::filesystem::exists(file_of("onednn"))) {
+    layout_plugins_.push_back(Plugin::open(file_of("onednn"), std::make_shared<HostServices>()));
+  }
+  layouts_ = std::make_unique<LayoutTable>(layout_plugins_);
 }
 
 CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, Tensor>& fed,

@@ -47,7 +47,8 @@ class CandidateCheck {
  private:
   ops::Registry registry_;
   ThreadPool pool_;
-  std::vector<std::shared_ptr<const Plugin>> plugins_;
+  std::vector<std::shared_ptr<const Plugin>> plugins_;         // the one that is checked
+  std::vector<std::shared_ptr<const Plugin>> layout_plugins_;  // all that bring layouts
   std::unique_ptr<LayoutTable> layouts_;
 };
 

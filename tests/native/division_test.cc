@@ -1,0 +1,88 @@
+// Divisions of integers by zero end the run with an error, in every form of the loop.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "backend/graph_view.h"
+#include "backend/host.h"
+#include "backend/run_context.h"
+#include "infer/infer.h"
+#include "ops/graph_test.h"
+#include "ops/registry.h"
+
+namespace tessera {
+namespace {
+
+struct Case {
+  const char* op;
+  std::vector<int64_t> left;
+  std::vector<int64_t> right;
+  bool has_zero;
+};
+
+std::string error_of(const Case& row) {
+  const ops::Registry registry = ops::make_registry();
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {Plugin::open(
+      std::string(TESSERA_PLUGIN_FOLDER) + "/backend_native.so", std::make_shared<HostServices>())};
+  const LayoutTable layouts(plugins);
+  const auto dims = [](const std::vector<int64_t>& elements) {
+    return std::vector<int64_t>{static_cast<int64_t>(elements.size())};
+  };
+  GraphBuilder builder(registry, 17);
+  const auto type = [&](const std::vector<int64_t>& elements) {
+    return Type::tensor(DataType::Int64, shape_from(dims(elements)));
+  };
+  builder.input("x", type(row.left)).input("y", type(row.right));
+  builder.node("z", row.op, {"x", "y"}, {"z"}).output("z");
+  const Graph graph = infer_types(builder.graph(), registry, Log());
+  const tessera_graph view(graph, registry);
+  const Offers offers = collect_offers(view, plugins, layouts, {});
+  if (offers.candidates.size() != 1) return "there is no single candidate";
+  const Kernel kernel = offers.candidates.front().build(1);
+  std::array<std::vector<int64_t>, 3> elements = {row.left, row.right, {}};
+  elements[2].resize(std::max(row.left.size(), row.right.size()));
+  std::array<tessera_buffer, 3> buffers = {};
+  std::array<std::vector<int64_t>, 3> sizes;
+  for (size_t index = 0; index < buffers.size(); ++index) {
+    sizes[index] = dims(elements[index]);
+    buffers[index].data = elements[index].data();
+    buffers[index].bytes = static_cast<int64_t>(elements[index].size() * sizeof(int64_t));
+    buffers[index].data_type = static_cast<int32_t>(DataType::Int64);
+    buffers[index].rank = 1;
+    buffers[index].dims = sizes[index].data();
+    buffers[index].request = TESSERA_REQUEST_WRITE;
+  }
+  ThreadPool pool(2);
+  RunContext context(pool);
+  try {
+    kernel.run("node 'z'", context, buffers.data(), &buffers[2]);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(NativeDivision, ByZeroIsAnError) {
+  const Case cases[] = {
+      {"Div", {6, 7}, {3, 2}, false}, {"Div", {6, 7}, {3, 0}, true},
+      {"Div", {6, 7}, {0}, true},     {"Div", {6}, {3, 0}, true},
+      {"Mod", {6, 7}, {3, 0}, true},  {"Mod", {6, 7}, {-1, 5}, false},
+  };
+  for (const Case& row : cases) {
+    const std::string error = error_of(row);
+    SCOPED_TRACE(std::string(row.op) + ": " + error);
+    if (row.has_zero) {
+      EXPECT_NE(error.find("expected divisors other than zero"), std::string::npos);
+    } else {
+      EXPECT_EQ(error, "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera
