@@ -5,7 +5,13 @@
 
 namespace tessera::native {
 
+void propose_concats(Context& context);
+void propose_depth_to_space(Context& context);
 // Functions of one variable, and arithmetic of tensors of one shape, in any dense layout.
 void propose_elementwise(Context& context);
+void propose_repeats(Context& context);
+void propose_reshapes(Context& context);
+void propose_slices(Context& context);
+void propose_transposes(Context& context);
 
 }  // namespace tessera::native

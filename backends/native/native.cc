@@ -17,7 +17,8 @@ using Propose = void (*)(Context& context);
 
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
-    propose_elementwise,
+    propose_concats,  propose_depth_to_space, propose_elementwise, propose_repeats,
+    propose_reshapes, propose_slices,         propose_transposes,
 };
 
 }  // namespace
