@@ -16,27 +16,44 @@ namespace tessera::native::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void stream(const void* from, void* to, int64_t bytes) {
-  const auto* source = static_cast<const uint8_t*>(from);
-  auto* target = static_cast<uint8_t*>(to);
+constexpr int64_t kLine = 64;
+
+// Rows of 64 bytes to a few kibibytes, for which calls would take as long as copying. What comes
+// next is fetched, as the processor does not see it coming.
+void copy_rows(const RowCopy& rows) {
+  constexpr int64_t kAhead = 4;
   const hn::ScalableTag<uint8_t> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* from = static_cast<const uint8_t*>(rows.from);
+  auto* to = static_cast<uint8_t*>(rows.to);
   // Only whole aligned vectors can be streamed.
-  const auto misplaced =
-      static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) % static_cast<uintptr_t>(lanes));
-  int64_t index = std::min(misplaced == 0 ? 0 : lanes - misplaced, bytes);
-  std::memcpy(target, source, static_cast<size_t>(index));
-  for (; index + 4 * lanes <= bytes; index += 4 * lanes) {
-    const auto first = hn::LoadU(d, source + index);
-    const auto second = hn::LoadU(d, source + index + lanes);
-    const auto third = hn::LoadU(d, source + index + 2 * lanes);
-    const auto fourth = hn::LoadU(d, source + index + 3 * lanes);
-    hn::Stream(first, d, target + index);
-    hn::Stream(second, d, target + index + lanes);
-    hn::Stream(third, d, target + index + 2 * lanes);
-    hn::Stream(fourth, d, target + index + 3 * lanes);
+  const bool is_streamed = rows.is_streamed && rows.bytes % kLine == 0 &&
+                           rows.to_stride % kLine == 0 &&
+                           reinterpret_cast<uintptr_t>(to) % kLine == 0;
+  for (int64_t row = 0; row < rows.count; ++row) {
+    const uint8_t* source = from + row * rows.from_stride;
+    uint8_t* target = to + row * rows.to_stride;
+    if (row + kAhead < rows.count) {
+      for (int64_t line = 0; line < rows.bytes; line += kLine) {
+        hwy::Prefetch(source + kAhead * rows.from_stride + line);
+      }
+    }
+    int64_t index = 0;
+    if (is_streamed) {
+      for (; index < rows.bytes; index += lanes) {
+        hn::Stream(hn::LoadU(d, source + index), d, target + index);
+      }
+      continue;
+    }
+    for (; index + lanes <= rows.bytes; index += lanes) {
+      hn::StoreU(hn::LoadU(d, source + index), d, target + index);
+    }
+    // The last vector overlaps the one before.
+    if (index < rows.bytes) {
+      index = rows.bytes - lanes;
+      hn::StoreU(hn::LoadU(d, source + index), d, target + index);
+    }
   }
-  std::memcpy(target + index, source + index, static_cast<size_t>(bytes - index));
 }
 
 template <class T>
@@ -129,6 +146,7 @@ constexpr CopyLoops kLoops[] = {kLoopsFor<uint8_t>, kLoopsFor<uint16_t>, kLoopsF
 
 const CopyLoops* copy_loops() { return kLoops; }
 StreamLoop stream_loop() { return stream; }
+RowLoop row_loop() { return copy_rows; }
 
 }  // namespace tessera::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -138,9 +156,11 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::native {
 
 HWY_EXPORT(copy_loops);
+HWY_EXPORT(row_loop);
 HWY_EXPORT(stream_loop);
 
 const CopyLoops* find_copy_loops() { return HWY_DYNAMIC_DISPATCH(copy_loops)(); }
+RowLoop find_row_loop() { return HWY_DYNAMIC_DISPATCH(row_loop)(); }
 StreamLoop find_stream_loop() { return HWY_DYNAMIC_DISPATCH(stream_loop)(); }
 
 }  // namespace tessera::native

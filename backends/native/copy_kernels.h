@@ -5,8 +5,12 @@
 
 namespace tessera::native {
 
-// An output of this many bytes or more is written past the caches: it would not stay there.
+// An output of this many bytes or more is written past the caches: it would not stay there. (Such
+// stores are faster already where input and output exceed a core's own cache, but who reads the
+// output next is then slower than the copy was faster.)
 inline constexpr int64_t kStreamedBytes = int64_t{8} << 20;
+// Turned matrices gain more: they would read every line that they write.
+inline constexpr int64_t kStreamedTurnBytes = int64_t{2} << 20;
 
 // A matrix read by rows and written by columns; strides count elements.
 struct Turn {
@@ -39,5 +43,26 @@ const CopyLoops* find_copy_loops();
 // kStreamedBytes and more. hwy::FlushStream() must follow before others may read.
 using StreamLoop = void (*)(const void* from, void* to, int64_t bytes);
 StreamLoop find_stream_loop();
+
+// Rows of at least kLeastRowBytes; strides count bytes.
+struct RowCopy {
+  const void* from = nullptr;
+  int64_t from_stride = 0;
+  void* to = nullptr;
+  int64_t to_stride = 0;
+  int64_t count = 0;
+  int64_t bytes = 0;  // of a row
+  bool is_streamed = false;
+};
+inline constexpr int64_t kLeastRowBytes = 64;
+using RowLoop = void (*)(const RowCopy& rows);
+RowLoop find_row_loop();
+
+// All of these.
+struct CopyKernels {
+  const CopyLoops* loops = find_copy_loops();
+  StreamLoop stream = find_stream_loop();
+  RowLoop rows = find_row_loop();
+};
 
 }  // namespace tessera::native

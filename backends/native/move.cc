@@ -19,14 +19,12 @@ constexpr int64_t kPiecesPerThread = 8;
 
 class MoveKernel : public plugin::Kernel {
  public:
-  MoveKernel(std::vector<Move> moves, int64_t element_bytes, bool is_streamed, bool is_same,
+  MoveKernel(std::vector<Move> moves, int64_t element_bytes, int64_t output_bytes, bool is_same,
              int32_t threads)
       : moves_(std::move(moves)),
         element_bytes_(element_bytes),
-        is_streamed_(is_streamed),
-        is_same_(is_same),
-        loops_(find_copy_loops()),
-        stream_(find_stream_loop()) {
+        output_bytes_(output_bytes),
+        is_same_(is_same) {
     for (const Move& move : moves_) {
       copies_.push_back(copy_of(move, move.strides.data()));
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + copies_.back().units());
@@ -62,7 +60,7 @@ class MoveKernel : public plugin::Kernel {
 
  private:
   StridedCopy copy_of(const Move& move, const int64_t* strides) const {
-    return {move.nest(strides), element_bytes_, loops_, stream_, is_streamed_};
+    return {move.nest(strides), element_bytes_, kernels_, output_bytes_};
   }
 
   char* target_of(const Move& move, std::span<const Buffer> outputs) const {
@@ -89,10 +87,9 @@ class MoveKernel : public plugin::Kernel {
   std::vector<int64_t> ends_;    // units of the copies so far
   std::vector<int64_t> starts_;  // bytes into the dense input
   int64_t element_bytes_;
-  bool is_streamed_;
+  int64_t output_bytes_;  // of the largest output
   bool is_same_;
-  const CopyLoops* loops_;
-  StreamLoop stream_;
+  CopyKernels kernels_;
   int64_t grain_ = 1;
 };
 
@@ -140,15 +137,13 @@ void offer_moves(Context& context, const Node& node, const MoveOffer& offer) {
   const int64_t element_bytes = plugin::element_bytes(type.data_type);
   if (!offer.moves.empty()) {
     const Move& first = offer.moves.front();
-    const StridedCopy copy(first.nest(first.strides.data()), element_bytes, find_copy_loops(),
-                           nullptr, false);
+    const StridedCopy copy(first.nest(first.strides.data()), element_bytes, CopyKernels(), largest);
     candidate.algorithm = copy.form_name();
   }
   candidate.optimistic_seconds = context.optimistic_seconds(0, bytes);
-  candidate.build = [moves = offer.moves, element_bytes, is_streamed = largest >= kStreamedBytes,
+  candidate.build = [moves = offer.moves, element_bytes, largest,
                      is_same = offer.is_same](const plugin::BuildOptions& options) {
-    return std::make_unique<MoveKernel>(moves, element_bytes, is_streamed, is_same,
-                                        options.threads);
+    return std::make_unique<MoveKernel>(moves, element_bytes, largest, is_same, options.threads);
   };
   context.add(std::move(candidate));
 }

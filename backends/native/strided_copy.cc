@@ -14,11 +14,12 @@ namespace {
 constexpr int64_t kWidestElement = 8;
 // Longer rows are cut into parts.
 constexpr int64_t kLongRowBytes = 2 * StridedCopy::kUnitBytes;
-// Shorter rows are not streamed: they would leave half lines at both of their ends.
-constexpr int64_t kStreamedRowBytes = 1024;
+// Longer rows are worth a call each.
+constexpr int64_t kLongestInlineRow = 2048;
 // Sides of the pieces in which a matrix is turned, in bytes: a few cache lines each way, so that
 // what the processor fetches ahead is used before it is gone.
 constexpr int64_t kTileBytes = 256;
+constexpr int64_t kStreamedTileBytes = 2048;
 // Patterns shorter than this are doubled before they are repeated.
 constexpr int64_t kPatternBytes = 512;
 
@@ -150,9 +151,9 @@ void Nest::add(int64_t count, int64_t from, int64_t to) {
   axes[static_cast<size_t>(rank++)] = {count, from, to};
 }
 
-StridedCopy::StridedCopy(Nest nest, int64_t element_bytes, const CopyLoops* loops,
-                         StreamLoop stream, bool is_streamed)
-    : nest_(nest), element_bytes_(element_bytes), stream_(is_streamed ? stream : nullptr) {
+StridedCopy::StridedCopy(Nest nest, int64_t element_bytes, const CopyKernels& kernels,
+                         int64_t output_bytes)
+    : nest_(nest), element_bytes_(element_bytes), stream_(kernels.stream), row_loop_(kernels.rows) {
   for (int axis = 0; axis < nest_.rank; ++axis) {
     if (nest_.axes[static_cast<size_t>(axis)].count == 0) return;
   }
@@ -160,7 +161,8 @@ StridedCopy::StridedCopy(Nest nest, int64_t element_bytes, const CopyLoops* loop
   merge_axes();
   widen_elements();
   choose_form();
-  loops_ = loops + std::bit_width(static_cast<uint64_t>(element_bytes_)) - 1;
+  is_streamed_ = output_bytes >= (form_ == Form::Tiles ? kStreamedTurnBytes : kStreamedBytes);
+  loops_ = kernels.loops + std::bit_width(static_cast<uint64_t>(element_bytes_)) - 1;
   rows_ = 1;
   for (int axis = 0; axis + 1 < nest_.rank; ++axis) {
     rows_ *= nest_.axes[static_cast<size_t>(axis)].count;
@@ -262,15 +264,24 @@ void StridedCopy::plan_rows() {
   } else {
     rows_per_unit_ = std::max<int64_t>(1, kUnitBytes / bytes);
     units_ = ceil_divide(rows_, rows_per_unit_);
-    if (bytes < kStreamedRowBytes) stream_ = nullptr;
   }
+  if (form_ == Form::Rows && is_streamed_ && bytes >= kLeastRowBytes) read_in_order();
+}
+
+// Streamed rows may be written in any order, but should be read in that of memory. Rows from the
+// same place stay together.
+void StridedCopy::read_in_order() {
+  std::stable_sort(nest_.axes.begin(), nest_.axes.begin() + nest_.rank - 1,
+                   [](const Nest::Axis& one, const Nest::Axis& other) {
+                     return one.from != 0 && other.from != 0 && one.from > other.from;
+                   });
 }
 
 void StridedCopy::plan_tiles() {
   const Nest::Axis& columns = nest_.axes[static_cast<size_t>(nest_.rank - 2)];
   const Nest::Axis& rows = nest_.axes[static_cast<size_t>(nest_.rank - 1)];
   rows_ /= columns.count;  // of matrices
-  const int64_t side = kTileBytes / element_bytes_;
+  const int64_t side = (is_streamed_ ? kStreamedTileBytes : kTileBytes) / element_bytes_;
   const int64_t area = side * side;
   // Narrow matrices are cut along their longer side only.
   tile_rows_ = std::min(rows.count, std::max(side, area / std::max(side, columns.count)));
@@ -295,7 +306,7 @@ void StridedCopy::run(int64_t begin, int64_t end, const void* from, void* to) co
   } else {
     run_rows(begin * rows_per_unit_, std::min(end * rows_per_unit_, rows_), source, target);
   }
-  if (stream_ != nullptr) hwy::FlushStream();
+  if (is_streamed_) hwy::FlushStream();
 }
 
 void StridedCopy::run_rows(int64_t begin, int64_t end, const char* from, char* to) const {
@@ -316,26 +327,38 @@ void StridedCopy::copy_rows(const char* from, char* to, int64_t count) const {
   const int64_t from_stride = outer.from * element_bytes_;
   const int64_t to_stride = outer.to * element_bytes_;
   const int64_t bytes = last.count * element_bytes_;
-  if (form_ == Form::Rows && stream_ == nullptr) {
+  if (form_ == Form::Rows && bytes < kLeastRowBytes) {
     return copy_short_rows(from, from_stride, to, to_stride, count, bytes);
   }
+  if (form_ == Form::Rows && bytes <= kLongestInlineRow) {
+    return row_loop_({.from = from,
+                      .from_stride = from_stride,
+                      .to = to,
+                      .to_stride = to_stride,
+                      .count = count,
+                      .bytes = bytes,
+                      .is_streamed = is_streamed_});
+  }
   for (int64_t row = 0; row < count; ++row) {
-    const char* source = from + row * from_stride;
-    char* target = to + row * to_stride;
-    switch (form_) {
-      case Form::Rows:
-        stream_(source, target, bytes);
-        break;
-      case Form::Fill:
-        loops_->fill(source, target, last.count);
-        break;
-      case Form::Steps:
-        loops_->step(source, last.from, target, last.count);
-        break;
-      default:
-        copy_short_rows(source, last.from * element_bytes_, target, last.to * element_bytes_,
-                        last.count, element_bytes_);
-    }
+    copy_row(from + row * from_stride, to + row * to_stride, last.count);
+  }
+}
+
+// `count` elements along the last axis.
+void StridedCopy::copy_row(const char* from, char* to, int64_t count) const {
+  const Nest::Axis& last = nest_.axes[static_cast<size_t>(nest_.rank - 1)];
+  switch (form_) {
+    case Form::Rows:
+      if (is_streamed_) return stream_(from, to, count * element_bytes_);
+      std::memcpy(to, from, static_cast<size_t>(count * element_bytes_));
+      return;
+    case Form::Fill:
+      return loops_->fill(from, to, count);
+    case Form::Steps:
+      return loops_->step(from, last.from, to, count);
+    default:
+      return copy_short_rows(from, last.from * element_bytes_, to, last.to * element_bytes_, count,
+                             element_bytes_);
   }
 }
 
@@ -351,24 +374,7 @@ void StridedCopy::run_row_parts(int64_t begin, int64_t end, const char* from, ch
     const int64_t count = std::min((part + parts) * part_, last.count) - first;
     const char* source = from + (odometer.from() + first * last.from) * element_bytes_;
     char* target = to + (odometer.to() + first * last.to) * element_bytes_;
-    switch (form_) {
-      case Form::Rows:
-        if (stream_ != nullptr) {
-          stream_(source, target, count * element_bytes_);
-        } else {
-          std::memcpy(target, source, static_cast<size_t>(count * element_bytes_));
-        }
-        break;
-      case Form::Fill:
-        loops_->fill(source, target, count);
-        break;
-      case Form::Steps:
-        loops_->step(source, last.from, target, count);
-        break;
-      default:
-        copy_short_rows(source, last.from * element_bytes_, target, last.to * element_bytes_, count,
-                        element_bytes_);
-    }
+    copy_row(source, target, count);
     begin += parts;
     part = 0;
     odometer.advance(1);
@@ -391,7 +397,7 @@ void StridedCopy::run_tiles(int64_t begin, int64_t end, const char* from, char* 
     turn.to_stride = columns.to;
     turn.rows = std::min(tile_rows_, rows.count - row);
     turn.columns = std::min(tile_columns_, columns.count - column);
-    turn.is_streamed = stream_ != nullptr;
+    turn.is_streamed = is_streamed_;
     loops_->turn(turn);
     if (++tile < tiles) continue;
     tile = 0;

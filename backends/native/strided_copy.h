@@ -35,9 +35,9 @@ class StridedCopy {
   enum class Form : uint8_t { Nothing, Rows, Fill, Tiles, Steps, Elements };
 
   StridedCopy() = default;
-  // `is_streamed`: written past the caches.
-  StridedCopy(Nest nest, int64_t element_bytes, const CopyLoops* loops, StreamLoop stream,
-              bool is_streamed);
+  // `output_bytes`: of the whole output, of which this may be a part. Where it is large, it is
+  // written past the caches.
+  StridedCopy(Nest nest, int64_t element_bytes, const CopyKernels& kernels, int64_t output_bytes);
 
   Form form() const { return form_; }
   const char* form_name() const;
@@ -53,18 +53,22 @@ class StridedCopy {
   void merge_axes();
   void widen_elements();
   void choose_form();
+  void read_in_order();
   void plan_rows();
   void plan_tiles();
   void run_rows(int64_t begin, int64_t end, const char* from, char* to) const;
   void run_row_parts(int64_t begin, int64_t end, const char* from, char* to) const;
   void run_tiles(int64_t begin, int64_t end, const char* from, char* to) const;
   void copy_rows(const char* from, char* to, int64_t count) const;
+  void copy_row(const char* from, char* to, int64_t count) const;
 
   Nest nest_;
   Form form_ = Form::Nothing;
   int64_t element_bytes_ = 1;
   const CopyLoops* loops_ = nullptr;  // for elements of element_bytes_
-  StreamLoop stream_ = nullptr;       // null: not streamed
+  StreamLoop stream_ = nullptr;
+  RowLoop row_loop_ = nullptr;
+  bool is_streamed_ = false;
   int64_t units_ = 0;
   int64_t rows_ = 1;           // in all axes but the last one
   int64_t rows_per_unit_ = 1;  // Rows and its like; for Tiles: tiles

@@ -11,13 +11,38 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+void stream(const void* from, void* to, int64_t bytes) {
+  const auto* source = static_cast<const uint8_t*>(from);
+  auto* target = static_cast<uint8_t*>(to);
+  const hn::ScalableTag<uint8_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  // Only whole aligned vectors can be streamed.
+  const auto misplaced =
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) % static_cast<uintptr_t>(lanes));
+  int64_t index = std::min(misplaced == 0 ? 0 : lanes - misplaced, bytes);
+  std::memcpy(target, source, static_cast<size_t>(index));
+  for (; index + 4 * lanes <= bytes; index += 4 * lanes) {
+    const auto first = hn::LoadU(d, source + index);
+    const auto second = hn::LoadU(d, source + index + lanes);
+    const auto third = hn::LoadU(d, source + index + 2 * lanes);
+    const auto fourth = hn::LoadU(d, source + index + 3 * lanes);
+    hn::Stream(first, d, target + index);
+    hn::Stream(second, d, target + index + lanes);
+    hn::Stream(third, d, target + index + 2 * lanes);
+    hn::Stream(fourth, d, target + index + 3 * lanes);
+  }
+  std::memcpy(target + index, source + index, static_cast<size_t>(bytes - index));
+}
 
 // The rows are few and lie side by side in the result: vectors of each are woven together.
 // Gives how many columns it has done.
@@ -83,6 +108,16 @@ void turn_elements(const T* from, int64_t from_stride, T* to, int64_t to_stride,
   }
 }
 
+// The source from some row and column on.
+template <class T>
+struct Corner {
+  const T* from = nullptr;
+  int64_t stride = 0;
+  int64_t readable = 0;  // elements that may be read from `from` on
+  int64_t rows = 0;      // that count
+  int64_t columns = 0;
+};
+
 #if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE
 
 // Vectors of unknown size cannot stand in arrays, as tiles need them.
@@ -90,9 +125,10 @@ template <class T>
 constexpr int64_t kSide = 16;
 
 template <class T>
-void turn_tile(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t rows,
-               int64_t columns, bool /*is_streamed*/) {
-  turn_elements(from, from_stride, to, to_stride, rows, columns);
+void turn_tile(const Corner<T>& corner, T* to, int64_t to_stride, int64_t /*writable*/,
+               bool /*is_streamed*/) {
+  turn_elements(corner.from, corner.stride, to, to_stride, std::min(corner.rows, kSide<T>),
+                std::min(corner.columns, kSide<T>));
 }
 
 #else
@@ -103,12 +139,26 @@ constexpr int64_t kLineBytes = 64;
 template <class T>
 constexpr int64_t kSide = kLineBytes / static_cast<int64_t>(sizeof(T));
 
-constexpr int64_t kBlockBytes = 16;
+constexpr size_t kBlockBytes = 16;
+
+// Squares are turned in registers as elements of at least 4 bytes; of narrower ones those of
+// several rows are joined first.
+template <class T>
+using Wide = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+template <class T>
+constexpr int64_t kJoined = static_cast<int64_t>(sizeof(Wide<T>) / sizeof(T));
+// Rows and columns of a square.
+template <class T>
+constexpr int64_t kSquare = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+template <class T>
+using WideVector = hn::Vec<hn::ScalableTag<Wide<T> > >;
 
 // Turns squares of block by block: in block b of vector j of the result stands what was lane j of
 // block b of all vectors. A perfect shuffle for each bit of the lane's number does it.
-template <class D, class V, size_t kCount>
-HWY_INLINE void turn_blocks(D d, V (&vectors)[kCount]) {
+template <class W, class V>
+HWY_INLINE void turn_blocks(V* vectors) {
+  const hn::ScalableTag<W> d;
+  constexpr size_t kCount = kBlockBytes / sizeof(W);
   for (size_t bit = 1; bit < kCount; bit *= 2) {
     V shuffled[kCount];
     for (size_t index = 0; index < kCount / 2; ++index) {
@@ -121,63 +171,238 @@ HWY_INLINE void turn_blocks(D d, V (&vectors)[kCount]) {
   }
 }
 
-// One line of the result.
-template <class T>
-HWY_INLINE void put_line(const T* line, T* to, int64_t count, bool is_streamed) {
-  const hn::CappedTag<T, static_cast<size_t>(kSide<T>)> d;
-  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
-  if (count < kSide<T>) {
-    std::memcpy(to, line, static_cast<size_t>(count) * sizeof(T));
-  } else if (is_streamed) {
-    for (int64_t lane = 0; lane < kSide<T>; lane += kLanes) {
-      hn::Stream(hn::Load(d, line + lane), d, to + lane);
+// Turns a square: vector r holds row r, and in the end column r.
+template <class W, class V>
+HWY_INLINE void turn_square(V* vectors) {
+  constexpr size_t kCount = kBlockBytes / sizeof(W);
+  constexpr size_t kBlocks = hn::MaxLanes(hn::ScalableTag<W>()) / kCount;
+  for (size_t group = 0; group < kBlocks; ++group) turn_blocks<W>(vectors + group * kCount);
+#if HWY_MAX_BYTES >= 32
+  const hn::ScalableTag<W> d;
+  if constexpr (kBlocks == 2) {
+    for (size_t index = 0; index < kCount; ++index) {
+      const V low = vectors[index];
+      const V high = vectors[kCount + index];
+      vectors[index] = hn::ConcatLowerLower(d, high, low);
+      vectors[kCount + index] = hn::ConcatUpperUpper(d, high, low);
     }
+  } else if constexpr (kBlocks == 4) {
+    for (size_t index = 0; index < kCount; ++index) {
+      V* place = vectors + index;
+      // Blocks 0 and 1 of two vectors each, then blocks 2 and 3.
+      const V even_low = hn::ConcatLowerLower(d, place[2 * kCount], place[0]);
+      const V odd_low = hn::ConcatLowerLower(d, place[3 * kCount], place[kCount]);
+      const V even_high = hn::ConcatUpperUpper(d, place[2 * kCount], place[0]);
+      const V odd_high = hn::ConcatUpperUpper(d, place[3 * kCount], place[kCount]);
+      place[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd_low), even_low);
+      place[kCount] = hn::OddEvenBlocks(odd_low, hn::SwapAdjacentBlocks(even_low));
+      place[2 * kCount] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd_high), even_high);
+      place[3 * kCount] = hn::OddEvenBlocks(odd_high, hn::SwapAdjacentBlocks(even_high));
+    }
+  }
+#endif
+  static_assert(kBlocks <= 4, "no vector has more blocks");
+}
+
+// A row of a square. What stands in place of rows and columns that do not count is never used.
+template <bool kIsWhole, class T>
+HWY_INLINE hn::Vec<hn::ScalableTag<T> > load_row(const Corner<T>& corner, int64_t row) {
+  const hn::ScalableTag<T> d;
+  if (kIsWhole) return hn::LoadU(d, corner.from + row * corner.stride);
+  const int64_t start = std::min(row, corner.rows - 1) * corner.stride;
+  if (corner.stride > 0 && start + kSquare<T> <= corner.readable) {
+    return hn::LoadU(d, corner.from + start);
+  }
+  HWY_ALIGN T part[static_cast<size_t>(kSquare<T>)] = {};
+  std::memcpy(part, corner.from + start,
+              static_cast<size_t>(std::min(corner.columns, kSquare<T>)) * sizeof(T));
+  return hn::Load(d, part);
+}
+
+// Half `half` of each block of two vectors, lane by lane in turn.
+template <class T, class V>
+HWY_INLINE V interleave(V first, V second, int64_t half) {
+  const hn::ScalableTag<T> d;
+  return half == 0 ? hn::InterleaveLower(d, first, second) : hn::InterleaveUpper(d, first, second);
+}
+
+// kJoined rows from `row` on, of whose lanes in each block those of part `part` are joined.
+template <bool kIsWhole, class T>
+HWY_INLINE WideVector<T> load_joined(const Corner<T>& corner, int64_t row, int64_t part) {
+  const hn::ScalableTag<Wide<T> > dw;
+  if constexpr (kJoined<T> == 1) {
+    return load_row<kIsWhole>(corner, row);
+  } else if constexpr (kJoined<T> == 2) {
+    return hn::BitCast(dw, interleave<T>(load_row<kIsWhole>(corner, row),
+                                         load_row<kIsWhole>(corner, row + 1), part));
   } else {
-    for (int64_t lane = 0; lane < kSide<T>; lane += kLanes) {
-      hn::StoreU(hn::Load(d, line + lane), d, to + lane);
+    const hn::ScalableTag<uint16_t> d2;
+    const auto first = interleave<T>(load_row<kIsWhole>(corner, row),
+                                     load_row<kIsWhole>(corner, row + 1), part / 2);
+    const auto second = interleave<T>(load_row<kIsWhole>(corner, row + 2),
+                                      load_row<kIsWhole>(corner, row + 3), part / 2);
+    return hn::BitCast(
+        dw, interleave<uint16_t>(hn::BitCast(d2, first), hn::BitCast(d2, second), part % 2));
+  }
+}
+
+// Turns a square of the source into `to`; `to_stride` is that between its rows.
+template <bool kIsWhole, class T>
+HWY_INLINE void turn_corner(const Corner<T>& corner, T* to, int64_t to_stride, bool is_streamed) {
+  using W = Wide<T>;
+  const hn::ScalableTag<W> d;
+  constexpr int64_t kLanes = kSquare<W>;
+  constexpr int64_t kBlockLanes = static_cast<int64_t>(kBlockBytes / sizeof(W));
+  for (int64_t part = 0; part < kJoined<T>; ++part) {
+    WideVector<T> vectors[static_cast<size_t>(kLanes)];
+    for (int64_t row = 0; row < kLanes; ++row) {
+      vectors[row] = load_joined<kIsWhole>(corner, row * kJoined<T>, part);
+    }
+    turn_square<W>(vectors);
+    for (int64_t line = 0; line < kLanes; ++line) {
+      const int64_t column =
+          line / kBlockLanes * kBlockLanes * kJoined<T> + part * kBlockLanes + line % kBlockLanes;
+      // Nothing is done to the elements but to move them.
+      W* target = reinterpret_cast<W*>(to + column * to_stride);
+      if (is_streamed) {
+        hn::Stream(vectors[line], d, target);
+      } else {
+        hn::StoreU(vectors[line], d, target);
+      }
     }
   }
 }
 
-// At most kSide rows and columns.
+// Copies `bytes` in steps of a block, and perhaps what follows in the last one.
+HWY_INLINE void copy_blocks(const void* from, void* to, int64_t bytes) {
+  for (int64_t index = 0; index < bytes; index += static_cast<int64_t>(kBlockBytes)) {
+    std::memcpy(static_cast<char*>(to) + index, static_cast<const char*>(from) + index,
+                kBlockBytes);
+  }
+}
+
+// At most kSide rows and columns. `writable` elements from `to` on are written in order of the
+// columns, so that something may stand there for a while that does not belong.
 template <class T>
-void turn_tile(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to,
-               int64_t to_stride, int64_t rows, int64_t columns, bool is_streamed) {
-  const hn::CappedTag<T, static_cast<size_t>(kSide<T>)> d;
-  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
-  constexpr int64_t kCount = kBlockBytes / static_cast<int64_t>(sizeof(T));
-  HWY_ALIGN T turned[kSide<T> * kSide<T>];
-  for (int64_t row = 0; row < rows; row += kCount) {
-    for (int64_t column = 0; column < columns; column += kLanes) {
-      hn::Vec<decltype(d)> vectors[kCount];
-      for (int64_t line = 0; line < kCount; ++line) {
-        // What stands in place of rows that are not there is never read.
-        const T* source = from + std::min(row + line, rows - 1) * from_stride + column;
-        if (column + kLanes <= columns) {
-          vectors[line] = hn::LoadU(d, source);
-        } else {
-          HWY_ALIGN T part[kLanes] = {};
-          std::memcpy(part, source, static_cast<size_t>(columns - column) * sizeof(T));
-          vectors[line] = hn::Load(d, part);
-        }
-      }
-      turn_blocks(d, vectors);
-      for (int64_t line = 0; line < kCount; ++line) {
-        HWY_ALIGN T blocks[kLanes];
-        hn::Store(vectors[line], d, blocks);
-        for (int64_t block = 0; block < kLanes / kCount; ++block) {
-          std::memcpy(turned + (column + block * kCount + line) * kSide<T> + row,
-                      blocks + block * kCount, kBlockBytes);
-        }
+void turn_tile(const Corner<T>& corner, T* HWY_RESTRICT to, int64_t to_stride, int64_t writable,
+               bool is_streamed) {
+  const int64_t rows = std::min(corner.rows, kSide<T>);
+  const int64_t columns = std::min(corner.columns, kSide<T>);
+  const bool is_whole = rows == kSide<T> && columns == kSide<T>;
+  if (is_whole && kSquare<T> == kSide<T>)
+    return turn_corner<true>(corner, to, to_stride, is_streamed);
+  HWY_ALIGN T turned[static_cast<size_t>(kSide<T> * kSide<T>)];
+  for (int64_t row = 0; row < rows; row += kSquare<T>) {
+    for (int64_t column = 0; column < columns; column += kSquare<T>) {
+      const int64_t start = row * corner.stride + column;
+      const Corner<T> square = {corner.from + start, corner.stride, corner.readable - start,
+                                corner.rows - row, corner.columns - column};
+      T* target = turned + column * kSide<T> + row;
+      if (is_whole) {
+        turn_corner<true>(square, target, kSide<T>, false);
+      } else {
+        turn_corner<false>(square, target, kSide<T>, false);
       }
     }
   }
+  const hn::ScalableTag<T> d;
+  const int64_t bytes = rows * static_cast<int64_t>(sizeof(T));
   for (int64_t column = 0; column < columns; ++column) {
-    put_line(turned + column * kSide<T>, to + column * to_stride, rows, is_streamed);
+    const T* line = turned + column * kSide<T>;
+    T* target = to + column * to_stride;
+    if (rows == kSide<T>) {
+      for (int64_t lane = 0; lane < kSide<T>; lane += kSquare<T>) {
+        if (is_streamed) {
+          hn::Stream(hn::Load(d, line + lane), d, target + lane);
+        } else {
+          hn::StoreU(hn::Load(d, line + lane), d, target + lane);
+        }
+      }
+    } else if (column * to_stride + kSide<T> <= writable) {
+      copy_blocks(line, target, bytes);
+    } else {
+      std::memcpy(target, line, static_cast<size_t>(bytes));
+    }
   }
 }
 
 #endif
+
+// A piece of a matrix, tile by tile. Rows of the source are followed for as long as they are, and
+// what comes next below them is fetched, as the processor does not see it coming.
+template <class T>
+void turn_directly(const Turn& turn, bool is_streamed) {
+  constexpr int64_t kTile = kSide<T>;
+  const T* from = static_cast<const T*>(turn.from);
+  T* to = static_cast<T*>(turn.to);
+  const int64_t readable = (turn.rows - 1) * turn.from_stride + turn.columns;
+  // Columns that follow each other without gaps.
+  const bool is_dense = turn.to_stride == turn.rows && turn.rows < kTile;
+  const int64_t writable = is_dense ? turn.rows * turn.columns : 0;
+  for (int64_t row = 0; row < turn.rows; row += kTile) {
+    for (int64_t column = 0; column < turn.columns; column += kTile) {
+      const int64_t start = row * turn.from_stride + column;
+      for (int64_t line = row + kTile; line < std::min(row + 2 * kTile, turn.rows); ++line) {
+        hwy::Prefetch(from + line * turn.from_stride + column);
+      }
+      const Corner<T> corner = {from + start, turn.from_stride, readable - start, turn.rows - row,
+                                turn.columns - column};
+      const int64_t place = column * turn.to_stride + row;
+      turn_tile(corner, to + place, turn.to_stride, writable - place, is_streamed);
+    }
+  }
+}
+
+// Bytes of a row of the result that are gathered before they are streamed.
+constexpr int64_t kRunBytes = 2048;
+
+// The same where lines of the result do not begin where cache lines do: long runs of it are put
+// together first, so that few lines are written in halves.
+template <class T>
+void turn_by_runs(const Turn& turn) {
+  constexpr int64_t kTile = kSide<T>;
+  constexpr auto kRun = kRunBytes / static_cast<int64_t>(sizeof(T));
+  HWY_ALIGN T runs[static_cast<size_t>(kTile * kRun)];
+  const T* from = static_cast<const T*>(turn.from);
+  T* to = static_cast<T*>(turn.to);
+  const int64_t readable = (turn.rows - 1) * turn.from_stride + turn.columns;
+  for (int64_t first = 0; first < turn.rows; first += kRun) {
+    const int64_t count = std::min(kRun, turn.rows - first);
+    for (int64_t column = 0; column < turn.columns; column += kTile) {
+      const int64_t columns = std::min(kTile, turn.columns - column);
+      // The lines at both ends of a run are not streamed, and would be waited for.
+      for (int64_t line = 0; line < columns; ++line) {
+        const T* run = to + (column + line) * turn.to_stride + first;
+        hwy::Prefetch(run);
+        hwy::Prefetch(run + count - 1);
+      }
+      for (int64_t row = 0; row < count; row += kTile) {
+        const int64_t start = (first + row) * turn.from_stride + column;
+        const Corner<T> corner = {from + start, turn.from_stride, readable - start, count - row,
+                                  columns};
+        for (int64_t line = 0; line < std::min(kTile, count - row); ++line) {
+          if (column + kTile >= turn.columns) break;
+          hwy::Prefetch(corner.from + line * turn.from_stride + kTile);
+        }
+        turn_tile(corner, runs + row, kRun, 0, false);
+      }
+      for (int64_t line = 0; line < columns; ++line) {
+        stream(runs + line * kRun, to + (column + line) * turn.to_stride + first,
+               count * static_cast<int64_t>(sizeof(T)));
+      }
+    }
+  }
+}
+
+template <class T>
+void turn_tiles(const Turn& turn) {
+  constexpr int64_t kTile = kSide<T>;
+  // Only whole lines are streamed from registers.
+  const bool is_aligned = reinterpret_cast<uintptr_t>(turn.to) % (kTile * sizeof(T)) == 0 &&
+                          turn.to_stride % kTile == 0;
+  if (turn.is_streamed && !is_aligned && turn.rows >= kTile) return turn_by_runs<T>(turn);
+  turn_directly<T>(turn, turn.is_streamed && is_aligned);
+}
 
 constexpr int64_t kMostWoven = 4;
 
@@ -195,19 +420,7 @@ void turn(const Turn& turn) {
     return turn_elements(from + done * turn.columns, turn.from_stride, to + done, turn.to_stride,
                          turn.rows - done, turn.columns);
   }
-  constexpr int64_t kTile = kSide<T>;
-  // Lines are streamed only as wholes.
-  const bool is_streamed = turn.is_streamed &&
-                           reinterpret_cast<uintptr_t>(to) % (kTile * sizeof(T)) == 0 &&
-                           turn.to_stride % kTile == 0;
-  for (int64_t column = 0; column < turn.columns; column += kTile) {
-    for (int64_t row = 0; row < turn.rows; row += kTile) {
-      turn_tile(from + row * turn.from_stride + column, turn.from_stride,
-                to + column * turn.to_stride + row, turn.to_stride,
-                std::min(kTile, turn.rows - row), std::min(kTile, turn.columns - column),
-                is_streamed);
-    }
-  }
+  turn_tiles<T>(turn);
 }
 
 }  // namespace tessera::native::HWY_NAMESPACE

@@ -177,14 +177,15 @@ RandomGraph blocks(Dice& dice, const ops::Registry& registry) {
 }
 
 RandomGraph reshape(Dice& dice, const ops::Registry& registry) {
-  RandomGraph made(registry, 13);
+  RandomGraph made(registry, 14);
   const std::vector<int64_t> dims = any_dims(dice, dice.whole(1, 4), 19);
   const Tensor x = operand(dice, dims);
   made.input("x", x);
   Attributes attributes;
   if (dice.one_in(2)) {
     made.constant("shape", integer_list({x.elements()}));
-    made.builder.node("y", "Reshape", {"x", "shape"}, {"y"}, {});
+    attributes.set("allowzero", int64_t{1});
+    made.builder.node("y", "Reshape", {"x", "shape"}, {"y"}, attributes);
   } else if (dice.one_in(2)) {
     attributes.set("axis", dice.whole(0, static_cast<int64_t>(dims.size())));
     made.builder.node("y", "Flatten", {"x"}, {"y"}, attributes);
