@@ -1,6 +1,7 @@
 // The loops of copies, compiled for every instruction set that the processor may have.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace tessera::native {
@@ -38,6 +39,10 @@ struct CopyLoops {
 
 // For the best instruction set of this processor: for elements of 1, 2, 4 and 8 bytes.
 const CopyLoops* find_copy_loops();
+// Those of `loops` for elements of so many bytes.
+inline const CopyLoops* loops_for(const CopyLoops* loops, int64_t element_bytes) {
+  return loops + (std::bit_width(static_cast<uint64_t>(element_bytes)) - 1);
+}
 
 // Copies past the caches, as turns do that are streamed. Worth its while for outputs of
 // kStreamedBytes and more. hwy::FlushStream() must follow before others may read.

@@ -180,6 +180,12 @@ std::optional<std::vector<int64_t>> known_integers(const Value& value) {
   return std::nullopt;
 }
 
+size_t port_of(const plugin::Candidate& candidate, const Value& value) {
+  size_t port = 0;
+  while (candidate.inputs[port].value != value.id()) ++port;
+  return port;
+}
+
 size_t normalized_axis(int64_t axis, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
   if (axis < -count || axis >= count) {

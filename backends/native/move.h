@@ -53,6 +53,9 @@ std::optional<std::string> explain_immovable(const plugin::Node& node);
 // The elements of a constant list of int32 or int64; nullopt where it is not known.
 std::optional<std::vector<int64_t>> known_integers(const plugin::Value& value);
 
+// The port of `candidate` that reads `value`, which must be one of its inputs.
+size_t port_of(const plugin::Candidate& candidate, const plugin::Value& value);
+
 // `axis` counted from the front. Throws Failure where it is outside [-rank, rank).
 size_t normalized_axis(int64_t axis, size_t rank);
 

@@ -162,7 +162,7 @@ StridedCopy::StridedCopy(Nest nest, int64_t element_bytes, const CopyKernels& ke
   widen_elements();
   choose_form();
   is_streamed_ = output_bytes >= (form_ == Form::Tiles ? kStreamedTurnBytes : kStreamedBytes);
-  loops_ = kernels.loops + std::bit_width(static_cast<uint64_t>(element_bytes_)) - 1;
+  loops_ = loops_for(kernels.loops, element_bytes_);
   rows_ = 1;
   for (int axis = 0; axis + 1 < nest_.rank; ++axis) {
     rows_ *= nest_.axes[static_cast<size_t>(axis)].count;
