@@ -41,8 +41,9 @@ BandwidthCase channels(int64_t count, bool is_to_last) {
   return {.name = "Transpose " + name + std::to_string(count),
           .make = [=](CaseGraph& graph, int64_t bytes) {
             const int64_t pixels = bytes / 4 / count;
-            graph.input("x", kFloat, is_to_last ? std::vector<int64_t>{count, pixels}
-                                                : std::vector<int64_t>{pixels, count});
+            graph.input("x", kFloat,
+                        is_to_last ? std::vector<int64_t>{count, pixels}
+                                   : std::vector<int64_t>{pixels, count});
             graph.node("Transpose", {"x"}, {"y"}).output("y");
           }};
 }

@@ -69,6 +69,26 @@ void fill(const void* element, void* to, int64_t count) {
   for (; index < count; ++index) target[index] = value;
 }
 
+// The same past the caches.
+template <class T>
+void stream_fill(const void* element, void* to, int64_t count) {
+  T value;
+  std::memcpy(&value, element, sizeof(T));
+  T* target = static_cast<T*>(to);
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto vector = hn::Set(d, value);
+  int64_t index = 0;
+  // Only whole aligned vectors can be streamed.
+  while (index < count &&
+         reinterpret_cast<uintptr_t>(target + index) % (static_cast<size_t>(lanes) * sizeof(T)) !=
+             0) {
+    target[index++] = value;
+  }
+  for (; index + lanes <= count; index += lanes) hn::Stream(vector, d, target + index);
+  for (; index < count; ++index) target[index] = value;
+}
+
 // Elements in reverse order, from[0] first.
 template <class T>
 void reverse(const T* from, T* to, int64_t count) {
@@ -129,9 +149,11 @@ void repeat(const void* source, int64_t factor, void* target, int64_t count) {
   if (factor == 2) {
     const hn::ScalableTag<T> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (; index + lanes <= count; index += lanes) {
-      const auto once = hn::LoadU(d, from + index);
-      hn::StoreInterleaved2(once, once, d, to + 2 * index);
+    for (; index < count && lanes <= count; index += lanes) {
+      // The last vectors overlap those before.
+      const int64_t place = std::min(index, count - lanes);
+      const auto once = hn::LoadU(d, from + place);
+      hn::StoreInterleaved2(once, once, d, to + 2 * place);
     }
   }
   for (; index < count; ++index) {
@@ -140,7 +162,7 @@ void repeat(const void* source, int64_t factor, void* target, int64_t count) {
 }
 
 template <class T>
-constexpr CopyLoops kLoopsFor = {fill<T>, step<T>, pick<T>, repeat<T>, turn<T>};
+constexpr CopyLoops kLoopsFor = {fill<T>, stream_fill<T>, step<T>, pick<T>, repeat<T>, turn<T>};
 constexpr CopyLoops kLoops[] = {kLoopsFor<uint8_t>, kLoopsFor<uint16_t>, kLoopsFor<uint32_t>,
                                 kLoopsFor<uint64_t>};
 

@@ -28,6 +28,7 @@ struct Turn {
 struct CopyLoops {
   // Every one of `count` elements becomes *element.
   void (*fill)(const void* element, void* to, int64_t count);
+  void (*stream_fill)(const void* element, void* to, int64_t count);
   // to[i] = from[i * step]
   void (*step)(const void* from, int64_t step, void* to, int64_t count);
   // to[i] = from[places[i]]

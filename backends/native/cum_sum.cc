@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kGrain = 16 * 1024;
 // Lines that are summed side by side.
 constexpr int64_t kMostLines = 64;
+constexpr int64_t kRowsAtOnce = 4;
 
 struct Sums {
   int64_t length = 0;  // of a line
@@ -38,9 +39,9 @@ struct SumOf<T, false> {
   using type = std::make_unsigned_t<T>;
 };
 
-// `count` lines side by side, at most kMostLines.
+// `count` lines at once, at most kMostLines; they begin `apart` elements after each other.
 template <class T>
-void sum_lines(const Sums& sums, const T* from, T* to, int64_t count) {
+void sum_lines(const Sums& sums, const T* from, T* to, int64_t count, int64_t apart) {
   using A = typename SumOf<T>::type;
   std::array<A, kMostLines> sum = {};
   for (int64_t index = 0; index < sums.length; ++index) {
@@ -48,10 +49,29 @@ void sum_lines(const Sums& sums, const T* from, T* to, int64_t count) {
     for (int64_t line = 0; line < count; ++line) {
       A& total = sum[static_cast<size_t>(line)];
       const A before = total;
-      total += static_cast<A>(from[place + line]);
-      to[place + line] = static_cast<T>(sums.is_exclusive ? before : total);
+      total += static_cast<A>(from[place + line * apart]);
+      to[place + line * apart] = static_cast<T>(sums.is_exclusive ? before : total);
     }
   }
+}
+
+// Several rows at once, as each sum must wait for the one before.
+template <class T>
+void run_rows(RunContext& run, const Sums& sums, const T* from, T* to, int64_t elements) {
+  const int64_t rows = elements / sums.length;
+  const int64_t groups = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (sums.length * kRowsAtOnce));
+  run.parallel_for(groups, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t group = begin; group < end; ++group) {
+      const int64_t first = group * kRowsAtOnce;
+      const int64_t start = first * sums.length;
+      if (rows - first >= kRowsAtOnce) {
+        sum_lines<T>(sums, from + start, to + start, kRowsAtOnce, sums.length);
+      } else {
+        sum_lines<T>(sums, from + start, to + start, rows - first, sums.length);
+      }
+    }
+  });
 }
 
 template <class T>
@@ -59,6 +79,7 @@ void run_sums(RunContext& run, const Sums& sums, const Buffer& input, const Buff
               int64_t elements) {
   const T* from = input.as<const T>();
   T* to = output.as<T>();
+  if (sums.stride == 1) return run_rows<T>(run, sums, from, to, elements);
   const int64_t side_by_side = std::min(sums.stride, kMostLines);
   const int64_t groups = (sums.stride + side_by_side - 1) / side_by_side;
   const int64_t outer = elements / (sums.length * sums.stride);
@@ -67,7 +88,7 @@ void run_sums(RunContext& run, const Sums& sums, const Buffer& input, const Buff
     for (int64_t index = begin; index < end; ++index) {
       const int64_t first = index % groups * side_by_side;
       const int64_t start = index / groups * sums.length * sums.stride + first;
-      sum_lines<T>(sums, from + start, to + start, std::min(side_by_side, sums.stride - first));
+      sum_lines<T>(sums, from + start, to + start, std::min(side_by_side, sums.stride - first), 1);
     }
   });
 }

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "context.h"
+#include "copy_kernels.h"
 #include "families.h"
+#include "hwy/cache_control.h"
 #include "indices.h"
 #include "move.h"
 
@@ -39,6 +41,13 @@ plugin::Candidate gather_candidate(Context& context, const Node& node) {
   return candidate;
 }
 
+// Slices up to this size are copied without a call each.
+constexpr int64_t kLongestInlineSlice = 2048;
+// How far ahead slices are fetched, as the processor does not see them coming.
+constexpr int64_t kAhead = 8;
+constexpr int64_t kFetchedBytes = 512;
+constexpr int64_t kLineBytes = 64;
+
 // A slice of `bytes`; short ones of a usual size without a call.
 void copy_slice(const char* from, char* to, int64_t bytes) {
   switch (bytes) {
@@ -54,6 +63,12 @@ void copy_slice(const char* from, char* to, int64_t bytes) {
     case 8:
       std::memcpy(to, from, 8);
       return;
+    case 16:
+      std::memcpy(to, from, 16);
+      return;
+    case 32:
+      std::memcpy(to, from, 32);
+      return;
     default:
       std::memcpy(to, from, static_cast<size_t>(bytes));
   }
@@ -66,6 +81,7 @@ struct SlicePick {
   int64_t tuples = 0;      // in each batch
   bool is_shared = false;  // all batches have the same tuples
   int64_t slice_bytes = 0;
+  RowLoop copy_row = find_row_loop();
 
   void run(RunContext& context, const Buffer& data, const Buffer& indices,
            const Buffer& output) const {
@@ -76,6 +92,8 @@ struct SlicePick {
     for (const int64_t dim : dims) slices *= dim;
     const char* from = data.as<const char>();
     char* to = output.as<char>();
+    const bool is_streamed = output.bytes >= kStreamedBytes;
+    const bool is_row = slice_bytes >= kLeastRowBytes && slice_bytes <= kLongestInlineSlice;
     const int64_t least = std::max<int64_t>(slice_bytes, 4);
     const int64_t grain = std::max<int64_t>(1, kGrainBytes / least);
     context.parallel_for(batches * tuples, grain, [&](int64_t begin, int64_t end) {
@@ -83,18 +101,40 @@ struct SlicePick {
       int64_t tuple = begin % tuples;
       for (int64_t place = begin; place < end; ++place) {
         const int64_t first = (is_shared ? tuple : place) * length;
+        if (length == 1 && tuple + kAhead < tuples) {
+          fetch(from, batch * slices, slices, list[first + kAhead]);
+        }
         int64_t source = 0;
         for (int64_t part = 0; part < length; ++part) {
           const int64_t dim = dims[static_cast<size_t>(part)];
           source = source * dim + list.at(first + part, dim);
         }
-        copy_slice(from + (batch * slices + source) * slice_bytes, to + place * slice_bytes,
-                   slice_bytes);
+        const char* slice = from + (batch * slices + source) * slice_bytes;
+        char* target = to + place * slice_bytes;
+        if (is_row) {
+          copy_row({.from = slice,
+                    .to = target,
+                    .count = 1,
+                    .bytes = slice_bytes,
+                    .is_streamed = is_streamed});
+        } else {
+          copy_slice(slice, target, slice_bytes);
+        }
         if (++tuple < tuples) continue;
         tuple = 0;
         ++batch;
       }
+      if (is_row && is_streamed) hwy::FlushStream();
     });
+  }
+
+  // What is no index is found out when its turn comes.
+  void fetch(const char* from, int64_t first, int64_t dim, int64_t index) const {
+    if (index < 0) index += dim;
+    if (index < 0 || index >= dim) return;
+    const char* slice = from + (first + index) * slice_bytes;
+    const int64_t lines = std::min(slice_bytes, kFetchedBytes);
+    for (int64_t line = 0; line < lines; line += kLineBytes) hwy::Prefetch(slice + line);
   }
 };
 

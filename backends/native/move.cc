@@ -30,6 +30,9 @@ class MoveKernel : public plugin::Kernel {
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + copies_.back().units());
       starts_.push_back(move.from_offset(move.strides.data()) * element_bytes_);
     }
+    is_even_ = std::all_of(copies_.begin(), copies_.end(), [&](const StridedCopy& copy) {
+      return copy.units() == copies_.front().units();
+    });
     const int64_t units = ends_.empty() ? 0 : ends_.back();
     grain_ = std::max(kGrainBytes / StridedCopy::kUnitBytes,
                       units / (std::max(threads, 1) * kPiecesPerThread));
@@ -43,6 +46,7 @@ class MoveKernel : public plugin::Kernel {
     if (is_strided) return run_strided(context, inputs, outputs);
     if (ends_.empty() || ends_.back() == 0) return;
     context.parallel_for(ends_.back(), grain_, [&](int64_t begin, int64_t end) {
+      if (is_even_ && moves_.size() > 1) return run_in_turns(begin, end, inputs, outputs);
       size_t index = 0;
       while (ends_[index] <= begin) ++index;
       for (; begin < end; ++index) {
@@ -61,6 +65,19 @@ class MoveKernel : public plugin::Kernel {
  private:
   StridedCopy copy_of(const Move& move, const int64_t* strides) const {
     return {move.nest(strides), element_bytes_, kernels_, output_bytes_};
+  }
+
+  // Parts of one tensor lie side by side in it, and are copied so while their lines are at hand.
+  void run_in_turns(int64_t begin, int64_t end, std::span<const Buffer> inputs,
+                    std::span<const Buffer> outputs) const {
+    const auto count = static_cast<int64_t>(moves_.size());
+    for (int64_t place = begin; place < end; ++place) {
+      const auto index = static_cast<size_t>(place % count);
+      const Move& move = moves_[index];
+      copies_[index].run(place / count, place / count + 1,
+                         inputs[move.input].as<const char>() + starts_[index],
+                         target_of(move, outputs));
+    }
   }
 
   char* target_of(const Move& move, std::span<const Buffer> outputs) const {
@@ -89,6 +106,7 @@ class MoveKernel : public plugin::Kernel {
   int64_t element_bytes_;
   int64_t output_bytes_;  // of the largest output
   bool is_same_;
+  bool is_even_ = false;  // all moves have as many units
   CopyKernels kernels_;
   int64_t grain_ = 1;
 };

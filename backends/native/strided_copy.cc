@@ -353,7 +353,7 @@ void StridedCopy::copy_row(const char* from, char* to, int64_t count) const {
       std::memcpy(to, from, static_cast<size_t>(count * element_bytes_));
       return;
     case Form::Fill:
-      return loops_->fill(from, to, count);
+      return (is_streamed_ ? loops_->stream_fill : loops_->fill)(from, to, count);
     case Form::Steps:
       return loops_->step(from, last.from, to, count);
     default:

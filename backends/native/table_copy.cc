@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kGrainBytes = 64 * 1024;
 // Runs shorter than this on average are picked element by element instead.
 constexpr int64_t kShortRun = 8;
+constexpr int64_t kFew = 4;
 
 bool is_identity(const SourceTable& table) {
   for (size_t place = 0; place < table.size(); ++place) {
@@ -124,13 +125,27 @@ void TableCopy::fill_line(char* to, const void* fill) const {
   loops_->fill(fill, to, line_cells_ * cell_);
 }
 
+// `count` elements from places `step` bytes apart: all the same one, or neighbours. A few need no
+// call.
+void TableCopy::put_few(const char* from, int64_t step, char* to, int64_t count) const {
+  if (element_bytes_ == sizeof(float) && count <= kFew) {
+    for (int64_t index = 0; index < count; ++index) {
+      std::memcpy(to + index * element_bytes_, from + index * step, sizeof(float));
+    }
+  } else if (step == 0) {
+    loops_->fill(from, to, count);
+  } else {
+    std::memcpy(to, from, static_cast<size_t>(count * element_bytes_));
+  }
+}
+
 void TableCopy::copy_line(const char* from, char* to, const void* fill) const {
   if (form_ == Form::Repeat) return loops_->repeat(from, factor_, to, line_cells_ / factor_);
   if (form_ == Form::Pick) loops_->pick(from, places_.data(), to, line_cells_);
   for (const Run& run : runs_) {
     char* target = to + run.place * cell_ * element_bytes_;
     if (run.kind == Kind::Fill) {
-      loops_->fill(fill, target, run.count * cell_);
+      put_few(static_cast<const char*>(fill), 0, target, run.count * cell_);
       continue;
     }
     if (form_ == Form::Pick) continue;
@@ -138,7 +153,7 @@ void TableCopy::copy_line(const char* from, char* to, const void* fill) const {
     if (run.kind == Kind::Reverse) {
       loops_->step(source, -1, target, run.count);
     } else {
-      std::memcpy(target, source, static_cast<size_t>(run.count * cell_ * element_bytes_));
+      put_few(source, element_bytes_, target, run.count * cell_);
     }
   }
 }

@@ -52,6 +52,7 @@ class TableCopy {
   void find_runs(const SourceTable& line);
   void choose_form(const SourceTable& line);
   void fill_line(char* to, const void* fill) const;
+  void put_few(const char* from, int64_t step, char* to, int64_t count) const;
   void copy_line(const char* from, char* to, const void* fill) const;
 
   std::vector<SourceTable> outer_;  // offsets into the source, in elements; kFilled

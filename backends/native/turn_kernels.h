@@ -50,8 +50,10 @@ template <class T>
 int64_t weave(const T* from, int64_t stride, T* to, int64_t rows, int64_t columns) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t column = 0;
-  for (; column + lanes <= columns; column += lanes) {
+  if (columns < lanes) return 0;
+  for (int64_t next = 0; next < columns; next += lanes) {
+    // The last vectors overlap those before.
+    const int64_t column = std::min(next, columns - lanes);
     const T* source = from + column;
     T* target = to + column * rows;
     const auto first = hn::LoadU(d, source);
@@ -67,7 +69,7 @@ int64_t weave(const T* from, int64_t stride, T* to, int64_t rows, int64_t column
       hn::StoreInterleaved4(first, second, third, hn::LoadU(d, source + 3 * stride), d, target);
     }
   }
-  return column;
+  return columns;
 }
 
 // The columns are few and lie side by side in the source. Gives how many rows it has done.
@@ -75,8 +77,10 @@ template <class T>
 int64_t unweave(const T* from, T* to, int64_t stride, int64_t rows, int64_t columns) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t row = 0;
-  for (; row + lanes <= rows; row += lanes) {
+  if (rows < lanes) return 0;
+  for (int64_t next = 0; next < rows; next += lanes) {
+    // The last vectors overlap those before.
+    const int64_t row = std::min(next, rows - lanes);
     const T* source = from + row * columns;
     T* target = to + row;
     auto first = hn::Zero(d);
@@ -95,7 +99,7 @@ int64_t unweave(const T* from, T* to, int64_t stride, int64_t rows, int64_t colu
     if (columns > 2) hn::StoreU(third, d, target + 2 * stride);
     if (columns > 3) hn::StoreU(fourth, d, target + 3 * stride);
   }
-  return row;
+  return rows;
 }
 
 template <class T>
