@@ -223,6 +223,49 @@ RandomGraph large_transpose(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Outputs so large that they are written past the caches.
+RandomGraph streamed(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const auto counted = [](std::vector<int64_t> dims) {
+    Tensor tensor(DataType::Int32, std::move(dims));
+    int32_t number = 0;
+    for (int32_t& element : tensor.mutable_as<int32_t>()) element = number++;
+    return tensor;
+  };
+  Attributes attributes;
+  switch (dice.whole(1, 5)) {
+    case 1:
+      made.input("x", counted({3, 700, 5, 256}));
+      attributes.set("perm", std::vector<int64_t>{0, 2, 1, 3});
+      made.builder.node("y", "Transpose", {"x"}, {"y"}, attributes);
+      break;
+    case 2:
+      made.input("x", counted({1500, 1003})).input("z", counted({1500, dice.whole(990, 1030)}));
+      attributes.set("axis", int64_t{1});
+      made.builder.node("y", "Concat", {"x", "z"}, {"y"}, attributes);
+      break;
+    case 3:
+      made.input("x", counted({3001, 1})).constant("shape", integer_list({3001, 1001}));
+      made.builder.node("y", "Expand", {"x", "shape"}, {"y"}, {});
+      break;
+    case 4:
+      made.input("x", counted({3000, 1500}));
+      made.constant("starts", integer_list({7})).constant("ends", integer_list({1010}));
+      made.constant("axes", integer_list({1}));
+      made.builder.node("y", "Slice", {"x", "starts", "ends", "axes"}, {"y"}, {});
+      break;
+    default: {
+      std::vector<int64_t> rows;
+      for (int64_t row = 0; row < 40000; ++row) rows.push_back(row * 7919 % 40000);
+      made.input("x", counted({40000, 64})).input("rows", integer_list(rows));
+      made.builder.node("y", "Gather", {"x", "rows"}, {"y"}, {});
+    }
+  }
+  made.builder.output("y");
+  return made;
+}
+
+TEST(NativeMoves, Streamed) { EXPECT_GE(check_each_target(10, 40, streamed).answered, 40); }
 TEST(NativeMoves, Transpose) { EXPECT_GE(check_each_target(1, 600, transpose).answered, 600); }
 TEST(NativeMoves, Concat) { EXPECT_GE(check_each_target(2, 600, concat).answered, 600); }
 TEST(NativeMoves, Split) { EXPECT_GE(check_each_target(3, 600, split).answered, 600); }
