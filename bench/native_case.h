@@ -58,6 +58,7 @@ struct BandwidthCase {
 };
 
 // One table a family.
+std::vector<BandwidthCase> copy_cases();
 std::vector<BandwidthCase> element_cases();
 
 // `bytes` of elements of so many bytes, as sizes that end in `inner`.

@@ -5,8 +5,23 @@
 
 namespace tessera::native {
 
+void propose_arg_max(Context& context);
+void propose_concats(Context& context);
+void propose_cum_sums(Context& context);
+void propose_depth_to_space(Context& context);
 // Functions of one variable, and arithmetic of tensors of one shape, in any dense layout.
 void propose_elementwise(Context& context);
+void propose_gathers(Context& context);
+void propose_one_hots(Context& context);
+void propose_pads(Context& context);
+void propose_ranges(Context& context);
+void propose_repeats(Context& context);
+void propose_reshapes(Context& context);
+void propose_resizes(Context& context);
+void propose_scatters(Context& context);
+void propose_slices(Context& context);
+void propose_transposes(Context& context);
+void propose_trilus(Context& context);
 
 // What moves nothing: reshapes, and splits, slices and concats whose parts lie in the whole.
 void propose_views(Context& context);

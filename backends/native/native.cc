@@ -17,8 +17,11 @@ using Propose = void (*)(Context& context);
 
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
-    propose_views,
-    propose_elementwise,
+    propose_views,          propose_arg_max,     propose_concats, propose_cum_sums,
+    propose_depth_to_space, propose_elementwise, propose_gathers, propose_one_hots,
+    propose_pads,           propose_ranges,      propose_repeats, propose_reshapes,
+    propose_resizes,        propose_scatters,    propose_slices,  propose_transposes,
+    propose_trilus,
 };
 
 }  // namespace

@@ -1,0 +1,32 @@
+// Where the elements of a tensor stand in a layout, as axes with strides.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tessera/backend.h"
+
+namespace tessera::native {
+
+// All strides count elements. In layouts with blocks of channels axis 1 counts blocks, and the
+// lanes of a block are one more axis, the last one: padding counts as elements there.
+struct Arrangement {
+  std::vector<int64_t> dims;
+  std::vector<int64_t> strides;
+  int64_t block = 1;  // channels in one step along axis 1
+
+  int64_t elements() const;
+};
+
+// Throws Failure (TESSERA_UNSUPPORTED) where the layout does not hold tensors of this rank.
+Arrangement arrange(const std::string& layout, const std::vector<int64_t>& dims);
+
+// Whether the layouts with channels hold such tensors.
+bool has_channels(const plugin::Type& type);
+
+// The layouts that the contract shares, the default one first.
+inline const std::vector<std::string> kSharedLayouts = {TESSERA_LAYOUT_DEFAULT, "nhwc", "nchw8c",
+                                                        "nchw16c"};
+
+}  // namespace tessera::native

@@ -1,0 +1,190 @@
+// Included once for each instruction set by foreach_target.h: HWY_NAMESPACE differs each time.
+#include "copy_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "copy_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+// After highway.h, and once for each instruction set too.
+#include "turn_kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kLine = 64;
+
+// Rows of 64 bytes to a few kibibytes, for which calls would take as long as copying. What comes
+// next is fetched, as the processor does not see it coming.
+void copy_rows(const RowCopy& rows) {
+  constexpr int64_t kAhead = 4;
+  const hn::ScalableTag<uint8_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* from = static_cast<const uint8_t*>(rows.from);
+  auto* to = static_cast<uint8_t*>(rows.to);
+  // Only whole aligned vectors can be streamed.
+  const bool is_streamed = rows.is_streamed && rows.bytes % kLine == 0 &&
+                           rows.to_stride % kLine == 0 &&
+                           reinterpret_cast<uintptr_t>(to) % kLine == 0;
+  for (int64_t row = 0; row < rows.count; ++row) {
+    const uint8_t* source = from + row * rows.from_stride;
+    uint8_t* target = to + row * rows.to_stride;
+    if (row + kAhead < rows.count) {
+      for (int64_t line = 0; line < rows.bytes; line += kLine) {
+        hwy::Prefetch(source + kAhead * rows.from_stride + line);
+      }
+    }
+    int64_t index = 0;
+    if (is_streamed) {
+      for (; index < rows.bytes; index += lanes) {
+        hn::Stream(hn::LoadU(d, source + index), d, target + index);
+      }
+      continue;
+    }
+    for (; index + lanes <= rows.bytes; index += lanes) {
+      hn::StoreU(hn::LoadU(d, source + index), d, target + index);
+    }
+    // The last vector overlaps the one before.
+    if (index < rows.bytes) {
+      index = rows.bytes - lanes;
+      hn::StoreU(hn::LoadU(d, source + index), d, target + index);
+    }
+  }
+}
+
+template <class T>
+void fill(const void* element, void* to, int64_t count) {
+  T value;
+  std::memcpy(&value, element, sizeof(T));
+  T* target = static_cast<T*>(to);
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto vector = hn::Set(d, value);
+  int64_t index = 0;
+  for (; index + lanes <= count; index += lanes) hn::StoreU(vector, d, target + index);
+  for (; index < count; ++index) target[index] = value;
+}
+
+// The same past the caches.
+template <class T>
+void stream_fill(const void* element, void* to, int64_t count) {
+  T value;
+  std::memcpy(&value, element, sizeof(T));
+  T* target = static_cast<T*>(to);
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto vector = hn::Set(d, value);
+  int64_t index = 0;
+  // Only whole aligned vectors can be streamed.
+  while (index < count &&
+         reinterpret_cast<uintptr_t>(target + index) % (static_cast<size_t>(lanes) * sizeof(T)) !=
+             0) {
+    target[index++] = value;
+  }
+  for (; index + lanes <= count; index += lanes) hn::Stream(vector, d, target + index);
+  for (; index < count; ++index) target[index] = value;
+}
+
+// Elements in reverse order, from[0] first.
+template <class T>
+void reverse(const T* from, T* to, int64_t count) {
+  int64_t index = 0;
+  // Highway reverses no bytes.
+  if constexpr (sizeof(T) > 1) {
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; index + lanes <= count; index += lanes) {
+      hn::StoreU(hn::Reverse(d, hn::LoadU(d, from - index - lanes + 1)), d, to + index);
+    }
+  }
+  for (; index < count; ++index) to[index] = from[-index];
+}
+
+template <class T>
+void step(const void* source, int64_t step, void* target, int64_t count) {
+  const T* from = static_cast<const T*>(source);
+  T* to = static_cast<T*>(target);
+  if (step == -1) return reverse(from, to, count);
+  int64_t index = 0;
+  if (step == 2) {
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    // The vectors reach one element past the last one that is wanted.
+    for (; index + lanes < count; index += lanes) {
+      auto even = hn::Zero(d);
+      auto odd = hn::Zero(d);
+      hn::LoadInterleaved2(d, from + 2 * index, even, odd);
+      hn::StoreU(even, d, to + index);
+    }
+  }
+  for (; index < count; ++index) to[index] = from[index * step];
+}
+
+template <class T>
+void pick(const void* source, const int32_t* places, void* target, int64_t count) {
+  const T* from = static_cast<const T*>(source);
+  T* to = static_cast<T*>(target);
+  int64_t index = 0;
+  // Without instructions for it the plain loop is as fast.
+  if constexpr (sizeof(T) == 4 && HWY_TARGET <= HWY_AVX2) {
+    const hn::ScalableTag<T> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; index + lanes <= count; index += lanes) {
+      hn::StoreU(hn::GatherIndex(d, from, hn::LoadU(di, places + index)), d, to + index);
+    }
+  }
+  for (; index < count; ++index) to[index] = from[places[index]];
+}
+
+template <class T>
+void repeat(const void* source, int64_t factor, void* target, int64_t count) {
+  const T* from = static_cast<const T*>(source);
+  T* to = static_cast<T*>(target);
+  int64_t index = 0;
+  if (factor == 2) {
+    const hn::ScalableTag<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; index < count && lanes <= count; index += lanes) {
+      // The last vectors overlap those before.
+      const int64_t place = std::min(index, count - lanes);
+      const auto once = hn::LoadU(d, from + place);
+      hn::StoreInterleaved2(once, once, d, to + 2 * place);
+    }
+  }
+  for (; index < count; ++index) {
+    for (int64_t copy = 0; copy < factor; ++copy) to[index * factor + copy] = from[index];
+  }
+}
+
+template <class T>
+constexpr CopyLoops kLoopsFor = {fill<T>, stream_fill<T>, step<T>, pick<T>, repeat<T>, turn<T>};
+constexpr CopyLoops kLoops[] = {kLoopsFor<uint8_t>, kLoopsFor<uint16_t>, kLoopsFor<uint32_t>,
+                                kLoopsFor<uint64_t>};
+
+const CopyLoops* copy_loops() { return kLoops; }
+StreamLoop stream_loop() { return stream; }
+RowLoop row_loop() { return copy_rows; }
+
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace tessera::native {
+
+HWY_EXPORT(copy_loops);
+HWY_EXPORT(row_loop);
+HWY_EXPORT(stream_loop);
+
+const CopyLoops* find_copy_loops() { return HWY_DYNAMIC_DISPATCH(copy_loops)(); }
+RowLoop find_row_loop() { return HWY_DYNAMIC_DISPATCH(row_loop)(); }
+StreamLoop find_stream_loop() { return HWY_DYNAMIC_DISPATCH(stream_loop)(); }
+
+}  // namespace tessera::native
+
+#endif  // HWY_ONCE

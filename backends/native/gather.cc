@@ -1,0 +1,306 @@
+// Gather, GatherND and GatherElements: slices and elements picked by index.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "context.h"
+#include "copy_kernels.h"
+#include "families.h"
+#include "hwy/cache_control.h"
+#include "indices.h"
+#include "move.h"
+
+namespace tessera::native {
+
+using plugin::Buffer;
+using plugin::Node;
+using plugin::RunContext;
+
+namespace {
+
+constexpr int64_t kGrainBytes = 64 * 1024;
+constexpr int64_t kGrainElements = 16 * 1024;
+constexpr int32_t kFirstBatchVersion = 12;
+
+std::optional<std::string> explain_unindexable(const Node& node) {
+  if (auto reason = explain_immovable(node)) return reason;
+  if (auto reason = explain_immovable(node.input(1))) return reason;
+  if (!is_index_type(node.input(1).type().data_type)) return "takes indices of int32 or int64 only";
+  return std::nullopt;
+}
+
+// The data and the indices, as ports; the data's may serve as both.
+plugin::Candidate gather_candidate(Context& context, const Node& node) {
+  plugin::Candidate candidate = plugin::candidate_for(node);
+  const auto output = static_cast<double>(node.output(0).type().dense_bytes());
+  const auto indices = static_cast<double>(node.input(1).type().dense_bytes());
+  candidate.optimistic_seconds = context.optimistic_seconds(0, 2 * output + indices);
+  return candidate;
+}
+
+// Slices up to this size are copied without a call each.
+constexpr int64_t kLongestInlineSlice = 2048;
+// How far ahead slices are fetched, as the processor does not see them coming.
+constexpr int64_t kAhead = 8;
+constexpr int64_t kFetchedBytes = 512;
+constexpr int64_t kLineBytes = 64;
+
+// A slice of `bytes`; short ones of a usual size without a call.
+void copy_slice(const char* from, char* to, int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      *to = *from;
+      return;
+    case 2:
+      std::memcpy(to, from, 2);
+      return;
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    case 16:
+      std::memcpy(to, from, 16);
+      return;
+    case 32:
+      std::memcpy(to, from, 32);
+      return;
+    default:
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
+// Slices of `slice_bytes` picked by tuples of indices, in each of `batches`.
+struct SlicePick {
+  std::vector<int64_t> dims;  // that a tuple picks in
+  int64_t batches = 1;
+  int64_t tuples = 0;      // in each batch
+  bool is_shared = false;  // all batches have the same tuples
+  int64_t slice_bytes = 0;
+  RowLoop copy_row = find_row_loop();
+
+  void run(RunContext& context, const Buffer& data, const Buffer& indices,
+           const Buffer& output) const {
+    if (batches * tuples * slice_bytes == 0) return;
+    const Indices list(indices);
+    const auto length = static_cast<int64_t>(dims.size());
+    int64_t slices = 1;
+    for (const int64_t dim : dims) slices *= dim;
+    const char* from = data.as<const char>();
+    char* to = output.as<char>();
+    const bool is_streamed = output.bytes >= kStreamedBytes;
+    const bool is_row = slice_bytes >= kLeastRowBytes && slice_bytes <= kLongestInlineSlice;
+    const int64_t least = std::max<int64_t>(slice_bytes, 4);
+    const int64_t grain = std::max<int64_t>(1, kGrainBytes / least);
+    context.parallel_for(batches * tuples, grain, [&](int64_t begin, int64_t end) {
+      int64_t batch = begin / tuples;
+      int64_t tuple = begin % tuples;
+      for (int64_t place = begin; place < end; ++place) {
+        const int64_t first = (is_shared ? tuple : place) * length;
+        if (length == 1 && tuple + kAhead < tuples) {
+          fetch(from, batch * slices, slices, list[first + kAhead]);
+        }
+        int64_t source = 0;
+        for (int64_t part = 0; part < length; ++part) {
+          const int64_t dim = dims[static_cast<size_t>(part)];
+          source = source * dim + list.at(first + part, dim);
+        }
+        const char* slice = from + (batch * slices + source) * slice_bytes;
+        char* target = to + place * slice_bytes;
+        if (is_row) {
+          copy_row({.from = slice,
+                    .to = target,
+                    .count = 1,
+                    .bytes = slice_bytes,
+                    .is_streamed = is_streamed});
+        } else {
+          copy_slice(slice, target, slice_bytes);
+        }
+        if (++tuple < tuples) continue;
+        tuple = 0;
+        ++batch;
+      }
+      if (is_row && is_streamed) hwy::FlushStream();
+    });
+  }
+
+  // What is no index is found out when its turn comes.
+  void fetch(const char* from, int64_t first, int64_t dim, int64_t index) const {
+    if (index < 0) index += dim;
+    if (index < 0 || index >= dim) return;
+    const char* slice = from + (first + index) * slice_bytes;
+    const int64_t lines = std::min(slice_bytes, kFetchedBytes);
+    for (int64_t line = 0; line < lines; line += kLineBytes) hwy::Prefetch(slice + line);
+  }
+};
+
+void offer_slices(Context& context, const Node& node, SlicePick pick) {
+  plugin::Candidate candidate = gather_candidate(context, node);
+  candidate.algorithm = "slices";
+  candidate.build = [pick = std::move(pick)](const plugin::BuildOptions&) {
+    return plugin::make_kernel(
+        [pick](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          pick.run(run, inputs.front(), inputs.back(), outputs[0]);
+        });
+  };
+  context.add(std::move(candidate));
+}
+
+// Constant indices at equal distances are a slice. Whether it was offered.
+bool offer_range(Context& context, const Node& node, size_t axis) {
+  const plugin::Type from = node.input(0).type();
+  auto indices = known_integers(node.input(1));
+  if (!indices || indices->empty()) return false;
+  const int64_t dim = from.dims[axis];
+  for (int64_t& index : *indices) {
+    if (index < -dim || index >= dim) return false;
+    if (index < 0) index += dim;
+  }
+  const int64_t step = indices->size() > 1 ? (*indices)[1] - (*indices)[0] : 1;
+  for (size_t place = 1; place < indices->size(); ++place) {
+    if ((*indices)[place] - (*indices)[place - 1] != step) return false;
+  }
+  Move move;
+  move.strides = arrange(TESSERA_LAYOUT_DEFAULT, from.dims).strides;
+  move.starts.assign(from.dims.size(), 0);
+  move.starts[axis] = indices->front();
+  std::vector<int64_t> to = from.dims;
+  to[axis] = static_cast<int64_t>(indices->size());
+  const Arrangement target = arrange(TESSERA_LAYOUT_DEFAULT, to);
+  for (size_t place = 0; place < to.size(); ++place) {
+    move.axes.push_back({.count = to[place],
+                         .input_axis = static_cast<int>(place),
+                         .step = place == axis ? step : 1,
+                         .to = target.strides[place]});
+  }
+  offer_moves(context, node,
+              {.inputs = {node.input(0)}, .outputs = {node.output(0)}, .moves = {move}});
+  return true;
+}
+
+void offer_gather(Context& context, const Node& node) {
+  if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
+  const plugin::Type data = node.input(0).type();
+  const size_t axis = normalized_axis(node.attributes().get_int("axis"), data.dims.size());
+  if (offer_range(context, node, axis)) return;
+  SlicePick pick;
+  pick.dims = {data.dims[axis]};
+  pick.tuples = node.input(1).type().elements();
+  pick.is_shared = true;
+  pick.slice_bytes = plugin::element_bytes(data.data_type);
+  for (size_t place = 0; place < data.dims.size(); ++place) {
+    if (place < axis) pick.batches *= data.dims[place];
+    if (place > axis) pick.slice_bytes *= data.dims[place];
+  }
+  offer_slices(context, node, pick);
+}
+
+void offer_gather_nd(Context& context, const Node& node) {
+  if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
+  const plugin::Type data = node.input(0).type();
+  const plugin::Type indices = node.input(1).type();
+  const int64_t batch_axes =
+      node.version() >= kFirstBatchVersion ? node.attributes().get_int("batch_dims") : 0;
+  const auto first = static_cast<size_t>(batch_axes);
+  const int64_t length = indices.dims.back();
+  SlicePick pick;
+  for (size_t axis = 0; axis < first; ++axis) pick.batches *= indices.dims[axis];
+  pick.tuples = 1;
+  for (size_t axis = first; axis + 1 < indices.dims.size(); ++axis) {
+    pick.tuples *= indices.dims[axis];
+  }
+  pick.slice_bytes = plugin::element_bytes(data.data_type);
+  for (size_t axis = first; axis < data.dims.size(); ++axis) {
+    if (static_cast<int64_t>(axis - first) < length) {
+      pick.dims.push_back(data.dims[axis]);
+    } else {
+      pick.slice_bytes *= data.dims[axis];
+    }
+  }
+  offer_slices(context, node, pick);
+}
+
+// Element by element along lines of the last axis.
+struct ElementPick {
+  std::vector<int64_t> dims;     // of the indices
+  std::vector<int64_t> strides;  // of the data, 0 along the axis that is picked in
+  int64_t dim = 0;               // of the data along that axis
+  int64_t step = 1;
+
+  template <class T>
+  void run(RunContext& context, const Buffer& data, const Buffer& indices,
+           const Buffer& output) const {
+    const int64_t length = dims.empty() ? 1 : dims.back();
+    const int64_t stride = dims.empty() ? 0 : strides.back();
+    int64_t lines = 1;
+    for (size_t axis = 0; axis + 1 < dims.size(); ++axis) lines *= dims[axis];
+    if (lines * length == 0) return;
+    const Indices list(indices);
+    const T* from = data.as<const T>();
+    T* to = output.as<T>();
+    const int64_t grain = std::max<int64_t>(1, kGrainElements / length);
+    context.parallel_for(lines, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const T* source = from + offset_of(line);
+        for (int64_t place = 0; place < length; ++place) {
+          const int64_t position = line * length + place;
+          to[position] = source[place * stride + list.at(position, dim) * step];
+        }
+      }
+    });
+  }
+
+  int64_t offset_of(int64_t line) const {
+    int64_t offset = 0;
+    for (size_t axis = dims.size() - 1; axis-- > 0;) {
+      offset += line % dims[axis] * strides[axis];
+      line /= dims[axis];
+    }
+    return offset;
+  }
+};
+
+template <class T>
+std::unique_ptr<plugin::Kernel> element_kernel(const ElementPick& pick) {
+  return plugin::make_kernel(
+      [pick](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+        pick.run<T>(run, inputs.front(), inputs.back(), outputs[0]);
+      });
+}
+
+void offer_gather_elements(Context& context, const Node& node) {
+  if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
+  const plugin::Type data = node.input(0).type();
+  const size_t axis = normalized_axis(node.attributes().get_int("axis"), data.dims.size());
+  ElementPick pick;
+  pick.dims = node.input(1).type().dims;
+  pick.strides = arrange(TESSERA_LAYOUT_DEFAULT, data.dims).strides;
+  pick.step = pick.strides[axis];
+  pick.strides[axis] = 0;
+  pick.dim = data.dims[axis];
+  plugin::Candidate candidate = gather_candidate(context, node);
+  candidate.algorithm = "elements";
+  candidate.build = [pick,
+                     bytes = plugin::element_bytes(data.data_type)](const plugin::BuildOptions&) {
+    if (bytes == 1) return element_kernel<uint8_t>(pick);
+    if (bytes == 2) return element_kernel<uint16_t>(pick);
+    if (bytes == 4) return element_kernel<uint32_t>(pick);
+    return element_kernel<uint64_t>(pick);
+  };
+  context.add(std::move(candidate));
+}
+
+}  // namespace
+
+void propose_gathers(Context& context) {
+  context.for_each({"Gather"}, [&](const Node& node) { offer_gather(context, node); });
+  context.for_each({"GatherND"}, [&](const Node& node) { offer_gather_nd(context, node); });
+  context.for_each({"GatherElements"},
+                   [&](const Node& node) { offer_gather_elements(context, node); });
+}
+
+}  // namespace tessera::native

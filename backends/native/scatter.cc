@@ -1,0 +1,255 @@
+// ScatterND and ScatterElements: a copy of the data, or the data itself, with elements replaced by
+// updates or combined with them.
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "context.h"
+#include "families.h"
+#include "indices.h"
+#include "move.h"
+
+namespace tessera::native {
+
+using plugin::Buffer;
+using plugin::Node;
+using plugin::RunContext;
+
+namespace {
+
+constexpr int64_t kGrainBytes = 64 * 1024;
+constexpr int32_t kFirstReductionVersion = 16;
+
+enum class Reduction : uint8_t { None, Add, Multiply, Max, Min };
+
+Reduction reduction_of(const Node& node) {
+  const std::string name = node.version() < kFirstReductionVersion
+                               ? "none"
+                               : node.attributes().get_string("reduction", "none");
+  if (name == "none") return Reduction::None;
+  if (name == "add") return Reduction::Add;
+  if (name == "mul") return Reduction::Multiply;
+  if (name == "max") return Reduction::Max;
+  if (name == "min") return Reduction::Min;
+  throw plugin::Failure(TESSERA_UNSUPPORTED, "knows no reduction '" + name + "'");
+}
+
+// Integers wrap around; bool adds as "or" and multiplies as "and"; a NaN wins over any number.
+template <Reduction kReduction, class T>
+T combined(T before, T update) {
+  if constexpr (kReduction == Reduction::None) {
+    return update;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    constexpr bool kIsOr = kReduction == Reduction::Add || kReduction == Reduction::Max;
+    return kIsOr ? before || update : before && update;
+  } else if constexpr (kReduction == Reduction::Add || kReduction == Reduction::Multiply) {
+    if constexpr (std::is_integral_v<T>) {
+      // 64 unsigned bits hold the low bits of any sum and product.
+      const auto left = static_cast<uint64_t>(before);
+      const auto right = static_cast<uint64_t>(update);
+      return static_cast<T>(kReduction == Reduction::Add ? left + right : left * right);
+    } else {
+      return kReduction == Reduction::Add ? before + update : before * update;
+    }
+  } else {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isnan(before) || std::isnan(update)) return std::isnan(before) ? before : update;
+    }
+    return (kReduction == Reduction::Max) == (before < update) ? update : before;
+  }
+}
+
+// Where updates go.
+struct Targets {
+  bool is_slices = true;         // picked by tuples, else by elements along one axis
+  std::vector<int64_t> dims;     // slices: that a tuple picks in; elements: of the indices
+  std::vector<int64_t> strides;  // elements: of the data, 0 along the axis
+  int64_t dim = 0;               // elements: of the data along the axis
+  int64_t step = 1;
+  int64_t count = 0;   // of updates: slices or elements
+  int64_t length = 1;  // elements of an update
+};
+
+// Nothing runs in parallel: two indices may name one element.
+template <Reduction kReduction, class T>
+void scatter(const Targets& targets, const Indices& list, const T* updates, T* to) {
+  if (targets.is_slices) {
+    const auto tuple = static_cast<int64_t>(targets.dims.size());
+    for (int64_t update = 0; update < targets.count; ++update) {
+      int64_t slice = 0;
+      for (int64_t place = 0; place < tuple; ++place) {
+        const int64_t dim = targets.dims[static_cast<size_t>(place)];
+        slice = slice * dim + list.at(update * tuple + place, dim);
+      }
+      const T* from = updates + update * targets.length;
+      T* target = to + slice * targets.length;
+      for (int64_t index = 0; index < targets.length; ++index) {
+        target[index] = combined<kReduction>(target[index], from[index]);
+      }
+    }
+    return;
+  }
+  std::array<int64_t, Nest::kMostAxes> place = {};
+  int64_t offset = 0;
+  for (int64_t update = 0; update < targets.count; ++update) {
+    T& target = to[offset + list.at(update, targets.dim) * targets.step];
+    target = combined<kReduction>(target, updates[update]);
+    for (size_t axis = targets.dims.size(); axis-- > 0;) {
+      offset += targets.strides[axis];
+      if (++place[axis] < targets.dims[axis]) break;
+      offset -= targets.strides[axis] * targets.dims[axis];
+      place[axis] = 0;
+    }
+  }
+}
+
+using Scatter = void (*)(const Targets& targets, const Indices& list, const void* updates,
+                         void* to);
+
+template <Reduction kReduction, class T>
+void scatter_any(const Targets& targets, const Indices& list, const void* updates, void* to) {
+  scatter<kReduction>(targets, list, static_cast<const T*>(updates), static_cast<T*>(to));
+}
+
+template <class T>
+Scatter scatter_by(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::Add:
+      return scatter_any<Reduction::Add, T>;
+    case Reduction::Multiply:
+      return scatter_any<Reduction::Multiply, T>;
+    case Reduction::Max:
+      return scatter_any<Reduction::Max, T>;
+    case Reduction::Min:
+      return scatter_any<Reduction::Min, T>;
+    case Reduction::None:
+      break;
+  }
+  return scatter_any<Reduction::None, T>;
+}
+
+Scatter scatter_bytes(int64_t element_bytes) {
+  if (element_bytes == 1) return scatter_any<Reduction::None, uint8_t>;
+  if (element_bytes == 2) return scatter_any<Reduction::None, uint16_t>;
+  if (element_bytes == 4) return scatter_any<Reduction::None, uint32_t>;
+  return scatter_any<Reduction::None, uint64_t>;
+}
+
+// Null for types that have no arithmetic here.
+Scatter scatter_of(int32_t data_type, Reduction reduction) {
+  if (reduction == Reduction::None) return scatter_bytes(plugin::element_bytes(data_type));
+  switch (data_type) {
+    case TESSERA_BOOL:
+      return scatter_by<bool>(reduction);
+    case TESSERA_INT8:
+      return scatter_by<int8_t>(reduction);
+    case TESSERA_INT16:
+      return scatter_by<int16_t>(reduction);
+    case TESSERA_INT32:
+      return scatter_by<int32_t>(reduction);
+    case TESSERA_INT64:
+      return scatter_by<int64_t>(reduction);
+    case TESSERA_UINT8:
+      return scatter_by<uint8_t>(reduction);
+    case TESSERA_UINT16:
+      return scatter_by<uint16_t>(reduction);
+    case TESSERA_UINT32:
+      return scatter_by<uint32_t>(reduction);
+    case TESSERA_UINT64:
+      return scatter_by<uint64_t>(reduction);
+    case TESSERA_FLOAT32:
+      return scatter_by<float>(reduction);
+    case TESSERA_FLOAT64:
+      return scatter_by<double>(reduction);
+    default:
+      return nullptr;
+  }
+}
+
+void offer(Context& context, const Node& node, const Targets& targets) {
+  const plugin::Type data = node.input(0).type();
+  const Scatter scatter = scatter_of(data.data_type, reduction_of(node));
+  if (scatter == nullptr) {
+    return context.refuse(node.id(), "combines no elements of 16-bit floating types");
+  }
+  plugin::Candidate candidate = plugin::candidate_for(node);
+  const size_t indices = port_of(candidate, node.input(1));
+  const size_t updates = port_of(candidate, node.input(2));
+  // What is read as something else too may not be overwritten.
+  if (indices != 0 && updates != 0) {
+    candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+    candidate.outputs[0].in_place_input = 0;
+  }
+  candidate.algorithm = targets.is_slices ? "slices" : "elements";
+  const auto bytes = static_cast<double>(node.input(2).type().dense_bytes() * 2 +
+                                         node.input(1).type().dense_bytes());
+  candidate.optimistic_seconds = context.optimistic_seconds(0, bytes);
+  candidate.build = [=, data_bytes = data.dense_bytes()](const plugin::BuildOptions&) {
+    return plugin::make_kernel(
+        [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          const char* from = inputs[0].as<const char>();
+          char* to = outputs[0].as<char>();
+          if (from != to) {
+            run.parallel_for(data_bytes, kGrainBytes, [&](int64_t begin, int64_t end) {
+              std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+            });
+          }
+          if (targets.count * targets.length == 0) return;
+          scatter(targets, Indices(inputs[indices]), inputs[updates].data, to);
+        });
+  };
+  context.add(std::move(candidate));
+}
+
+std::optional<std::string> explain_unscatterable(const Node& node) {
+  if (auto reason = explain_immovable(node)) return reason;
+  for (const size_t index : {1, 2}) {
+    if (auto reason = explain_immovable(node.input(index))) return reason;
+  }
+  if (!is_index_type(node.input(1).type().data_type)) return "takes indices of int32 or int64 only";
+  return std::nullopt;
+}
+
+void offer_scatter_nd(Context& context, const Node& node) {
+  if (const auto reason = explain_unscatterable(node)) return context.refuse(node.id(), *reason);
+  const plugin::Type data = node.input(0).type();
+  const plugin::Type indices = node.input(1).type();
+  Targets targets;
+  const auto tuple = static_cast<size_t>(indices.dims.back());
+  targets.dims.assign(data.dims.begin(), data.dims.begin() + static_cast<std::ptrdiff_t>(tuple));
+  targets.count = indices.elements() / static_cast<int64_t>(tuple);
+  for (size_t axis = tuple; axis < data.dims.size(); ++axis) targets.length *= data.dims[axis];
+  offer(context, node, targets);
+}
+
+void offer_scatter_elements(Context& context, const Node& node) {
+  if (const auto reason = explain_unscatterable(node)) return context.refuse(node.id(), *reason);
+  const plugin::Type data = node.input(0).type();
+  if (data.dims.size() > Nest::kMostAxes) {
+    return context.refuse(node.id(), "takes tensors of up to 16 axes only");
+  }
+  const size_t axis = normalized_axis(node.attributes().get_int("axis"), data.dims.size());
+  Targets targets;
+  targets.is_slices = false;
+  targets.dims = node.input(1).type().dims;
+  targets.strides = arrange(TESSERA_LAYOUT_DEFAULT, data.dims).strides;
+  targets.step = targets.strides[axis];
+  targets.strides[axis] = 0;
+  targets.dim = data.dims[axis];
+  targets.count = node.input(1).type().elements();
+  offer(context, node, targets);
+}
+
+}  // namespace
+
+void propose_scatters(Context& context) {
+  context.for_each({"ScatterND"}, [&](const Node& node) { offer_scatter_nd(context, node); });
+  context.for_each({"ScatterElements"},
+                   [&](const Node& node) { offer_scatter_elements(context, node); });
+}
+
+}  // namespace tessera::native

@@ -1,0 +1,141 @@
+// What makes tensors out of a few numbers, and what goes along lines of them.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "any_tensor.h"
+#include "each_target.h"
+
+namespace tessera {
+namespace {
+
+template <class T>
+Tensor scalar(DataType type, T value) {
+  return Tensor::from<T>(type, {}, {&value, 1});
+}
+
+template <class T>
+void add_numbers(Dice& dice, RandomGraph& made, DataType type) {
+  T delta = static_cast<T>(dice.whole(1, 5));
+  if (dice.one_in(3)) delta = static_cast<T>(-delta);
+  if (dice.one_in(3)) delta = static_cast<T>(delta * static_cast<T>(1.25));
+  const T start = static_cast<T>(dice.whole(-50, 50));
+  const T limit = static_cast<T>(dice.whole(-90, 90));
+  made.operand(dice, "start", scalar<T>(type, start));
+  made.operand(dice, "limit", scalar<T>(type, limit));
+  made.operand(dice, "delta", scalar<T>(type, delta));
+}
+
+RandomGraph range(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const int64_t kind = dice.whole(1, 5);
+  if (kind == 1) add_numbers<int16_t>(dice, made, DataType::Int16);
+  if (kind == 2) add_numbers<int32_t>(dice, made, DataType::Int32);
+  if (kind == 3) add_numbers<int64_t>(dice, made, DataType::Int64);
+  if (kind == 4) add_numbers<float>(dice, made, DataType::Float32);
+  if (kind == 5) add_numbers<double>(dice, made, DataType::Float64);
+  made.builder.node("y", "Range", {"start", "limit", "delta"}, {"y"}, {});
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph constant(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 21);
+  made.operand(dice, "dims", integer_list(any_dims(dice, dice.whole(1, 4), 12)));
+  Attributes attributes;
+  if (!dice.one_in(4)) attributes.set("value", any_elements(dice, any_type(dice), {1}));
+  made.builder.node("y", "ConstantOfShape", {"dims"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph shape(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 21);
+  made.input("x", any_elements(dice, dice.one_in(2) ? DataType::Float32 : any_type(dice),
+                               any_dims(dice, dice.whole(0, 5), 6)));
+  Attributes attributes;
+  const bool is_size = dice.one_in(3);
+  if (!is_size && dice.one_in(2)) attributes.set("start", dice.whole(-6, 6));
+  if (!is_size && dice.one_in(2)) attributes.set("end", dice.whole(-6, 6));
+  made.builder.node("y", is_size ? "Size" : "Shape", {"x"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph trilu(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 14);
+  made.input("x", any_elements(dice, any_type(dice), any_dims(dice, dice.whole(2, 4), 12)));
+  std::vector<std::string> inputs = {"x"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "k", scalar<int64_t>(DataType::Int64, dice.whole(-15, 15)));
+    inputs.emplace_back("k");
+  }
+  Attributes attributes;
+  attributes.set("upper", int64_t{dice.one_in(2)});
+  made.builder.node("y", "Trilu", inputs, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph cum_sum(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 14);
+  const std::vector<int64_t> dims = any_dims(dice, dice.whole(1, 4), 12);
+  const auto rank = static_cast<int64_t>(dims.size());
+  const std::vector<DataType> types = {DataType::Int32, DataType::Int64, DataType::UInt32,
+                                       DataType::UInt64};
+  made.input("x", dice.one_in(2) ? dice.tensor(dims) : any_elements(dice, dice.pick(types), dims));
+  made.operand(dice, "axis", scalar<int64_t>(DataType::Int64, dice.whole(-rank, rank - 1)));
+  Attributes attributes;
+  attributes.set("exclusive", int64_t{dice.one_in(2)});
+  attributes.set("reverse", int64_t{dice.one_in(2)});
+  made.builder.node("y", "CumSum", {"x", "axis"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+// Few different numbers, so that there are equals; zeros of both signs, infinities and NaN.
+Tensor coarse(Dice& dice, const std::vector<int64_t>& dims) {
+  static const std::vector<float> kNumbers = {0.0F, -0.0F, 1, -1, 2, 3};
+  Tensor made(DataType::Float32, dims);
+  const bool has_nan = dice.one_in(3);
+  const bool has_infinity = dice.one_in(3);
+  for (float& value : made.mutable_as<float>()) {
+    value = dice.pick(kNumbers);
+    if (has_infinity && dice.one_in(4)) value = -std::numeric_limits<float>::infinity();
+    if (has_infinity && dice.one_in(40)) value = std::numeric_limits<float>::infinity();
+    if (has_nan && dice.one_in(30)) value = std::numeric_limits<float>::quiet_NaN();
+  }
+  return made;
+}
+
+RandomGraph arg_max(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  std::vector<int64_t> dims = any_dims(dice, dice.whole(0, 4), 40);
+  for (int64_t& dim : dims) dim = std::max<int64_t>(dim, 1);
+  const auto rank = std::max<int64_t>(1, static_cast<int64_t>(dims.size()));
+  const std::vector<DataType> types = {DataType::Int8, DataType::Int64, DataType::UInt8,
+                                       DataType::Int32, DataType::Float64};
+  made.input(
+      "x", dice.whole(1, 3) > 1 ? coarse(dice, dims) : any_elements(dice, dice.pick(types), dims));
+  Attributes attributes;
+  attributes.set("axis", dice.whole(-rank, rank - 1));
+  attributes.set("keepdims", int64_t{dice.one_in(2)});
+  attributes.set("select_last_index", int64_t{dice.one_in(2)});
+  made.builder.node("y", dice.one_in(2) ? "ArgMax" : "ArgMin", {"x"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+TEST(NativeLines, Range) { EXPECT_GE(check_each_target(41, 500, range).answered, 500); }
+TEST(NativeLines, ConstantOfShape) {
+  EXPECT_GE(check_each_target(42, 500, constant).answered, 500);
+}
+TEST(NativeLines, Shape) { EXPECT_GE(check_each_target(43, 400, shape).answered, 400); }
+TEST(NativeLines, Trilu) { EXPECT_GE(check_each_target(44, 600, trilu).answered, 600); }
+TEST(NativeLines, CumSum) { EXPECT_GE(check_each_target(45, 600, cum_sum).answered, 600); }
+TEST(NativeLines, ArgMax) { EXPECT_GE(check_each_target(46, 1200, arg_max).answered, 1200); }
+
+}  // namespace
+}  // namespace tessera
