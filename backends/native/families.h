@@ -8,4 +8,7 @@ namespace tessera::native {
 // Functions of one variable, and arithmetic of tensors of one shape, in any dense layout.
 void propose_elementwise(Context& context);
 
+// The Reduce family over any axes, and the global poolings.
+void propose_reductions(Context& context);
+
 }  // namespace tessera::native

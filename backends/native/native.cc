@@ -18,6 +18,7 @@ using Propose = void (*)(Context& context);
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
     propose_elementwise,
+    propose_reductions,
 };
 
 }  // namespace
