@@ -11,4 +11,7 @@ void propose_elementwise(Context& context);
 // The Reduce family over any axes, and the global poolings.
 void propose_reductions(Context& context);
 
+// Softmax and LogSoftmax, with a scaling and a mask before them.
+void propose_softmaxes(Context& context);
+
 }  // namespace tessera::native

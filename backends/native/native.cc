@@ -19,6 +19,7 @@ using Propose = void (*)(Context& context);
 constexpr Propose kFamilies[] = {
     propose_elementwise,
     propose_reductions,
+    propose_softmaxes,
 };
 
 }  // namespace
