@@ -5,8 +5,14 @@
 
 namespace tessera::native {
 
+// Normalisations of channels, by given statistics or their own.
+void propose_channel_normalizations(Context& context);
+
 // Functions of one variable, and arithmetic of tensors of one shape, in any dense layout.
 void propose_elementwise(Context& context);
+
+// Normalisations of rows, also as exporters write them out.
+void propose_layer_normalizations(Context& context);
 
 // The Reduce family over any axes, and the global poolings.
 void propose_reductions(Context& context);

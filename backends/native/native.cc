@@ -17,7 +17,9 @@ using Propose = void (*)(Context& context);
 
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
+    propose_channel_normalizations,
     propose_elementwise,
+    propose_layer_normalizations,
     propose_reductions,
     propose_softmaxes,
 };
