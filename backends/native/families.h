@@ -14,6 +14,9 @@ void propose_elementwise(Context& context);
 // Normalisations of rows, also as exporters write them out.
 void propose_layer_normalizations(Context& context);
 
+// MaxPool and AveragePool, in whatever layout.
+void propose_poolings(Context& context);
+
 // The Reduce family over any axes, and the global poolings.
 void propose_reductions(Context& context);
 

@@ -20,6 +20,7 @@ constexpr Propose kFamilies[] = {
     propose_channel_normalizations,
     propose_elementwise,
     propose_layer_normalizations,
+    propose_poolings,
     propose_reductions,
     propose_softmaxes,
 };

@@ -13,6 +13,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
+namespace {
 
 // Vectors that each of four sums takes in before it goes into a double.
 constexpr int64_t kChunkSteps = 32;
@@ -269,6 +270,7 @@ void local_response(const float* from, float* to, int64_t begin, int64_t end, in
 
 NormalizationLoops all_loops() { return {moments_of, affine, periodic, rows, local_response}; }
 
+}  // namespace
 }  // namespace tessera::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -15,6 +15,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
+namespace {
 
 // Numbers that are summed in float32 before the sum goes into a double: few enough for its digits.
 // Rows have four sums for each lane.
@@ -283,6 +284,7 @@ ReductionLoops loops_of(Gathering gathering) {
   return {};
 }
 
+}  // namespace
 }  // namespace tessera::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -15,6 +15,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
+namespace {
 
 // Exponentials that are summed in float32 before their sum goes into a double.
 constexpr int64_t kChunkSteps = 64;
@@ -206,6 +207,7 @@ SoftmaxLoops loops_of(bool is_log) {
   return {rows<false>, columns<false>};
 }
 
+}  // namespace
 }  // namespace tessera::native::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
