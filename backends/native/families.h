@@ -17,6 +17,9 @@ void propose_layer_normalizations(Context& context);
 // MaxPool and AveragePool, in whatever layout.
 void propose_poolings(Context& context);
 
+// MatMul and Gemm, with a sum and a Relu behind them.
+void propose_products(Context& context);
+
 // The Reduce family over any axes, and the global poolings.
 void propose_reductions(Context& context);
 

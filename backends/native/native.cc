@@ -21,6 +21,7 @@ constexpr Propose kFamilies[] = {
     propose_elementwise,
     propose_layer_normalizations,
     propose_poolings,
+    propose_products,
     propose_reductions,
     propose_softmaxes,
 };
