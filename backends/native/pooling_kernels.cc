@@ -43,6 +43,8 @@ struct Taps {
 
 HWY_INLINE Taps taps_of(const PoolRow& row, int64_t index) {
   const int64_t start = index * row.stride - row.pad_begin;
+  // Most windows lie inside, which needs no division.
+  if (start >= 0 && start + (row.kernel - 1) * row.dilation < row.columns) return {0, row.kernel};
   const int64_t before = start < 0 ? (row.dilation - 1 - start) / row.dilation : 0;
   const int64_t room = row.columns - start;
   const int64_t inside = room <= 0 ? 0 : (room + row.dilation - 1) / row.dilation;
@@ -52,10 +54,11 @@ HWY_INLINE Taps taps_of(const PoolRow& row, int64_t index) {
 
 // --- Pixels of several elements ------------------------------------------------------------------
 
-// kVectors vectors of one output pixel; `load` reads one of them.
+// kVectors vectors that are `distance` apart, of one output pixel or of neighbouring ones with the
+// same taps; `load` reads one of them.
 template <class Op, int kVectors, class Load>
-HWY_INLINE void pool_pixel(const PoolRow& row, const Taps& taps, int64_t first, const Load& load,
-                           Vector (&results)[kVectors]) {
+HWY_INLINE void pool_pixel(const PoolRow& row, const Taps& taps, int64_t first, int64_t distance,
+                           const Load& load, Vector (&results)[kVectors]) {
   for (Vector& result : results) result = hn::Set(Tag(), Op::kStart);
   const int64_t step = row.dilation * row.lanes;
   for (int64_t plane = 0; plane < row.planes; ++plane) {
@@ -63,11 +66,37 @@ HWY_INLINE void pool_pixel(const PoolRow& row, const Taps& taps, int64_t first, 
       const float* from = row.from + plane * row.plane_step + line * row.row_step + first;
       for (int64_t tap = taps.begin; tap < taps.end; ++tap) {
         for (int vector = 0; vector < kVectors; ++vector) {
-          results[vector] =
-              Op::join(results[vector], load(from + tap * step + vector * lane_count()));
+          results[vector] = Op::join(results[vector], load(from + tap * step + vector * distance));
         }
       }
     }
+  }
+}
+
+// Whole windows of kPixels neighbouring outputs whose pixels are no more than a vector.
+template <class Op, int kPixels>
+HWY_INLINE void pool_neighbours(const PoolRow& row, int64_t output, float* to) {
+  const Tag d;
+  const bool is_whole = row.lanes == lane_count();
+  const int64_t start = (output * row.stride - row.pad_begin) * row.lanes;
+  Vector results[kPixels];
+  const Taps taps = {0, row.kernel};
+  const int64_t distance = row.stride * row.lanes;
+  if (is_whole) {
+    pool_pixel<Op, kPixels>(
+        row, taps, start, distance,
+        [&](const float* place) HWY_ATTR { return hn::LoadU(d, place); }, results);
+  } else {
+    pool_pixel<Op, kPixels>(
+        row, taps, start, distance,
+        [&](const float* place) HWY_ATTR { return load_some(d, place, row.lanes); }, results);
+  }
+  for (int pixel = 0; pixel < kPixels; ++pixel) {
+    Vector result = results[pixel];
+    if constexpr (!Op::kIsLargest) {
+      result = hn::Mul(result, hn::Set(d, row.factors[output + pixel] * row.factor));
+    }
+    store_some(result, d, to + (output + pixel) * row.lanes, row.lanes);
   }
 }
 
@@ -76,9 +105,18 @@ void wide(const PoolRow& row, float* to) {
   constexpr int kVectors = 4;
   const Tag d;
   const int64_t lanes = lane_count();
+  constexpr int kPixels = 4;
+  const int64_t reach = (row.kernel - 1) * row.dilation + (kPixels - 1) * row.stride;
   for (int64_t output = 0; output < row.outputs; ++output) {
+    const int64_t first = output * row.stride - row.pad_begin;
+    if (row.lanes <= lanes && first >= 0 && first + reach < row.columns &&
+        output + kPixels <= row.outputs) {
+      pool_neighbours<Op, kPixels>(row, output, to);
+      output += kPixels - 1;
+      continue;
+    }
     const Taps taps = taps_of(row, output);
-    const int64_t start = (output * row.stride - row.pad_begin) * row.lanes;
+    const int64_t start = first * row.lanes;
     const float number = Op::kIsLargest ? 1 : row.factors[output] * row.factor;
     const Vector factor = hn::Set(d, number);
     const auto finished = [&](Vector x)
@@ -88,21 +126,21 @@ void wide(const PoolRow& row, float* to) {
     int64_t lane = 0;
     for (; lane + kVectors * lanes <= row.lanes; lane += kVectors * lanes) {
       Vector results[kVectors];
-      pool_pixel<Op, kVectors>(row, taps, start + lane, whole, results);
+      pool_pixel<Op, kVectors>(row, taps, start + lane, lanes, whole, results);
       for (int vector = 0; vector < kVectors; ++vector) {
         hn::StoreU(finished(results[vector]), d, target + lane + vector * lanes);
       }
     }
     for (; lane + lanes <= row.lanes; lane += lanes) {
       Vector results[1];
-      pool_pixel<Op, 1>(row, taps, start + lane, whole, results);
+      pool_pixel<Op, 1>(row, taps, start + lane, lanes, whole, results);
       hn::StoreU(finished(results[0]), d, target + lane);
     }
     if (lane < row.lanes) {
       const int64_t rest = row.lanes - lane;
       Vector results[1];
       pool_pixel<Op, 1>(
-          row, taps, start + lane,
+          row, taps, start + lane, lanes,
           [&](const float* place) HWY_ATTR { return load_some(d, place, rest); }, results);
       store_some(finished(results[0]), d, target + lane, rest);
     }
@@ -205,16 +243,24 @@ HWY_INLINE void join_columns(const PoolRow& row, const float* line, int64_t begi
         hn::StoreU(result, d, to + begin + index);
       },
       [&](int64_t index, int64_t rest) HWY_ATTR {
-        for (int64_t each = index; each < index + rest; ++each) {
-          Vector result = hn::Set(d, Op::kStart);
+        // Behind the line there is room for a vector of neighbours, and of every second one.
+        Vector result = hn::Set(d, Op::kStart);
+        if (row.stride <= 2) {
+          result = join(index);
+        } else {
+          HWY_ALIGN float lanes[hn::MaxLanes(d)] = {};
           for (int64_t tap = 0; tap < row.kernel; ++tap) {
-            const float* place = line + each * row.stride + tap * row.dilation;
-            result = Op::join(result, hn::Set(d, *place));
+            for (int64_t lane = 0; lane < rest; ++lane) {
+              lanes[lane] = line[(index + lane) * row.stride + tap * row.dilation];
+            }
+            result = Op::join(result, hn::Load(d, lanes));
           }
-          const float number = hn::GetLane(result);
-          to[begin + each] =
-              Op::kIsLargest ? number : number * row.factors[begin + each] * row.factor;
         }
+        if constexpr (!Op::kIsLargest) {
+          const Vector factors = load_some(d, row.factors + begin + index, rest);
+          result = hn::Mul(result, hn::Mul(factors, factor));
+        }
+        store_some(result, d, to + begin + index, rest);
       });
 }
 

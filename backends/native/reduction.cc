@@ -14,9 +14,12 @@ namespace {
 // Numbers that one thread works on at least.
 constexpr int64_t kGrain = 16 * 1024;
 
-// Columns fewer than this are taken several rows at a time.
+// Columns fewer than this are taken several rows at a time: many where there is much to take, as
+// the results must be joined again.
 constexpr int64_t kNarrow = 64;
 constexpr int64_t kJoinedColumns = 256;
+constexpr int64_t kFewColumns = 16;
+constexpr int64_t kMany = 8192;
 
 // Results in one part, where rows are short.
 constexpr int64_t kMostBatch = 256;
@@ -135,17 +138,16 @@ void Reduction::gather_rows(const ReductionLoops& loops, const Part& part, const
                             const float* shifts, double* states) const {
   const int64_t length = part.end - part.begin;
   // Rows at equal distances are one call.
-  const bool is_even = kept_.lengths.size() <= 1;
+  const int64_t run = kept_.lengths.empty() ? 1 : kept_.lengths.back();
   const int64_t distance = kept_.strides.empty() ? 0 : kept_.strides.back();
   for (int64_t outer = part.outer_begin; outer < part.outer_end; ++outer) {
     const float* rows = from + outer_.offset(outer) + part.begin;
-    if (is_even) {
-      loops.rows(rows + part.first * distance, part.results, distance, length, shifts, states);
-      continue;
-    }
-    for (int64_t result = 0; result < part.results; ++result) {
-      loops.rows(rows + kept_.offset(part.first + result), 1, 0, length,
-                 shifts == nullptr ? nullptr : shifts + result, states + result);
+    for (int64_t done = 0; done < part.results;) {
+      const int64_t first = part.first + done;
+      const int64_t count = std::min(run - first % run, part.results - done);
+      loops.rows(rows + kept_.offset(first), count, distance, length,
+                 shifts == nullptr ? nullptr : shifts + done, states + done);
+      done += count;
     }
   }
 }
@@ -154,7 +156,8 @@ void Reduction::gather_rows(const ReductionLoops& loops, const Part& part, const
 void Reduction::gather_narrow(const ReductionLoops& loops, const Part& part, const float* from,
                               const float* shifts, double* states) const {
   const int64_t rows = part.end - part.begin;
-  const int64_t joined = std::min(rows, kJoinedColumns / width_);
+  const int64_t wanted = rows * width_ < kMany ? kFewColumns : kJoinedColumns;
+  const int64_t joined = std::clamp<int64_t>(wanted / width_, 1, rows);
   const int64_t width = joined * width_;
   alignas(64) double wide[kJoinedColumns + kColumnUnit];
   alignas(64) float wide_shifts[kJoinedColumns + kColumnUnit] = {};
@@ -171,10 +174,7 @@ void Reduction::gather_narrow(const ReductionLoops& loops, const Part& part, con
     loops.columns(numbers, whole, width, width, used, wide);
     loops.columns(numbers + whole * width, 1, width, (rows - whole * joined) * width_, used, wide);
   }
-  for (int64_t column = 0; column < width; ++column) {
-    double& state = states[column % width_];
-    state = loops.join(state, wide[column]);
-  }
+  for (int64_t row = 0; row < joined; ++row) loops.join(wide + row * width_, width_, states);
 }
 
 void Reduction::gather_columns(const ReductionLoops& loops, const Part& part, const float* from,
@@ -261,9 +261,7 @@ void Reduction::gather_all(RunContext& context, const ReductionLoops& loops, Fin
     }
   });
   for (int64_t piece = 1; piece < pieces_; ++piece) {
-    for (int64_t result = 0; result < results_; ++result) {
-      states[result] = loops.join(states[result], states[piece * room + result]);
-    }
+    loops.join(states + piece * room, results_, states);
   }
   finish_results(finish, states, shifts, results_, to);
 }

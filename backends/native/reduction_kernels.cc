@@ -240,8 +240,17 @@ void columns(const float* from, int64_t rows, int64_t stride, int64_t width, con
   }
 }
 
+template <class Op>
+void join(const double* others, int64_t count, double* states) {
+  for (int64_t index = 0; index < count; ++index) {
+    states[index] = Op::join_one(states[index], others[index]);
+  }
+}
+
 // Products leave the range of float32 and come back, so they are taken in double throughout.
-double product_of(double left, double right) { return left * right; }
+void join_products(const double* others, int64_t count, double* states) {
+  for (int64_t index = 0; index < count; ++index) states[index] *= others[index];
+}
 
 void product_rows(const float* from, int64_t sets, int64_t stride, int64_t length,
                   const float* /*shifts*/, double* states) {
@@ -261,7 +270,7 @@ void product_columns(const float* from, int64_t rows, int64_t stride, int64_t wi
 
 template <class Op>
 ReductionLoops loops_of_op() {
-  return {Op::kStart, rows<Op>, columns<Op>, Op::join_one};
+  return {Op::kStart, rows<Op>, columns<Op>, join<Op>};
 }
 
 ReductionLoops loops_of(Gathering gathering) {
@@ -275,7 +284,7 @@ ReductionLoops loops_of(Gathering gathering) {
     case Gathering::ExponentialSum:
       return loops_of_op<ExponentialSum>();
     case Gathering::Product:
-      return {1, product_rows, product_columns, product_of};
+      return {1, product_rows, product_columns, join_products};
     case Gathering::Largest:
       return loops_of_op<Extreme<true>>();
     case Gathering::Smallest:

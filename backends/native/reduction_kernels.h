@@ -32,8 +32,8 @@ struct ReductionLoops {
   // states[c] takes in from[r * stride + c] for r in [0, rows), for c in [0, width).
   void (*columns)(const float* from, int64_t rows, int64_t stride, int64_t width,
                   const float* shifts, double* states);
-  // The state of two sets together.
-  double (*join)(double left, double right);
+  // states[i] becomes that of both sets, for i in [0, count).
+  void (*join)(const double* others, int64_t count, double* states);
 };
 
 // For the best instruction set of this processor.
