@@ -9,15 +9,14 @@ namespace {
 // Blocks that one thread clears at least.
 constexpr int64_t kClearGrain = 4096;
 
-// Channels in a block of the layout; 0 where all elements lie without padding.
+}  // namespace
+
 int64_t block_of(const std::string& layout) {
   if (layout == TESSERA_LAYOUT_DEFAULT || layout == "nhwc") return 0;
   if (layout == "nchw8c") return 8;
   if (layout == "nchw16c") return 16;
   throw plugin::Failure(TESSERA_UNSUPPORTED, "knows nothing of layout '" + layout + "'");
 }
-
-}  // namespace
 
 DenseStorage dense_storage(const std::string& layout, const plugin::Type& type) {
   DenseStorage storage;

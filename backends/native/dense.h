@@ -27,7 +27,11 @@ struct DenseStorage {
   Padding padding;
 };
 
-// Throws Failure (TESSERA_UNSUPPORTED) for a layout that is not known here.
+// Channels in a block of the layout; 0 where all elements lie without padding. Throws Failure
+// (TESSERA_UNSUPPORTED) for a layout that is not known here.
+int64_t block_of(const std::string& layout);
+
+// Throws as block_of().
 DenseStorage dense_storage(const std::string& layout, const plugin::Type& type);
 
 // Sets padding to zero, as every kernel that makes something else of zero must.

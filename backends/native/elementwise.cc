@@ -1,70 +1,146 @@
-// Functions of one variable, in whatever dense layout their input is.
+// Functions of elements, of one operand or more, in whatever dense layout; and groups of them in
+// one pass.
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "context.h"
-#include "dense.h"
-#include "elementwise_kernels.h"
+#include "element_groups.h"
 #include "families.h"
+#include "node_program.h"
+#include "program.h"
+#include "program_writer.h"
 
 namespace tessera::native {
 
-using plugin::Buffer;
+using plugin::Candidate;
+using plugin::Failure;
+using plugin::Graph;
 using plugin::Node;
-using plugin::RunContext;
+using plugin::OutputPort;
+using plugin::Type;
 using plugin::Value;
 
 namespace {
 
-// Elements that one thread works on at least.
-constexpr int64_t kGrain = 16 * 1024;
-
-class UnaryKernel : public plugin::Kernel {
- public:
-  UnaryKernel(UnaryLoop loop, DenseStorage storage, bool keeps_zero)
-      : loop_(loop), storage_(storage), keeps_zero_(keeps_zero) {}
-
-  void run(RunContext& context, std::span<const Buffer> inputs,
-           std::span<const Buffer> outputs) override {
-    const float* from = inputs[0].as<float>();
-    float* to = outputs[0].as<float>();
-    context.parallel_for(storage_.elements, kGrain, [&](int64_t begin, int64_t end) {
-      loop_(from + begin, to + begin, end - begin);
-    });
-    if (!keeps_zero_) clear_padding(context, storage_.padding, to, sizeof(float));
-  }
-
- private:
-  UnaryLoop loop_;
-  DenseStorage storage_;
-  bool keeps_zero_;
+// A program, and the values of its ports.
+struct Written {
+  ProgramText text;
+  std::vector<int32_t> ports;
+  bool can_be_dense = true;
+  Value result;
 };
 
-void offer_unary(Context& context, const Node& node) {
-  const plugin::Type type = node.input(0).type();
-  if (type.data_type != TESSERA_FLOAT32 || !type.is_known()) {
-    context.refuse(node.id(), "takes float32 tensors of known shape only");
-    return;
+// Throws Failure with the reason where a node has no program; nullopt where all together need too
+// much.
+std::optional<Written> write(const Graph& graph, const std::vector<int32_t>& nodes) {
+  const Value result = elementwise_result(graph.node(nodes.back()));
+  if (!result.is_present()) {
+    throw Failure(TESSERA_UNSUPPORTED, "there is no native kernel for this op");
   }
-  plugin::Candidate candidate = plugin::candidate_for(node);
-  candidate.inputs[0].layout = TESSERA_LAYOUT_ANY_DENSE;
-  candidate.outputs[0].layout = TESSERA_LAYOUT_ANY_DENSE;
-  candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
-  candidate.outputs[0].in_place_input = 0;
-  const auto elements = static_cast<double>(type.elements());
-  candidate.optimistic_seconds = context.optimistic_seconds(elements, 2 * elements * sizeof(float));
-  const bool keeps_zero = node.op() != "Exp";
-  candidate.build = [loop = find_unary_loop(node.op()), type,
-                     keeps_zero](const plugin::BuildOptions& options) {
-    return std::make_unique<UnaryKernel>(loop, dense_storage(options.dense_layout, type),
-                                         keeps_zero);
+  ProgramWriter writer(result.type());
+  for (const int32_t id : nodes) write_node(graph.node(id), writer);
+  std::optional<ProgramText> text = writer.finish(result);
+  if (!text) return std::nullopt;
+  const bool can_be_dense = writer.can_be_dense(*text);
+  return Written{*std::move(text), writer.ports(), can_be_dense, result};
+}
+
+// The port whose memory the result takes best: one that nobody else reads.
+int32_t best_in_place(const Graph& graph, const Written& written) {
+  int32_t best = -1;
+  for (const ProgramOperand& operand : written.text.operands) {
+    if (operand.port < 0 || operand.dims != written.text.result.dims) continue;
+    const Value value = graph.value(written.ports[static_cast<size_t>(operand.port)]);
+    const bool is_same_storage =
+        operand.element_bytes == plugin::element_bytes(written.text.result.data_type) &&
+        value.type().dims == written.text.result.dims;
+    if (!is_same_storage || value.is_constant() || value.is_input()) continue;
+    if (value.consumers().size() == 1 && !value.is_needed()) return operand.port;
+    if (best < 0) best = operand.port;
+  }
+  return best;
+}
+
+int32_t any_in_place(const Written& written, const Graph& graph) {
+  const int32_t best = best_in_place(graph, written);
+  if (best >= 0) return best;
+  // An input of the graph may be overwritten where the host owns it.
+  for (const ProgramOperand& operand : written.text.operands) {
+    if (operand.port < 0 || operand.dims != written.text.result.dims) continue;
+    const Value value = graph.value(written.ports[static_cast<size_t>(operand.port)]);
+    if (value.is_constant() || value.type().dims != written.text.result.dims) continue;
+    if (operand.element_bytes == plugin::element_bytes(written.text.result.data_type)) {
+      return operand.port;
+    }
+  }
+  return -1;
+}
+
+Candidate candidate_of(const Context& context, const std::vector<int32_t>& nodes, Written written) {
+  const Graph& graph = context.graph();
+  Candidate candidate;
+  candidate.nodes = nodes;
+  candidate.algorithm = nodes.size() == 1 ? "elements" : "elements_in_one_pass";
+  const std::string layout =
+      written.can_be_dense ? TESSERA_LAYOUT_ANY_DENSE : TESSERA_LAYOUT_DEFAULT;
+  double bytes = static_cast<double>(written.text.result.dense_bytes());
+  for (size_t index = 0; index < written.ports.size(); ++index) {
+    const int32_t value = written.ports[index];
+    const auto reads_dense = [&](const ProgramOperand& operand) {
+      return operand.port == static_cast<int>(index) && !operand.is_row_major;
+    };
+    const bool is_dense =
+        std::any_of(written.text.operands.begin(), written.text.operands.end(), reads_dense);
+    candidate.inputs.push_back(
+        {.value = value, .layout = is_dense ? layout : TESSERA_LAYOUT_DEFAULT});
+    bytes += static_cast<double>(graph.value(value).type().dense_bytes());
+  }
+  OutputPort output = {.value = written.result.id(), .layout = layout};
+  output.in_place_input = any_in_place(written, graph);
+  if (output.in_place_input >= 0) {
+    output.requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+  }
+  candidate.outputs.push_back(output);
+  const double flops = static_cast<double>(written.text.result.elements()) *
+                       static_cast<double>(written.text.steps.size());
+  candidate.optimistic_seconds = context.optimistic_seconds(flops, bytes);
+  candidate.build = [text = std::move(written.text)](const plugin::BuildOptions& options) {
+    const bool is_dense = !options.dense_layout.empty();
+    return build_program(text, is_dense ? options.dense_layout : TESSERA_LAYOUT_DEFAULT);
   };
-  context.add(std::move(candidate));
+  return candidate;
 }
 
 }  // namespace
 
 void propose_elementwise(Context& context) {
-  context.for_each({"Abs", "Exp", "Neg"}, [&](const Node& node) { offer_unary(context, node); });
+  const Graph& graph = context.graph();
+  std::vector<bool> is_element(static_cast<size_t>(graph.node_count()), false);
+  std::vector<Candidate> single;
+  for (int32_t id = 0; id < graph.node_count(); ++id) {
+    if (!elementwise_result(graph.node(id)).is_present()) continue;
+    try {
+      std::optional<Written> written = write(graph, {id});
+      if (!written) {
+        context.refuse(id, "has more operands than one pass can read");
+        continue;
+      }
+      is_element[static_cast<size_t>(id)] = true;
+      single.push_back(candidate_of(context, {id}, *std::move(written)));
+    } catch (const Failure& failure) {
+      context.refuse(id, failure.what());
+    }
+  }
+  const auto fits = [&](const std::vector<int32_t>& nodes) {
+    return write(graph, nodes).has_value();
+  };
+  for (const std::vector<int32_t>& nodes : find_element_groups(graph, is_element, fits)) {
+    context.add(candidate_of(context, nodes, *write(graph, nodes)));
+  }
+  for (Candidate& candidate : single) context.add(std::move(candidate));
 }
 
 }  // namespace tessera::native

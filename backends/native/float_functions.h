@@ -1,0 +1,207 @@
+// Functions of float32 that more than one file may want, to a few units in the last place. NaN
+// stays NaN everywhere. Polynomials and quotients are least-maximum fits of our own for the
+// intervals that stand beside them. Compiled once for each instruction set: files that
+// foreach_target.h includes include this one after highway.h.
+#if defined(TESSERA_NATIVE_FLOAT_FUNCTIONS_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_NATIVE_FLOAT_FUNCTIONS_H
+#undef TESSERA_NATIVE_FLOAT_FUNCTIONS_H
+#else
+#define TESSERA_NATIVE_FLOAT_FUNCTIONS_H
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+using IntegersOf = hn::RebindToSigned<D>;
+
+// factors[0] + factors[1] x + factors[2] x^2 + ...
+template <class D, class V, size_t kCount>
+HWY_INLINE V polynomial(D d, V x, const float (&factors)[kCount]) {
+  V sum = hn::Set(d, factors[kCount - 1]);
+  for (size_t index = kCount - 1; index-- > 0;) {
+    sum = hn::MulAdd(sum, x, hn::Set(d, factors[index]));
+  }
+  return sum;
+}
+
+// Comparisons with NaN are false, so it passes both.
+template <class D, class V>
+HWY_INLINE V at_least(D d, V x, float low) {
+  const V bound = hn::Set(d, low);
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+}
+template <class D, class V>
+HWY_INLINE V at_most(D d, V x, float high) {
+  const V bound = hn::Set(d, high);
+  return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+}
+template <class D, class V>
+HWY_INLINE V within(D d, V x, float low, float high) {
+  return at_most(d, at_least(d, x, low), high);
+}
+
+// 2^n for n in [-126, 128], where 128 gives infinity.
+template <class D, class I>
+HWY_INLINE hn::Vec<D> power_of_two(D d, I n) {
+  const IntegersOf<D> di;
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, int32_t{127}))));
+}
+
+// x = whole * ln(2) + rest with |rest| <= ln(2) / 2; gives exp(rest) - 1.
+template <class D, class V>
+HWY_INLINE V exp_of_rest(D d, V x, V& whole) {
+  constexpr float kFactors[] = {0.49999997F, 0.16666542F, 0.0416672044F, 0.00836669188F,
+                                0.00138824864F};
+  whole = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341F)));
+  // ln(2) in two parts, of which the first has so few digits that its multiples are exact.
+  V rest = hn::NegMulAdd(whole, hn::Set(d, 0.693359375F), x);
+  rest = hn::NegMulAdd(whole, hn::Set(d, -2.12194440e-4F), rest);
+  return hn::MulAdd(hn::Mul(rest, rest), polynomial(d, rest, kFactors), rest);
+}
+
+template <class D, class V>
+HWY_INLINE V exp_of(D d, V x) {
+  const IntegersOf<D> di;
+  V whole;
+  const V rest = exp_of_rest(d, within(d, x, -104.0F, 89.0F), whole);
+  // In two steps, as 2^n itself may be too small or too large where the result is not.
+  const auto n = hn::ConvertTo(di, whole);
+  const auto half = hn::ShiftRight<1>(n);
+  const V sum = hn::Add(hn::Set(d, 1.0F), rest);
+  return hn::Mul(hn::Mul(sum, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
+}
+
+// exp(x) for x <= 0; what would be subnormal is 0.
+template <class D, class V>
+HWY_INLINE V exp_of_negative(D d, V x) {
+  const IntegersOf<D> di;
+  V whole;
+  const V rest = exp_of_rest(d, at_least(d, x, -87.0F), whole);
+  const V scale = power_of_two(d, hn::ConvertTo(di, whole));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0F)), hn::MulAdd(scale, rest, scale));
+}
+
+// exp(x) - 1.
+template <class D, class V>
+HWY_INLINE V expm1_of(D d, V x) {
+  const IntegersOf<D> di;
+  V whole;
+  const V rest = exp_of_rest(d, within(d, x, -18.0F, 89.0F), whole);
+  // Half of it, since 2^128 is too large for results that are not.
+  const auto n = hn::Sub(hn::ConvertTo(di, whole), hn::Set(di, int32_t{1}));
+  const V scale = power_of_two(d, n);
+  const V half = hn::MulAdd(scale, rest, hn::Sub(scale, hn::Set(d, 0.5F)));
+  return hn::Add(half, half);
+}
+
+template <class D, class V>
+HWY_INLINE V log_of(D d, V given) {
+  // For a fraction within 1 / sqrt(2) and sqrt(2).
+  constexpr float kFactors[] = {0.333333313F, -0.250008225F, 0.200012267F, -0.166233569F,
+                                0.142017618F, -0.131601945F, 0.127615497F, -0.0763442963F};
+  constexpr float kSmallestNormal = 1.17549435e-38F;
+  constexpr int32_t kBitsOfRootOfHalf = 0x3F3504F3;
+  const IntegersOf<D> di;
+  const auto is_subnormal = hn::Lt(given, hn::Set(d, kSmallestNormal));
+  const V x = hn::IfThenElse(is_subnormal, hn::Mul(given, hn::Set(d, 0x1p23F)), given);
+  const auto bits = hn::BitCast(di, x);
+  const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, kBitsOfRootOfHalf)));
+  const V fraction = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(n)));
+  const V f = hn::Sub(fraction, hn::Set(d, 1.0F));
+  const V exponent =
+      hn::Sub(hn::ConvertTo(d, n), hn::IfThenElseZero(is_subnormal, hn::Set(d, 23.0F)));
+  const V square = hn::Mul(f, f);
+  V small = hn::Mul(hn::Mul(square, f), polynomial(d, f, kFactors));
+  small = hn::MulAdd(exponent, hn::Set(d, -2.12194440e-4F), small);
+  small = hn::NegMulAdd(hn::Set(d, 0.5F), square, small);
+  V result = hn::MulAdd(exponent, hn::Set(d, 0.693359375F), hn::Add(f, small));
+  const V infinity = hn::Inf(d);
+  result = hn::IfThenElse(hn::Eq(given, infinity), infinity, result);
+  result = hn::IfThenElse(hn::Eq(given, hn::Zero(d)), hn::Neg(infinity), result);
+  // Also for NaN.
+  return hn::IfThenElse(hn::Ge(given, hn::Zero(d)), result, hn::NaN(d));
+}
+
+// log(1 + x) for x in [0, 1].
+template <class D, class V>
+HWY_INLINE V log1p_of_fraction(D d, V x) {
+  const V one = hn::Set(d, 1.0F);
+  const V sum = hn::Add(one, x);
+  // What the sum lost of x, to first order.
+  const V lost = hn::Sub(x, hn::Sub(sum, one));
+  return hn::Add(log_of(d, sum), hn::Div(lost, sum));
+}
+
+// Within 9, beyond which float32 knows no difference from 1.
+template <class D, class V>
+HWY_INLINE V tanh_of(D d, V given) {
+  constexpr float kUpper[] = {1.0F, 0.13380374F, 0.00349481404F, 2.05963188e-05F, 1.33369058e-08F};
+  constexpr float kLower[] = {1.0F, 0.46713689F, 0.0258740373F, 0.000328436785F, 7.7693079e-07F};
+  const V x = within(d, given, -9.0F, 9.0F);
+  const V square = hn::Mul(x, x);
+  const V upper = hn::Mul(x, polynomial(d, square, kUpper));
+  return within(d, hn::Div(upper, polynomial(d, square, kLower)), -1.0F, 1.0F);
+}
+
+// Within 3.93, beyond which float32 knows no difference from 1.
+template <class D, class V>
+HWY_INLINE V erf_of(D d, V given) {
+  constexpr float kUpper[] = {1.12837911F,    0.191550225F,    0.0528754406F,
+                              0.00380815938F, 0.000284687907F, 2.02591173e-06F};
+  constexpr float kLower[] = {1.0F,          0.503089666F,   0.114559591F,
+                              0.0150550846F, 0.00117072568F, 3.78318509e-05F};
+  const V x = within(d, given, -3.93F, 3.93F);
+  const V square = hn::Mul(x, x);
+  const V upper = hn::Mul(x, polynomial(d, square, kUpper));
+  return within(d, hn::Div(upper, polynomial(d, square, kLower)), -1.0F, 1.0F);
+}
+
+// 1 / (1 + exp(-x)), of exp(-|x|), which cannot become too large.
+template <class D, class V>
+HWY_INLINE V sigmoid_of(D d, V x) {
+  const V one = hn::Set(d, 1.0F);
+  const V power = exp_of_negative(d, hn::Neg(hn::Abs(x)));
+  const V upper = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), power, one);
+  return hn::Div(upper, hn::Add(one, power));
+}
+
+// Up to here angles are reduced by the parts of pi / 2 below: a multiple has 14 bits, a part 10.
+constexpr float kLargestAngle = 25000.0F;
+
+// Sine and cosine of `x` less `quarters` times pi / 2.
+template <class D, class V>
+struct Angle {
+  V sine;
+  V cosine;
+  hn::Vec<IntegersOf<D>> quarters;
+};
+
+template <class D, class V>
+HWY_INLINE Angle<D, V> angle_of(D d, V x) {
+  constexpr float kSine[] = {-0.166666538F, 0.00833213702F, -0.000195120272F};
+  constexpr float kCosine[] = {0.0416666456F, -0.00138872839F, 2.4429437e-05F};
+  constexpr float kParts[] = {0x1.92p0F, 0x1.fbp-12F, 0x1.51p-22F, 0x1.0b4612p-34F};
+  const IntegersOf<D> di;
+  const V whole = hn::Round(hn::Mul(x, hn::Set(d, 0.636619772367581343F)));
+  V rest = x;
+  for (const float part : kParts) rest = hn::NegMulAdd(whole, hn::Set(d, part), rest);
+  const V square = hn::Mul(rest, rest);
+  const V sine = hn::MulAdd(hn::Mul(square, rest), polynomial(d, square, kSine), rest);
+  const V start = hn::NegMulAdd(hn::Set(d, 0.5F), square, hn::Set(d, 1.0F));
+  const V cosine = hn::MulAdd(hn::Mul(square, square), polynomial(d, square, kCosine), start);
+  return {sine, cosine, hn::ConvertTo(di, whole)};
+}
+
+}  // namespace
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

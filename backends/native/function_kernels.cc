@@ -1,0 +1,396 @@
+// Functions of one float32. Included once for each instruction set by foreach_target.h:
+// HWY_NAMESPACE differs each time.
+#include <cmath>
+#include <string_view>
+
+#include "element_loops.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "function_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+// After highway.h, and once for each instruction set too.
+#include "float_functions.h"
+#include "hwy/contrib/math/math-inl.h"
+#include "vector_map.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+namespace {
+
+// FUNCTION(Name, expression of d, x and p) is what a row of the table below needs. Comparisons are
+// written so that NaN takes the branch that returns it.
+#define FUNCTION(Name, ...)                                                                   \
+  struct Name {                                                                               \
+    template <class D, class V>                                                               \
+    static HWY_INLINE V of([[maybe_unused]] D d, V x, [[maybe_unused]] const Parameters& p) { \
+      return __VA_ARGS__;                                                                     \
+    }                                                                                         \
+  };
+
+template <class D, class V>
+HWY_INLINE V relu_of(D d, V x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);
+}
+
+template <class D, class V>
+HWY_INLINE auto is_negative(D d, V x) {
+  return hn::Lt(x, hn::Zero(d));
+}
+
+// --- Arithmetic ----------------------------------------------------------------------------------
+
+FUNCTION(Abs, hn::Abs(x))
+FUNCTION(Ceil, hn::Ceil(x))
+FUNCTION(Exp, exp_of(d, x))
+FUNCTION(Floor, hn::Floor(x))
+FUNCTION(Log, log_of(d, x))
+FUNCTION(Neg, hn::Neg(x))
+FUNCTION(Reciprocal, hn::Div(hn::Set(d, 1.0F), x))
+FUNCTION(Round, hn::Round(x))
+FUNCTION(Sqrt, hn::Sqrt(x))
+FUNCTION(Erf, erf_of(d, x))
+FUNCTION(Scale, hn::Mul(x, hn::Set(d, p.alpha)))
+FUNCTION(Square, hn::Mul(x, x))
+FUNCTION(Cube, hn::Mul(hn::Mul(x, x), x))
+FUNCTION(Clip, within(d, x, p.alpha, p.beta))
+
+struct Sign {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V zero = hn::Zero(d);
+    const V positive = hn::IfThenElse(hn::Gt(x, zero), hn::Set(d, 1.0F), x);
+    return hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, -1.0F), positive);
+  }
+};
+
+struct RootOfPower {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    // As pow(): infinity also of the negative one, where a root is NaN.
+    return hn::IfThenElse(hn::Eq(x, hn::Neg(hn::Inf(d))), hn::Inf(d), hn::Sqrt(x));
+  }
+};
+
+// --- Trigonometry --------------------------------------------------------------------------------
+
+// Function::of_angle(d, angle) where angles are small enough, one by one elsewhere.
+template <class Function>
+struct OfAngle {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V result = Function::of_angle(d, angle_of(d, x));
+    if (hn::AllTrue(d, hn::Le(hn::Abs(x), hn::Set(d, kLargestAngle)))) return result;
+    return with_large_angles(d, x, result);
+  }
+  template <class D, class V>
+  static HWY_NOINLINE V with_large_angles(D d, V x, V result) {
+    HWY_ALIGN float angles[hn::MaxLanes(D())];
+    HWY_ALIGN float results[hn::MaxLanes(D())];
+    hn::Store(x, d, angles);
+    hn::Store(result, d, results);
+    for (size_t lane = 0; lane < hn::Lanes(d); ++lane) {
+      if (std::fabs(angles[lane]) <= kLargestAngle) continue;
+      results[lane] = static_cast<float>(Function::of_number(static_cast<double>(angles[lane])));
+    }
+    return hn::Load(d, results);
+  }
+};
+
+// Lanes whose angle lies an odd number of quarters from the rest.
+template <class D, class I>
+HWY_INLINE auto is_odd(D d, I quarters) {
+  const IntegersOf<D> di;
+  const auto one = hn::Set(di, int32_t{1});
+  return hn::RebindMask(d, hn::Eq(hn::And(quarters, one), one));
+}
+
+// `x` with the sign turned where bit 1 of `quarters` is set.
+template <class D, class V, class I>
+HWY_INLINE V turned(D d, V x, I quarters) {
+  const IntegersOf<D> di;
+  const auto bit = hn::And(quarters, hn::Set(di, int32_t{2}));
+  return hn::Xor(x, hn::BitCast(d, hn::ShiftLeft<30>(bit)));
+}
+
+struct Sin {
+  template <class D, class V>
+  static HWY_INLINE V of_angle(D d, const Angle<D, V>& angle) {
+    const V part = hn::IfThenElse(is_odd(d, angle.quarters), angle.cosine, angle.sine);
+    return turned(d, part, angle.quarters);
+  }
+  static double of_number(double x) { return std::sin(x); }
+};
+
+struct Cos {
+  template <class D, class V>
+  static HWY_INLINE V of_angle(D d, const Angle<D, V>& angle) {
+    const IntegersOf<D> di;
+    const V part = hn::IfThenElse(is_odd(d, angle.quarters), angle.sine, angle.cosine);
+    return turned(d, part, hn::Add(angle.quarters, hn::Set(di, int32_t{1})));
+  }
+  static double of_number(double x) { return std::cos(x); }
+};
+
+struct Tan {
+  template <class D, class V>
+  static HWY_INLINE V of_angle(D d, const Angle<D, V>& angle) {
+    const auto odd = is_odd(d, angle.quarters);
+    const V upper = hn::IfThenElse(odd, hn::Neg(angle.cosine), angle.sine);
+    return hn::Div(upper, hn::IfThenElse(odd, angle.sine, angle.cosine));
+  }
+  static double of_number(double x) { return std::tan(x); }
+};
+
+// Highway's own are exact enough, but say nothing of what lies outside of their domains.
+template <class D, class V, class M>
+HWY_INLINE V nan_where(D d, M mask, V x) {
+  return hn::IfThenElse(mask, hn::NaN(d), x);
+}
+
+struct Acos {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const auto is_inside = hn::Le(hn::Abs(x), hn::Set(d, 1.0F));
+    return nan_where(d, hn::Not(is_inside), hn::Acos(d, x));
+  }
+};
+
+struct Asin {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const auto is_inside = hn::Le(hn::Abs(x), hn::Set(d, 1.0F));
+    return nan_where(d, hn::Not(is_inside), hn::Asin(d, x));
+  }
+};
+
+struct Atan {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V bounded = within(d, x, -1e30F, 1e30F);
+    return nan_where(d, hn::IsNaN(x), hn::Atan(d, bounded));
+  }
+};
+
+struct Acosh {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V one = hn::Set(d, 1.0F);
+    // Where x^2 - 1 is near x^2, log(x + sqrt(x^2 - 1)) is log(2 x), which need not be computed so.
+    const V large = hn::Add(log_of(d, x), hn::Set(d, 0.693147180559945F));
+    const V result =
+        hn::IfThenElse(hn::Gt(x, hn::Set(d, 1e6F)), large, hn::Acosh(d, at_most(d, x, 1e6F)));
+    return nan_where(d, hn::Not(hn::Ge(x, one)), result);
+  }
+};
+
+struct Asinh {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V given, const Parameters&) {
+    const V x = hn::Abs(given);
+    const V large = hn::Add(log_of(d, x), hn::Set(d, 0.693147180559945F));
+    V result =
+        hn::IfThenElse(hn::Gt(x, hn::Set(d, 1e6F)), large, hn::Asinh(d, at_most(d, x, 1e6F)));
+    // x - x^3 / 6 below.
+    result = hn::IfThenElse(hn::Lt(x, hn::Set(d, 1e-3F)), x, result);
+    return nan_where(d, hn::IsNaN(given), hn::CopySign(result, given));
+  }
+};
+
+struct Atanh {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V one = hn::Set(d, 1.0F);
+    const V size = hn::Abs(x);
+    V result = hn::Atanh(d, within(d, x, -0.9999999F, 0.9999999F));
+    result = hn::IfThenElse(hn::Lt(size, hn::Set(d, 1e-3F)), x, result);
+    result = hn::IfThenElse(hn::Eq(size, one), hn::CopySign(hn::Inf(d), x), result);
+    return nan_where(d, hn::Not(hn::Le(size, one)), result);
+  }
+};
+
+struct Cosh {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    // The root of exp(|x|), which is not too large where the result is not.
+    const V half_of = hn::Set(d, 0.5F);
+    const V root = exp_of(d, hn::Mul(hn::Abs(x), half_of));
+    const V half = hn::Mul(root, half_of);
+    return hn::MulAdd(half, root, hn::Div(half_of, hn::Mul(root, root)));
+  }
+};
+
+struct Sinh {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V given, const Parameters&) {
+    const V x = hn::Abs(given);
+    const V half_of = hn::Set(d, 0.5F);
+    const V less_one = expm1_of(d, at_most(d, x, 1.0F));
+    const V small =
+        hn::Mul(half_of, hn::Add(less_one, hn::Div(less_one, hn::Add(less_one, hn::Set(d, 1.0F)))));
+    const V root = exp_of(d, hn::Mul(x, half_of));
+    const V large = hn::NegMulAdd(half_of, hn::Div(hn::Set(d, 1.0F), hn::Mul(root, root)),
+                                  hn::Mul(hn::Mul(root, half_of), root));
+    return hn::CopySign(hn::IfThenElse(hn::Gt(x, hn::Set(d, 1.0F)), large, small), given);
+  }
+};
+
+// --- Neural networks -----------------------------------------------------------------------------
+
+FUNCTION(Relu, relu_of(d, x))
+FUNCTION(Sigmoid, sigmoid_of(d, x))
+FUNCTION(Tanh, tanh_of(d, x))
+FUNCTION(Softsign, hn::Div(x, hn::Add(hn::Set(d, 1.0F), hn::Abs(x))))
+FUNCTION(LeakyRelu, hn::IfThenElse(is_negative(d, x), hn::Mul(x, hn::Set(d, p.alpha)), x))
+// NaN is 0 here, as ONNX has it.
+FUNCTION(ThresholdedRelu, hn::IfThenElseZero(hn::Gt(x, hn::Set(d, p.alpha)), x))
+FUNCTION(Elu, hn::IfThenElse(is_negative(d, x),
+                             hn::Mul(hn::Set(d, p.alpha), expm1_of(d, at_most(d, x, 0.0F))), x))
+FUNCTION(Swish, hn::Mul(x, sigmoid_of(d, hn::Mul(hn::Set(d, p.alpha), x))))
+FUNCTION(HardSigmoid, within(d, hn::MulAdd(hn::Set(d, p.alpha), x, hn::Set(d, p.beta)), 0.0F, 1.0F))
+FUNCTION(HardSwish,
+         hn::Mul(x, within(d, hn::MulAdd(hn::Set(d, 1.0F / 6), x, hn::Set(d, 0.5F)), 0.0F, 1.0F)))
+
+struct Selu {
+  // p.beta is ONNX's gamma.
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters& p) {
+    const V negative = hn::Mul(hn::Set(d, p.alpha), expm1_of(d, at_most(d, x, 0.0F)));
+    return hn::Mul(hn::Set(d, p.beta), hn::IfThenElse(hn::Le(x, hn::Zero(d)), negative, x));
+  }
+};
+
+struct Celu {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters& p) {
+    const V alpha = hn::Set(d, p.alpha);
+    const V negative = hn::Mul(alpha, expm1_of(d, hn::Div(x, alpha)));
+    const V below = hn::IfThenElseZero(hn::Lt(negative, hn::Zero(d)), negative);
+    return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(relu_of(d, x), below));
+  }
+};
+
+struct Softplus {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V power = exp_of_negative(d, hn::Neg(hn::Abs(x)));
+    return hn::Add(relu_of(d, x), log1p_of_fraction(d, power));
+  }
+};
+
+struct Mish {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    // tanh(log(1 + e)) = ((1 + e)^2 - 1) / ((1 + e)^2 + 1) with e = exp(x); 1 from 20 on.
+    const V two = hn::Set(d, 2.0F);
+    const V e = exp_of(d, at_most(d, x, 20.0F));
+    const V upper = hn::Mul(e, hn::Add(e, two));
+    return hn::Mul(x, hn::Div(upper, hn::Add(upper, two)));
+  }
+};
+
+struct Shrink {
+  // p.alpha is ONNX's lambd, p.beta its bias.
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters& p) {
+    const V bias = hn::Set(d, p.beta);
+    const V above = hn::IfThenElseZero(hn::Gt(x, hn::Set(d, p.alpha)), hn::Sub(x, bias));
+    return hn::IfThenElse(hn::Lt(x, hn::Set(d, -p.alpha)), hn::Add(x, bias), above);
+  }
+};
+
+struct Gelu {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    const V half = hn::Mul(x, hn::Set(d, 0.5F));
+    return hn::MulAdd(half, erf_of(d, hn::Mul(x, hn::Set(d, 0.707106781186547524F))), half);
+  }
+};
+
+struct GeluTanh {
+  template <class D, class V>
+  static HWY_INLINE V of(D d, V x, const Parameters&) {
+    // (1 + tanh(u)) / 2 = sigmoid(2 u), which does not cancel; 2 sqrt(2 / pi) = 1.5957...
+    const V cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), x), hn::Set(d, 0.044715F), x);
+    return hn::Mul(x, sigmoid_of(d, hn::Mul(hn::Set(d, 1.59576912160573F), cubic)));
+  }
+};
+
+#undef FUNCTION
+
+struct NamedLoops {
+  std::string_view op;
+  LoopSet loops;
+};
+const NamedLoops kFunctions[] = {
+    {"Abs", function_loops<Abs>()},
+    {"Acos", function_loops<Acos>()},
+    {"Acosh", function_loops<Acosh>()},
+    {"Asin", function_loops<Asin>()},
+    {"Asinh", function_loops<Asinh>()},
+    {"Atan", function_loops<Atan>()},
+    {"Atanh", function_loops<Atanh>()},
+    {"Ceil", function_loops<Ceil>()},
+    {"Celu", function_loops<Celu>()},
+    {"Clip", function_loops<Clip>()},
+    {"Cos", function_loops<OfAngle<Cos>>()},
+    {"Cosh", function_loops<Cosh>()},
+    {"Cube", function_loops<Cube>()},
+    {"Elu", function_loops<Elu>()},
+    {"Erf", function_loops<Erf>()},
+    {"Exp", function_loops<Exp>()},
+    {"Floor", function_loops<Floor>()},
+    {"Gelu", function_loops<Gelu>()},
+    {"GeluTanh", function_loops<GeluTanh>()},
+    {"HardSigmoid", function_loops<HardSigmoid>()},
+    {"HardSwish", function_loops<HardSwish>()},
+    {"LeakyRelu", function_loops<LeakyRelu>()},
+    {"Log", function_loops<Log>()},
+    {"Mish", function_loops<Mish>()},
+    {"Neg", function_loops<Neg>()},
+    {"Reciprocal", function_loops<Reciprocal>()},
+    {"Relu", function_loops<Relu>()},
+    {"RootOfPower", function_loops<RootOfPower>()},
+    {"Round", function_loops<Round>()},
+    {"Scale", function_loops<Scale>()},
+    {"Selu", function_loops<Selu>()},
+    {"Shrink", function_loops<Shrink>()},
+    {"Sigmoid", function_loops<Sigmoid>()},
+    {"Sign", function_loops<Sign>()},
+    {"Sin", function_loops<OfAngle<Sin>>()},
+    {"Sinh", function_loops<Sinh>()},
+    {"Softplus", function_loops<Softplus>()},
+    {"Softsign", function_loops<Softsign>()},
+    {"Sqrt", function_loops<Sqrt>()},
+    {"Square", function_loops<Square>()},
+    {"Swish", function_loops<Swish>()},
+    {"Tan", function_loops<OfAngle<Tan>>()},
+    {"Tanh", function_loops<Tanh>()},
+    {"ThresholdedRelu", function_loops<ThresholdedRelu>()},
+};
+
+}  // namespace
+
+LoopSet function_loops_of(std::string_view op) {
+  for (const NamedLoops& named : kFunctions) {
+    if (named.op == op) return named.loops;
+  }
+  return {};
+}
+
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace tessera::native {
+
+HWY_EXPORT(function_loops_of);
+
+LoopSet find_function_loops(std::string_view op) {
+  return HWY_DYNAMIC_DISPATCH(function_loops_of)(op);
+}
+
+}  // namespace tessera::native
+
+#endif  // HWY_ONCE

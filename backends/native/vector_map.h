@@ -1,0 +1,142 @@
+// Loops over vectors of float32, for functions of one and two variables. Compiled once for each
+// instruction set: files that foreach_target.h includes include this one after highway.h.
+#if defined(TESSERA_NATIVE_VECTOR_MAP_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_NATIVE_VECTOR_MAP_H
+#undef TESSERA_NATIVE_VECTOR_MAP_H
+#else
+#define TESSERA_NATIVE_VECTOR_MAP_H
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "element_loops.h"
+#include "hwy/highway.h"
+#include "streaming.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using FloatVector = hn::Vec<Floats>;
+
+// The first `count` lanes, and nothing beside them; the others are 1, which no function minds.
+HWY_INLINE FloatVector load_first(Floats d, const float* from, int64_t count) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
+  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, 1.0F));
+#else
+  HWY_ALIGN float lanes[hn::MaxLanes(Floats())];
+  std::fill_n(lanes, hn::Lanes(d), 1.0F);
+  std::copy_n(from, count, lanes);
+  return hn::Load(d, lanes);
+#endif
+}
+
+HWY_INLINE void store_first(FloatVector vector, Floats d, float* to, int64_t count) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  hn::BlendedStore(vector, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+#else
+  HWY_ALIGN float lanes[hn::MaxLanes(Floats())];
+  hn::Store(vector, d, lanes);
+  std::copy_n(lanes, count, to);
+#endif
+}
+
+// One operand of a loop: a vector for each place, or one for all places.
+template <bool kIsOne>
+struct Source {
+  explicit Source(const void* elements) : from(static_cast<const float*>(elements)) {}
+  HWY_INLINE FloatVector at(Floats d, int64_t index) const { return hn::LoadU(d, from + index); }
+  HWY_INLINE FloatVector first(Floats d, int64_t index, int64_t count) const {
+    return load_first(d, from + index, count);
+  }
+  HWY_INLINE void expect(int64_t index) const { expect_read(from + index); }
+  const float* from;
+};
+template <>
+struct Source<true> {
+  explicit Source(const void* elements)
+      : vector(hn::Set(Floats(), *static_cast<const float*>(elements))) {}
+  HWY_INLINE FloatVector at(Floats, int64_t) const { return vector; }
+  HWY_INLINE FloatVector first(Floats, int64_t, int64_t) const { return vector; }
+  HWY_INLINE void expect(int64_t) const {}
+  FloatVector vector;
+};
+
+// Elements before the first line of a cache that begins in `to`.
+HWY_INLINE int64_t elements_before_line(const float* to) {
+  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % kLineBytes);
+  return past == 0 ? 0 : (kLineBytes - past) / static_cast<int64_t>(sizeof(float));
+}
+
+template <bool kStreams, class Compute, class... Sources>
+HWY_INLINE void map_sources(float* to, int64_t count, const Compute& compute,
+                            const Sources&... sources) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto some = [&](int64_t index, int64_t wanted) HWY_ATTR {
+    store_first(compute(d, sources.first(d, index, wanted)...), d, to + index, wanted);
+  };
+  int64_t index = 0;
+  if constexpr (kStreams) {
+    const int64_t head = std::min(elements_before_line(to), count);
+    for (; index < head; index = std::min(head, index + lanes)) {
+      some(index, std::min(lanes, head - index));
+    }
+  }
+  const int64_t line = std::max<int64_t>(lanes, kLineBytes / static_cast<int64_t>(sizeof(float)));
+  for (; index + line <= count; index += line) {
+    (sources.expect(index), ...);
+    if constexpr (!kStreams) expect_write(to + index);
+    for (int64_t part = index; part < index + line; part += lanes) {
+      store_line<kStreams>(compute(d, sources.at(d, part)...), d, to + part);
+    }
+  }
+  for (; index + lanes <= count; index += lanes) {
+    hn::StoreU(compute(d, sources.at(d, index)...), d, to + index);
+  }
+  if (index < count) some(index, count - index);
+  finish_streaming<kStreams>();
+}
+
+// Function::of(d, x, parameters) for each vector.
+template <class Function, bool kStreams>
+void map_one(const LoopCall& call) {
+  const Parameters parameters = call.parameters;
+  map_sources<kStreams>(
+      static_cast<float*>(call.to), call.count,
+      [&](Floats d, FloatVector x) HWY_ATTR { return Function::of(d, x, parameters); },
+      Source<false>(call.from[0]));
+}
+
+// Function::of(d, x, y) for each pair of vectors.
+template <class Function, bool kIsLeftOne, bool kIsRightOne, bool kStreams>
+void map_two(const LoopCall& call) {
+  map_sources<kStreams>(
+      static_cast<float*>(call.to), call.count,
+      [](Floats d, FloatVector x, FloatVector y) HWY_ATTR { return Function::of(d, x, y); },
+      Source<kIsLeftOne>(call.from[0]), Source<kIsRightOne>(call.from[1]));
+}
+
+template <class Function>
+constexpr LoopSet function_loops() {
+  return {{map_one<Function, false>}, {map_one<Function, true>}};
+}
+
+template <class Function>
+constexpr LoopSet pair_loops() {
+  return {{map_two<Function, false, false, false>, map_two<Function, true, false, false>,
+           map_two<Function, false, true, false>},
+          {map_two<Function, false, false, true>, map_two<Function, true, false, true>,
+           map_two<Function, false, true, true>}};
+}
+
+}  // namespace
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

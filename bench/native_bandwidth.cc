@@ -1,0 +1,164 @@
+// Times the kernels of the backend native beside loops that only move memory, in turns in one
+// process, and prints what part of the limit each reaches.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "native_case.h"
+#include "native_limits.h"
+#include "native_run.h"
+
+namespace tessera::bench {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: tessera_bench_native [--only TEXT] [--mib SIZES] [--threads COUNTS] [--rounds N]\n"
+    "\n"
+    "Times kernels whose name holds TEXT, with a largest tensor of each of the SIZES (\"1,64\"), "
+    "on\n"
+    "each of the COUNTS of threads (\"1,2\"). What is printed: bytes read and written, the median\n"
+    "of N rounds (15), and the percentage of the fastest loop that moves as many bytes.\n";
+
+struct Arguments {
+  std::string only;
+  std::vector<double> mebibytes = {1, 64};
+  std::vector<int> threads = {1, 2};
+  int rounds = 15;
+};
+
+std::vector<double> numbers_in(const std::string& text) {
+  std::vector<double> numbers;
+  size_t start = 0;
+  while (start < text.size()) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    numbers.push_back(std::stod(text.substr(start, end - start)));
+    start = end + 1;
+  }
+  return numbers;
+}
+
+Arguments read_arguments(const std::vector<std::string>& given) {
+  Arguments arguments;
+  for (size_t index = 0; index < given.size(); index += 2) {
+    if (index + 1 == given.size()) throw std::invalid_argument("no value for " + given[index]);
+    const std::string& value = given[index + 1];
+    if (given[index] == "--only") {
+      arguments.only = value;
+    } else if (given[index] == "--mib") {
+      arguments.mebibytes = numbers_in(value);
+    } else if (given[index] == "--threads") {
+      arguments.threads.clear();
+      for (const double count : numbers_in(value)) {
+        arguments.threads.push_back(static_cast<int>(count));
+      }
+    } else if (given[index] == "--rounds") {
+      arguments.rounds = std::stoi(value);
+    } else {
+      throw std::invalid_argument("unknown option " + given[index]);
+    }
+  }
+  return arguments;
+}
+
+double seconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+// One contender: what it does, how often in a turn, and what its turns took.
+struct Contender {
+  std::function<void()> run;
+  int repeats = 1;
+  std::vector<double> seconds = {};
+
+  // A turn long enough for the clock. The first run brings the tensors back into the caches.
+  void take_turn() {
+    run();
+    const double start = seconds_now();
+    for (int number = 0; number < repeats; ++number) run();
+    seconds.push_back((seconds_now() - start) / repeats);
+  }
+  void set_repeats() {
+    constexpr double kTurnSeconds = 2e-3;
+    run();
+    const double start = seconds_now();
+    run();
+    const double once = std::max(seconds_now() - start, 1e-7);
+    repeats = std::clamp(static_cast<int>(kTurnSeconds / once), 1, 10000);
+  }
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+void time_case(const NativeBackend& backend, const BandwidthCase& wanted, int64_t bytes,
+               ThreadPool& pool, int rounds) {
+  NativeRun kernel(backend, wanted, bytes, pool);
+  std::vector<LimitLoop> limits =
+      wanted.limit == Limit::Copy ? copy_limits(kernel.bytes()) : read_limits(kernel.bytes());
+  std::vector<Contender> contenders = {{[&] { kernel.run(); }}};
+  for (LimitLoop& limit : limits) contenders.push_back({[&] { limit.run(pool); }});
+  // Inside the pool, as the engine runs its steps.
+  pool.execute([&] {
+    for (Contender& contender : contenders) contender.set_repeats();
+    for (int round = 0; round < rounds; ++round) {
+      for (Contender& contender : contenders) contender.take_turn();
+    }
+  });
+  const auto fastest = std::min_element(
+      contenders.begin() + 1, contenders.end(),
+      [](const Contender& left, const Contender& right) { return left.median() < right.median(); });
+  const double seconds = contenders.front().median();
+  const double limit = fastest->median();
+  const auto moved = static_cast<double>(kernel.bytes());
+  std::printf("%-44s %8.2f MiB %d threads %10.1f us %6.1f GB/s, %5.1f %% of %s (%.1f GB/s)\n",
+              wanted.name.c_str(), moved / (1 << 20), pool.threads(), seconds * 1e6,
+              moved / seconds * 1e-9, 100 * limit / seconds,
+              limits[static_cast<size_t>(fastest - contenders.begin() - 1)].name().c_str(),
+              moved / limit * 1e-9);
+  std::fflush(stdout);
+}
+
+int run(const std::vector<std::string>& given) {
+  const Arguments arguments = read_arguments(given);
+  const NativeBackend backend;
+  bool has_failed = false;
+  std::vector<BandwidthCase> cases;
+  for (const auto& family : {element_cases(), reduction_cases()})
+    cases.insert(cases.end(), family.begin(), family.end());
+  for (const int threads : arguments.threads) {
+    ThreadPool pool(threads);
+    for (const double mebibytes : arguments.mebibytes) {
+      for (const BandwidthCase& wanted : cases) {
+        if (wanted.name.find(arguments.only) == std::string::npos) continue;
+        try {
+          const auto bytes = static_cast<int64_t>(mebibytes * (1 << 20));
+          time_case(backend, wanted, bytes, pool, arguments.rounds);
+        } catch (const std::exception& exception) {
+          std::printf("%s\n", exception.what());
+          has_failed = true;
+        }
+      }
+    }
+  }
+  return has_failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace tessera::bench
+
+int main(int count, char** arguments) {
+  try {
+    return tessera::bench::run({arguments + 1, arguments + count});
+  } catch (const std::exception& exception) {
+    std::fprintf(stderr, "%s\n\n%s", exception.what(), tessera::bench::kUsage);
+    return 2;
+  }
+}

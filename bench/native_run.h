@@ -1,0 +1,67 @@
+// One kernel of the backend native, ready to run again and again.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "backend/layouts.h"
+#include "backend/plugin.h"
+#include "backend/run_context.h"
+#include "base/parallel.h"
+#include "native_case.h"
+#include "ops/registry.h"
+
+namespace tessera::bench {
+
+// The plug-in, and what brings the layouts that it works in.
+class NativeBackend {
+ public:
+  NativeBackend();
+
+  const ops::Registry& registry() const { return registry_; }
+  const LayoutTable& layouts() const { return *layouts_; }
+  std::span<const std::shared_ptr<const Plugin>> plugins() const { return plugins_; }
+
+ private:
+  ops::Registry registry_;
+  std::vector<std::shared_ptr<const Plugin>> plugins_;
+  std::vector<std::shared_ptr<const Plugin>> layout_plugins_;
+  std::unique_ptr<LayoutTable> layouts_;
+};
+
+// The kernel of the candidate that a case asks for, with its buffers.
+class NativeRun {
+ public:
+  // Throws std::runtime_error where nothing of that kind is offered, with what is.
+  NativeRun(const NativeBackend& backend, const BandwidthCase& wanted, int64_t bytes,
+            ThreadPool& pool);
+
+  // What all inputs and outputs take as they are stored.
+  int64_t bytes() const { return bytes_; }
+  std::string algorithm() const { return candidate_->algorithm; }
+  void run();
+
+ private:
+  void choose(const NativeBackend& backend, const BandwidthCase& wanted);
+  void fill_buffers(const NativeBackend& backend, const BandwidthCase& wanted);
+  tessera_buffer stored(const NativeBackend& backend, ValueId value, LayoutId layout);
+  tessera_buffer add_buffer(ValueId value, int64_t bytes);
+
+  ThreadPool& pool_;
+  CaseGraph case_;
+  Graph typed_;
+  std::optional<Candidate> candidate_;
+  Kernel kernel_;
+  RunContext context_;
+  std::vector<Tensor> memory_;
+  std::vector<std::vector<int64_t>> dims_;
+  std::vector<tessera_buffer> inputs_;
+  std::vector<tessera_buffer> outputs_;
+  Tensor workspace_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tessera::bench

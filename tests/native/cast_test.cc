@@ -1,0 +1,76 @@
+// Conversions between element types, and what only copies.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "each_target.h"
+#include "random_elements.h"
+
+namespace tessera {
+namespace {
+
+// The numbers that ONNX gives to the types.
+const std::map<DataType, int64_t> kNumberOf = {
+    {DataType::Bool, 9},     {DataType::Int8, 3},      {DataType::Int16, 5},
+    {DataType::Int32, 6},    {DataType::Int64, 7},     {DataType::UInt8, 2},
+    {DataType::UInt16, 4},   {DataType::UInt32, 12},   {DataType::UInt64, 13},
+    {DataType::Float16, 10}, {DataType::BFloat16, 16}, {DataType::Float32, 1},
+    {DataType::Float64, 11}};
+
+DataType any_type(Dice& dice) {
+  std::vector<DataType> types;
+  for (const auto& [type, number] : kNumberOf) types.push_back(type);
+  return dice.pick(types);
+}
+
+TEST(NativeCast, AllTypesToAllTypes) {
+  const Totals totals = check_each_target(
+      21, 4000,
+      [](Dice& dice, const ops::Registry& registry) {
+        const std::vector<ElementRange> ranges = {{-300, 300, true},
+                                                  {-70000, 70000, true},
+                                                  {-5e9F, 5e9F, true},
+                                                  {-3e19F, 3e19F, true},
+                                                  {-1e-4F, 1e-4F, true}};
+        RandomGraph made(registry, 21);
+        made.input("x",
+                   random_elements(dice, any_type(dice), random_dims(dice), dice.pick(ranges)));
+        Attributes attributes;
+        const DataType to = any_type(dice);
+        if (dice.one_in(4)) {
+          made.operand(dice, "like", random_elements(dice, to, {2}));
+          made.builder.node("y", "CastLike", {"x", "like"}, {"y"});
+        } else {
+          attributes.set("to", kNumberOf.at(to));
+          made.builder.node("y", "Cast", {"x"}, {"y"}, attributes);
+        }
+        made.builder.output("y");
+        return made;
+      },
+      {.relative = 0, .of_largest = 0});
+  EXPECT_GE(totals.answered, 4000);
+}
+
+TEST(NativeCast, CopiesOfAllTypes) {
+  const Totals totals = check_each_target(22, 600, [](Dice& dice, const ops::Registry& registry) {
+    RandomGraph made(registry, 13);
+    const DataType type = any_type(dice);
+    if (is_floating(type) && dice.one_in(2)) {
+      made.input("x", random_elements(dice, type, random_dims(dice)));
+      const float ratio = 0.5F;
+      made.constant("r", Tensor::from<float>(DataType::Float32, {}, std::span(&ratio, 1)));
+      made.builder.node("y", "Dropout", {"x", "r"}, {"y"});
+    } else {
+      made.input("x", random_elements(dice, type, random_dims(dice)));
+      made.builder.node("y", "Identity", {"x"}, {"y"});
+    }
+    made.builder.output("y");
+    return made;
+  });
+  EXPECT_GE(totals.answered, 600);
+}
+
+}  // namespace
+}  // namespace tessera

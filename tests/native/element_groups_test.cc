@@ -1,0 +1,82 @@
+// Groups of elementwise nodes in one pass.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "each_target.h"
+#include "random_elements.h"
+
+namespace tessera {
+namespace {
+
+// A few nodes, each of which reads what some earlier one gives, or an operand from outside.
+RandomGraph some_nodes(Dice& dice, const ops::Registry& registry) {
+  // What keeps errors small: none is far larger in the result than where it came from.
+  static const std::vector<std::string> kFunctions = {"Abs",     "Erf",      "HardSwish", "Relu",
+                                                      "Sigmoid", "Softsign", "Sqrt",      "Tanh"};
+  static const std::vector<std::string> kPairs = {"Add", "Div", "Max", "Mul"};
+  RandomGraph made(registry, 19);
+  const std::vector<int64_t> dims = random_dims(dice);
+  made.input("v0", random_elements(dice, DataType::Float32, dims, {0.1F, 1}));
+  std::vector<std::string> values = {"v0"};
+  const int64_t count = dice.whole(2, 8);
+  for (int64_t number = 1; number <= count; ++number) {
+    const std::string name = std::string("v") + std::to_string(number);
+    const std::string& from = dice.one_in(3) ? dice.pick(values) : values.back();
+    if (dice.one_in(2)) {
+      made.builder.node(name, dice.pick(kFunctions), {from}, {name});
+    } else {
+      std::string other = dice.pick(values);
+      if (dice.one_in(2)) {
+        other = std::string("c") + std::to_string(number);
+        made.operand(
+            dice, other,
+            random_elements(dice, DataType::Float32, broadcastable(dice, dims), {0.5F, 1.5F}));
+      }
+      const std::string& op = dice.pick(kPairs);
+      if (op == "Div" && other[0] == 'v') other = values.front();
+      const bool is_left = op != "Div" && dice.one_in(3);
+      made.builder.node(name, op, is_left ? std::vector{other, from} : std::vector{from, other},
+                        {name});
+    }
+    values.push_back(name);
+  }
+  made.builder.output(values.back());
+  if (dice.one_in(5)) made.builder.output(values[values.size() / 2]);
+  return made;
+}
+
+TEST(NativeElementGroups, AnyGraphAsTheReference) {
+  const Totals totals = check_each_target(31, 3000, some_nodes);
+  EXPECT_GE(totals.answered, 3000);
+  EXPECT_GE(totals.largest, 6U);
+}
+
+TEST(NativeElementGroups, TypesChangeOnTheWay) {
+  const Totals totals = check_each_target(
+      32, 1000,
+      [](Dice& dice, const ops::Registry& registry) {
+        RandomGraph made(registry, 19);
+        const std::vector<int64_t> dims = random_dims(dice);
+        const auto half = dice.one_in(2) ? DataType::Float16 : DataType::Float32;
+        made.input("x", random_elements(dice, half, dims));
+        made.operand(dice, "limit", random_elements(dice, half, broadcastable(dice, dims)));
+        made.operand(dice, "other", random_elements(dice, half, broadcastable(dice, dims)));
+        made.builder.node("big", "Greater", {"x", "limit"}, {"big"});
+        made.builder.node("small", "Not", {"big"}, {"small"});
+        made.builder.node("chosen", "Where", {"small", "x", "other"}, {"chosen"});
+        made.builder.node("twice", "Add", {"chosen", "chosen"}, {"twice"});
+        Attributes attributes;
+        attributes.set("to", int64_t{11});
+        made.builder.node("wide", "Cast", {"twice"}, {"wide"}, attributes);
+        made.builder.output("wide");
+        return made;
+      },
+      {.relative = 2e-3, .of_largest = 1e-6});
+  EXPECT_GE(totals.answered, 1000);
+  EXPECT_GE(totals.largest, 5U);
+}
+
+}  // namespace
+}  // namespace tessera
