@@ -8,6 +8,9 @@ namespace tessera::native {
 // Normalisations of channels, by given statistics or their own.
 void propose_channel_normalizations(Context& context);
 
+// Conv in row-major order, with a Relu behind it.
+void propose_convolutions(Context& context);
+
 // Functions of one variable, and arithmetic of tensors of one shape, in any dense layout.
 void propose_elementwise(Context& context);
 

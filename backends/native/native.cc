@@ -18,6 +18,7 @@ using Propose = void (*)(Context& context);
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
     propose_channel_normalizations,
+    propose_convolutions,
     propose_elementwise,
     propose_layer_normalizations,
     propose_poolings,
