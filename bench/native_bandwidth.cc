@@ -138,7 +138,7 @@ int run(const std::vector<std::string>& given) {
   const NativeBackend backend;
   bool has_failed = false;
   std::vector<BandwidthCase> cases;
-  for (const auto& family : {copy_cases(), element_cases()})
+  for (const auto& family : {copy_cases(), element_cases(), reduction_cases()})
     cases.insert(cases.end(), family.begin(), family.end());
   for (const int threads : arguments.threads) {
     ThreadPool pool(threads);

@@ -60,6 +60,7 @@ struct BandwidthCase {
 // One table a family.
 std::vector<BandwidthCase> copy_cases();
 std::vector<BandwidthCase> element_cases();
+std::vector<BandwidthCase> reduction_cases();
 
 // `bytes` of elements of so many bytes, as sizes that end in `inner`.
 std::vector<int64_t> dims_of(int64_t bytes, int64_t element_bytes,

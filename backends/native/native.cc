@@ -17,10 +17,29 @@ using Propose = void (*)(Context& context);
 
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
-    propose_views,          propose_arg_max,     propose_concats, propose_cum_sums,
-    propose_depth_to_space, propose_elementwise, propose_gathers, propose_one_hots,
-    propose_pads,           propose_ranges,      propose_repeats, propose_reshapes,
-    propose_resizes,        propose_scatters,    propose_slices,  propose_transposes,
+    propose_views,
+    propose_arg_max,
+    propose_channel_normalizations,
+    propose_concats,
+    propose_convolutions,
+    propose_cum_sums,
+    propose_depth_to_space,
+    propose_elementwise,
+    propose_gathers,
+    propose_layer_normalizations,
+    propose_one_hots,
+    propose_pads,
+    propose_poolings,
+    propose_products,
+    propose_ranges,
+    propose_reductions,
+    propose_repeats,
+    propose_reshapes,
+    propose_resizes,
+    propose_scatters,
+    propose_slices,
+    propose_softmaxes,
+    propose_transposes,
     propose_trilus,
 };
 

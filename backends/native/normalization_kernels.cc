@@ -1,0 +1,293 @@
+// Included once for each instruction set by foreach_target.h: HWY_NAMESPACE differs each time.
+#include "normalization_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "normalization_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+// After highway.h, and once for each instruction set too.
+#include "partial_vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+namespace {
+
+// Vectors that each of four sums takes in before it goes into a double.
+constexpr int64_t kChunkSteps = 32;
+
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+
+HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(Tag())); }
+
+// The sum of function(x) over a chunk.
+template <class Function>
+HWY_INLINE double sum_of(const float* HWY_RESTRICT from, int64_t count, const Function& function) {
+  const Tag d;
+  const int64_t lanes = lane_count();
+  const auto at = [&](int64_t index) HWY_ATTR { return function(hn::LoadU(d, from + index)); };
+  Vector sum = hn::Zero(d);
+  int64_t index = 0;
+  if (count >= 4 * lanes) {
+    Vector second = sum;
+    Vector third = sum;
+    Vector fourth = sum;
+    for (; index + 4 * lanes <= count; index += 4 * lanes) {
+      sum = hn::Add(sum, at(index));
+      second = hn::Add(second, at(index + lanes));
+      third = hn::Add(third, at(index + 2 * lanes));
+      fourth = hn::Add(fourth, at(index + 3 * lanes));
+    }
+    sum = hn::Add(hn::Add(sum, second), hn::Add(third, fourth));
+  }
+  for (; index + lanes <= count; index += lanes) sum = hn::Add(sum, at(index));
+  if (index < count) {
+    const auto used = hn::FirstN(d, static_cast<size_t>(count - index));
+    const Vector last = function(load_some(d, from + index, count - index));
+    sum = hn::Add(sum, hn::IfThenElseZero(used, last));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+struct Sums {
+  double plain = 0;
+  double squares = 0;
+};
+
+// Of x - centre, over a chunk.
+HWY_INLINE Sums sums_around(const float* HWY_RESTRICT from, int64_t count, float centre_number) {
+  const Tag d;
+  const int64_t lanes = lane_count();
+  const Vector centre = hn::Set(d, centre_number);
+  Vector plain = hn::Zero(d);
+  Vector squares = plain;
+  Vector second_plain = plain;
+  Vector second_squares = plain;
+  const auto take = [&](int64_t index, Vector& sum, Vector& square) HWY_ATTR {
+    const Vector x = hn::Sub(hn::LoadU(d, from + index), centre);
+    sum = hn::Add(sum, x);
+    square = hn::MulAdd(x, x, square);
+  };
+  int64_t index = 0;
+  for (; index + 2 * lanes <= count; index += 2 * lanes) {
+    take(index, plain, squares);
+    take(index + lanes, second_plain, second_squares);
+  }
+  if (index + lanes <= count) {
+    take(index, plain, squares);
+    index += lanes;
+  }
+  if (index < count) {
+    const auto used = hn::FirstN(d, static_cast<size_t>(count - index));
+    const Vector last = load_some(d, from + index, count - index);
+    const Vector x = hn::IfThenElseZero(used, hn::Sub(last, centre));
+    second_plain = hn::Add(second_plain, x);
+    second_squares = hn::MulAdd(x, x, second_squares);
+  }
+  return {hn::GetLane(hn::SumOfLanes(d, hn::Add(plain, second_plain))),
+          hn::GetLane(hn::SumOfLanes(d, hn::Add(squares, second_squares)))};
+}
+
+// In double throughout, for numbers whose squares float32 does not hold.
+Moments moments_in_double(const float* from, int64_t length) {
+  Moments moments;
+  for (int64_t index = 0; index < length; ++index) moments.mean += from[index];
+  moments.mean /= static_cast<double>(length);
+  for (int64_t index = 0; index < length; ++index) {
+    const double centred = from[index] - moments.mean;
+    moments.variance += centred * centred;
+  }
+  moments.variance /= static_cast<double>(length);
+  return moments;
+}
+
+// Two passes over each chunk while it is in the nearest cache; chunks are joined as in Chan, Golub,
+// LeVeque: Updating formulae and a pairwise algorithm for computing sample variances (1979).
+Moments moments_of(const float* from, int64_t length) {
+  const int64_t chunk = 4 * kChunkSteps * lane_count();
+  double mean = 0;
+  double squares = 0;
+  for (int64_t done = 0; done < length; done += chunk) {
+    const int64_t count = std::min(chunk, length - done);
+    const auto size = static_cast<double>(count);
+    const auto centre =
+        static_cast<float>(sum_of(from + done, count, [](Vector x) HWY_ATTR { return x; }) / size);
+    // What float32 has lost of the mean shows around it.
+    const Sums around = sums_around(from + done, count, centre);
+    const double lost = around.plain / size;
+    const double own = centre + lost;
+    const double distance = own - mean;
+    const auto before = static_cast<double>(done);
+    const double share = size / (before + size);
+    squares +=
+        std::max(0.0, around.squares - size * lost * lost) + distance * distance * before * share;
+    mean += distance * share;
+  }
+  if (!std::isfinite(squares)) return moments_in_double(from, length);
+  return {mean, squares / static_cast<double>(length)};
+}
+
+// The mean of the squares, as a variance around 0.
+Moments moments_around_zero(const float* from, int64_t length) {
+  const int64_t chunk = 4 * kChunkSteps * lane_count();
+  double squares = 0;
+  for (int64_t done = 0; done < length; done += chunk) {
+    squares += sum_of(from + done, std::min(chunk, length - done),
+                      [](Vector x) HWY_ATTR { return hn::Mul(x, x); });
+  }
+  if (!std::isfinite(squares)) {
+    squares = 0;
+    for (int64_t index = 0; index < length; ++index) squares += double{from[index]} * from[index];
+  }
+  return {0, squares / static_cast<double>(length)};
+}
+
+template <class Function>
+HWY_INLINE void map(const float* from, float* to, int64_t count, const Function& function) {
+  const Tag d;
+  for_vectors(
+      d, count,
+      [&](int64_t index) HWY_ATTR {
+        hn::StoreU(function(index, hn::LoadU(d, from + index),
+                            [&](const float* all) HWY_ATTR { return hn::LoadU(d, all + index); }),
+                   d, to + index);
+      },
+      [&](int64_t index, int64_t rest) HWY_ATTR {
+        const auto load = [&](const float* all)
+                              HWY_ATTR { return load_some(d, all + index, rest); };
+        store_some(function(index, load(from), load), d, to + index, rest);
+      });
+}
+
+// What Relu leaves; NaN stays.
+HWY_INLINE Vector without_negative(Vector x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(Tag())), x);
+}
+
+void affine(const float* from, float* to, int64_t count, const Affine& parameters) {
+  const Tag d;
+  const Vector mean = hn::Set(d, parameters.mean);
+  const Vector factor = hn::Set(d, parameters.factor);
+  const Vector shift = hn::Set(d, parameters.shift);
+  const auto plain = [&](int64_t, Vector x, const auto&)
+                         HWY_ATTR { return hn::MulAdd(hn::Sub(x, mean), factor, shift); };
+  if (!parameters.has_relu) return map(from, to, count, plain);
+  map(from, to, count, [&](int64_t index, Vector x, const auto& load) HWY_ATTR {
+    return without_negative(plain(index, x, load));
+  });
+}
+
+template <bool kHasRelu>
+void apply_periodic(const float* from, float* to, int64_t count, const PeriodicAffine& parameters) {
+  for (int64_t done = 0; done < count; done += parameters.period) {
+    map(from + done, to + done, std::min(parameters.period, count - done),
+        [&](int64_t, Vector x, const auto& load) HWY_ATTR {
+          const Vector result = hn::MulAdd(hn::Sub(x, load(parameters.means)),
+                                           load(parameters.factors), load(parameters.shifts));
+          return kHasRelu ? without_negative(result) : result;
+        });
+  }
+}
+
+void periodic(const float* from, float* to, int64_t count, const PeriodicAffine& parameters) {
+  if (parameters.has_relu) return apply_periodic<true>(from, to, count, parameters);
+  apply_periodic<false>(from, to, count, parameters);
+}
+
+void rows(const float* from, float* to, int64_t rows, const RowNormalization& parameters,
+          float* means, float* inverses) {
+  const Tag d;
+  const int64_t length = parameters.length;
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* source = from + row * length;
+    float* target = to + row * length;
+    const Moments moments =
+        parameters.is_centred ? moments_of(source, length) : moments_around_zero(source, length);
+    const double inverse = 1 / std::sqrt(moments.variance + parameters.epsilon);
+    if (means != nullptr) means[row] = static_cast<float>(moments.mean);
+    if (inverses != nullptr) inverses[row] = static_cast<float>(inverse);
+    const auto rounded = static_cast<float>(moments.mean);
+    const Vector mean = hn::Set(d, rounded);
+    const Vector factor = hn::Set(d, static_cast<float>(inverse));
+    // What float32 loses of the mean.
+    const Vector lost = hn::Set(d, static_cast<float>((rounded - moments.mean) * inverse));
+    const auto plain = [&](Vector x)
+                           HWY_ATTR { return hn::MulAdd(hn::Sub(x, mean), factor, lost); };
+    const float* scale = parameters.scale;
+    const float* shift = parameters.shift;
+    if (scale != nullptr && shift != nullptr) {
+      map(source, target, length, [&](int64_t, Vector x, const auto& load) HWY_ATTR {
+        return hn::MulAdd(plain(x), load(scale), load(shift));
+      });
+    } else if (scale != nullptr) {
+      map(source, target, length, [&](int64_t, Vector x, const auto& load) HWY_ATTR {
+        return hn::Mul(plain(x), load(scale));
+      });
+    } else {
+      map(source, target, length,
+          [&](int64_t, Vector x, const auto&) HWY_ATTR { return plain(x); });
+    }
+  }
+}
+
+// base ^ exponent for the exponents that models have.
+HWY_INLINE Vector power(Vector base, float exponent) {
+  const Tag d;
+  if (exponent == 1) return base;
+  const Vector root = hn::Sqrt(base);
+  if (exponent == 0.5F) return root;
+  if (exponent == 0.75F) return hn::Mul(root, hn::Sqrt(root));
+  HWY_ALIGN float lanes[hn::MaxLanes(d)];
+  hn::Store(base, d, lanes);
+  for (int64_t lane = 0; lane < lane_count(); ++lane) {
+    lanes[lane] = static_cast<float>(std::pow(double{lanes[lane]}, double{exponent}));
+  }
+  return hn::Load(d, lanes);
+}
+
+void local_response(const float* from, float* to, int64_t begin, int64_t end, int64_t rows,
+                    int64_t stride, int64_t width, const LocalResponse& parameters) {
+  const Tag d;
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t first = std::max<int64_t>(0, row - parameters.before);
+    const int64_t last = std::min(rows - 1, row + parameters.after);
+    map(from + row * stride, to + row * stride, width,
+        [&](int64_t, Vector x, const auto& load) HWY_ATTR {
+          Vector squares = hn::Zero(d);
+          for (int64_t other = first; other <= last; ++other) {
+            const Vector y = load(from + other * stride);
+            squares = hn::MulAdd(y, y, squares);
+          }
+          const Vector base =
+              hn::MulAdd(squares, hn::Set(d, parameters.factor), hn::Set(d, parameters.bias));
+          return hn::Div(x, power(base, parameters.exponent));
+        });
+  }
+}
+
+NormalizationLoops all_loops() { return {moments_of, affine, periodic, rows, local_response}; }
+
+}  // namespace
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace tessera::native {
+
+HWY_EXPORT(all_loops);
+
+NormalizationLoops find_normalization_loops() { return HWY_DYNAMIC_DISPATCH(all_loops)(); }
+
+Affine affine_of(const Moments& moments, double factor, double shift) {
+  const auto mean = static_cast<float>(moments.mean);
+  return {mean, static_cast<float>(factor),
+          static_cast<float>(shift + (mean - moments.mean) * factor)};
+}
+
+}  // namespace tessera::native
+
+#endif  // HWY_ONCE

@@ -1,0 +1,84 @@
+// Convolutions of odd sizes, grouped, dilated, padded, with a Relu behind them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "each_target.h"
+
+namespace tessera {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+RandomGraph convolution(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const int64_t rank = dice.one_in(3) ? dice.pick(Sizes{1, 3}) : 2;
+  const int64_t groups = dice.one_in(2) ? 1 : dice.whole(1, 6);
+  const int64_t from = dice.one_in(3) ? 1 : dice.whole(1, 9);
+  const int64_t to = dice.one_in(3) ? 1 : dice.whole(1, 9);
+  Sizes input = {dice.whole(1, 2), groups * from};
+  Sizes weights = {groups * to, from};
+  Sizes strides;
+  Sizes dilations;
+  Sizes pads;
+  const bool is_pointwise = dice.one_in(6);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t kernel = is_pointwise ? 1 : dice.whole(1, rank == 3 ? 3 : 5);
+    weights.push_back(kernel);
+    strides.push_back(is_pointwise ? 1 : dice.whole(1, 3));
+    dilations.push_back(dice.one_in(3) ? dice.whole(1, 3) : 1);
+    input.push_back((kernel - 1) * dilations.back() + dice.whole(1, rank == 3 ? 5 : 17));
+  }
+  for (int64_t side = 0; side < 2 * rank; ++side) {
+    pads.push_back(is_pointwise ? 0 : dice.whole(0, dice.one_in(8) ? 7 : 2));
+  }
+  made.input("x", dice.tensor(input, -0.5F, 1));
+  made.operand(dice, "w", dice.tensor(weights, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({groups * to}));
+    inputs.emplace_back("b");
+  }
+  Attributes attributes;
+  attributes.set("group", groups);
+  attributes.set("strides", strides);
+  attributes.set("dilations", dilations);
+  if (dice.one_in(4)) {
+    const std::vector<std::string> words = {"SAME_UPPER", "SAME_LOWER", "VALID"};
+    attributes.set("auto_pad", dice.pick(words));
+  } else {
+    attributes.set("pads", pads);
+  }
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  const bool has_relu = dice.one_in(2);
+  if (has_relu) made.builder.node("z", "Relu", {"y"}, {"z"});
+  made.builder.output(has_relu ? "z" : "y");
+  return made;
+}
+
+// Sums of more steps than are gathered at a time.
+RandomGraph deep(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const int64_t channels = dice.whole(300, 700);
+  made.input("x", dice.tensor({1, channels, 4, 5}, -0.5F, 1));
+  const int64_t kernel = dice.one_in(3) ? 1 : 3;
+  made.constant("w", dice.tensor({3, channels, kernel, kernel}, -0.5F, 1));
+  made.input("b", dice.tensor({3}));
+  Attributes attributes;
+  attributes.set("pads", Sizes{1, 1, 1, 1});
+  made.builder.node("y", "Conv", {"x", "w", "b"}, {"y"}, attributes);
+  made.builder.node("z", "Relu", {"y"}, {"z"});
+  made.builder.output("z");
+  return made;
+}
+
+TEST(NativeConvolution, OddSizes) {
+  const Totals totals = check_each_target(151, 3000, convolution);
+  EXPECT_GE(totals.answered, 3000);
+  EXPECT_EQ(totals.largest, 2U);
+}
+TEST(NativeConvolution, DeepSums) { EXPECT_GE(check_each_target(152, 30, deep).answered, 30); }
+
+}  // namespace
+}  // namespace tessera

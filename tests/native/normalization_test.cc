@@ -1,0 +1,192 @@
+// The normalisations of rows and of channels, in every layout, and as exporters write them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "each_target.h"
+
+namespace tessera {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+using Names = std::vector<std::string>;
+
+// A row of one or two numbers, whose mean is near them, is worth few digits.
+constexpr Tolerance kRowTolerance = {.relative = 1e-4, .of_largest = 1e-4};
+
+Sizes picture(Dice& dice, int64_t least_axes) {
+  const Sizes channels = {1, 2, 3, 5, 8, 13, 16, 17, 24, 32, 35, 70};
+  Sizes dims = {dice.whole(1, 3), dice.pick(channels)};
+  const int64_t axes = dice.whole(least_axes, 3);
+  for (int64_t axis = 0; axis < axes; ++axis) dims.push_back(dice.whole(1, axes > 1 ? 9 : 70));
+  return dims;
+}
+
+RandomGraph batch_normalization(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, dice.one_in(2) ? 9 : 15);
+  const Sizes dims = picture(dice, 0);
+  made.input("x", dice.tensor(dims, -3, 3));
+  made.operand(dice, "scale", dice.tensor({dims[1]}, 0.5F, 2));
+  made.operand(dice, "shift", dice.tensor({dims[1]}));
+  made.operand(dice, "mean", dice.tensor({dims[1]}));
+  made.operand(dice, "variance", dice.tensor({dims[1]}, 0.1F, 4));
+  Attributes attributes;
+  if (dice.one_in(2)) attributes.set("epsilon", dice.number(1e-6F, 1e-2F));
+  const std::string variance = dice.one_in(8) ? "scale" : "variance";
+  made.builder.node("y", "BatchNormalization", {"x", "scale", "shift", "mean", variance}, {"y"},
+                    attributes);
+  const bool has_relu = dice.one_in(2);
+  if (has_relu) made.builder.node("z", "Relu", {"y"}, {"z"});
+  made.builder.output(has_relu ? "z" : "y");
+  return made;
+}
+
+RandomGraph layer_normalization(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  Sizes dims = picture(dice, 0);
+  if (dice.one_in(10)) dims = {dice.whole(1, 3), dice.whole(600, 5000)};
+  const auto rank = static_cast<int64_t>(dims.size());
+  const int64_t axis = dice.whole(0, rank - 1);
+  Sizes row(dims.begin() + axis, dims.end());
+  // Numbers far from zero, and such whose squares float32 does not hold.
+  const float mean = dice.one_in(4) ? 100 : 1;
+  const float size = dice.one_in(20) ? 1e25F : 1;
+  made.input("x", dice.tensor(dims, (mean - 4) * size, (mean + 4) * size));
+  if (dice.one_in(3)) row.insert(row.begin(), 1);
+  if (row.size() > dims.size()) row.erase(row.begin());
+  made.operand(dice, "scale", dice.tensor(row, 0.5F, 2));
+  const bool has_shift = !dice.one_in(3);
+  if (has_shift) made.operand(dice, "shift", dice.tensor(row));
+  Attributes attributes;
+  attributes.set("axis", dice.one_in(2) ? axis : axis - rank);
+  Names outputs = {"y"};
+  if (dice.one_in(4) && size == 1) outputs.insert(outputs.end(), {"mean", "inverse"});
+  made.builder.node("y", "LayerNormalization",
+                    has_shift ? Names{"x", "scale", "shift"} : Names{"x", "scale"}, outputs,
+                    attributes);
+  for (const std::string& output : outputs) made.builder.output(output);
+  return made;
+}
+
+// Appends the mean of `from` over the last `axes` axes.
+void append_mean(RandomGraph& made, const std::string& name, const std::string& from,
+                 int64_t axes) {
+  Sizes named;
+  for (int64_t axis = 1; axis <= axes; ++axis) named.push_back(-axis);
+  Attributes attributes;
+  attributes.set("axes", named);
+  made.builder.node(name, "ReduceMean", {from}, {name}, attributes);
+}
+
+Names either_way(Dice& dice, const std::string& left, const std::string& right) {
+  return dice.one_in(2) ? Names{left, right} : Names{right, left};
+}
+
+RandomGraph written_out(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const Sizes dims = picture(dice, 0);
+  const int64_t axes = dice.whole(1, static_cast<int64_t>(dims.size()) - 1);
+  const Sizes row(dims.end() - axes, dims.end());
+  const auto number = [&](const std::string& name, float value) {
+    made.constant(name, Tensor::from<float>(DataType::Float32, {}, {{value}}));
+  };
+  number("two", 2);
+  number("one", 1);
+  number("epsilon", 1e-3F);
+  made.input("x", dice.tensor(dims, -3, 5));
+  std::string centred = "x";
+  std::string squared = "x";
+  if (!dice.one_in(3)) {
+    append_mean(made, "m", "x", axes);
+    made.builder.node("d", "Sub", {"x", "m"}, {centred = squared = "d"});
+    if (dice.one_in(2)) made.builder.node("c", "Sub", {"x", "m"}, {squared = "c"});
+  }
+  const bool is_power = dice.one_in(2);
+  made.builder.node("p", is_power ? "Pow" : "Mul", {squared, is_power ? "two" : squared}, {"p"});
+  append_mean(made, "v", "p", axes);
+  made.builder.node("e", "Add", either_way(dice, "v", "epsilon"), {"e"});
+  made.builder.node("s", "Sqrt", {"e"}, {"s"});
+  const int64_t division = dice.whole(0, 2);
+  if (division == 0) {
+    made.builder.node("q", "Div", {centred, "s"}, {"q"});
+  } else {
+    made.builder.node("r", division == 1 ? "Reciprocal" : "Div",
+                      division == 1 ? Names{"s"} : Names{"one", "s"}, {"r"});
+    made.builder.node("q", "Mul", either_way(dice, centred, "r"), {"q"});
+  }
+  std::string last = "q";
+  const int64_t tail = dice.whole(0, 2);
+  if (tail > 0) {
+    made.operand(dice, "scale", dice.tensor(row, 0.5F, 2));
+    made.builder.node("g", "Mul", either_way(dice, "q", "scale"), {last = "g"});
+  }
+  if (tail > 1) {
+    made.operand(dice, "shift", dice.tensor(row));
+    made.builder.node("y", "Add", either_way(dice, "g", "shift"), {last = "y"});
+  }
+  made.builder.output(last);
+  return made;
+}
+
+RandomGraph groups(Dice& dice, const ops::Registry& registry) {
+  const bool is_instance = dice.one_in(2);
+  const bool is_per_channel = is_instance || dice.one_in(2);
+  RandomGraph made(registry, is_per_channel ? 21 : 18);
+  Sizes dims = picture(dice, 0);
+  // More than one number to each mean.
+  if (dims.size() > 3) dims.resize(3);
+  dims.push_back(dims.size() < 3 && dice.one_in(5) ? dice.whole(600, 5000) : dice.whole(4, 20));
+  Attributes attributes;
+  int64_t parameters = dims[1];
+  if (!is_instance) {
+    const int64_t count = dice.whole(1, 4);
+    dims[1] = count * dice.whole(1, 5);
+    parameters = is_per_channel ? dims[1] : count;
+    attributes.set("num_groups", count);
+  }
+  made.input("x", dice.tensor(dims, -3, 5));
+  made.operand(dice, "scale", dice.tensor({parameters}, 0.5F, 2));
+  made.operand(dice, "shift", dice.tensor({parameters}));
+  made.builder.node("y", is_instance ? "InstanceNormalization" : "GroupNormalization",
+                    {"x", "scale", "shift"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph local_response(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  made.input("x", dice.tensor(picture(dice, 0), -3, 3));
+  Attributes attributes;
+  attributes.set("size", dice.whole(1, 8));
+  attributes.set("alpha", dice.number(1e-4F, 0.5F));
+  const std::vector<float> exponents = {0.5F, 0.75F, 1, 0.6F};
+  if (dice.one_in(2)) attributes.set("beta", dice.pick(exponents));
+  if (dice.one_in(2)) attributes.set("bias", dice.number(0.5F, 2));
+  made.builder.node("y", "LRN", {"x"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+TEST(NativeNormalization, BatchNormalization) {
+  const Totals totals = check_each_target(121, 1000, batch_normalization);
+  EXPECT_GE(totals.answered, 1000);
+  EXPECT_EQ(totals.largest, 2U);
+}
+TEST(NativeNormalization, LayerNormalization) {
+  EXPECT_GE(check_each_target(122, 1200, layer_normalization, kRowTolerance).answered, 1200);
+}
+TEST(NativeNormalization, AsExportersWriteIt) {
+  const Totals totals = check_each_target(123, 1200, written_out, kRowTolerance);
+  EXPECT_GE(totals.answered, 1200);
+  EXPECT_EQ(totals.largest, 11U);
+}
+TEST(NativeNormalization, InstancesAndGroups) {
+  EXPECT_GE(check_each_target(124, 800, groups, kRowTolerance).answered, 800);
+}
+TEST(NativeNormalization, LocalResponse) {
+  EXPECT_GE(check_each_target(125, 600, local_response).answered, 600);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,105 @@
+// Softmax and LogSoftmax, alone and behind the scaling and the mask of attention.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "each_target.h"
+
+namespace tessera {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Sizes sizes(Dice& dice, int64_t least_rank) {
+  Sizes dims;
+  const int64_t rank = dice.whole(least_rank, 5);
+  const int64_t longest = rank < 3 ? 70 : rank == 3 ? 17 : 6;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    dims.push_back(dice.one_in(40) ? 0 : dice.one_in(6) ? 1 : dice.whole(1, longest));
+  }
+  if (dice.one_in(12) && rank < 4) {
+    dims[static_cast<size_t>(dice.whole(0, rank - 1))] = dice.whole(200, 3000);
+  }
+  return dims;
+}
+
+// Some rows hidden: whole ones, and parts.
+void hide(Dice& dice, Tensor& tensor, float hidden) {
+  const std::span<float> elements = tensor.mutable_as<float>();
+  if (elements.empty() || tensor.dims().empty()) return;
+  const int64_t row = tensor.dims().back();
+  for (int64_t count = dice.whole(1, 4); count > 0; --count) {
+    const int64_t first = dice.whole(0, tensor.elements() / row - 1) * row;
+    const int64_t length = dice.one_in(2) ? row : dice.whole(1, row);
+    for (int64_t place = first; place < first + length; ++place) {
+      elements[static_cast<size_t>(place)] = hidden;
+    }
+  }
+}
+
+RandomGraph alone(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, dice.one_in(3) ? 11 : 13);
+  const Sizes dims = sizes(dice, 1);
+  Tensor numbers = dice.tensor(dims, -20, 20);
+  if (dice.one_in(6)) hide(dice, numbers, -kInfinity);
+  if (dice.one_in(20)) hide(dice, numbers, kInfinity);
+  if (dice.one_in(20)) hide(dice, numbers, std::numeric_limits<float>::quiet_NaN());
+  if (dice.one_in(10)) hide(dice, numbers, 3e38F);
+  made.input("x", std::move(numbers));
+  Attributes attributes;
+  const auto rank = static_cast<int64_t>(dims.size());
+  if (!dice.one_in(4)) attributes.set("axis", dice.whole(-rank, rank - 1));
+  if (dice.one_in(3) && rank > 1) attributes.set("axis", int64_t{1});
+  if (rank == 1) attributes.set("axis", int64_t{0});
+  made.builder.node("y", dice.one_in(2) ? "Softmax" : "LogSoftmax", {"x"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+RandomGraph masked(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const Sizes dims = sizes(dice, 1);
+  made.input("x", dice.tensor(dims, -6, 6));
+  std::string last = "x";
+  const bool has_scale = dice.one_in(2);
+  if (has_scale) {
+    made.constant("factor", Tensor::from<float>(DataType::Float32, {}, {{dice.number(0.1F, 3)}}));
+    const bool is_division = dice.one_in(2);
+    const bool is_swapped = !is_division && dice.one_in(2);
+    made.builder.node("s", is_division ? "Div" : "Mul",
+                      is_swapped ? std::vector<std::string>{"factor", "x"}
+                                 : std::vector<std::string>{"x", "factor"},
+                      {last = "s"});
+  }
+  if (!has_scale || dice.one_in(2)) {
+    Sizes mask = dims;
+    for (size_t axis = 0; axis + 1 < mask.size(); ++axis)
+      mask[axis] = dice.one_in(2) ? 1 : mask[axis];
+    mask.erase(mask.begin(), mask.begin() + dice.whole(0, static_cast<int64_t>(mask.size()) - 1));
+    Tensor numbers = dice.tensor(mask, -2, 2);
+    if (dice.one_in(2)) hide(dice, numbers, -kInfinity);
+    if (dice.one_in(2)) hide(dice, numbers, -1e9F);
+    made.operand(dice, "m", std::move(numbers));
+    made.builder.node(
+        "a", "Add",
+        dice.one_in(2) ? std::vector<std::string>{last, "m"} : std::vector<std::string>{"m", last},
+        {"a"});
+    last = "a";
+  }
+  made.builder.node("y", dice.one_in(4) ? "LogSoftmax" : "Softmax", {last}, {"y"});
+  made.builder.output("y");
+  return made;
+}
+
+TEST(NativeSoftmax, Alone) { EXPECT_GE(check_each_target(111, 3000, alone).answered, 3000); }
+TEST(NativeSoftmax, ScaledAndMasked) {
+  const Totals totals = check_each_target(112, 1500, masked);
+  EXPECT_GE(totals.answered, 1500);
+  EXPECT_EQ(totals.largest, 3U);
+}
+
+}  // namespace
+}  // namespace tessera
