@@ -120,7 +120,10 @@ void PlanRunner::bind_inputs(std::span<const Tensor> inputs) {
                                               static_cast<size_t>(given.bytes()));
     }
     if (buffer.kind == Kind::Output) {
-      tensors_[index] = Tensor(buffer.type->element, buffer.type->dims);
+      // A sparse one is told by its bytes.
+      const bool is_sparse = built_.layouts->sparse_form(buffer.layout).has_value();
+      tensors_[index] = is_sparse ? Tensor(DataType::UInt8, {buffer.bytes})
+                                  : Tensor(buffer.type->element, buffer.type->dims);
     }
   }
 }
@@ -130,8 +133,10 @@ void PlanRunner::patch(StepBuffers& buffers) {
     tessera_buffer& face = (patch.is_output ? buffers.outputs : buffers.inputs)[patch.position];
     const Tensor& tensor = tensors_[static_cast<size_t>(patch.buffer)];
     face.data = const_cast<void*>(tensor.data());
-    const bool is_dynamic =
-        built_.plan.buffers[static_cast<size_t>(patch.buffer)].kind == Kind::Dynamic;
+    const PlanBuffer& buffer = built_.plan.buffers[static_cast<size_t>(patch.buffer)];
+    // One that is fed sparsely is as long as what it stores.
+    if (buffer.kind == Kind::Input && !tensor.is_empty()) face.bytes = tensor.bytes();
+    const bool is_dynamic = buffer.kind == Kind::Dynamic;
     if (!is_dynamic || tensor.is_empty()) continue;
     face.rank = static_cast<int32_t>(tensor.rank());
     face.dims = tensor.dims().data();

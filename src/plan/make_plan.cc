@@ -17,9 +17,10 @@ class StepBuilder {
   StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts)
       : graph_(graph), offers_(offers), layouts_(layouts), present_(graph.values.size()) {
     for (size_t index = 0; index < graph.inputs.size(); ++index) {
-      const int buffer = add_buffer(PlanBuffer::Kind::Input, graph.inputs[index], kDefaultLayout);
+      const LayoutId layout = layouts.exchanged_layout(graph[graph.inputs[index]]);
+      const int buffer = add_buffer(PlanBuffer::Kind::Input, graph.inputs[index], layout);
       plan_.buffers[at(buffer)].index = static_cast<int>(index);
-      note(graph.inputs[index], kDefaultLayout, buffer);
+      note(graph.inputs[index], layout, buffer);
     }
   }
 
@@ -48,9 +49,10 @@ class StepBuilder {
   }
 
   void add_result(ValueId value) {
+    const LayoutId layout = layouts_.exchanged_layout(graph_[value]);
     const int buffer = graph_[value].is_constant()
-                           ? constant({.value = value, .layout = kDefaultLayout}, -1)
-                           : obtain(value, kDefaultLayout);
+                           ? constant({.value = value, .layout = layout}, -1)
+                           : obtain(value, layout);
     PlanBuffer& result = plan_.buffers[at(buffer)];
     if (result.kind == PlanBuffer::Kind::Arena) result.kind = PlanBuffer::Kind::Output;
     plan_.results.push_back(buffer);
