@@ -17,7 +17,8 @@ using Propose = void (*)(Context& context);
 
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
-    propose_elementwise,
+    propose_elementwise,   propose_sparse_elementwise, propose_sparse_matmul,
+    propose_sparse_reduce, propose_sparse_rows,
 };
 
 }  // namespace

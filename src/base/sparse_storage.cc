@@ -1,5 +1,6 @@
 #include "base/sparse_storage.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -24,9 +25,8 @@ auto with_bits(int64_t size, const Body& body) {
 }
 
 void clear(void* dense, int64_t row_bytes, int64_t first, int64_t last) {
-  if (first >= last || row_bytes == 0) return;
-  std::memset(static_cast<char*>(dense) + first * row_bytes, 0,
-              static_cast<size_t>((last - first) * row_bytes));
+  char* rows = static_cast<char*>(dense);
+  std::fill(rows + first * row_bytes, rows + std::max(first, last) * row_bytes, char{0});
 }
 
 }  // namespace
