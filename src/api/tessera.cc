@@ -178,7 +178,7 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
-PlanOptions plan_options(const BindOptions& options) {
+PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
                 "expected 'cpu', the only device so far");
@@ -187,10 +187,10 @@ PlanOptions plan_options(const BindOptions& options) {
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                               : TESSERA_PRECISION_FLOAT32;
   for (const Pin& pin : options.pins) {
-    wanted.selection.pins.push_back({pin.nodes, pin.backend, pin.algorithm});
+    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }
   for (const Exclusion& exclusion : options.exclusions) {
-    wanted.selection.exclusions.push_back({exclusion.backend, exclusion.op});
+    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   wanted.keeps_sparse_storage = options.strict_storage;
@@ -245,7 +245,7 @@ Executor Model::bind(const BindOptions& options) const {
   StageClock clock;
   clock.begin("specialise");
   ThreadPool pool(options.threads);
-  PlanOptions wanted = plan_options(options);
+  PlanOptions wanted = plan_options(options, state_->backends.state_->set);
   wanted.log = &state_->log;
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   const auto build = [&] {
