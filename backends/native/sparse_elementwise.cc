@@ -242,9 +242,15 @@ void offer_add(Context& context, const Node& node) {
 }  // namespace
 
 void propose_sparse_elementwise(Context& context) {
-  for (const NamedLoop& named : kLoops) {
-    context.for_each({named.op}, [&](const Node& node) { offer_stored(context, node, named); });
-  }
+  context.for_each(
+      {"Abs", "Asinh", "Atan", "Ceil", "Div", "Erf", "Floor", "LeakyRelu", "Mul", "Neg", "Relu",
+       "Round", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh"},
+      [&](const Node& node) {
+        const auto* named =
+            std::find_if(std::begin(kLoops), std::end(kLoops),
+                         [&](const NamedLoop& each) { return each.op == node.op(); });
+        if (named != std::end(kLoops)) offer_stored(context, node, *named);
+      });
   context.for_each({"Add"}, [&](const Node& node) { offer_add(context, node); });
 }
 

@@ -125,6 +125,18 @@ SparseTensor make_row_sparse(const std::vector<int64_t>& dims, const std::vector
   return SparseTensor::row_sparse(dims, list_of(rows), elements);
 }
 
+// Offsets take room for each row, and rows for each of their elements: a few bytes of a file must
+// not ask for all memory there is.
+void check_size(int64_t bytes, int64_t stored, const std::string& where) {
+  constexpr int64_t kMostBytes = int64_t{1} << 24;
+  constexpr int64_t kMostBytesOfOne = int64_t{1} << 12;
+  if (bytes >= 0 && bytes <= kMostBytes + stored * kMostBytesOfOne) return;
+  throw Error(ErrorKind::Unsupported, where,
+              "expected dimensions in proportion to its " + std::to_string(stored) +
+                  " stored elements, found some for which rows or offsets take " +
+                  (bytes < 0 ? "more than 64 bits count" : std::to_string(bytes)) + " bytes");
+}
+
 }  // namespace
 
 void read_sparse(const onnx::SparseTensorProto& proto, TensorReader& tensors,
@@ -142,12 +154,13 @@ void read_sparse(const onnx::SparseTensorProto& proto, TensorReader& tensors,
   const bool has_whole_rows =
       (width > 1 || stored == 0) && static_cast<int64_t>(rows.size()) * width == stored;
   const bool is_csr = !has_whole_rows && most_stored(SparseFormat::Csr, dims) >= 0;
-  const SparseFormat format = is_csr ? SparseFormat::Csr : SparseFormat::RowSparse;
-  const int64_t capacity = is_csr ? stored : static_cast<int64_t>(rows.size());
-  const int64_t bytes = sparse_bytes(format, values.type(), dims, capacity);
-  // Its parts, and what they are made of.
-  tensors.charge(bytes < 0 ? INT64_MAX : bytes, where);
-  tensors.charge(is_csr ? (dims[0] + 1) * static_cast<int64_t>(sizeof(int64_t)) : bytes, where);
+  const int64_t bytes =
+      sparse_bytes(is_csr ? SparseFormat::Csr : SparseFormat::RowSparse, values.type(), dims,
+                   is_csr ? stored : static_cast<int64_t>(rows.size()));
+  check_size(bytes, stored, where);
+  // Twice: what it is made of is as large.
+  tensors.charge(bytes, where);
+  tensors.charge(bytes, where);
   SparseTensor made =
       is_csr ? make_csr(dims, linear, values) : make_row_sparse(dims, linear, rows, width, values);
   value.type = Type::tensor(values.type(), shape_from(dims));

@@ -16,8 +16,8 @@ inline constexpr int64_t kMostExpandedBytes = int64_t{1} << 20;
 // and sets type, constant and sparse_constant of `value`. The form is row_sparse where all stored
 // rows are whole (or nothing is stored), or the tensor is no matrix; else csr. `where` is what
 // errors call it. Throws InvalidModel where values, indices and dimensions do not agree, indices
-// are out of range, out of order or repeated; OutOfMemory and Unsupported as TensorReader::read()
-// does.
+// are out of range, out of order or repeated; Unsupported where rows or offsets take much more
+// than what is stored; and what TensorReader::read() throws.
 void read_sparse(const onnx::SparseTensorProto& proto, TensorReader& tensors,
                  const std::string& where, Value& value);
 
