@@ -57,9 +57,9 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
   command.add_option("--device", arguments.device, "kind of device to run on (default cpu)")
       ->group(kGroup);
   add_repeatable(command, "--layout", arguments.layouts,
-                 "NAME=csr[:CAPACITY] or NAME=row_sparse[:CAPACITY]: feed an input or give\n"
-                 "an output sparsely, with room for so many elements or rows (default:\n"
-                 "a tenth of all)")
+                 "NAME=csr[:CAPACITY] or NAME=row_sparse[:CAPACITY]: feed an input or\n"
+                 "give an output sparsely, with room for so many elements or rows\n"
+                 "(default: a tenth of all)")
       ->group(kGroup);
   command
       .add_flag("--strict-storage", arguments.strict_storage,
