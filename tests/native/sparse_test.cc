@@ -156,6 +156,20 @@ RandomGraph addition(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// What has no sparse form gets no sparse offer, nor an illegal one.
+TEST(NativeSparse, DenseGraphsGetNoOffers) {
+  const auto dense_product = [](Dice& dice, const ops::Registry& registry) {
+    RandomGraph made = product(dice, registry);
+    made.sparse.clear();
+    return made;
+  };
+  const Totals totals = check_each_target(1, 50, dense_product);
+  EXPECT_EQ(totals.sparse, 0);
+  for (const auto& [refusal, count] : totals.refusals) {
+    EXPECT_EQ(refusal.find("not legal"), std::string::npos) << refusal;
+  }
+}
+
 TEST(NativeSparse, ProductsAsTheReference) {
   EXPECT_GE(check_each_target(1, 1000, product).sparse, 1000);
 }
