@@ -39,7 +39,7 @@ std::string progress_text(double elapsed_seconds, const Effort& effort, size_t r
 
 double run_once(BoundModel& bound) {
   const Clock::time_point start = Clock::now();
-  bound.executor.run(bound.inputs);
+  bound.executor.run_any(bound.feeds);
   return milliseconds(Clock::now() - start);
 }
 
@@ -67,7 +67,7 @@ void write_trace(const std::filesystem::path& file, Clock::time_point origin,
                  const LoadedModel& loaded, BoundModel& bound) {
   bound.executor.record_steps(true);
   Trace trace;
-  timed(origin, trace.run, [&] { return bound.executor.run(bound.inputs); });
+  timed(origin, trace.run, [&] { return bound.executor.run_any(bound.feeds); });
   trace.load = loaded.load;
   trace.load_stages = loaded.model.stages();
   trace.bind = bound.bind;

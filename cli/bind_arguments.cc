@@ -56,6 +56,15 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
       ->group(kGroup);
   command.add_option("--device", arguments.device, "kind of device to run on (default cpu)")
       ->group(kGroup);
+  add_repeatable(command, "--layout", arguments.layouts,
+                 "NAME=csr[:CAPACITY] or NAME=row_sparse[:CAPACITY]: feed an input or\n"
+                 "give an output sparsely, with room for so many elements or rows\n"
+                 "(default: a tenth of all)")
+      ->group(kGroup);
+  command
+      .add_flag("--strict-storage", arguments.strict_storage,
+                "a sparse value that a kernel takes dense only is an error")
+      ->group(kGroup);
 }
 
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths) {
@@ -117,6 +126,13 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.device = arguments.device;
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);
+  for (const std::string& text : arguments.layouts) {
+    const NamedArgument layout = split_named_argument("--layout", text);
+    if (!options.layouts.emplace(layout.name, layout.value).second) {
+      refuse("--layout", text, "expected one --layout for each name, found two");
+    }
+  }
+  options.strict_storage = arguments.strict_storage;
   for (const std::string& text : arguments.pins) options.pins.push_back(parse_pin(text));
   for (const std::string& text : arguments.exclusions) {
     options.exclusions.push_back(parse_exclusion(text));

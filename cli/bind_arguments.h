@@ -19,9 +19,12 @@ struct BindArguments {
   std::vector<std::string> exclusions;
   std::string precision = "float32";
   std::string device = "cpu";
+  std::vector<std::string> layouts;
+  bool strict_storage = false;
 };
 
-// Adds --threads, --backends, --backend-path, --pin, --exclude, --precision and --device.
+// Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and
+// --strict-storage.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.

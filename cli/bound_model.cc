@@ -60,7 +60,8 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
   Executor executor = timed(origin, span, [&] { return loaded.model.bind(options); });
   NamedTensors inputs = loaded.inputs;
   if (seed_) add_random(executor.inputs(), *seed_, inputs);
-  return {std::move(executor), std::move(inputs), span};
+  NamedFeeds feeds = feeds_of(executor.inputs(), inputs);
+  return {std::move(executor), std::move(inputs), std::move(feeds), span};
 }
 
 }  // namespace tessera::cli

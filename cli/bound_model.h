@@ -39,6 +39,7 @@ struct LoadedModel {
 struct BoundModel {
   Executor executor;
   NamedTensors inputs;
+  NamedFeeds feeds;  // the same, sparse where they are bound so
   Span bind;
 };
 

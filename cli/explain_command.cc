@@ -40,7 +40,7 @@ void measure(BoundModel& bound, const RunLimit& limit, ExplainReport& report) {
   const Interrupt interrupt;
   Progress progress;
   bound.executor.record_steps(true);
-  bound.executor.run(bound.inputs);
+  bound.executor.run_any(bound.feeds);
   std::vector<double> run_times;
   std::vector<std::vector<double>> step_times(report.plan.steps.size());
   const Clock::time_point start = Clock::now();
@@ -51,7 +51,7 @@ void measure(BoundModel& bound, const RunLimit& limit, ExplainReport& report) {
   };
   while (!is_done()) {
     const Clock::time_point run_start = Clock::now();
-    bound.executor.run(bound.inputs);
+    bound.executor.run_any(bound.feeds);
     run_times.push_back(microseconds(Clock::now() - run_start));
     const std::vector<StepRecord>& records = bound.executor.steps();
     const std::vector<std::optional<size_t>> indices = plan_indices(records, report.plan);

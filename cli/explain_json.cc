@@ -14,7 +14,9 @@ Json ports_json(const std::vector<PlanPort>& ports) {
                     {"type", port.type},
                     {"layout", port.layout},
                     {"is_constant", port.is_constant},
-                    {"pack", port.pack}});
+                    {"pack", port.pack},
+                    {"capacity", port.capacity ? Json(*port.capacity) : Json()},
+                    {"density", port.density ? Json(*port.density) : Json()}});
   }
   return json;
 }

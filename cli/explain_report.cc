@@ -147,9 +147,11 @@ std::string refusals_text(const PlanDescription& plan) {
 
 std::string port_text(const char* kind, const PlanPort& port) {
   const std::string constant = port.is_constant ? ", constant" : "";
+  const std::string density =
+      port.density ? " (density at most " + decimal_text(100 * *port.density, 3) + " %)" : "";
   const std::string pack = port.pack.empty() ? "" : ", packed as " + port.pack;
   return wrapped(std::string(kind) + " '" + port.value + "': " + port.type + ", " + port.layout +
-                     constant + pack,
+                     density + constant + pack,
                  "  ");
 }
 

@@ -145,7 +145,7 @@ Session run_model(const RunArguments& arguments) {
   Session session;
   Trace& trace = session.trace;
   std::vector<Tensor> tensors =
-      timed(origin, trace.run, [&] { return executor.run(bound.inputs); });
+      dense_of(timed(origin, trace.run, [&] { return executor.run_any(bound.feeds); }));
   trace.load = loaded.load;
   trace.load_stages = loaded.model.stages();
   trace.bind = bound.bind;

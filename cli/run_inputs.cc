@@ -1,5 +1,7 @@
 #include "cli/run_inputs.h"
 
+#include <cstring>
+
 #include "cli/named_argument.h"
 #include "cli/random_input.h"
 #include "tessera/tensor_file.h"
@@ -57,6 +59,35 @@ std::optional<std::vector<int64_t>> known_dims(const ValueDescription& input) {
   return dims;
 }
 
+// The format that an executor takes it in; nullopt: dense.
+std::optional<SparseFormat> sparse_format_of(const ValueDescription& input) {
+  for (const SparseFormat format : {SparseFormat::Csr, SparseFormat::RowSparse}) {
+    if (input.layout.starts_with(std::string(name(format)) + ":")) return format;
+  }
+  return std::nullopt;
+}
+
+int64_t capacity_of(const ValueDescription& input) {
+  return std::stoll(input.layout.substr(input.layout.find(':') + 1));
+}
+
+// Leaves `count` elements (or rows), spread evenly, as they are, and clears the others.
+void keep_some(SparseFormat format, int64_t count, Tensor& tensor) {
+  const int64_t most = most_stored(format, tensor.dims());
+  if (most == 0) return;
+  const int64_t bytes = tensor.bytes() / most;
+  auto* place = static_cast<char*>(tensor.mutable_data());
+  double share = 0;
+  for (int64_t index = 0; index < most; ++index, place += bytes) {
+    share += static_cast<double>(count) / static_cast<double>(most);
+    if (share >= 1) {
+      share -= 1;
+    } else {
+      std::memset(place, 0, static_cast<size_t>(bytes));
+    }
+  }
+}
+
 }  // namespace
 
 NamedShapes parse_shapes(const std::vector<std::string>& arguments,
@@ -98,6 +129,27 @@ void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTen
   }
 }
 
+NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors) {
+  NamedFeeds feeds(tensors.begin(), tensors.end());
+  for (const ValueDescription& input : inputs) {
+    const std::optional<SparseFormat> format = sparse_format_of(input);
+    const auto found = tensors.find(input.name);
+    if (format && found != tensors.end()) {
+      feeds[input.name] = SparseTensor::from_dense(*format, found->second);
+    }
+  }
+  return feeds;
+}
+
+std::vector<Tensor> dense_of(std::vector<AnyTensor> tensors) {
+  std::vector<Tensor> dense;
+  for (AnyTensor& tensor : tensors) {
+    const auto* sparse = std::get_if<SparseTensor>(&tensor);
+    dense.push_back(sparse != nullptr ? sparse->to_dense() : std::get<Tensor>(std::move(tensor)));
+  }
+  return dense;
+}
+
 void add_random(const std::vector<ValueDescription>& inputs, uint64_t seed, NamedTensors& tensors) {
   for (const ValueDescription& input : inputs) {
     if (tensors.contains(input.name)) continue;
@@ -107,7 +159,11 @@ void add_random(const std::vector<ValueDescription>& inputs, uint64_t seed, Name
       throw Error(ErrorKind::InvalidArgument, place_of(input),
                   "expected a known shape, found " + input.text + "; give it with --shape");
     }
-    tensors[input.name] = random_tensor(input.type, *dims, seed, input.name, input.index_limit);
+    Tensor tensor = random_tensor(input.type, *dims, seed, input.name, input.index_limit);
+    if (const std::optional<SparseFormat> format = sparse_format_of(input)) {
+      keep_some(*format, capacity_of(input) / 2, tensor);
+    }
+    tensors[input.name] = std::move(tensor);
   }
 }
 

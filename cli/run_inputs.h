@@ -30,8 +30,17 @@ NamedShapes shapes_to_bind(const NamedShapes& shapes, const NamedTensors& tensor
 // Throws InvalidArgument where an input that is read has no tensor.
 void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors);
 
+using NamedFeeds = std::map<std::string, AnyTensor>;
+
+// The tensors as bound `inputs` are fed: sparse ones without what is zero.
+NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors);
+
+// Outputs as they are shown, compared and written: dense.
+std::vector<Tensor> dense_of(std::vector<AnyTensor> tensors);
+
 // Adds random tensors for the inputs that have none; `inputs` are bound ones. One that is not read
-// gets none where its shape is unknown.
+// gets none where its shape is unknown. Those that are fed sparsely have about half as many
+// elements as there is room for.
 void add_random(const std::vector<ValueDescription>& inputs, uint64_t seed, NamedTensors& tensors);
 
 }  // namespace tessera::cli

@@ -32,9 +32,10 @@ nb::object shape_of(const ValueDescription& value) {
 }  // namespace
 
 nb::object to_python(const ValueDescription& value) {
-  return class_named("ValueDescription")(
-      "name"_a = value.name, "type"_a = name(value.type), "shape"_a = shape_of(value),
-      "is_read"_a = value.is_read, "index_limit"_a = value.index_limit, "text"_a = value.text);
+  return class_named("ValueDescription")("name"_a = value.name, "type"_a = name(value.type),
+                                         "shape"_a = shape_of(value), "is_read"_a = value.is_read,
+                                         "index_limit"_a = value.index_limit, "text"_a = value.text,
+                                         "layout"_a = value.layout);
 }
 
 nb::object to_python(const NodeDescription& node) {
@@ -51,9 +52,9 @@ nb::object to_python(const PassDescription& pass) {
 }
 
 nb::object to_python(const PlanPort& port) {
-  return class_named("PlanPort")("value"_a = port.value, "type"_a = port.type,
-                                 "layout"_a = port.layout, "pack"_a = port.pack,
-                                 "is_constant"_a = port.is_constant);
+  return class_named("PlanPort")(
+      "value"_a = port.value, "type"_a = port.type, "layout"_a = port.layout, "pack"_a = port.pack,
+      "is_constant"_a = port.is_constant, "capacity"_a = port.capacity, "density"_a = port.density);
 }
 
 nb::object to_python(const BackendRefusal& refusal) {

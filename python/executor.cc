@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "python/arrays.h"
 #include "python/descriptions.h"
+#include "python/sparse_arrays.h"
 
 namespace nb = nanobind;
 using nb::literals::operator""_a;
@@ -16,7 +16,7 @@ using nb::literals::operator""_a;
 namespace tessera::python {
 namespace {
 
-using NamedTensors = std::map<std::string, Tensor>;
+using NamedTensors = std::map<std::string, AnyTensor>;
 
 std::string place_of(const std::string& input) { return "input '" + input + "'"; }
 
@@ -29,7 +29,7 @@ NamedTensors by_name(const nb::handle mapping) {
                       nb::cast<std::string>(nb::type_name(key.type())));
     }
     auto input = nb::cast<std::string>(key);
-    Tensor tensor = to_tensor(mapping[key], place_of(input));
+    AnyTensor tensor = to_any_tensor(mapping[key], place_of(input));
     tensors.emplace(std::move(input), std::move(tensor));
   }
   return tensors;
@@ -47,7 +47,7 @@ NamedTensors in_order(const nb::args& arrays, const std::vector<ValueDescription
   NamedTensors tensors;
   for (size_t index = 0; index < inputs.size(); ++index) {
     const std::string& input = inputs[index].name;
-    tensors.emplace(input, to_tensor(arrays[index], place_of(input)));
+    tensors.emplace(input, to_any_tensor(arrays[index], place_of(input)));
   }
   return tensors;
 }
@@ -61,7 +61,7 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs) {
   const NamedTensors tensors = inputs.size() == 1 && is_mapping(inputs[0])
                                    ? by_name(inputs[0])
                                    : in_order(inputs, shared.executor().inputs());
-  return to_arrays(shared.alone([&](Executor& executor) { return executor.run(tensors); }));
+  return to_any_arrays(shared.alone([&](Executor& executor) { return executor.run_any(tensors); }));
 }
 
 std::string text(const SharedExecutor& shared) {
@@ -85,7 +85,8 @@ constexpr const char* kRunText =
 Gives the outputs, then the fetched values, in the order of `outputs`; the arrays are the caller's.
 An input is read where it lies if it is dense, row-major and starts at a multiple of 64 bytes, and
 copied otherwise; element types are never converted. Inputs that nothing reads may be left out of a
-dictionary. Raises InvalidArgument where an input is missing, unknown, or not of the type and shape
+dictionary. An input that was bound in csr takes a SparseArray, or a csr array of SciPy, which is
+copied; an output that was bound in a sparse layout is a SparseArray. Raises InvalidArgument where an input is missing, unknown, or not of the type and shape
 that was bound. Safe from many threads, which take turns.
 
     probabilities, = executor.run({"data_0": picture}))";
@@ -96,8 +97,9 @@ void bind_executor(nb::module_& module) {
   nb::class_<SharedExecutor>(module, "Executor",
                              "A model bound to shapes, ready to run. Made by Model.bind().")
       .def("run", &run, "inputs"_a,
-           nb::sig("def run(self, *inputs: numpy.typing.ArrayLike | collections.abc.Mapping[str, "
-                   "numpy.typing.ArrayLike]) -> list[numpy.ndarray]"),
+           nb::sig("def run(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
+                   "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
+                   "list[numpy.ndarray | SparseArray]"),
            kRunText)
       .def_prop_ro(
           "inputs",

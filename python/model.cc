@@ -25,6 +25,7 @@ namespace tessera::python {
 namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
+using Layouts = std::map<std::string, std::string>;
 
 // A Python callable as a LogCallback. What it raises is kept, as no exception may pass through the
 // middle of loading, and raised once the call that logged has returned.
@@ -118,8 +119,8 @@ Precision precision_named(const std::string& text) {
 SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      std::vector<std::string> fetch, int threads, std::string device,
                      std::vector<std::string> backends, std::vector<Exclusion> exclude,
-                     std::vector<Pin> pins, const std::string& precision,
-                     bool fetches_step_outputs) {
+                     std::vector<Pin> pins, const std::string& precision, bool fetches_step_outputs,
+                     const std::optional<Layouts>& layouts, bool strict_storage) {
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
                             .threads = threads,
@@ -128,7 +129,9 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .exclusions = std::move(exclude),
                             .pins = std::move(pins),
                             .precision = precision_named(precision),
-                            .fetches_step_outputs = fetches_step_outputs};
+                            .fetches_step_outputs = fetches_step_outputs,
+                            .layouts = layouts.value_or(Layouts()),
+                            .strict_storage = strict_storage};
   std::unique_ptr<SharedExecutor> executor;
   {
     const nb::gil_scoped_release unlocked;
@@ -177,6 +180,10 @@ exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
 fetch_step_outputs: give every output of every step after `fetch`.
+layouts: of inputs and outputs, by name: "row_major" (where not named), "csr" or "row_sparse". Behind
+    a sparse one ":<capacity>" says how many elements or rows it has room for; without, a tenth.
+strict_storage: a sparse value that a kernel takes dense only is an error; else it is converted, and
+    the log told once.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -190,7 +197,8 @@ constexpr const char* kBindSignature =
     "None, *, fetch: collections.abc.Sequence[str] = (), threads: int = 0, device: str = 'cpu', "
     "backends: collections.abc.Sequence[str] = (), exclude: collections.abc.Sequence[Exclusion] = "
     "(), pins: collections.abc.Sequence[Pin] = (), precision: str = 'float32', "
-    "fetch_step_outputs: bool = False) -> Executor";
+    "fetch_step_outputs: bool = False, layouts: collections.abc.Mapping[str, str] | None = None, "
+    "strict_storage: bool = False) -> Executor";
 
 }  // namespace
 
@@ -200,7 +208,8 @@ void bind_model(nb::module_& module) {
       .def("bind", &bind, "shapes"_a = nb::none(), nb::kw_only(), "fetch"_a = nb::tuple(),
            "threads"_a = 0, "device"_a = "cpu", "backends"_a = nb::tuple(),
            "exclude"_a = nb::tuple(), "pins"_a = nb::tuple(), "precision"_a = "float32",
-           "fetch_step_outputs"_a = false, nb::sig(kBindSignature), kBindText)
+           "fetch_step_outputs"_a = false, "layouts"_a = nb::none(), "strict_storage"_a = false,
+           nb::sig(kBindSignature), kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

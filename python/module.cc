@@ -13,6 +13,7 @@
 #include "python/descriptions.h"
 #include "python/executor.h"
 #include "python/model.h"
+#include "python/sparse_arrays.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -109,6 +110,7 @@ NB_MODULE(_core, module) {
   module.def("version", &tessera::version, "Of the library: three numbers with dots.");
   tessera::python::bind_backends(module);
   tessera::python::bind_placement_rules(module);
+  tessera::python::bind_sparse_arrays(module);
   tessera::python::bind_executor(module);
   tessera::python::bind_model(module);
 }

@@ -47,4 +47,10 @@ void propose_reductions(Context& context);
 // Softmax and LogSoftmax, with a scaling and a mask before them.
 void propose_softmaxes(Context& context);
 
+// On values that may be sparse (csr, row_sparse), in that layout.
+void propose_sparse_elementwise(Context& context);
+void propose_sparse_matmul(Context& context);
+void propose_sparse_reduce(Context& context);
+void propose_sparse_rows(Context& context);
+
 }  // namespace tessera::native

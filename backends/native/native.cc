@@ -39,6 +39,10 @@ constexpr Propose kFamilies[] = {
     propose_scatters,
     propose_slices,
     propose_softmaxes,
+    propose_sparse_elementwise,
+    propose_sparse_matmul,
+    propose_sparse_reduce,
+    propose_sparse_rows,
     propose_transposes,
     propose_trilus,
 };

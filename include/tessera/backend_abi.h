@@ -140,6 +140,11 @@ typedef struct tessera_value {
   int32_t producer;         /* the node that makes it, or -1 */
   int32_t consumer_count;   /* one for each input of a node that reads it */
   const int32_t* consumers; /* nodes */
+  /* The sparse layout that the value may lie in: one of TESSERA_DENSE (none), _CSR, _ROW_SPARSE,
+   * and the most elements or rows that it can store there. */
+  int32_t sparse_format;
+  int32_t reserved;
+  int64_t sparse_capacity;
 } tessera_value;
 
 /* Constants up to this size always keep their elements (limits of a clip, sizes, axes). */
@@ -224,6 +229,30 @@ enum {
    * makes something else of zero must clear it again. */
   TESSERA_LAYOUT_IS_DENSE = 1
 };
+
+/* Sparse layouts are the host's own: it brings their conversions, and no plug-in lists them. A port
+ * may name one where its value has that sparse_format; the value's sparse_capacity then says how
+ * much room the buffer has. What is not stored is zero; what is stored may be zero too. csr rank 2:
+ * for each row the columns of its stored elements, ascending row_sparse  rank 1 and more: some rows
+ * (of axis 0), ascending, each with all of its elements A buffer is one piece: this header, then
+ * the parts that it names, each at a multiple of TESSERA_ALIGNMENT_BYTES after the start. What lies
+ * between and behind them is undefined. */
+#define TESSERA_LAYOUT_CSR "csr"
+#define TESSERA_LAYOUT_ROW_SPARSE "row_sparse"
+
+enum { TESSERA_DENSE = 0, TESSERA_CSR = 1, TESSERA_ROW_SPARSE = 2 };
+
+typedef struct tessera_sparse_header {
+  uint32_t format; /* TESSERA_CSR or TESSERA_ROW_SPARSE */
+  uint32_t reserved;
+  int64_t stored;   /* elements (csr) or rows (row_sparse) */
+  int64_t capacity; /* the most that there is room for */
+  int64_t
+      offsets_at; /* csr: int64, one more than rows: where each begins among the stored; else 0 */
+  int64_t indices_at; /* csr: int32 columns; row_sparse: int64 rows */
+  int64_t values_at;  /* the elements, in the order of the indices */
+  int64_t reserved_too[2];
+} tessera_sparse_header;
 
 /* How a tensor lies in memory. Names without a colon are shared by all libraries and mean the same
  * everywhere:

@@ -164,6 +164,11 @@ class Value {
     if (constant() == nullptr || element_bytes(value_->type.data_type) != sizeof(T)) return {};
     return {static_cast<const T*>(constant()), static_cast<size_t>(type().elements())};
   }
+  // The sparse layout that it may lie in (TESSERA_DENSE: none), and how much it can store there.
+  int32_t sparse_format() const {
+    return is_present() ? value_->sparse_format : int32_t{TESSERA_DENSE};
+  }
+  int64_t sparse_capacity() const { return is_present() ? value_->sparse_capacity : 0; }
   // The node that makes it, or -1.
   int32_t producer() const { return is_present() ? value_->producer : -1; }
   // The nodes that read it, one entry for each of their inputs that it is.

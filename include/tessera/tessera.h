@@ -20,6 +20,7 @@
 
 #include "tessera/data_type.h"
 #include "tessera/error.h"
+#include "tessera/sparse_tensor.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -116,6 +117,13 @@ struct BindOptions {
   Precision precision = Precision::Float32;
   // Return every output of every step after `fetch`, without any effect on what is chosen.
   bool fetches_step_outputs = false;
+  // In which layouts the caller gives inputs and gets outputs, by name: "row_major" (where not
+  // named), "csr" or "row_sparse". Behind a sparse one ":<capacity>" says how many elements (csr)
+  // or rows (row_sparse) it has room for; without, a tenth of all. With such, call run_any().
+  std::map<std::string, std::string> layouts = {};
+  // A sparse value for which a kernel takes dense storage only is an error that names the node;
+  // else it is converted, and the log told once.
+  bool strict_storage = false;
 };
 
 // One dimension as the model declares it: a number, or the name of an unknown one.
@@ -133,6 +141,8 @@ struct ValueDescription {
   // For integer inputs that only index (Gather): the number of things to choose from.
   std::optional<int64_t> index_limit;
   std::string text;  // "float32 1x3xHx224"
+  // In which an executor takes or gives it: "row_major", "csr:400000".
+  std::string layout = "row_major";
 };
 
 struct NodeDescription {
@@ -199,6 +209,10 @@ struct PlanPort {
   std::string layout;  // "nchw16c"
   std::string pack;    // id of the pack that is read instead; "" for none
   bool is_constant = false;
+  // Of a sparse layout: the most that it stores, elements (csr) or rows (row_sparse), and which
+  // part of all that is.
+  std::optional<int64_t> capacity = {};
+  std::optional<double> density = {};
 };
 
 struct BackendRefusal {
@@ -241,6 +255,12 @@ class Executor {
   // Inputs that nothing reads may be left out. Throws InvalidArgument where an input is missing,
   // unknown, or not of the type and shape that was bound (naming both).
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
+
+  // The same where BindOptions::layouts named sparse ones: such inputs and outputs are
+  // SparseTensors, all others Tensors. Throws InvalidArgument also where more is stored than was
+  // bound, and where an output becomes more than its layout has room for. run() gives no sparse
+  // outputs.
+  std::vector<AnyTensor> run_any(const std::map<std::string, AnyTensor>& inputs);
 
   // Inputs and outputs with the bound shapes; outputs are followed by the fetched values.
   const std::vector<ValueDescription>& inputs() const;

@@ -17,7 +17,16 @@ import logging
 import os
 from collections.abc import Callable
 
-from ._core import Backends, Exclusion, Executor, Model, Pin
+from ._core import (
+    Backends,
+    Exclusion,
+    Executor,
+    Model,
+    Pin,
+    SparseArray,
+    csr_array,
+    row_sparse_array,
+)
 from ._core import load as _load
 from ._core import version as _version
 from .descriptions import (
@@ -65,13 +74,16 @@ __all__ = [
     "PlanDescription",
     "PlanPort",
     "PlanStep",
+    "SparseArray",
     "StageRecord",
     "StepRecord",
     "Unsupported",
     "ValueDescription",
     "backends",
+    "csr_array",
     "load",
     "load_backend",
+    "row_sparse_array",
 ]
 
 __version__ = _version()

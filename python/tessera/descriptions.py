@@ -31,6 +31,7 @@ class ValueDescription:
     is_read: bool  # false: nothing reads it, so it need not be fed
     index_limit: int | None  # of integers that only index: the number of things to choose from
     text: str  # "float32 1x3xHx224"
+    layout: str = "row_major"  # in which an executor takes or gives it
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,8 @@ class PlanPort:
     layout: str  # "nchw16c"
     pack: str  # id of the pack that is read instead; "" for none
     is_constant: bool
+    capacity: int | None = None  # of a sparse layout: the most elements or rows that it stores
+    density: float | None = None  # which part of all that is
 
 
 @dataclass(frozen=True)

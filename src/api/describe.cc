@@ -69,13 +69,19 @@ NodeDescription describe_node(const Graph& graph, const Node& node, const ops::R
           .inference_only = node.inference_only};
 }
 
+// What a constant takes in memory.
+int64_t stored_bytes(const Value& value) {
+  const bool is_sparse_only = value.sparse_constant && !value.constant.has_elements();
+  return is_sparse_only ? value.sparse_constant->storage().bytes() : value.constant.bytes();
+}
+
 void describe_weights(const Graph& graph, ModelDescription& description) {
   const std::vector<int> uses = use_counts(graph);
   for (size_t index = 0; index < graph.values.size(); ++index) {
     if (!graph.values[index].is_constant() || uses[index] == 0) continue;
     description.weights.push_back(describe_value(graph, {static_cast<int32_t>(index)}));
     description.weight_bytes =
-        ops::saturating_add(description.weight_bytes, graph.values[index].constant.bytes());
+        ops::saturating_add(description.weight_bytes, stored_bytes(graph.values[index]));
   }
 }
 
@@ -98,6 +104,7 @@ ValueDescription describe_value(const Graph& graph, ValueId id) {
   description.name = value.name;
   description.type = value.type.is_tensor() ? value.type.element : DataType::Undefined;
   description.text = text(value.type);
+  if (value.is_exchanged_sparse) description.layout = text(*value.sparse);
   if (value.type.shape) {
     description.shape.emplace();
     for (const Dim& dim : *value.type.shape) {

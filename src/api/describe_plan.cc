@@ -17,6 +17,11 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
   PlanPort port{.value = built.graph[buffer.value].name,
                 .type = text(built.graph[buffer.value].type),
                 .layout = built.layouts->name(buffer.layout)};
+  if (const std::optional<SparseForm> form = built.layouts->sparse_form(buffer.layout)) {
+    const int64_t most = most_stored(form->format, buffer.type->dims);
+    port.capacity = form->capacity;
+    port.density = most == 0 ? 1 : static_cast<double>(form->capacity) / static_cast<double>(most);
+  }
   port.is_constant = buffer.kind == PlanBuffer::Kind::Constant;
   if (port.is_constant) {
     const tessera_pack* pack = built.plan.constants[static_cast<size_t>(buffer.index)].pack;
@@ -68,7 +73,9 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
   const bool is_conversion = step.kind == ExecutionStep::Kind::Convert;
   described.name = described.inputs[0].value;
   described.op = is_conversion ? "convert" : "copy";
-  if (is_conversion) described.backend = step.conversion.plugin->name();
+  // Sparse layouts are the host's own.
+  const bool has_backend = is_conversion && step.conversion.plugin != nullptr;
+  if (has_backend) described.backend = step.conversion.plugin->name();
   return described;
 }
 

@@ -8,6 +8,7 @@
 #include "api/backends_state.h"
 #include "api/describe.h"
 #include "api/describe_plan.h"
+#include "api/exchanged_layouts.h"
 #include "api/stage_clock.h"
 #include "backend/packs.h"
 #include "backend/plugin_ops.h"
@@ -18,6 +19,7 @@
 #include "compile/compile.h"
 #include "compile/let_go.h"
 #include "engine/plan_runner.h"
+#include "infer/mark_sparse.h"
 #include "ops/registry.h"
 #include "ops/work.h"
 
@@ -32,13 +34,6 @@ std::string list_names(const std::vector<ValueDescription>& values) {
   return names.empty() ? "none" : names;
 }
 
-void check_input(const ValueDescription& expected, const Tensor& tensor) {
-  const std::string found = std::string(name(tensor.type())) + " " + dims_text(tensor.dims());
-  if (found == expected.text) return;
-  throw Error(ErrorKind::InvalidArgument, "input '" + expected.name + "'",
-              "expected " + expected.text + ", found " + found);
-}
-
 }  // namespace
 
 struct Executor::State {
@@ -47,20 +42,26 @@ struct Executor::State {
   PlanRunner runner;
   std::vector<ValueDescription> inputs;
   std::vector<ValueDescription> outputs;
+  std::vector<std::optional<SparseForm>> input_forms;
+  std::vector<std::optional<SparseForm>> output_forms;  // of the model's outputs
   PlanDescription plan;
   std::vector<StageRecord> stages;
   bool is_recording = false;
   std::vector<StepRecord> steps;
 
-  std::vector<Tensor> inputs_in_order(const std::map<std::string, Tensor>& given) const;
+  template <class AnyOrTensor>
+  std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
+  std::vector<Tensor> run(const std::vector<Tensor>& ordered);
   void record(const PlanEvent& event, std::chrono::steady_clock::time_point run_start);
 };
 
+template <class AnyOrTensor>
 std::vector<Tensor> Executor::State::inputs_in_order(
-    const std::map<std::string, Tensor>& given) const {
+    const std::map<std::string, AnyOrTensor>& given) const {
   std::vector<Tensor> ordered;
   size_t known = 0;
-  for (const ValueDescription& input : inputs) {
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    const ValueDescription& input = inputs[index];
     const auto found = given.find(input.name);
     if (found == given.end()) {
       if (input.is_read) {
@@ -71,8 +72,7 @@ std::vector<Tensor> Executor::State::inputs_in_order(
       continue;
     }
     ++known;
-    if (input.is_read) check_input(input, found->second);
-    ordered.push_back(found->second);
+    ordered.push_back(input.is_read ? feed({input, input_forms[index]}, found->second) : Tensor());
   }
   if (known == given.size()) return ordered;
   for (const auto& [input_name, tensor] : given) {
@@ -104,12 +104,32 @@ Executor::Executor(Executor&&) noexcept = default;
 Executor& Executor::operator=(Executor&&) noexcept = default;
 Executor::~Executor() = default;
 
-std::vector<Tensor> Executor::run(const std::map<std::string, Tensor>& inputs) {
-  const std::vector<Tensor> ordered = state_->inputs_in_order(inputs);
-  if (!state_->is_recording) return state_->runner.run(ordered);
-  state_->steps.clear();
+std::vector<Tensor> Executor::State::run(const std::vector<Tensor>& ordered) {
+  if (!is_recording) return runner.run(ordered);
+  steps.clear();
   const auto start = std::chrono::steady_clock::now();
-  return state_->runner.run(ordered, [&](const PlanEvent& event) { state_->record(event, start); });
+  return runner.run(ordered, [&](const PlanEvent& event) { record(event, start); });
+}
+
+std::vector<Tensor> Executor::run(const std::map<std::string, Tensor>& inputs) {
+  for (size_t index = 0; index < state_->output_forms.size(); ++index) {
+    if (!state_->output_forms[index]) continue;
+    throw Error(ErrorKind::InvalidArgument, "output '" + state_->outputs[index].name + "'",
+                "run() gives dense outputs, but this one was bound in " +
+                    text(*state_->output_forms[index]) + ": call run_any()");
+  }
+  return state_->run(state_->inputs_in_order(inputs));
+}
+
+std::vector<AnyTensor> Executor::run_any(const std::map<std::string, AnyTensor>& inputs) {
+  std::vector<Tensor> results = state_->run(state_->inputs_in_order(inputs));
+  std::vector<AnyTensor> given;
+  for (size_t index = 0; index < results.size(); ++index) {
+    const std::optional<SparseForm> form =
+        index < state_->output_forms.size() ? state_->output_forms[index] : std::nullopt;
+    given.push_back(give({state_->outputs[index], form}, std::move(results[index])));
+  }
+  return given;
 }
 
 const std::vector<ValueDescription>& Executor::inputs() const { return state_->inputs; }
@@ -139,7 +159,9 @@ struct Model::State {
 
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) const {
   const std::lock_guard lock(mutex);
-  return bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
+  Graph graph = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
+  mark_sparse(graph, parse_layouts(graph, wanted.layouts), *registry);
+  return graph;
 }
 
 void Model::State::restore() {
@@ -171,6 +193,7 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
     wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
+  wanted.keeps_sparse_storage = options.strict_storage;
   return wanted;
 }
 
@@ -191,7 +214,7 @@ constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
 int64_t weight_bytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Value& value : graph.values) {
-    if (value.is_constant()) bytes = ops::saturating_add(bytes, value.constant.bytes());
+    if (value.constant.has_elements()) bytes = ops::saturating_add(bytes, value.constant.bytes());
   }
   return bytes;
 }
@@ -222,7 +245,8 @@ Executor Model::bind(const BindOptions& options) const {
   StageClock clock;
   clock.begin("specialise");
   ThreadPool pool(options.threads);
-  const PlanOptions wanted = plan_options(options, state_->backends.state_->set);
+  PlanOptions wanted = plan_options(options, state_->backends.state_->set);
+  wanted.log = &state_->log;
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   const auto build = [&] {
     return build_plan(state_->bound_graph(options, pool), *state_->registry, plugins, state_->packs,
@@ -247,6 +271,10 @@ Executor Model::bind(const BindOptions& options) const {
   }
   std::vector<ValueDescription> inputs = describe_inputs(result.built.graph);
   std::vector<ValueDescription> outputs = describe_results(result);
+  std::vector<std::optional<SparseForm>> input_forms =
+      exchanged_forms(result.built.graph, result.built.graph.inputs);
+  std::vector<std::optional<SparseForm>> output_forms =
+      exchanged_forms(result.built.graph, result.built.graph.outputs);
   PlanDescription plan = describe_plan(result.built, result.pack_bytes, *state_->registry);
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
@@ -255,6 +283,8 @@ Executor Model::bind(const BindOptions& options) const {
                           .runner = PlanRunner(std::move(result.built), options.threads),
                           .inputs = std::move(inputs),
                           .outputs = std::move(outputs),
+                          .input_forms = std::move(input_forms),
+                          .output_forms = std::move(output_forms),
                           .plan = std::move(plan),
                           .stages = clock.take()}));
 }

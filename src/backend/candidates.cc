@@ -212,12 +212,30 @@ class OfferReader {
   LayoutId read_layout(const char* name, int32_t value, uint32_t flags) const {
     if (name == nullptr) return kDefaultLayout;
     if (std::string_view(name) == TESSERA_LAYOUT_ANY_DENSE) return kAnyDense;
+    if (name == tessera::name(SparseFormat::Csr) ||
+        name == tessera::name(SparseFormat::RowSparse)) {
+      return read_sparse_layout(name, value);
+    }
     const std::optional<LayoutId> layout = layouts_.find(name);
     const bool is_view = (flags & (TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT)) != 0;
     if (!layout && is_view && is_shared_layout_name(name)) throw PassedOver{};
-    if (!layout) refuse("it wants layout '" + std::string(name) + "', which nobody brings");
+    if (!layout || layouts_.sparse_form(*layout)) {
+      refuse("it wants layout '" + std::string(name) + "', which nobody brings");
+    }
     if (!holds(*layout, {value})) {
       refuse("its layout '" + std::string(name) + "' does not hold " + name_of(value));
+    }
+    return *layout;
+  }
+
+  // It is named without a capacity, which the value tells.
+  LayoutId read_sparse_layout(const char* name, int32_t value) const {
+    const std::optional<SparseForm>& form = graph_.graph[ValueId{value}].sparse;
+    const std::optional<LayoutId> layout =
+        form && name == tessera::name(form->format) ? layouts_.find(text(*form)) : std::nullopt;
+    if (!layout) {
+      refuse("its layout '" + std::string(name) + "' is not one that " + name_of(value) +
+             " may lie in");
     }
     return *layout;
   }

@@ -79,6 +79,29 @@ TEST_F(Candidates, InAnyDenseLayoutBecomeOneForEach) {
   EXPECT_THAT(layouts, ElementsAre("row_major", "mirror:a", "mirror:b"));
 }
 
+TEST_F(Candidates, NameSparseLayoutsWithoutTheCapacityThatTheValueHas) {
+  tessera::Graph graph = two_relus();
+  graph[find_value(graph, "x")].sparse = {SparseFormat::Csr, 4};
+  graph[find_value(graph, "y")].sparse = {SparseFormat::Csr, 5};
+  const tessera_graph view(graph, registry_);
+  plugins_ = {open_mirror([](const auto& seen, Proposals& proposals) {
+    EXPECT_EQ(seen.node(0).input(0).sparse_format(), TESSERA_CSR);
+    EXPECT_EQ(seen.node(0).input(0).sparse_capacity(), 4);
+    EXPECT_EQ(seen.node(1).output(0).sparse_format(), TESSERA_DENSE);
+    proposals.add(relu_candidate(seen.node(0), TESSERA_LAYOUT_CSR));
+    proposals.add(relu_candidate(seen.node(1), TESSERA_LAYOUT_ANY_DENSE));
+  })};
+  const LayoutTable table(plugins_, sparse_forms(graph));
+  const Offers got = collect_offers(view, plugins_, table, {});
+  std::vector<std::string> layouts;
+  for (const tessera::Candidate& candidate : got.candidates) {
+    layouts.push_back(table.name(candidate.inputs[0].layout) + " " +
+                      table.name(candidate.outputs[0].layout));
+  }
+  EXPECT_THAT(layouts, ElementsAre("csr:4 csr:5", "row_major row_major", "mirror:a mirror:a",
+                                   "mirror:b mirror:b"));
+}
+
 TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
   using C = plugin::Candidate;
   const struct {
@@ -88,6 +111,8 @@ TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
       {[](C& c) { c.nodes = {7}; }, ""},
       {[](C& c) { c.nodes = {0, 0}; }, "not ascending"},
       {[](C& c) { c.inputs.clear(); }, "leaves out input value 'x'"},
+      {[](C& c) { c.inputs[0].layout = "csr"; }, "'csr' is not one that value 'x' may lie in"},
+      {[](C& c) { c.inputs[0].layout = "csr:4"; }, "nobody brings"},
       {[](C& c) { c.inputs.push_back(c.inputs[0]); }, "twice"},
       {[](C& c) { c.inputs[0].value = 2; }, "not read by its nodes"},
       {[](C& c) { c.inputs[0].layout = "mirror:none"; }, "nobody brings"},

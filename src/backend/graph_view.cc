@@ -9,6 +9,8 @@ using tessera::Shape;
 using tessera::Value;
 using tessera::ValueId;
 
+static_assert(static_cast<int>(tessera::SparseFormat::Csr) == TESSERA_CSR);
+static_assert(static_cast<int>(tessera::SparseFormat::RowSparse) == TESSERA_ROW_SPARSE);
 static_assert(static_cast<int>(tessera::DataType::Bool) == TESSERA_BOOL);
 static_assert(static_cast<int>(tessera::DataType::UInt8) == TESSERA_UINT8);
 static_assert(static_cast<int>(tessera::DataType::Float32) == TESSERA_FLOAT32);
@@ -41,6 +43,10 @@ void tessera_graph::fill_values() {
     if (value.is_constant()) {
       face.flags |= TESSERA_VALUE_CONSTANT;
       face.constant = value.constant.data();
+    }
+    if (value.sparse) {
+      face.sparse_format = static_cast<int32_t>(value.sparse->format);
+      face.sparse_capacity = value.sparse->capacity;
     }
     if (value.is_state) face.flags |= TESSERA_VALUE_STATE;
   }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string_view>
 
+#include "backend/sparse_layouts.h"
 #include "backend/status.h"
 #include "base/check.h"
 #include "tessera/error.h"
@@ -45,10 +46,30 @@ std::string explain_illegal_layout_name(const std::string& name, const std::stri
          ":'";
 }
 
-LayoutTable::LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins) {
-  entries_.push_back({TESSERA_LAYOUT_DEFAULT, true, nullptr});
+std::vector<SparseForm> sparse_forms(const Graph& graph) {
+  std::vector<SparseForm> forms;
+  for (const Value& value : graph.values) {
+    if (value.sparse) forms.push_back(*value.sparse);
+  }
+  std::sort(forms.begin(), forms.end());
+  forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
+  return forms;
+}
+
+LayoutTable::LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins,
+                         std::span<const SparseForm> forms) {
+  entries_.push_back({TESSERA_LAYOUT_DEFAULT, true, nullptr, {}});
   for (const auto& plugin : plugins) add_layouts(*plugin);
   for (const auto& plugin : plugins) add_conversions(*plugin);
+  for (const SparseForm& form : forms) add_form(form);
+}
+
+void LayoutTable::add_form(const SparseForm& form) {
+  const LayoutId id{static_cast<int32_t>(entries_.size())};
+  entries_.push_back({text(form), false, nullptr, std::make_unique<SparseForm>(form)});
+  void* self = entries_.back().form.get();
+  conversions_.push_back({id, kDefaultLayout, nullptr, sparse_to_default, self});
+  conversions_.push_back({kDefaultLayout, id, nullptr, sparse_from_default, self});
 }
 
 void LayoutTable::add_layouts(const Plugin& plugin) {
@@ -58,7 +79,7 @@ void LayoutTable::add_layouts(const Plugin& plugin) {
     // A shared layout that two bring is the same: the first one's conversions serve.
     if (find(layout.name)) continue;
     const LayoutId id{static_cast<int32_t>(entries_.size())};
-    entries_.push_back({layout.name, (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0, &layout});
+    entries_.push_back({layout.name, (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0, &layout, {}});
     conversions_.push_back({id, kDefaultLayout, &plugin, layout.to_default, layout.self});
     conversions_.push_back({kDefaultLayout, id, &plugin, layout.from_default, layout.self});
   }
@@ -83,7 +104,22 @@ std::optional<LayoutId> LayoutTable::find(const std::string& name) const {
   return std::nullopt;
 }
 
+std::optional<SparseForm> LayoutTable::sparse_form(LayoutId id) const {
+  return entry(id).form ? std::optional(*entry(id).form) : std::nullopt;
+}
+
+LayoutId LayoutTable::exchanged_layout(const Value& value) const {
+  if (!value.is_exchanged_sparse) return kDefaultLayout;
+  const std::optional<LayoutId> found = find(text(*value.sparse));
+  TESSERA_CHECK(found.has_value(), "the table is made with the forms of the graph's values");
+  return *found;
+}
+
 std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType& type) const {
+  if (const SparseForm* form = entry(id).form.get()) {
+    const int64_t bytes = sparse_bytes(form->format, type.element, type.dims, form->capacity);
+    return bytes < 0 ? std::nullopt : std::optional(bytes);
+  }
   const int64_t dense = tensor_bytes(type.element, type.dims);
   const tessera_layout* layout = entry(id).face;
   if (layout == nullptr) return dense;
@@ -148,6 +184,7 @@ void convert(const ConversionStep& step, const std::string& place, RunContext& c
     return step.convert(step.self, context.face(), &from, &to, error);
   });
   if (status.is_fine()) return;
+  if (step.plugin == nullptr) throw Error(status.kind(), place, status.message);
   throw Error(status.kind(), place,
               "backend '" + step.plugin->name() + "' could not convert: " + status.message);
 }

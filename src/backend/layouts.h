@@ -12,6 +12,7 @@
 #include "backend/plugin.h"
 #include "backend/run_context.h"
 #include "graph/graph.h"
+#include "graph/sparse_form.h"
 #include "tessera/backend_abi.h"
 #include "tessera/data_type.h"
 
@@ -38,7 +39,7 @@ inline constexpr int64_t kMostPluginBytes = int64_t{1} << 48;
 struct ConversionStep {
   LayoutId from;
   LayoutId to;
-  const Plugin* plugin = nullptr;
+  const Plugin* plugin = nullptr;  // null: the host's own, to or from a sparse layout
   tessera_convert convert = nullptr;
   void* self = nullptr;
 };
@@ -50,16 +51,25 @@ bool is_shared_layout_name(std::string_view name);
 // all libraries share, others begin with the backend's own.
 std::string explain_illegal_layout_name(const std::string& name, const std::string& backend);
 
-// Made of the plug-ins that a model is bound with, which must outlive it. Immutable.
+// The sparse forms that values of `graph` have, each once.
+std::vector<SparseForm> sparse_forms(const Graph& graph);
+
+// Made of the plug-ins that a model is bound with, which must outlive it, and of the sparse forms
+// of its values: each is a layout of its own, as capacities differ. Immutable.
 class LayoutTable {
  public:
-  explicit LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins);
+  explicit LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins,
+                       std::span<const SparseForm> forms = {});
 
   size_t size() const { return entries_.size(); }
   const std::string& name(LayoutId id) const { return entry(id).name; }
   bool is_dense(LayoutId id) const { return entry(id).is_dense; }
+  // nullopt where it is dense, or of a plug-in.
+  std::optional<SparseForm> sparse_form(LayoutId id) const;
   // nullopt where no plug-in brings it.
   std::optional<LayoutId> find(const std::string& name) const;
+  // The layout in which the caller gives or gets `value`.
+  LayoutId exchanged_layout(const Value& value) const;
   // Bytes of such a tensor; nullopt where the layout does not hold it.
   std::optional<int64_t> storage_bytes(LayoutId id, const TensorType& type) const;
 
@@ -74,9 +84,11 @@ class LayoutTable {
   struct Entry {
     std::string name;
     bool is_dense = true;
-    const tessera_layout* face = nullptr;  // null: the default layout
+    const tessera_layout* face = nullptr;  // null: the default layout, or a sparse one
+    std::unique_ptr<SparseForm> form = {};
   };
   const Entry& entry(LayoutId id) const { return entries_[static_cast<size_t>(id.index)]; }
+  void add_form(const SparseForm& form);
   void add_layouts(const Plugin& plugin);
   void add_conversions(const Plugin& plugin);
 

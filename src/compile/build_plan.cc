@@ -1,12 +1,14 @@
 #include "compile/build_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
 #include "backend/graph_view.h"
 #include "base/check.h"
 #include "compile/let_go.h"
+#include "compile/storage_fallback.h"
 #include "place/placement.h"
 #include "tessera/error.h"
 
@@ -34,6 +36,15 @@ void prefer_views(PlacementProblem& problem) {
     if (candidate.sharing == PlacementCandidate::Sharing::None) continue;
     candidate.preference = best.at(candidate.nodes);
   }
+}
+
+// Bytes that a conversion reads and writes.
+double conversion_bytes(const Value& value, const LayoutTable& layouts) {
+  const auto dense = static_cast<double>(type_bytes(value.type).value_or(0));
+  if (!value.sparse) return 2 * dense;
+  const std::optional<LayoutId> layout = layouts.find(text(*value.sparse));
+  const std::optional<int64_t> sparse = layouts.storage_bytes(*layout, *known_type(value.type));
+  return dense + static_cast<double>(sparse.value_or(0));
 }
 
 PlacementProblem make_problem(const Graph& graph, const Offers& offers,
@@ -76,11 +87,14 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
   }
   prefer_views(problem);
   for (const Value& value : graph.values) {
-    const auto bytes = static_cast<double>(type_bytes(value.type).value_or(0));
     problem.is_constant.push_back(value.is_constant());
-    // Every byte is read and written.
-    problem.conversion_seconds.push_back(kConversionSeconds +
-                                         2 * bytes / kConversionBytesPerSecond);
+    problem.conversion_seconds.push_back(kConversionSeconds + conversion_bytes(value, layouts) /
+                                                                  kConversionBytesPerSecond);
+    const LayoutId fed = value.is_constant() ? kDefaultLayout : layouts.exchanged_layout(value);
+    problem.fed_layout.push_back(fed.index);
+  }
+  for (int32_t layout = 0; layout < problem.layout_count; ++layout) {
+    problem.is_sparse.push_back(layouts.sparse_form(LayoutId{layout}).has_value());
   }
   for (int32_t from = 0; from < problem.layout_count; ++from) {
     std::vector<double>& row = problem.conversion_hops.emplace_back();
@@ -137,26 +151,49 @@ class ConstantMaker {
     }
     for (const int result : built_.plan.results) {
       const PlanBuffer& buffer = built_.plan.buffers[static_cast<size_t>(result)];
-      const bool is_constant = buffer.kind == PlanBuffer::Kind::Constant;
-      built_.constant_results.push_back(is_constant ? elements_of(buffer.value) : Tensor());
+      built_.constant_results.push_back(constant_result(buffer));
     }
   }
 
  private:
-  const Tensor& elements_of(ValueId value) const {
-    const Tensor& tensor = built_.graph[value].constant;
+  Tensor constant_result(const PlanBuffer& buffer) const {
+    if (buffer.kind != PlanBuffer::Kind::Constant) return {};
+    if (!built_.layouts->sparse_form(buffer.layout)) return elements(buffer.value);
+    const auto& bytes = built_.constants[static_cast<size_t>(buffer.index)];
+    return {DataType::UInt8, {buffer.bytes}, bytes, bytes.get()};
+  }
+
+  Tensor elements(ValueId value) const {
+    Tensor tensor = elements_of(built_.graph[value]);
     if (!tensor.has_elements()) throw LetGo{built_.graph[value].name};
     return tensor;
+  }
+
+  // What a pack is found by.
+  std::array<uint64_t, 2> digest(const Value& value, ValueId id) const {
+    if (value.digest) return *value.digest;
+    const bool is_sparse = value.sparse_constant && !value.constant.has_elements();
+    return digest_of(is_sparse ? value.sparse_constant->storage() : elements(id));
+  }
+
+  // Whether the file has it in the very form that is asked for.
+  bool is_as_in_file(const PlanConstant& constant, const Value& value) const {
+    const std::optional<SparseForm> form = built_.layouts->sparse_form(constant.layout);
+    return form && value.sparse_constant && constant.pack == nullptr &&
+           *form == SparseForm{value.sparse_constant->format(), value.sparse_constant->stored()};
   }
 
   std::shared_ptr<const void> make(const PlanConstant& constant) {
     const Value& value = built_.graph[constant.value];
     if (constant.pack == nullptr && constant.layout == kDefaultLayout) {
-      const auto held = std::make_shared<const Tensor>(elements_of(constant.value));
+      const auto held = std::make_shared<const Tensor>(elements(constant.value));
       return {held, held->data()};
     }
+    if (is_as_in_file(constant, value)) {
+      return {value.sparse_constant, value.sparse_constant->storage().data()};
+    }
     PackKey key;
-    key.weight = value.digest ? *value.digest : digest_of(elements_of(constant.value));
+    key.weight = digest(value, constant.value);
     if (constant.pack != nullptr) {
       const Candidate& candidate =
           built_.offers.candidates[static_cast<size_t>(constant.candidate)];
@@ -165,6 +202,8 @@ class ConstantMaker {
     } else {
       key.id = "layout " + built_.layouts->name(constant.layout);
     }
+    // The digest of a sparse one is that of its storage, which does not tell all dimensions.
+    if (value.sparse_constant) key.id += " of " + text(value.type);
     return packs_.get(key, constant.bytes,
                       [&](void* memory) { pool_.execute([&] { fill(constant, value, memory); }); });
   }
@@ -180,7 +219,8 @@ class ConstantMaker {
   }
 
   void fill(const PlanConstant& constant, const Value& value, void* memory) {
-    const tessera_buffer from = face_of(elements_of(constant.value));
+    const Tensor dense = elements(constant.value);
+    const tessera_buffer from = face_of(dense);
     const std::string place = "weight '" + value.name + "'";
     if (constant.pack == nullptr) {
       convert_along_route(constant, place, from, memory);
@@ -241,6 +281,23 @@ int64_t pack_bytes(const ExecutionPlan& plan) {
   return total;
 }
 
+// Tells the log of each sparse value that a chosen kernel takes dense; an error where that was to
+// be.
+void report_dense_uses(const BuiltPlan& built, const Placement& placement,
+                       const PlanOptions& options) {
+  for (const StorageFallback& fallback :
+       find_storage_fallbacks(built.graph, built.offers, placement, *built.layouts)) {
+    if (options.keeps_sparse_storage) {
+      throw Error(ErrorKind::Unsupported, fallback.place,
+                  "expected a kernel that takes " + fallback.value +
+                      ", as strict storage was asked for, found none: " + fallback.reason);
+    }
+    if (options.log == nullptr) continue;
+    options.log->warn(fallback.place + " reads " + fallback.value + " after a conversion to " +
+                      fallback.layout + ": " + fallback.reason);
+  }
+}
+
 std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
   std::vector<std::string> names;
   for (const auto& plugin : plugins) names.push_back(plugin->name());
@@ -256,7 +313,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   BuiltPlan& built = result.built;
   built.graph = std::move(graph);
   built.plugins = std::move(plugins);
-  built.layouts = std::make_shared<const LayoutTable>(built.plugins);
+  built.layouts = std::make_shared<const LayoutTable>(built.plugins, sparse_forms(built.graph));
 
   watcher("propose");
   const tessera_graph view(built.graph, registry);
@@ -269,11 +326,13 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
 
   watcher("place");
   PlacementProblem problem = make_problem(built.graph, built.offers, *built.layouts);
-  problem.is_forbidden.assign(problem.candidates.size(), false);
+  std::vector<bool> is_broken(problem.candidates.size(), false);
   const std::vector<std::string> places = node_places(built.graph);
   KernelsByCandidate kernels;
   Placement placement;
   while (true) {
+    problem.is_forbidden = is_broken;
+    problem.is_forbidden = settle_storage(problem, options.keeps_sparse_storage);
     placement = choose_in_order(problem, places);
 #ifdef TESSERA_CHECKS
     const std::string violation = explain_violation(problem, placement);
@@ -282,9 +341,11 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     watcher("build");
     const std::vector<int> failed = build_kernels(placement, built.offers, pool, kernels);
     if (failed.empty()) break;
-    for (const int index : failed) problem.is_forbidden[static_cast<size_t>(index)] = true;
+    for (const int index : failed) is_broken[static_cast<size_t>(index)] = true;
     watcher("place");
   }
+
+  report_dense_uses(built, placement, options);
 
   watcher("plan");
   if (options.returns_step_outputs) {

@@ -9,6 +9,7 @@
 
 #include "backend/packs.h"
 #include "backend/plugin.h"
+#include "base/log.h"
 #include "base/parallel.h"
 #include "compile/select_offers.h"
 #include "engine/built_plan.h"
@@ -21,6 +22,8 @@ struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
+  bool keeps_sparse_storage = false;  // a sparse value that a kernel takes dense only is an error
+  const Log* log = nullptr;           // told of sparse values that are made dense; null: nobody
 };
 
 // Told when a stage begins: "propose", "place", "plan", "build", "pack"; a stage may come again.

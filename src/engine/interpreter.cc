@@ -74,7 +74,7 @@ std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepW
   for (size_t index = 0; index < inputs.size(); ++index)
     value(graph_.inputs[index]) = inputs[index];
   for (size_t index = 0; index < values.size(); ++index) {
-    if (graph_.values[index].is_constant()) values[index] = graph_.values[index].constant;
+    if (graph_.values[index].is_constant()) values[index] = elements_of(graph_.values[index]);
   }
 
   std::vector<Tensor> node_inputs;

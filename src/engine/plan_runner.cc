@@ -144,7 +144,10 @@ void PlanRunner::bind_inputs(std::span<const Tensor> inputs) {
                                               static_cast<size_t>(given.bytes()));
     }
     if (buffer.kind == Kind::Output) {
-      tensors_[index] = Tensor(buffer.type->element, buffer.type->dims);
+      // A sparse one is told by its bytes.
+      const bool is_sparse = built_.layouts->sparse_form(buffer.layout).has_value();
+      tensors_[index] = is_sparse ? Tensor(DataType::UInt8, {buffer.bytes})
+                                  : Tensor(buffer.type->element, buffer.type->dims);
     }
   }
 }
@@ -156,6 +159,10 @@ void PlanRunner::patch(StepBuffers& buffers) {
     const Tensor& tensor = tensors_[owner_of(buffer, patch.buffer)];
     face.data = const_cast<void*>(tensor.data());
     if (buffer.offset > 0) face.data = static_cast<char*>(face.data) + buffer.offset;
+    // One that is fed sparsely is as long as what it stores.
+    if (buffer.kind == Kind::Input && buffer.owner < 0 && !tensor.is_empty()) {
+      face.bytes = tensor.bytes();
+    }
     const bool is_dynamic = buffer.kind == Kind::Dynamic;
     if (!is_dynamic || tensor.is_empty()) continue;
     face.rank = static_cast<int32_t>(tensor.rank());

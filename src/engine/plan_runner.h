@@ -35,6 +35,7 @@ class PlanRunner {
   ~PlanRunner();
 
   // `inputs` in the order of the graph's inputs; an empty tensor where nothing reads the input.
+  // Sparse inputs and results are the bytes of their storage, as SparseTensor::storage().
   // Gives the plan's results, in memory that the next run leaves alone. Throws what a kernel fails
   // with, at its node.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const PlanWatcher& watcher = {});

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tessera/error.h"
+
 namespace tessera {
 namespace {
 
@@ -33,6 +35,15 @@ ValueId find_value(const Graph& graph, const std::string& name) {
     if (graph.values[index].name == name) return {static_cast<int32_t>(index)};
   }
   return {};
+}
+
+Tensor elements_of(const Value& value) {
+  if (value.constant.has_elements() || !value.sparse_constant) return value.constant;
+  try {
+    return value.sparse_constant->to_dense();
+  } catch (const Error& error) {
+    throw Error(error.kind(), "constant '" + value.name + "'", error.message());
+  }
 }
 
 std::vector<NodeId> producers(const Graph& graph) {

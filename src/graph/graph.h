@@ -6,11 +6,13 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/attribute.h"
+#include "graph/sparse_form.h"
 #include "graph/type.h"
 #include "tessera/tensor.h"
 
@@ -37,6 +39,14 @@ struct Value {
   std::optional<std::vector<Dim>> elements;
   // Kept between runs (running statistics, key/value memory): never folded, never shared.
   bool is_state = false;
+
+  // In which form kernels may take or give it sparsely, once it is bound; see mark_sparse().
+  std::optional<SparseForm> sparse;
+  // Fed to or given to the caller in that form, as an input or output.
+  bool is_exchanged_sparse = false;
+  // The elements of a constant that is sparse in the model's file. `constant` then has its type
+  // and, where they are few, its elements too; elements_of() gives them in any case.
+  std::shared_ptr<const SparseTensor> sparse_constant;
 
   // Identifies the elements of a constant whose memory was let go, as packs of it are found by.
   std::optional<std::array<uint64_t, 2>> digest;
@@ -95,6 +105,10 @@ struct Body {
 
 // Appends a value and gives its id.
 ValueId add_value(Graph& graph, Value value);
+
+// The elements of a constant, dense. Empty of elements where they were let go; throws OutOfMemory
+// where a sparse one does not fit into memory.
+Tensor elements_of(const Value& value);
 
 // The value called `name`; none() if there is none. Linear in the number of values.
 ValueId find_value(const Graph& graph, const std::string& name);

@@ -128,26 +128,34 @@ std::vector<Op> activation_ops() {
   const auto op = [](const char* name, std::vector<int> versions, ReferenceKernel kernel) {
     return unary_op(name, "X", "Y", std::move(versions), kFloatTypes, kernel);
   };
+  const auto keeping_zero = [](Op made) {
+    made.traits |= kKeepsZero;
+    return made;
+  };
   return {
       with_floats(op("Celu", {12, 28}, run_celu), {{"alpha", 1.0F}}),
-      with_floats(op("Elu", {1, 6, 22}, run_elu), {{"alpha", 1.0F}}),
-      gelu_op(),
+      keeping_zero(with_floats(op("Elu", {1, 6, 22}, run_elu), {{"alpha", 1.0F}})),
+      keeping_zero(gelu_op()),
       with_floats(op("HardSigmoid", {1, 6, 22}, run_hard_sigmoid),
                   {{"alpha", 0.2F}, {"beta", 0.5F}}),
-      op("HardSwish", {14, 22}, run_unary<hard_swish>),
-      with_floats(op("LeakyRelu", {1, 6, 16}, run_leaky_relu), {{"alpha", 0.01F}}),
-      op("Mish", {18, 22}, run_unary<mish>),
-      unary_op("Relu", "X", "Y", {1, 6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu),
+      keeping_zero(op("HardSwish", {14, 22}, run_unary<hard_swish>)),
+      keeping_zero(with_floats(op("LeakyRelu", {1, 6, 16}, run_leaky_relu), {{"alpha", 0.01F}})),
+      keeping_zero(op("Mish", {18, 22}, run_unary<mish>)),
+      keeping_zero(
+          unary_op("Relu", "X", "Y", {1, 6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu)),
       with_floats(op("Selu", {1, 6, 22}, run_selu),
                   {{"alpha", 1.67326319217681884765625F}, {"gamma", 1.05070102214813232421875F}}),
       with_floats(unary_op("Shrink", "input", "output", {9}, kShrinkTypes, run_shrink),
                   {{"bias", 0.0F}, {"lambd", 0.5F}}),
       op("Sigmoid", {1, 6, 13}, run_unary<sigmoid>),
       op("Softplus", {1, 22}, run_unary<softplus>),
-      unary_op("Softsign", "input", "output", {1, 22}, kFloatTypes, run_unary<softsign>),
+      keeping_zero(
+          unary_op("Softsign", "input", "output", {1, 22}, kFloatTypes, run_unary<softsign>)),
       with_floats(op("Swish", {24}, run_swish), {{"alpha", 1.0F}}),
-      unary_op("Tanh", "input", "output", {1, 6, 13}, kFloatTypes, run_unary<std::tanh>),
-      with_floats(op("ThresholdedRelu", {10, 22}, run_thresholded_relu), {{"alpha", 1.0F}}),
+      keeping_zero(
+          unary_op("Tanh", "input", "output", {1, 6, 13}, kFloatTypes, run_unary<std::tanh>)),
+      keeping_zero(
+          with_floats(op("ThresholdedRelu", {10, 22}, run_thresholded_relu), {{"alpha", 1.0F}})),
   };
 }
 

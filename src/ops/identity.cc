@@ -29,7 +29,7 @@ std::vector<Op> identity_ops() {
            .inputs = {{"input", "T"}},
            .outputs = {{"output", "T"}},
            .type_variables = {{"T", kAllTypes | TypeSet{DataType::String}}},
-           .traits = kElementwise | kView,
+           .traits = kElementwise | kView | kKeepsZero,
            .infer = infer_identity,
            .flops = no_flops,
            .kernel = run_identity}};

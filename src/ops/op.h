@@ -209,6 +209,7 @@ enum Trait : uint32_t {
   kRowWise = 1 << 1,      // each row along the last axis (or `axis`) is computed on its own
   kView = 1 << 2,         // the same elements in the same order under other dimensions
   kRandom = 1 << 3,       // two runs differ: never folded, never computed twice
+  kKeepsZero = 1 << 4,    // of one input: zeros give zeros, so what is sparse stays sparse
 };
 
 struct Op {

@@ -25,27 +25,28 @@ struct FloatFunction {
   const char* output;
   std::vector<int> versions;
   ReferenceKernel kernel;
+  uint32_t traits = kNoTrait;  // besides kElementwise
 };
 
 const FloatFunction kFloatFunctions[] = {
     {"Acos", "input", "output", {7, 22}, run_unary<std::acos>},
     {"Acosh", "input", "output", {9, 22}, run_unary<std::acosh>},
-    {"Asin", "input", "output", {7, 22}, run_unary<std::asin>},
-    {"Asinh", "input", "output", {9, 22}, run_unary<std::asinh>},
-    {"Atan", "input", "output", {7, 22}, run_unary<std::atan>},
-    {"Atanh", "input", "output", {9, 22}, run_unary<std::atanh>},
-    {"Ceil", "X", "Y", {1, 6, 13}, run_unary<std::ceil>},
+    {"Asin", "input", "output", {7, 22}, run_unary<std::asin>, kKeepsZero},
+    {"Asinh", "input", "output", {9, 22}, run_unary<std::asinh>, kKeepsZero},
+    {"Atan", "input", "output", {7, 22}, run_unary<std::atan>, kKeepsZero},
+    {"Atanh", "input", "output", {9, 22}, run_unary<std::atanh>, kKeepsZero},
+    {"Ceil", "X", "Y", {1, 6, 13}, run_unary<std::ceil>, kKeepsZero},
     {"Cos", "input", "output", {7, 22}, run_unary<std::cos>},
     {"Cosh", "input", "output", {9, 22}, run_unary<std::cosh>},
     {"Exp", "input", "output", {1, 6, 13}, run_unary<std::exp>},
-    {"Floor", "X", "Y", {1, 6, 13}, run_unary<std::floor>},
+    {"Floor", "X", "Y", {1, 6, 13}, run_unary<std::floor>, kKeepsZero},
     {"Log", "input", "output", {1, 6, 13}, run_unary<std::log>},
     {"Reciprocal", "X", "Y", {1, 6, 13}, run_unary<reciprocal>},
-    {"Round", "X", "Y", {11, 22}, run_unary<std::nearbyint>},  // ties to even
-    {"Sin", "input", "output", {7, 22}, run_unary<std::sin>},
-    {"Sinh", "input", "output", {9, 22}, run_unary<std::sinh>},
-    {"Sqrt", "X", "Y", {1, 6, 13}, run_unary<std::sqrt>},
-    {"Tan", "input", "output", {7, 22}, run_unary<std::tan>},
+    {"Round", "X", "Y", {11, 22}, run_unary<std::nearbyint>, kKeepsZero},  // ties to even
+    {"Sin", "input", "output", {7, 22}, run_unary<std::sin>, kKeepsZero},
+    {"Sinh", "input", "output", {9, 22}, run_unary<std::sinh>, kKeepsZero},
+    {"Sqrt", "X", "Y", {1, 6, 13}, run_unary<std::sqrt>, kKeepsZero},
+    {"Tan", "input", "output", {7, 22}, run_unary<std::tan>, kKeepsZero},
 };
 
 void run_neg(const KernelCall& call) {
@@ -151,6 +152,11 @@ Op with_rule(Op op, InferRule rule) {
   return op;
 }
 
+Op keeping_zero(Op op) {
+  op.traits |= kKeepsZero;
+  return op;
+}
+
 Op question_op(const char* name, std::vector<int> versions, ReferenceKernel kernel) {
   Op op = unary_op(name, "X", "Y", std::move(versions), kFloatTypes, kernel);
   op.inputs = {{"X", "T1"}};
@@ -198,17 +204,20 @@ void run_on_doubles(const KernelCall& call, DoubleFunction function) {
 std::vector<Op> unary_ops() {
   std::vector<Op> ops;
   for (const FloatFunction& row : kFloatFunctions) {
-    ops.push_back(unary_op(row.name, row.input, row.output, row.versions, kFloatTypes, row.kernel));
+    Op op = unary_op(row.name, row.input, row.output, row.versions, kFloatTypes, row.kernel);
+    op.traits |= row.traits;
+    ops.push_back(std::move(op));
   }
-  ops.push_back(
-      with_rule(unary_op("Neg", "X", "Y", {1, 6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg),
-                infer_neg));
-  ops.push_back(
-      with_rule(unary_op("Abs", "X", "Y", {1, 6, 13}, kNumericTypes, run_abs), infer_abs));
-  ops.push_back(
-      with_rule(unary_op("Sign", "input", "output", {9, 13}, kNumericTypes, run_sign), infer_sign));
+  const auto add_signed = [&](Op op, InferRule rule) {
+    ops.push_back(keeping_zero(with_rule(std::move(op), std::move(rule))));
+  };
+  add_signed(unary_op("Neg", "X", "Y", {1, 6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg),
+             infer_neg);
+  add_signed(unary_op("Abs", "X", "Y", {1, 6, 13}, kNumericTypes, run_abs), infer_abs);
+  add_signed(unary_op("Sign", "input", "output", {9, 13}, kNumericTypes, run_sign), infer_sign);
   // Version 9 allows integers too: the result is truncated.
-  ops.push_back(unary_op("Erf", "input", "output", {9, 13}, kNumericTypes, run_unary<std::erf>));
+  ops.push_back(keeping_zero(
+      unary_op("Erf", "input", "output", {9, 13}, kNumericTypes, run_unary<std::erf>)));
   ops.push_back(with_rule(unary_op("Not", "X", "Y", {1}, kBoolType, run_not), infer_not));
   ops.push_back(unary_op("BitwiseNot", "X", "Y", {18}, kIntegerTypes, run_bitwise_not));
   ops.push_back(question_op("IsNaN", {9, 13, 20}, run_is_nan));

@@ -100,6 +100,9 @@ class Chooser {
   Placement choose() {
     Placement placement;
     layouts_.assign(at(problem_.value_count), {0});
+    for (size_t value = 0; value < problem_.fed_layout.size(); ++value) {
+      layouts_[value] = {problem_.fed_layout[value]};
+    }
     for (const int group : order_groups()) {
       const int best = cheapest(groups_[at(group)]);
       placement.chosen.push_back(best);

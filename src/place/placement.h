@@ -40,7 +40,7 @@ struct PlacementNode {
 struct PlacementProblem {
   std::vector<PlacementNode> nodes;  // in an order in which they can run
   int value_count = 0;
-  int layout_count = 1;  // layout 0 is the default: inputs and constants are in it
+  int layout_count = 1;  // layout 0 is the default: constants are in it, and inputs mostly
   std::vector<PlacementCandidate> candidates;
   // Price of converting value v from layout a to b: conversion_seconds[v] * hops[a][b].
   std::vector<double> conversion_seconds;
@@ -49,7 +49,19 @@ struct PlacementProblem {
   std::vector<bool> is_constant;
   // Candidates that may not be used (their kernel could not be built).
   std::vector<bool> is_forbidden;  // empty: none
+  // By layout, whether it is sparse; empty: none is.
+  std::vector<bool> is_sparse;
+  // By value, the layout in which the caller feeds it; empty: all in the default one.
+  std::vector<int> fed_layout;
 };
+
+// Where a node has candidates that take or give sparse values and others that do not, price decides
+// and not preference: gives the candidates that are then forbidden, those of `problem` included.
+// Goes through the nodes in order, comparing seconds with the conversions of inputs, where values
+// are in the layouts that came of the nodes before. A candidate of 0 seconds has no idea of its
+// price and wins against no sparse one. With `keeps_sparse`, sparse ones are taken whatever they
+// cost. Pure.
+std::vector<bool> settle_storage(const PlacementProblem& problem, bool keeps_sparse);
 
 struct Placement {
   // Candidates in an order in which they can run; each node is in exactly one of them.

@@ -79,14 +79,14 @@ struct ExecutionPlan {
 };
 
 // Lays out the steps of `placement`: conversions where a value is needed in a layout in which it is
-// not made (one copy serves all who need it), results in the default layout, outputs in place where
-// the candidate allows it and the input is not needed any more, a copy before a kernel that adds to
-// a value which others still need. Views share the memory of what they are part of; parts of a
-// joint value are written straight to their place where that can be, else copied there; a port gets
-// a dense, aligned copy where it takes nothing else. Results have memory of their own. Then offsets
-// in the arena. Pure.
-// `also` are further values to return; those that no step makes are passed over.
-// `graph` needs all ids that `offers` uses; both must live until the kernels are built.
+// not made (one copy serves all who need it), results in the caller's layout, outputs in place
+// where the candidate allows it and the input is not needed any more, a copy before a kernel that
+// adds to a value which others still need. Views share the memory of what they are part of; parts
+// of a joint value are written straight to their place where that can be, else copied there; a port
+// gets a dense, aligned copy where it takes nothing else. Results have memory of their own. Then
+// offsets in the arena. Pure. `also` are further values to return; those that no step makes are
+// passed over. `graph` needs all ids that `offers` uses; both must live until the kernels are
+// built.
 ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placement& placement,
                         const LayoutTable& layouts, std::span<const ValueId> also);
 

@@ -22,9 +22,10 @@ size_t at(int index) { return static_cast<size_t>(index); }
 StepBuilder::StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts)
     : graph_(graph), offers_(offers), layouts_(layouts), present_(graph.values.size()) {
   for (size_t index = 0; index < graph.inputs.size(); ++index) {
-    const int buffer = add_buffer(Kind::Input, graph.inputs[index], kDefaultLayout);
+    const LayoutId layout = layouts.exchanged_layout(graph[graph.inputs[index]]);
+    const int buffer = add_buffer(Kind::Input, graph.inputs[index], layout);
     plan_.buffers[at(buffer)].index = static_cast<int>(index);
-    note(graph.inputs[index], kDefaultLayout, buffer);
+    note(graph.inputs[index], layout, buffer);
   }
 }
 
@@ -147,8 +148,9 @@ std::vector<bool> StepBuilder::place_parts(const Candidate& candidate,
 
 void StepBuilder::add_result(ValueId value) {
   const bool is_constant = graph_[value].is_constant();
-  const int buffer = is_constant ? constant({.value = value, .layout = kDefaultLayout}, -1)
-                                 : obtain(value, kDefaultLayout, kDense);
+  const LayoutId layout = layouts_.exchanged_layout(graph_[value]);
+  const int buffer = is_constant ? constant({.value = value, .layout = layout}, -1)
+                                 : obtain(value, layout, kDense);
   const bool is_given_already =
       std::find(plan_.results.begin(), plan_.results.end(), buffer) != plan_.results.end();
   const int owner = owner_of(plan_, buffer);

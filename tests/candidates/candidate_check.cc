@@ -15,6 +15,7 @@
 #include "backend/host.h"
 #include "backend/run_context.h"
 #include "infer/infer.h"
+#include "infer/mark_sparse.h"
 #include "ops/convert_elements.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
@@ -302,7 +303,9 @@ class CandidateRun {
     const std::string how = request == TESSERA_REQUEST_ADD        ? " when it adds"
                             : request == TESSERA_REQUEST_IN_PLACE ? " in place"
                                                                   : "";
-    if (std::memcmp(made.data(), again.data(), made.bytes()) != 0) {
+    // A sparse one may store zeros, and what lies behind them is undefined.
+    const bool is_sparse = layouts_.sparse_form(output.layout).has_value();
+    if (!is_sparse && std::memcmp(made.data(), again.data(), made.bytes()) != 0) {
       throw Wrong{"leaves something in the padding of " + graph_[output.value].name + how};
     }
     compare_elements(graph_[output.value].name + how, expected, plain.data());
@@ -425,30 +428,36 @@ CandidateCheck::CandidateCheck(const std::string& backend)
   if (!has_onednn && std::filesystem::exists(file_of("onednn"))) {
     layout_plugins_.push_back(Plugin::open(file_of("onednn"), std::make_shared<HostServices>()));
   }
-  layouts_ = std::make_unique<LayoutTable>(layout_plugins_);
 }
 
 CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, Tensor>& fed,
-                                const Tolerance& tolerance) {
-  const Graph typed = infer_types(graph, registry_, Log());
+                                const Tolerance& tolerance,
+                                const std::map<std::string, SparseForm>& sparse) {
+  Graph typed = infer_types(graph, registry_, Log());
+  mark_sparse(typed, sparse, registry_);
+  const LayoutTable layouts(layout_plugins_, sparse_forms(typed));
   const std::vector<Tensor> values = evaluate_all(typed, fed, registry_, pool_);
   const tessera_graph view(typed, registry_);
   OfferOptions options;
   options.threads = kThreads;
-  const Offers offers = collect_offers(view, plugins_, *layouts_, options);
+  const Offers offers = collect_offers(view, plugins_, layouts, options);
   CheckResult result;
   std::set<int32_t> taken;
   for (const Candidate& candidate : offers.candidates) {
     if (candidate.plugin != plugins_[0]) continue;
     ++result.candidates;
+    const auto is_sparse = [&](const CandidateInput& port) {
+      return layouts.sparse_form(port.layout).has_value();
+    };
+    if (std::any_of(candidate.inputs.begin(), candidate.inputs.end(), is_sparse)) ++result.sparse;
     result.largest = std::max(result.largest, candidate.nodes.size());
     for (const NodeId node : candidate.nodes) taken.insert(node.index);
     try {
-      CandidateRun(typed, values, *layouts_, candidate, pool_, tolerance).check();
+      CandidateRun(typed, values, layouts, candidate, pool_, tolerance).check();
     } catch (const Wrong& wrong) {
-      result.failures.push_back(describe(typed, candidate, *layouts_) + ": " + wrong.text);
+      result.failures.push_back(describe(typed, candidate, layouts) + ": " + wrong.text);
     } catch (const Error& error) {
-      result.failures.push_back(describe(typed, candidate, *layouts_) + ": " + error.what());
+      result.failures.push_back(describe(typed, candidate, layouts) + ": " + error.what());
     }
   }
   for (const Refusal& refusal : offers.refusals) {
@@ -485,6 +494,25 @@ Tensor Dice::tensor(std::vector<int64_t> dims, float low, float high) {
   return made;
 }
 
+Tensor Dice::sparse_tensor(SparseFormat format, std::vector<int64_t> dims, int64_t rarity) {
+  Tensor made = tensor(std::move(dims));
+  const int64_t piece =
+      format == SparseFormat::Csr || made.elements() == 0 ? 1 : made.elements() / made.dims()[0];
+  const std::span<float> elements = made.mutable_as<float>();
+  for (int64_t at = 0; at < made.elements(); at += piece) {
+    const auto part = elements.subspan(static_cast<size_t>(at), static_cast<size_t>(piece));
+    if (!one_in(rarity)) std::fill(part.begin(), part.end(), 0.0F);
+  }
+  return made;
+}
+
+RandomGraph& RandomGraph::sparse_input(const std::string& name, SparseFormat format,
+                                       Tensor tensor) {
+  const int64_t stored = SparseTensor::from_dense(format, tensor).stored();
+  sparse[name] = {format, std::min(stored + 2, most_stored(format, tensor.dims()))};
+  return input(name, std::move(tensor));
+}
+
 RandomGraph& RandomGraph::input(const std::string& name, Tensor tensor) {
   builder.input(name, Type::tensor(tensor.type(), shape_from(tensor.dims())));
   fed[name] = std::move(tensor);
@@ -509,10 +537,11 @@ Totals check_cases(const std::string& backend, uint64_t seed, int cases, const M
   for (int number = 0; number < cases; ++number) {
     Dice dice(seed * 100000 + static_cast<uint64_t>(number));
     const RandomGraph made = make(dice, check->registry());
-    const CheckResult result = check->run(made.builder.graph(), made.fed, tolerance);
+    const CheckResult result = check->run(made.builder.graph(), made.fed, tolerance, made.sparse);
     totals.candidates += result.candidates;
     totals.largest = std::max(totals.largest, result.largest);
     if (result.candidates > 0) ++totals.answered;
+    if (result.sparse > 0) ++totals.sparse;
     for (const std::string& refusal : result.refusals) ++totals.refusals[refusal];
     for (const std::string& failure : result.failures) {
       ADD_FAILURE() << "case " << number << ": " << failure;

@@ -22,6 +22,7 @@ namespace tessera {
 // What was found out about one graph.
 struct CheckResult {
   int candidates = 0;  // that were run
+  int sparse = 0;      // of these, those that take a sparse input
   size_t largest = 0;  // nodes of the largest group among them
   std::vector<std::string> failures;
   std::vector<std::string> refusals;  // of nodes that are in no candidate: "node: reason"
@@ -40,16 +41,17 @@ class CandidateCheck {
 
   const ops::Registry& registry() const { return registry_; }
 
-  // `graph` as built: types are inferred here. `fed` are its inputs by name.
+  // `graph` as built: types are inferred here. `fed` are its inputs by name; those in `sparse` may
+  // be taken in that form.
   CheckResult run(const Graph& graph, const std::map<std::string, Tensor>& fed,
-                  const Tolerance& tolerance = {});
+                  const Tolerance& tolerance = {},
+                  const std::map<std::string, SparseForm>& sparse = {});
 
  private:
   ops::Registry registry_;
   ThreadPool pool_;
   std::vector<std::shared_ptr<const Plugin>> plugins_;         // the one that is checked
   std::vector<std::shared_ptr<const Plugin>> layout_plugins_;  // all that bring layouts
-  std::unique_ptr<LayoutTable> layouts_;
 };
 
 // Random numbers that are the same on every machine.
@@ -66,6 +68,8 @@ class Dice {
     return from[static_cast<size_t>(whole(0, static_cast<int64_t>(from.size()) - 1))];
   }
   Tensor tensor(std::vector<int64_t> dims, float low = -1, float high = 1);
+  // The same with zeros; one element (or row, for row_sparse) in about `rarity` is none.
+  Tensor sparse_tensor(SparseFormat format, std::vector<int64_t> dims, int64_t rarity);
 
  private:
   uint64_t next();
@@ -83,13 +87,18 @@ class RandomGraph {
   // One or the other.
   RandomGraph& operand(Dice& dice, const std::string& name, Tensor tensor);
 
+  // A fed input in csr or row_sparse, with room for all of it.
+  RandomGraph& sparse_input(const std::string& name, SparseFormat format, Tensor tensor);
+
   GraphBuilder builder;
   std::map<std::string, Tensor> fed;
+  std::map<std::string, SparseForm> sparse;
 };
 
 // What many cases came to.
 struct Totals {
   int answered = 0;  // cases with a candidate
+  int sparse = 0;    // cases with one that takes a sparse input
   int candidates = 0;
   int failures = 0;
   size_t largest = 0;  // nodes of the largest group

@@ -80,6 +80,26 @@ def run(model, *arguments, arrays=None) -> Callable[[Path], list]:
     return build
 
 
+def sparse_model(indices, dims=(4, 2)) -> onnx.ModelProto:
+    """x + s, where s has two stored elements."""
+    model = make_model([node("Add", ["x", "s"], ["y"], name="n")])
+    sparse = model.graph.sparse_initializer.add(dims=dims)
+    sparse.values.CopyFrom(numpy_helper.from_array(np.array([1, 2], np.float32), "s"))
+    sparse.indices.CopyFrom(numpy_helper.from_array(np.array(indices, np.int64)))
+    return model
+
+
+def bound_with(*layouts, op="Relu", more=()) -> Callable[[Path], list]:
+    """`tessera run` of one node, with layouts of its input or output."""
+
+    def arguments(folder: Path) -> list:
+        path = write_model(folder, make_model([node(op, ["x"], ["y"], name="n")]))
+        options = [part for layout in layouts for part in ("--layout", layout)]
+        return ["run", path, "--random", "1", *options, *more]
+
+    return arguments
+
+
 def external_weight(location, offset=None, length=None, dims=(1, 2)):
     tensor = TensorProto(name="w", data_type=FLOAT, dims=dims)
     tensor.data_location = TensorProto.EXTERNAL
@@ -229,6 +249,36 @@ CASES = [
                              node("Relu", ["x"], ["y"])])), ("'x'",)),
     Case("two inputs of one name",
          inspect(relu_model(inputs=[value("x"), value("x")])), ("'x'",)),
+    # --- sparse tensors ---
+    Case("sparse index out of range", inspect(sparse_model([1, 8])),
+         ("sparse initializer 's'", "0 to 7", "found 8", "stored element 1")),
+    Case("sparse index below zero", inspect(sparse_model([-1, 3])),
+         ("sparse initializer 's'", "found -1")),
+    Case("sparse indices out of order", inspect(sparse_model([3, 1])),
+         ("sparse initializer 's'", "ascending")),
+    Case("sparse index twice", inspect(sparse_model([3, 3])),
+         ("sparse initializer 's'", "repetition")),
+    Case("sparse indices of another length", inspect(sparse_model([1, 2, 3])),
+         ("sparse initializer 's'", "int64 2 or 2x2", "found int64 3")),
+    Case("sparse tensor of too many rows", inspect(sparse_model([1, 3], (1 << 50, 2))),
+         ("sparse initializer 's'", "in proportion to its 2 stored"), kind="Unsupported"),
+    Case("sparse tensor beyond 64 bits", inspect(sparse_model([1, 3], (1 << 40, 1 << 40))),
+         ("sparse initializer 's'", "64 bits")),
+    Case("layout of no input", bound_with("z=csr"), ("layout of 'z'", "'x'"),
+         kind="InvalidArgument"),
+    Case("layout that there is not", bound_with("x=coo"), ("layout of 'x'", "'csr'", "'coo'"),
+         kind="InvalidArgument"),
+    Case("capacity that is no number", bound_with("x=csr:-1"), ("layout of 'x'", "csr:-1"),
+         kind="InvalidArgument"),
+    Case("capacity beyond all elements", bound_with("x=csr:3"), ("0 to 2", "found 3"),
+         kind="InvalidArgument"),
+    Case("layout given twice", bound_with("x=csr", "x=csr"), ("two",), kind="InvalidArgument"),
+    Case("strict storage without a sparse kernel",
+         bound_with("x=csr:2", op="Exp", more=["--strict-storage"]),
+         ("node 'n' (Exp)", "'x' (csr:2)", "no backend"), kind="Unsupported"),
+    Case("output that exceeds its capacity",
+         bound_with("y=csr:1", op="Exp"), ("value 'y'", "at most 1", "csr:1", "found 2", "csr:2"),
+         kind="InvalidArgument"),
     # --- types and shapes ---
     Case("two element types",
          inspect(make_model([node("Add", ["x", "z"], ["y"], name="n")],

@@ -257,6 +257,40 @@ onnx::ModelProto wide_model() {
   return model;
 }
 
+// Sparse constants of both forms of indices, as an initializer and in a node.
+onnx::ModelProto sparse_model() {
+  onnx::ModelProto model = onnx_import::make_model();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  add_input(graph, "x", {2, 3});
+  const auto fill = [](onnx::SparseTensorProto& sparse, const char* name,
+                       const std::vector<int64_t>& dims, const std::vector<int64_t>& indices,
+                       int64_t tuple) {
+    for (const int64_t dim : dims) sparse.add_dims(dim);
+    TensorProto& values = *sparse.mutable_values();
+    values.set_name(name);
+    values.set_data_type(TensorProto::FLOAT);
+    const int64_t stored = static_cast<int64_t>(indices.size()) / tuple;
+    values.add_dims(stored);
+    for (int64_t at = 0; at < stored; ++at) values.add_float_data(1.5F);
+    TensorProto& places = *sparse.mutable_indices();
+    places.set_data_type(TensorProto::INT64);
+    places.add_dims(stored);
+    if (tuple > 1) places.add_dims(tuple);
+    for (const int64_t index : indices) places.add_int64_data(index);
+  };
+  fill(*graph.add_sparse_initializer(), "a", {3, 4}, {1, 4, 11}, 1);
+  fill(*graph.add_sparse_initializer(), "b", {4, 5}, {0, 2, 3, 4}, 2);
+  auto& attribute = *add_node(graph, "Constant", {}, {"c"}, "constant").add_attribute();
+  attribute.set_name("sparse_value");
+  attribute.set_type(onnx::AttributeProto::SPARSE_TENSOR);
+  fill(*attribute.mutable_sparse_tensor(), "", {2, 5}, {5, 6, 7, 8, 9}, 1);
+  add_node(graph, "MatMul", {"x", "a"}, {"d"}, "first");
+  add_node(graph, "MatMul", {"d", "b"}, {"e"}, "second");
+  add_node(graph, "Add", {"e", "c"}, {"y"}, "sum");
+  add_output(graph, "y");
+  return model;
+}
+
 class ModelFuzz : public testing::TestWithParam<onnx::ModelProto (*)()> {
  protected:
   const std::string bytes_ = GetParam()().SerializeAsString();
@@ -293,10 +327,12 @@ TEST_P(ModelFuzz, FlippedBytes) {
 }
 
 std::string model_name(const testing::TestParamInfo<onnx::ModelProto (*)()>& model) {
-  return model.index == 0 ? "Plain" : model.index == 1 ? "Nested" : "Wide";
+  const char* const names[] = {"Plain", "Nested", "Wide", "Sparse"};
+  return names[model.index];
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ModelFuzz, testing::Values(plain_model, nested_model, wide_model),
+INSTANTIATE_TEST_SUITE_P(Models, ModelFuzz,
+                         testing::Values(plain_model, nested_model, wide_model, sparse_model),
                          model_name);
 
 }  // namespace

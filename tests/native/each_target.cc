@@ -19,6 +19,7 @@ Totals check_each_target(uint64_t seed, int cases, const MakeCase& make,
     hwy::SetSupportedTargetsForTest(target);
     const Totals totals = check_cases("native", seed++, share, make, tolerance);
     all.answered += totals.answered;
+    all.sparse += totals.sparse;
     all.candidates += totals.candidates;
     all.failures += totals.failures;
     all.largest = std::max(all.largest, totals.largest);

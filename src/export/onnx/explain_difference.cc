@@ -84,7 +84,8 @@ class Comparison {
     if (left.type != right.type) {
       report(where + " '" + left.name + "': " + text(left.type) + " became " + text(right.type));
     }
-    if (left.is_constant() != right.is_constant() || !are_equal(left.constant, right.constant)) {
+    if (left.is_constant() != right.is_constant() ||
+        !are_equal(elements_of(left), elements_of(right))) {
       report(where + " '" + left.name + "': the constant is another");
     }
   }

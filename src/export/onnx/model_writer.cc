@@ -171,7 +171,7 @@ class GraphWriter {
       if (!value.is_constant() || uses[index] == 0) continue;
       TensorProto& tensor = *proto.add_initializer();
       tensor.set_name(value.name);
-      write_tensor(value.constant, tensor);
+      write_tensor(elements_of(value), tensor);
     }
   }
 

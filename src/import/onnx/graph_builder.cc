@@ -10,6 +10,7 @@
 #include "import/onnx/node_names.h"
 #include "import/onnx/order.h"
 #include "import/onnx/scope.h"
+#include "import/onnx/sparse_tensors.h"
 #include "import/onnx/wire_scan.h"
 #include "ops/schema.h"
 #include "tessera/error.h"
@@ -63,10 +64,14 @@ class GraphBuilder {
 
  private:
   void add_constants(const GraphSite& site, const DeclaredTypes& declared, Scope& scope) {
-    for (const onnx::SparseTensorProto& sparse : site.proto.sparse_initializer()) {
-      throw Error(ErrorKind::Unsupported,
-                  site.where + "initializer '" + sparse.values().name() + "'",
-                  "sparse initializers are not supported");
+    for (const onnx::SparseTensorProto& proto : site.proto.sparse_initializer()) {
+      Value value;
+      value.name = site.frame.rename(proto.values().name());
+      const std::string where = site.where + "sparse initializer '" + value.name + "'";
+      if (value.name.empty()) throw Error(ErrorKind::InvalidModel, where, "it has no name");
+      read_sparse(proto, tensors_, where, value);
+      declared.check_constant(value.name, value.type);
+      scope.make(std::move(value), "a sparse initializer");
     }
     for (const onnx::TensorProto& proto : site.proto.initializer()) {
       Value value;
@@ -138,6 +143,9 @@ class GraphBuilder {
     std::vector<std::string> read;
     for (const auto& input : graph.input()) own.insert(frame.rename(input.name()));
     for (const auto& constant : graph.initializer()) own.insert(frame.rename(constant.name()));
+    for (const auto& constant : graph.sparse_initializer()) {
+      own.insert(frame.rename(constant.values().name()));
+    }
     for (const onnx::NodeProto& node : graph.node()) {
       for (const std::string& input : node.input()) read.push_back(frame.rename(input));
       for (const std::string& output : node.output()) own.insert(frame.rename(output));
@@ -189,6 +197,7 @@ class GraphBuilder {
       }
     }
     trim(node.inputs);
+    if (add_sparse_constant(site, declared, pending, node, scope)) return;
     add_attributes(site, op, pending, node, scope);
     for (const std::string& name : pending.outputs) {
       if (name.empty()) {
@@ -203,6 +212,34 @@ class GraphBuilder {
     trim(node.outputs);
     finish(op, node);
     graph.nodes.push_back(std::move(node));
+  }
+
+  // Makes a value of a Constant node with a sparse_value, as of a sparse initializer. False for any
+  // other node.
+  bool add_sparse_constant(const GraphSite& site, const DeclaredTypes& declared,
+                           const PendingNode& pending, const Node& node, Scope& scope) {
+    constexpr int kFirstSparseVersion = 11;
+    const auto& attributes = pending.proto->attribute();
+    const bool is_constant = node.domain.empty() && node.op == "Constant";
+    if (!is_constant || attributes.size() != 1 || attributes[0].name() != "sparse_value" ||
+        node.version < kFirstSparseVersion) {
+      return false;
+    }
+    const std::string node_place = site.where + place(node);
+    const std::string where = node_place + ", attribute 'sparse_value'";
+    const auto resolved = resolve(attributes[0], *pending.frame, node_place);
+    if (!resolved) return false;
+    if (!resolved->proto->has_sparse_tensor() || !node.inputs.empty() ||
+        pending.outputs.size() != 1 || pending.outputs[0].empty()) {
+      throw Error(ErrorKind::InvalidModel, where,
+                  "expected a sparse tensor, no input and one output of the node, found others");
+    }
+    Value value;
+    value.name = pending.outputs[0];
+    read_sparse(resolved->proto->sparse_tensor(), tensors_, where, value);
+    declared.check_constant(value.name, value.type);
+    scope.make(std::move(value), node_place);
+    return true;
   }
 
   void add_attributes(const GraphSite& site, const ops::Op& op, const PendingNode& pending,

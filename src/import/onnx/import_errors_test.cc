@@ -139,8 +139,8 @@ const Case kCases[] = {
      {"initializer 'w'", "string"}},
     {"sparse initializer",
      [](auto&, auto& g) { g.add_sparse_initializer()->mutable_values()->set_name("s"); },
-     kUnsupported,
-     {"initializer 's'", "sparse"}},
+     kInvalid,
+     {"sparse initializer 's', values", "expected a data type, found none"}},
     {"unknown attribute",
      [](auto&, auto& g) {
        auto& a = *g.mutable_node(0)->add_attribute();

@@ -200,14 +200,17 @@ Tensor TensorReader::read(const TensorProto& proto, const std::string& where) {
   return read_already_.emplace(index, std::move(tensor)).first->second;
 }
 
-Tensor TensorReader::allocate(DataType type, std::vector<int64_t> dims, const std::string& where) {
-  const int64_t bytes = tensor_bytes(type, dims);
+void TensorReader::charge(int64_t bytes, const std::string& where) {
   if (bytes > bytes_left_) {
     throw Error(ErrorKind::OutOfMemory, where,
                 "needs " + std::to_string(bytes) + " bytes, but only " +
                     std::to_string(std::max<int64_t>(0, bytes_left_)) + " are left");
   }
   bytes_left_ -= bytes;
+}
+
+Tensor TensorReader::allocate(DataType type, std::vector<int64_t> dims, const std::string& where) {
+  charge(tensor_bytes(type, dims), where);
   return Tensor(type, std::move(dims));
 }
 

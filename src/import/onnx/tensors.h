@@ -26,6 +26,9 @@ class TensorReader {
   // Reading one twice gives the same storage.
   Tensor read(const onnx::TensorProto& proto, const std::string& where);
 
+  // Takes `bytes` from what is left of the machine's memory. Throws OutOfMemory where that is less.
+  void charge(int64_t bytes, const std::string& where);
+
  private:
   Tensor read_external(const onnx::TensorProto& proto, DataType type, std::vector<int64_t> dims,
                        const std::string& where);

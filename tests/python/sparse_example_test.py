@@ -1,0 +1,19 @@
+"""examples/02_sparse runs and says what it is to show."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "02_sparse" / "sparse.py"
+
+
+def test_example_shows_time_memory_and_the_fallback(tessera):
+    folder = pathlib.Path(tessera.__file__).parents[1]
+    result = subprocess.run([sys.executable, EXAMPLE, "--documents", "2000", "--runs", "3"],
+                            env={**os.environ, "PYTHONPATH": str(folder)}, text=True,
+                            capture_output=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    for part in ("memory of x:", "same results: True", "convert", "node 'exp' (Exp)",
+                 "with strict_storage: node 'exp' (Exp)"):
+        assert part in result.stdout, result.stdout
