@@ -3,17 +3,20 @@
 #include <algorithm>
 
 #include "ops/work.h"
+#include "tessera/backend_abi.h"
 
 namespace tessera::tuning {
 namespace {
 
 // Winograd's F(4x4, 3x3) needs 36 multiplications where 144 stood.
 constexpr double kFastAlgorithms = 4;
+// Of matrix units, beside vector units for float32.
+constexpr double kBFloat16Speed = 16;
 
 }  // namespace
 
 double bound_seconds(const Graph& group, const ops::Registry& registry, const ProcessorSpeed& speed,
-                     int threads) {
+                     int threads, int precision) {
   double flops = 0;
   for (const Node& node : group.nodes) {
     const auto work = static_cast<double>(ops::node_flops(group, node, registry).value_or(0));
@@ -23,6 +26,7 @@ double bound_seconds(const Graph& group, const ops::Registry& registry, const Pr
     const bool is_product = is_convolution || node.op == "MatMul" || node.op == "Gemm";
     if (is_product) flops += is_convolution ? work / kFastAlgorithms : work;
   }
+  if (precision == TESSERA_PRECISION_BFLOAT16) flops /= kBFloat16Speed;
   // Outputs alone: a kernel that picks a part of its input need not read the rest.
   double bytes = 0;
   for (const ValueId output : group.outputs) {
