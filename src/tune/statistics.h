@@ -21,7 +21,7 @@ struct Timing {
 // What differs from process to process and no number of rounds in one of them shows: where buffers
 // lie in physical memory, how the machine is clocked, and the clock itself.
 inline constexpr double kProcessVariation = 0.06;
-inline constexpr double kClockSeconds = 2e-7;
+inline constexpr double kClockSeconds = 1e-7;
 
 // Of `samples` (one a round, at least one) the median, with its nonparametric 95 % confidence
 // interval: the order statistics whose ranks a binomial distribution gives (Conover, Practical

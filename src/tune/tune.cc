@@ -224,6 +224,7 @@ class Tuner {
       trial.bench = options_.bench != nullptr ? options_.bench : &own_bench_;
       trial.fallback = options_.bench != nullptr ? &own_bench_ : nullptr;
       trial.bytes = buffer_bytes(candidate);
+      trial.is_alone = candidate.threads == 1 && subject_.threads > 1 && !options_.only_checks;
       if (options_.only_checks) {
         trial_candidates_.push_back(index);
         continue;
