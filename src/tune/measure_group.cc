@@ -43,7 +43,7 @@ std::string seconds_text(double seconds) {
   return text.data();
 }
 
-double median(const std::vector<double>& samples) { return summarise(samples).seconds; }
+double typical(const std::vector<double>& samples) { return summarise(samples).seconds; }
 
 class GroupMeasurement {
  public:
@@ -146,13 +146,13 @@ class GroupMeasurement {
       least = std::min(*least, *again);
     }
     trial.samples.push_back(*least);
-    best_ = std::min(best_, median(trial.samples));
+    best_ = std::min(best_, typical(trial.samples));
   }
 
   bool is_done(const Trial& trial) const {
     if (trial.is_out || trial.samples.empty()) return true;
     const auto rounds = static_cast<int>(trial.samples.size());
-    const double middle = median(trial.samples);
+    const double middle = typical(trial.samples);
     const double spent = middle * rounds * runs_of_round(middle);
     if (middle > kHopelesslyBehind * best_) return true;
     if (rounds >= kRoundsToFallBehind && middle > kFarBehind * best_) return true;

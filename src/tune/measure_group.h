@@ -33,7 +33,7 @@ struct MeasureLimits {
   bool only_checks = false;
 };
 
-// Told before each candidate and each round: which trial, and the best median so far (0: none).
+// Told before each candidate and each round: which trial, and the best time so far (0: none).
 // Gives false to stop.
 using TrialWatcher = std::function<bool(const Trial& trial, double best_seconds)>;
 
