@@ -35,12 +35,6 @@ std::string error_text(double error) {
   return text.data();
 }
 
-std::string verdict_text(const CandidateDescription& candidate) {
-  if (candidate.is_chosen) return "chosen";
-  if (candidate.verdict == Verdict::Refused) return "refused";
-  return candidate.verdict == Verdict::Fine ? "" : "not measured";
-}
-
 const char* verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::Fine:
@@ -49,8 +43,19 @@ const char* verdict_name(Verdict verdict) {
       return "refused";
     case Verdict::NotMeasured:
       return "not measured";
+    case Verdict::NotBuilt:
+      return "not built";
   }
   return "";
+}
+
+std::string verdict_text(const CandidateDescription& candidate) {
+  if (candidate.is_chosen) return "chosen";
+  return candidate.verdict == Verdict::Fine ? "" : verdict_name(candidate.verdict);
+}
+
+bool is_out(const CandidateDescription& candidate) {
+  return candidate.verdict == Verdict::Refused || candidate.verdict == Verdict::NotBuilt;
 }
 
 struct CandidateGroup {
@@ -86,7 +91,7 @@ std::vector<CandidateGroup> group_candidates(const std::vector<CandidateDescript
   for (std::vector<CandidateDescription>& members : by_nodes) {
     std::stable_sort(members.begin(), members.end(), [](const auto& left, const auto& right) {
       const auto rank = [](const CandidateDescription& candidate) {
-        return std::pair(candidate.verdict == Verdict::Refused, candidate.price_seconds);
+        return std::pair(is_out(candidate), candidate.price_seconds);
       };
       return rank(left) < rank(right);
     });
@@ -126,7 +131,8 @@ std::string group_text(const CandidateGroup& group) {
   std::string refusals;
   for (const CandidateDescription& candidate : group.candidates) {
     const bool has_time = candidate.time.has_value();
-    const bool is_checked = candidate.verdict != Verdict::NotMeasured;
+    const bool is_checked =
+        candidate.verdict == Verdict::Fine || candidate.verdict == Verdict::Refused;
     table.add_row({candidate.backend, candidate.algorithm, std::to_string(candidate.threads),
                    layouts_text(candidate.inputs, candidate.outputs),
                    has_time ? time_text(candidate.time->seconds) : "",
@@ -219,7 +225,7 @@ std::string tuning_text(const TuningDescription& tuning) {
 std::string refused_text(const std::vector<CandidateDescription>& candidates) {
   std::map<std::string, int> counts;
   for (const CandidateDescription& candidate : candidates) {
-    if (candidate.verdict != Verdict::Refused) continue;
+    if (!is_out(candidate)) continue;
     const std::string name = candidate.backend +
                              (candidate.algorithm.empty() ? "" : ":" + candidate.algorithm) + ", " +
                              candidate.op;

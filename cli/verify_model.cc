@@ -31,7 +31,9 @@ std::string verification_text(const ModelVerification& verification) {
   std::map<std::pair<std::string, std::string>, VerdictCount> counts;
   for (const CandidateDescription& candidate : verification.candidates) {
     VerdictCount& count = counts[{candidate.backend, candidate.op}];
-    if (candidate.verdict == Verdict::NotMeasured) ++count.unchecked;
+    const bool is_checked =
+        candidate.verdict == Verdict::Fine || candidate.verdict == Verdict::Refused;
+    if (!is_checked) ++count.unchecked;
     if (candidate.verdict == Verdict::Refused) ++count.refused;
     if (candidate.verdict == Verdict::Fine) ++count.fine;
     if (candidate.error >= count.error) {

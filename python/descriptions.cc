@@ -100,7 +100,7 @@ nb::object to_python(const MeasuredTime& time) {
 }
 
 nb::object to_python(const CandidateDescription& candidate) {
-  constexpr const char* kVerdicts[] = {"not measured", "fine", "refused"};
+  constexpr const char* kVerdicts[] = {"not measured", "fine", "refused", "not built"};
   return class_named("CandidateDescription")(
       "nodes"_a = candidate.nodes, "op"_a = candidate.op, "backend"_a = candidate.backend,
       "algorithm"_a = candidate.algorithm, "threads"_a = candidate.threads,

@@ -256,7 +256,12 @@ struct MeasuredTime {
   int rounds = 0;
 };
 
-enum class Verdict { NotMeasured, Fine, Refused };
+enum class Verdict {
+  NotMeasured,
+  Fine,
+  Refused,   // wrong, or it failed, or it took too long
+  NotBuilt,  // its kernel could not be made
+};
 
 // One way to compute a node or a group, with what is known of it.
 struct CandidateDescription {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <mutex>
-#include <sstream>
 #include <utility>
 
 #include "api/backends_state.h"
@@ -187,12 +187,12 @@ tuning::CostTable known_costs(const std::filesystem::path& file) {
   if (file.empty()) return {};
   const std::string where = "costs '" + file.string() + "'";
   std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.is_open() || stream.bad()) {
     throw Error(ErrorKind::InvalidArgument, where,
                 "expected a file that `tessera tune --output` wrote, found none that can be read");
   }
-  tuning::CostTable table = tuning::read_cost_table(text.str(), where);
+  tuning::CostTable table = tuning::read_cost_table(text, where);
   if (!table.machine.empty() && table.machine != tuning::this_machine()) {
     throw Error(ErrorKind::InvalidArgument, where,
                 "expected times of this machine (" + tuning::this_machine() + "), found those of " +

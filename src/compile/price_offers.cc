@@ -156,7 +156,11 @@ CandidateDescription PricedOffers::describe(size_t index) const {
     described.outputs.push_back(describe_port(subject_, port.value, port.layout, nullptr));
   }
   if (price.cost == nullptr) return described;
-  described.verdict = price.is_refused() ? Verdict::Refused : Verdict::Fine;
+  described.verdict = Verdict::Fine;
+  if (price.is_refused()) {
+    const bool was_built = price.cost->build_seconds > 0;
+    described.verdict = was_built ? Verdict::Refused : Verdict::NotBuilt;
+  }
   described.refusal = price.cost->refusal;
   described.error = price.cost->error;
   described.tolerance = price.cost->tolerance;
