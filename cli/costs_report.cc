@@ -141,17 +141,15 @@ std::string group_text(const CandidateGroup& group) {
                    is_checked ? decimal_text(1000 * candidate.build_seconds, 1) : "",
                    verdict_text(candidate)});
     if (candidate.refusal.empty()) continue;
-    refusals += wrapped(candidate.backend + " " + candidate.algorithm + ": " + candidate.refusal,
-                        "    ");
+    refusals +=
+        wrapped(candidate.backend + " " + candidate.algorithm + ": " + candidate.refusal, "    ");
   }
   return title_of(group) + table.text("  ") + refusals;
 }
 
 Json time_json(const MeasuredTime& time) {
-  return {{"seconds", time.seconds},
-          {"low", time.low},
-          {"high", time.high},
-          {"rounds", time.rounds}};
+  return {
+      {"seconds", time.seconds}, {"low", time.low}, {"high", time.high}, {"rounds", time.rounds}};
 }
 
 Json layouts_json(const std::vector<PlanPort>& ports) {
@@ -172,8 +170,8 @@ std::vector<CandidateDescription> candidates_of(const std::vector<CandidateDescr
                                                 const std::vector<std::string>& nodes) {
   std::vector<CandidateDescription> found;
   for (const CandidateDescription& candidate : candidates) {
-    const bool covers = std::any_of(
-        candidate.nodes.begin(), candidate.nodes.end(), [&](const std::string& node) {
+    const bool covers =
+        std::any_of(candidate.nodes.begin(), candidate.nodes.end(), [&](const std::string& node) {
           return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
         });
     if (covers) found.push_back(candidate);
@@ -204,8 +202,7 @@ std::string conversions_text(const std::vector<ConversionDescription>& conversio
   for (const ConversionDescription& conversion : conversions) {
     const bool has_time = conversion.refusal.empty();
     table.add_row({conversion.from, conversion.to, conversion.backend, conversion.type,
-                   bytes_text(conversion.bytes),
-                   has_time ? time_text(conversion.time.seconds) : "",
+                   bytes_text(conversion.bytes), has_time ? time_text(conversion.time.seconds) : "",
                    has_time ? interval_text(conversion.time) : "", conversion.refusal});
   }
   return conversions.empty() ? "" : "\n" + table.text();
@@ -261,22 +258,16 @@ Json to_json(const CandidateDescription& candidate) {
 }
 
 Json to_json(const ConversionDescription& conversion) {
-  return {{"backend", conversion.backend},
-          {"from", conversion.from},
-          {"to", conversion.to},
-          {"type", conversion.type},
-          {"bytes", conversion.bytes},
-          {"time", time_json(conversion.time)},
+  return {{"backend", conversion.backend}, {"from", conversion.from},
+          {"to", conversion.to},           {"type", conversion.type},
+          {"bytes", conversion.bytes},     {"time", time_json(conversion.time)},
           {"refusal", conversion.refusal}};
 }
 
 Json to_json(const TuningDescription& tuning) {
-  return {{"measured", tuning.measured},
-          {"known", tuning.known},
-          {"refused", tuning.refused},
-          {"is_stopped", tuning.is_stopped},
-          {"seconds", tuning.seconds},
-          {"notes", tuning.notes}};
+  return {{"measured", tuning.measured}, {"known", tuning.known},
+          {"refused", tuning.refused},   {"is_stopped", tuning.is_stopped},
+          {"seconds", tuning.seconds},   {"notes", tuning.notes}};
 }
 
 }  // namespace tessera::cli

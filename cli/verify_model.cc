@@ -49,9 +49,9 @@ std::string verification_text(const ModelVerification& verification) {
                    {"largest error", Align::Right},
                    {"tolerance", Align::Right}});
   for (const auto& [key, count] : counts) {
-    table.add_row({key.first, key.second, std::to_string(count.fine),
-                   std::to_string(count.refused), std::to_string(count.unchecked),
-                   error_text(count.error), error_text(count.tolerance)});
+    table.add_row({key.first, key.second, std::to_string(count.fine), std::to_string(count.refused),
+                   std::to_string(count.unchecked), error_text(count.error),
+                   error_text(count.tolerance)});
   }
   std::string text = table.text();
   if (verification.tuning.is_stopped) text += "stopped early: not all was checked\n";

@@ -322,16 +322,14 @@ Executor Model::bind(const BindOptions& options) const {
   plan.tuning = std::move(result.tuning);
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
-  return Executor(std::unique_ptr<Executor::State>(
-      new Executor::State{.registry = state_->registry,
-                          .runner = PlanRunner(std::move(result.built), options.threads),
-                          .inputs = std::move(inputs),
-                          .outputs = std::move(outputs),
-                          .plan = std::move(plan),
-                          .costs = wanted.pricing.costs == nullptr
-                                       ? ""
-                                       : tuning::write_cost_table(costs),
-                          .stages = clock.take()}));
+  return Executor(std::unique_ptr<Executor::State>(new Executor::State{
+      .registry = state_->registry,
+      .runner = PlanRunner(std::move(result.built), options.threads),
+      .inputs = std::move(inputs),
+      .outputs = std::move(outputs),
+      .plan = std::move(plan),
+      .costs = wanted.pricing.costs == nullptr ? "" : tuning::write_cost_table(costs),
+      .stages = clock.take()}));
 }
 
 ModelVerification Model::verify(const BindOptions& options) const {
@@ -343,8 +341,8 @@ ModelVerification Model::verify(const BindOptions& options) const {
   const auto check = [&] {
     const Graph graph = state_->bound_graph(options, pool);
     pricing.tune.inputs = tuning_inputs(graph, options);
-    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision,
-                        wanted.selection, pricing.tune);
+    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision, wanted.selection,
+                        pricing.tune);
   };
   CheckedOffers checked;
   try {

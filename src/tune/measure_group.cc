@@ -113,7 +113,8 @@ class GroupMeasurement {
       return false;
     }
     if (built.seconds > limits_.candidate_timeout_seconds) {
-      refuse(trial, "its kernel took " + seconds_text(built.seconds) + " to build, expected at most " +
+      refuse(trial, "its kernel took " + seconds_text(built.seconds) +
+                        " to build, expected at most " +
                         seconds_text(limits_.candidate_timeout_seconds));
       return false;
     }
@@ -149,8 +150,8 @@ class GroupMeasurement {
   }
 
   std::optional<double> run_once(Trial& trial) {
-    const Outcome outcome = run_undisturbed(
-        [&] { return trial.bench->run_once(trial.key, limits_.weights); });
+    const Outcome outcome =
+        run_undisturbed([&] { return trial.bench->run_once(trial.key, limits_.weights); });
     if (outcome.is_fine()) return outcome.seconds;
     if (outcome.is_lost) lose(trial.bench);
     refuse(trial, outcome.reason);
@@ -226,7 +227,8 @@ bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, doub
   while (begin < trials.size()) {
     size_t end = begin;
     int64_t bytes = 0;
-    while (end < trials.size() && (end == begin || bytes + trials[end].bytes <= limits.buffer_bytes)) {
+    while (end < trials.size() &&
+           (end == begin || bytes + trials[end].bytes <= limits.buffer_bytes)) {
       bytes += trials[end++].bytes;
     }
     GroupMeasurement measurement(std::span<Trial>(trials).subspan(begin, end - begin), limits,

@@ -197,8 +197,13 @@ TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   CandidateKey other = key;
   other.algorithm = "another";
   EXPECT_TRUE(bench.build(other).is_unknown);
-  EXPECT_THAT(bench.convert_once({.backend = "mirror", .from = "row_major", .to = "nowhere",
-                                  .element = DataType::Float32, .dims = {3}}).reason,
+  EXPECT_THAT(bench
+                  .convert_once({.backend = "mirror",
+                                 .from = "row_major",
+                                 .to = "nowhere",
+                                 .element = DataType::Float32,
+                                 .dims = {3}})
+                  .reason,
               HasSubstr("does not convert"));
 }
 
