@@ -21,11 +21,21 @@ struct BindArguments {
   std::string device = "cpu";
   std::vector<std::string> layouts;
   bool strict_storage = false;
+  bool optimize = false;
+  std::string costs;  // a file; "" for none
+  std::string candidate_timeout = "10";
+  bool in_process = false;
 };
 
 // Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and
 // --strict-storage.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --optimize and --costs, and those of add_measuring_options().
+void add_price_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --candidate-timeout and --in-process.
+void add_measuring_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths);

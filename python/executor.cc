@@ -16,9 +16,9 @@ using nb::literals::operator""_a;
 namespace tessera::python {
 namespace {
 
-using NamedTensors = std::map<std::string, AnyTensor>;
-
 std::string place_of(const std::string& input) { return "input '" + input + "'"; }
+
+}  // namespace
 
 NamedTensors by_name(const nb::handle mapping) {
   NamedTensors tensors;
@@ -34,6 +34,20 @@ NamedTensors by_name(const nb::handle mapping) {
   }
   return tensors;
 }
+
+std::map<std::string, Tensor> dense_by_name(const nb::handle mapping) {
+  std::map<std::string, Tensor> tensors;
+  for (auto& [name, tensor] : by_name(mapping)) {
+    if (!std::holds_alternative<Tensor>(tensor)) {
+      throw Error(ErrorKind::InvalidArgument, place_of(name),
+                  "expected a dense array, found a sparse one");
+    }
+    tensors.emplace(name, std::get<Tensor>(std::move(tensor)));
+  }
+  return tensors;
+}
+
+namespace {
 
 NamedTensors in_order(const nb::args& arrays, const std::vector<ValueDescription>& inputs) {
   if (arrays.size() != inputs.size()) {
@@ -118,6 +132,9 @@ void bind_executor(nb::module_& module) {
           "plan", [](const SharedExecutor& shared) { return to_python(shared.executor().plan()); },
           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
           "The steps that run() takes, who runs them, and who refused.")
+      .def_prop_ro(
+          "costs", [](const SharedExecutor& shared) { return shared.executor().costs(); },
+          "All costs that bind() knew or measured, as JSON; \"\" without any.")
       .def_prop_ro(
           "stages",
           [](const SharedExecutor& shared) { return to_list(shared.executor().stages()); },

@@ -3,6 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <map>
+#include <string>
+
 #include <mutex>
 #include <utility>
 
@@ -31,6 +34,14 @@ class SharedExecutor {
   std::mutex mutex_;
   Executor executor_;
 };
+
+using NamedTensors = std::map<std::string, AnyTensor>;
+
+// The arrays of a dictionary. Throws InvalidArgument for a key that is no text. Needs the
+// interpreter's lock.
+NamedTensors by_name(nanobind::handle mapping);
+// The same where all must be dense: throws InvalidArgument for one that is not.
+std::map<std::string, Tensor> dense_by_name(nanobind::handle mapping);
 
 void bind_executor(nanobind::module_& module);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "backend/graph_view.h"
@@ -14,10 +15,6 @@
 
 namespace tessera {
 namespace {
-
-// What the choice assumes of this machine until conversions are measured.
-constexpr double kConversionBytesPerSecond = 10e9;
-constexpr double kConversionSeconds = 2e-6;
 
 int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
                      LayoutId layout) {
@@ -38,13 +35,13 @@ void prefer_views(PlacementProblem& problem) {
   }
 }
 
-// Bytes that a conversion reads and writes.
-double conversion_bytes(const Value& value, const LayoutTable& layouts) {
-  const auto dense = static_cast<double>(type_bytes(value.type).value_or(0));
-  if (!value.sparse) return 2 * dense;
+// Bytes that a conversion moves: as many as it reads, or writes where these are more or less.
+int64_t conversion_bytes(const Value& value, const LayoutTable& layouts) {
+  const int64_t dense = type_bytes(value.type).value_or(0);
+  if (!value.sparse) return dense;
   const std::optional<LayoutId> layout = layouts.find(text(*value.sparse));
   const std::optional<int64_t> sparse = layouts.storage_bytes(*layout, *known_type(value.type));
-  return dense + static_cast<double>(sparse.value_or(0));
+  return (dense + sparse.value_or(0)) / 2;
 }
 
 PlacementProblem make_problem(const Graph& graph, const Offers& offers,
@@ -88,8 +85,8 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
   prefer_views(problem);
   for (const Value& value : graph.values) {
     problem.is_constant.push_back(value.is_constant());
-    problem.conversion_seconds.push_back(kConversionSeconds + conversion_bytes(value, layouts) /
-                                                                  kConversionBytesPerSecond);
+    problem.conversion_seconds.push_back(
+        assumed_conversion_seconds(conversion_bytes(value, layouts)));
     const LayoutId fed = value.is_constant() ? kDefaultLayout : layouts.exchanged_layout(value);
     problem.fed_layout.push_back(fed.index);
   }
@@ -118,15 +115,17 @@ using KernelsByCandidate = std::map<int, Kernel>;
 std::vector<int> build_kernels(const Placement& placement, Offers& offers, ThreadPool& pool,
                                KernelsByCandidate& kernels) {
   std::vector<int> failed;
+  ThreadPool one(1);
   for (const int index : placement.chosen) {
     if (kernels.contains(index)) continue;
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
     if (!candidate.has_kernel()) continue;
     std::string reason;
+    ThreadPool& its_pool = candidate.threads == 1 ? one : pool;
     // Libraries on the same thread runtime then build for this pool's threads.
-    pool.execute([&] {
+    its_pool.execute([&] {
       try {
-        kernels.emplace(index, candidate.build(pool.threads()));
+        kernels.emplace(index, candidate.build(its_pool.threads()));
       } catch (const Error& error) {
         reason = "its kernel could not be built: " + error.message();
       }
@@ -298,11 +297,61 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
   }
 }
 
-std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
-  std::vector<std::string> names;
-  for (const auto& plugin : plugins) names.push_back(plugin->name());
-  return names;
-}
+// Chooses candidates, by price or in order.
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+          const PricedOffers* prices, bool keeps_sparse_storage)
+      : problem_(make_problem(graph, offers, layouts)),
+        places_(node_places(graph)),
+        is_by_price_(prices != nullptr),
+        keeps_sparse_storage_(keeps_sparse_storage) {
+    problem_.is_forbidden.assign(problem_.candidates.size(), false);
+    if (is_by_price_) prices->apply(problem_);
+    for (const Candidate& candidate : offers.candidates) {
+      is_alone_.push_back(candidate.threads == 1);
+    }
+  }
+
+  void forbid(int candidate) { problem_.is_forbidden[static_cast<size_t>(candidate)] = true; }
+
+  Placement choose() const {
+    PlacementProblem problem = problem_;
+    problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
+    const Placement placement = is_by_price_
+                                    ? choose_by_price(problem, contender(problem), places_)
+                                    : choose_in_order(problem, places_);
+#ifdef TESSERA_CHECKS
+    const std::string violation = explain_violation(problem, placement);
+    TESSERA_CHECK(violation.empty(), violation);
+#endif
+    return placement;
+  }
+
+  double predict(const Placement& placement) const {
+    return predicted_seconds(problem_, placement);
+  }
+
+ private:
+  // What would be chosen without prices, or nothing where only candidates for one thread are left.
+  Placement contender(const PlacementProblem& problem) const {
+    PlacementProblem all_threads = problem;
+    for (size_t index = 0; index < is_alone_.size(); ++index) {
+      if (is_alone_[index]) all_threads.is_forbidden[index] = true;
+    }
+    try {
+      return choose_in_order(all_threads, places_);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  PlacementProblem problem_;
+  std::vector<std::string> places_;
+  bool is_by_price_;
+  bool keeps_sparse_storage_;
+  std::vector<bool> is_alone_;  // by candidate
+};
 
 }  // namespace
 
@@ -314,35 +363,58 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   built.graph = std::move(graph);
   built.plugins = std::move(plugins);
   built.layouts = std::make_shared<const LayoutTable>(built.plugins, sparse_forms(built.graph));
+  const PricingOptions& pricing = options.pricing;
+  if (pricing.measures) check_has_elements(built.graph);
 
   watcher("propose");
   const tessera_graph view(built.graph, registry);
-  pool.execute([&] {
-    built.offers = collect_offers(view, built.plugins, *built.layouts,
-                                  {.threads = pool.threads(), .precision = options.precision});
-  });
+  if (pricing.costs != nullptr) {
+    built.offers =
+        collect_offers_by_threads(view, built.plugins, *built.layouts, pool, options.precision);
+  } else {
+    pool.execute([&] {
+      built.offers = collect_offers(view, built.plugins, *built.layouts,
+                                    {.threads = pool.threads(), .precision = options.precision});
+    });
+  }
   built.offers = select_offers(std::move(built.offers), built.graph, options.selection,
                                names_of(built.plugins));
 
+  const tuning::Subject subject{.graph = built.graph,
+                                .offers = built.offers,
+                                .layouts = *built.layouts,
+                                .registry = registry,
+                                .threads = pool.threads(),
+                                .precision = options.precision};
+  std::optional<PricedOffers> prices;
+  if (pricing.measures) {
+    watcher("tune");
+    result.tuning =
+        describe_tuning(tuning::tune(subject, built.plugins, pricing.tune, *pricing.costs));
+  }
   watcher("place");
-  PlacementProblem problem = make_problem(built.graph, built.offers, *built.layouts);
-  std::vector<bool> is_broken(problem.candidates.size(), false);
-  const std::vector<std::string> places = node_places(built.graph);
+  if (pricing.costs != nullptr) prices.emplace(subject, *pricing.costs);
+  if (prices) {
+    for (Refusal& refusal : prices->refusals()) {
+      built.offers.refusals.push_back(std::move(refusal));
+    }
+  }
+  Chooser chooser(built.graph, built.offers, *built.layouts, prices ? &*prices : nullptr,
+                  options.keeps_sparse_storage);
   KernelsByCandidate kernels;
   Placement placement;
   while (true) {
-    problem.is_forbidden = is_broken;
-    problem.is_forbidden = settle_storage(problem, options.keeps_sparse_storage);
-    placement = choose_in_order(problem, places);
-#ifdef TESSERA_CHECKS
-    const std::string violation = explain_violation(problem, placement);
-    TESSERA_CHECK(violation.empty(), violation);
-#endif
+    placement = chooser.choose();
     watcher("build");
     const std::vector<int> failed = build_kernels(placement, built.offers, pool, kernels);
     if (failed.empty()) break;
-    for (const int index : failed) is_broken[static_cast<size_t>(index)] = true;
+    for (const int index : failed) chooser.forbid(index);
     watcher("place");
+  }
+  if (prices) {
+    result.candidates = prices->describe(placement);
+    result.conversions = prices->describe_conversions();
+    result.predicted_seconds = chooser.predict(placement);
   }
 
   report_dense_uses(built, placement, options);

@@ -41,6 +41,7 @@ void StepBuilder::add_kernel(int index) {
   ExecutionStep step;
   step.candidate = index;
   step.workspace_bytes = candidate.workspace_bytes;
+  step.threads = candidate.threads;
   for (const CandidateInput& port : candidate.inputs) {
     step.inputs.push_back(
         graph_[port.value].is_constant()

@@ -1,0 +1,70 @@
+#include "tune/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace tessera::tuning {
+namespace {
+
+constexpr double kQuantile = 0.25;
+// Beyond the interval on each side.
+constexpr double kTail = 0.025;
+// From here on both ends are more than the extremes of what was seen.
+constexpr size_t kEnoughSamples = 9;
+
+// P(exactly `hits` of `count` samples lie below the quantile).
+double probability_of(size_t hits, size_t count) {
+  double probability = std::pow(1 - kQuantile, static_cast<double>(count));
+  for (size_t hit = 0; hit < hits; ++hit) {
+    probability *= static_cast<double>(count - hit) / static_cast<double>(hit + 1) * kQuantile /
+                   (1 - kQuantile);
+  }
+  return probability;
+}
+
+// How many samples to leave out below and above.
+struct Outside {
+  size_t below = 0;
+  size_t above = 0;
+};
+
+Outside samples_outside(size_t count) {
+  Outside outside;
+  double tail = probability_of(0, count);
+  while (tail <= kTail) tail += probability_of(++outside.below, count);
+  // The k-th sample lies below the quantile where at least k of all do.
+  tail = probability_of(count, count);
+  while (tail <= kTail && outside.above + 1 < count) {
+    ++outside.above;
+    tail += probability_of(count - outside.above, count);
+  }
+  if (outside.above > 0) --outside.above;
+  if (outside.below > 0) --outside.below;
+  return outside;
+}
+
+}  // namespace
+
+double Timing::half_width() const { return seconds <= 0 ? 0 : (high - low) / 2 / seconds; }
+
+Timing summarise(std::span<const double> samples) {
+  TESSERA_CHECK(!samples.empty(), "something was measured");
+  std::vector<double> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  const size_t count = sorted.size();
+  Timing timing;
+  timing.rounds = static_cast<int>(count);
+  timing.seconds = sorted[(count - 1) / 4];
+  const Outside outside = samples_outside(count);
+  timing.low = sorted[std::min(outside.below, (count - 1) / 4)];
+  timing.high = sorted[std::max(count - 1 - outside.above, (count - 1) / 4)];
+  double beyond = kProcessVariation;
+  if (count < kEnoughSamples) beyond += 0.3 / static_cast<double>(count);
+  timing.low = std::max(0.0, timing.low - beyond * timing.seconds - kClockSeconds);
+  timing.high += beyond * timing.seconds + kClockSeconds;
+  return timing;
+}
+
+}  // namespace tessera::tuning
