@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/message_channel.h"
-#include "tune/bench.h"
+#include "tune/group_bench.h"
 
 namespace tessera::tuning {
 
@@ -58,10 +58,6 @@ struct ErrorText {
 std::string build_identity();
 
 // --- How far the worker is, in memory that both see ---------------------------------------------
-
-// What is going on, as the limits on it differ. Prepare: whatever else: asking plug-ins, packing,
-// converting.
-enum class BenchStage : uint8_t { Prepare, Build, Run };
 
 struct Progress {
   BenchStage stage = BenchStage::Prepare;
