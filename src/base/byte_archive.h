@@ -55,8 +55,8 @@ class ByteWriter {
     put(tensor.has_elements());
     if (!tensor.has_elements()) return;
     size_t index = 0;
-    while (index < tensors_.size() && (tensors_[index].data() != tensor.data() ||
-                                       tensors_[index].bytes() != tensor.bytes())) {
+    while (index < tensors_.size() &&
+           (tensors_[index].data() != tensor.data() || tensors_[index].bytes() != tensor.bytes())) {
       ++index;
     }
     if (index == tensors_.size()) tensors_.push_back(tensor);

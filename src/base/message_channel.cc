@@ -96,10 +96,9 @@ Delivery MessageChannel::write_bytes(const char* bytes, size_t size, Deadline de
       part->cmsg_level = SOL_SOCKET;
       part->cmsg_type = SCM_RIGHTS;
       part->cmsg_len = CMSG_LEN(sizeof(int) * files.size());
-      for (size_t index = 0; index < files.size(); ++index) {
-        const int descriptor = files[index].get();
-        std::memcpy(CMSG_DATA(part) + index * sizeof(int), &descriptor, sizeof(int));
-      }
+      std::array<int, kMostFiles> descriptors = {};
+      for (size_t index = 0; index < files.size(); ++index) descriptors[index] = files[index].get();
+      std::memcpy(room.bytes.data() + CMSG_LEN(0), descriptors.data(), sizeof(int) * files.size());
     }
     const ssize_t sent = ::sendmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0) {

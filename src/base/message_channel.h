@@ -1,5 +1,5 @@
-// Messages between two processes, one of which may be broken or hostile: whatever arrives is a whole
-// message or a value that says what is wrong.
+// Messages between two processes, one of which may be broken or hostile: whatever arrives is a
+// whole message or a value that says what is wrong.
 #pragma once
 
 #include <chrono>

@@ -124,8 +124,9 @@ class Server {
     }
     bench_ = std::make_unique<GroupBench>(std::move(plugins), registry_, request.threads);
     auto* page = static_cast<ProgressPage*>(page_->data());
-    bench_->guard([page](BenchStage stage, double announced_build_seconds) {
-      page->announced_build_us = static_cast<int64_t>(std::clamp(announced_build_seconds, 0.0, 1e6) * 1e6);
+    bench_->guard([page](BenchStage stage, double announced_seconds) {
+      page->announced_build_us =
+          announced_seconds > 0 ? static_cast<int64_t>(std::min(announced_seconds, 1e6) * 1e6) : 0;
       page->enter(stage);
     });
     return build_identity();

@@ -25,10 +25,11 @@ namespace {
 using std::chrono::microseconds;
 
 // Limits on what no option sets.
-constexpr double kPrepareSeconds = 120;      // asking plug-ins, converting, packing, reading weights
-constexpr double kMostBuildSeconds = 3600;   // whatever a builder announces
-constexpr double kAnswerSeconds = 10;        // from the first byte of an answer to its last
-constexpr int kMostRuns = 100;               // within one request
+constexpr double kPrepareSeconds = 120;     // asking plug-ins, converting, packing, reading weights
+constexpr double kMostBuildSeconds = 3600;  // whatever a builder announces
+constexpr double kAnswerSeconds = 10;       // from the first byte of an answer to its last
+constexpr double kLookSeconds = 0.05;       // between looks at what a silent worker is at
+constexpr int kMostRuns = 100;              // within one request
 constexpr double kAnnouncedBuildFactor = 3;  // that announcements may be wrong by
 // For its own threads and buffers, whatever is left to libraries.
 constexpr double kMemoryShare = 0.9;
@@ -126,8 +127,10 @@ void WorkerBench::State::start() {
                           .channel = {std::move(mine), kMostAnswerBytes, false},
                           .page = std::move(page)});
   const auto available = static_cast<double>(std::min(available_memory_bytes(), int64_t{1} << 50));
-  StartRequest start = {.identity = build_identity(), .plugins = plugins,
-                        .threads = options.threads, .memory_bytes = options.memory_bytes};
+  StartRequest start = {.identity = build_identity(),
+                        .plugins = plugins,
+                        .threads = options.threads,
+                        .memory_bytes = options.memory_bytes};
   if (start.memory_bytes == 0) start.memory_bytes = static_cast<int64_t>(kMemoryShare * available);
   ByteWriter writer;
   writer(start);
@@ -192,8 +195,8 @@ Reply WorkerBench::State::exchange(const Message& request) {
   page->announced_build_us = 0;
   page->enter(BenchStage::Prepare);
   const int64_t start_us = now_us();
-  const double most_seconds = kPrepareSeconds + kMostBuildSeconds +
-                              kMostRuns * options.candidate_timeout_seconds;
+  const double most_seconds =
+      kPrepareSeconds + kMostBuildSeconds + kMostRuns * options.candidate_timeout_seconds;
   Reply reply;
   Delivery delivery = worker->channel.send(request, in(kPrepareSeconds));
   Progress progress;
@@ -204,15 +207,17 @@ Reply WorkerBench::State::exchange(const Message& request) {
     const double passed = static_cast<double>(now_us() - since_us) * 1e-6;
     const double whole = static_cast<double>(now_us() - start_us) * 1e-6;
     const double left = std::min(limit_of(progress.stage) - passed, most_seconds - whole);
-    delivery = left > 0 ? worker->channel.wait(in(left)) : Delivery::Late;
+    delivery = left > 0 ? worker->channel.wait(in(std::min(left, kLookSeconds))) : Delivery::Late;
     if (delivery == Delivery::Late && left > 0) {
-      // Perhaps it is at something else by now, with a limit of its own.
       delivery = Delivery::Done;
       continue;
     }
     if (delivery == Delivery::Done) {
       delivery = worker->channel.receive(reply.answer, in(kAnswerSeconds));
-      if (delivery == Delivery::Done) return reply;
+      const bool is_expected = reply.answer.kind == request.kind ||
+                               reply.answer.kind == static_cast<uint32_t>(BenchMessage::Failure);
+      if (delivery == Delivery::Done && is_expected) return reply;
+      if (delivery == Delivery::Done) delivery = Delivery::Damaged;
     }
   }
   progress = page->read();

@@ -33,9 +33,9 @@ int main(int count, char** arguments) {
   // What libraries start has no business with it.
   ::fcntl(tessera::ChildProcess::kSocket, F_SETFD, FD_CLOEXEC);
   try {
-    tessera::tuning::serve_bench(tessera::MessageChannel(
-        tessera::FileHandle(tessera::ChildProcess::kSocket), tessera::tuning::kMostRequestBytes,
-        true));
+    tessera::tuning::serve_bench(
+        tessera::MessageChannel(tessera::FileHandle(tessera::ChildProcess::kSocket),
+                                tessera::tuning::kMostRequestBytes, true));
   } catch (const std::exception&) {
     std::_Exit(1);
   }

@@ -222,9 +222,8 @@ class CandidateChecker {
         buffers.outputs.emplace_back();
         continue;
       }
-      StoredTensor output =
-          make_storage(trial_.layouts, port.layout, type_of(expected(port.value)), fill,
-                       TESSERA_ALIGNMENT_BYTES, trial_.guard);
+      StoredTensor output = make_storage(trial_.layouts, port.layout, type_of(expected(port.value)),
+                                         fill, TESSERA_ALIGNMENT_BYTES, trial_.guard);
       if (request.kind != TESSERA_REQUEST_WRITE && request.output == index) {
         const StoredTensor& input = buffers.inputs[static_cast<size_t>(port.in_place_input)];
         if (request.is_shared) {
@@ -286,8 +285,7 @@ class CandidateChecker {
   // nullopt where it failed or did harm, which is reported.
   std::optional<Outcome> run(const Kernel& kernel, const Request& request, uint8_t fill) {
     Buffers buffers = make_buffers(request, fill);
-    GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill,
-                            trial_.guard);
+    GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill, trial_.guard);
     const std::string failure = call(kernel, request, buffers, workspace);
     report_.expect("runs", trial_.place, failure);
     if (!failure.empty()) return std::nullopt;
@@ -350,8 +348,8 @@ class CandidateChecker {
   void compare(const std::string& check, const Outcome& outcome) {
     for (size_t index = 0; index < outcome.outputs.size(); ++index) {
       const ValueId id = candidate_.outputs[index].value;
-      const Difference difference = measure_difference(
-          expected(id), magnitude(id), outcome.outputs[index], trial_.precision);
+      const Difference difference =
+          measure_difference(expected(id), magnitude(id), outcome.outputs[index], trial_.precision);
       // The worst is the one that comes closest to its tolerance, or exceeds it most.
       const bool is_worse = difference.error * std::max(numbers_.tolerance, 1e-30) >
                             numbers_.error * std::max(difference.tolerance, 1e-30);

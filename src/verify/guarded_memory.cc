@@ -28,8 +28,8 @@ GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fil
 }
 
 void GuardedMemory::place_in_bytes(int64_t alignment_bytes) {
-  memory_ = std::make_unique<char[]>(
-      static_cast<size_t>(bytes_ + 2 * kGuardBytes + 4 * alignment_bytes));
+  memory_ =
+      std::make_unique<char[]>(static_cast<size_t>(bytes_ + 2 * kGuardBytes + 4 * alignment_bytes));
   const auto first = reinterpret_cast<uintptr_t>(memory_.get()) + kGuardBytes;
   const auto step = static_cast<uintptr_t>(2 * alignment_bytes);
   const uintptr_t start = (first + step - 1) / step * step + step / 2;

@@ -19,9 +19,9 @@ enum class Guard : uint8_t {
   Pages,
 };
 
-// `bytes` of memory with guards on both sides. Its start is a multiple of `alignment_bytes` (a power
-// of two, at least 1 and no more than a page), and with Guard::Bytes of no larger power of two, so
-// that a kernel which counts on more than it asked for fails.
+// `bytes` of memory with guards on both sides. Its start is a multiple of `alignment_bytes` (a
+// power of two, at least 1 and no more than a page), and with Guard::Bytes of no larger power of
+// two, so that a kernel which counts on more than it asked for fails.
 class GuardedMemory {
  public:
   static constexpr int64_t kGuardBytes = 512;
