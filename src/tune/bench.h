@@ -65,6 +65,9 @@ struct Outcome {
   // The process that measured is gone (it crashed, hung, ran out of memory) and another one stands
   // in its place, with the same group loaded and nothing built. Never in this process.
   bool is_lost = false;
+  // Of build(): the plug-in's proposals for the group alone lack the candidate. Another bench may
+  // know it.
+  bool is_unknown = false;
   bool is_fine() const { return reason.empty(); }
 };
 

@@ -114,7 +114,7 @@ void transfer(Archive& archive, ConversionKey& key) {
 
 template <class Archive>
 void transfer(Archive& archive, Outcome& outcome) {
-  archive(outcome.seconds, outcome.reason);
+  archive(outcome.seconds, outcome.reason, outcome.is_unknown);
 }
 
 template <class Archive>

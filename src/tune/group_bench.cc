@@ -130,7 +130,7 @@ struct GroupBench::State {
   const Tensor& value(ValueId id) const { return expected.values[at(id)]; }
 
   std::optional<Candidate> propose(const CandidateKey& key);
-  Candidate find(const CandidateKey& key);
+  std::optional<Candidate> find(const CandidateKey& key);
   Buffers make_buffers(const Candidate& candidate, const Kernel& kernel, ThreadPool& pool);
   Tensor to_layout(const Tensor& tensor, LayoutId layout, ThreadPool& pool);
   Tensor pack(const tessera_pack& pack, const Tensor& tensor, ThreadPool& pool);
@@ -183,13 +183,11 @@ std::optional<Candidate> GroupBench::State::propose(const CandidateKey& key) {
   return std::nullopt;
 }
 
-Candidate GroupBench::State::find(const CandidateKey& key) {
+std::optional<Candidate> GroupBench::State::find(const CandidateKey& key) {
   for (const auto& [known, candidate] : offered) {
     if (known == key) return candidate;
   }
-  if (std::optional<Candidate> candidate = propose(key)) return *std::move(candidate);
-  throw Error(ErrorKind::Unsupported, "group",
-              "backend '" + key.backend + "' does not offer it for the group alone");
+  return propose(key);
 }
 
 Tensor GroupBench::State::to_layout(const Tensor& tensor, LayoutId layout, ThreadPool& pool) {
@@ -386,8 +384,13 @@ void GroupBench::offer(const Candidate& candidate, const Graph& whole) {
 
 Outcome GroupBench::build(const CandidateKey& key) {
   TESSERA_CHECK(state_->has_group, "a group is loaded before its candidates are built");
+  std::optional<Candidate> candidate = state_->find(key);
+  if (!candidate) {
+    return {.reason = "backend '" + key.backend + "' does not offer it for the group alone",
+            .is_unknown = true};
+  }
   return attempt([&] {
-    Entry entry{.candidate = state_->find(key)};
+    Entry entry{.candidate = *std::move(candidate)};
     ThreadPool& pool = state_->pool_of(key.threads);
     state_->enter(BenchStage::Build, entry.candidate.build_seconds);
     const Clock::time_point start = Clock::now();

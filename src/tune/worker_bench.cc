@@ -17,7 +17,6 @@
 #include "base/shared_bytes.h"
 #include "tessera/error.h"
 #include "tune/bench_messages.h"
-#include "tune/group_bench.h"
 
 namespace tessera::tuning {
 namespace {
@@ -380,17 +379,16 @@ Outcome WorkerBench::convert_once(const ConversionKey& key) {
   return state_->request<Outcome>(BenchMessage::Convert, nullptr, key);
 }
 
-std::unique_ptr<Bench> make_worker_bench(std::vector<std::shared_ptr<const Plugin>> plugins,
-                                         const ops::Registry& registry,
-                                         const WorkerOptions& options, const Log& log) {
+std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,
+                                          const WorkerOptions& options, const Log& log) {
   try {
     return std::make_unique<WorkerBench>(plugins, options);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::DeviceFailed) throw;
-    log.warn("libraries are measured in this process, where one that crashes ends it: " +
+    log.warn("libraries are measured in this process, which ends if one of them crashes: " +
              error.where() + ": " + error.message());
+    return nullptr;
   }
-  return std::make_unique<GroupBench>(std::move(plugins), registry, options.threads);
 }
 
 }  // namespace tessera::tuning

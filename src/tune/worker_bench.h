@@ -7,11 +7,9 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "backend/plugin.h"
 #include "base/log.h"
-#include "ops/registry.h"
 #include "tune/bench.h"
 
 namespace tessera::tuning {
@@ -54,9 +52,9 @@ class WorkerBench final : public Bench {
   std::unique_ptr<State> state_;
 };
 
-// A WorkerBench, or a GroupBench with a warning where the process cannot be started.
-std::unique_ptr<Bench> make_worker_bench(std::vector<std::shared_ptr<const Plugin>> plugins,
-                                         const ops::Registry& registry,
-                                         const WorkerOptions& options, const Log& log);
+// Null, with a warning, where the process cannot be started: what is measured is then measured in
+// this process.
+std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,
+                                          const WorkerOptions& options, const Log& log);
 
 }  // namespace tessera::tuning

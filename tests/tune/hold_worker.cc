@@ -9,11 +9,9 @@
 int main(int count, char** arguments) {
   tessera::tuning::WorkerOptions options;
   if (count > 1) options.program = arguments[1];
-  const tessera::ops::Registry registry;
   const tessera::Log log([](const std::string& message) { std::printf("%s\n", message.c_str()); });
-  const auto bench = tessera::tuning::make_worker_bench({}, registry, options, log);
-  const auto* worker = dynamic_cast<const tessera::tuning::WorkerBench*>(bench.get());
-  std::printf("worker %d\n", worker == nullptr ? -1 : worker->process_id());
+  const auto bench = tessera::tuning::start_worker({}, options, log);
+  std::printf("worker %d\n", bench == nullptr ? -1 : bench->process_id());
   std::fflush(stdout);
   ::pause();
   return 0;

@@ -137,6 +137,7 @@ TEST(WorkerBench, TellsWhyACandidateIsNotOffered) {
   key.algorithm = "winged";
   const Outcome built = bench.build(key);
   EXPECT_THAT(built.reason, HasSubstr("does not offer it"));
+  EXPECT_TRUE(built.is_unknown);
   EXPECT_FALSE(built.is_lost);
 }
 
@@ -315,22 +316,16 @@ TEST(WorkerBench, SaysThatAPlugInCannotBeOpenedThere) {
   }
 }
 
-TEST(WorkerBench, AMissingOneIsReplacedByThisProcessWhichIsSaidOnce) {
+TEST(WorkerBench, AMissingOneIsSaidOnce) {
   std::vector<std::string> said;
   const Log log([&](const std::string& message) { said.push_back(message); });
-  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
-  const ops::Registry registry = ops::make_registry();
   WorkerOptions missing = options();
   missing.program = "/nowhere/tessera-worker";
-  const Group group = make_group("Relu(3x4)", plugins);
-  for (int time = 0; time < 2; ++time) {
-    const std::unique_ptr<Bench> bench = make_worker_bench(plugins, registry, missing, log);
-    bench->load(group.group);
-    EXPECT_THAT(bench->build(group.keys.at(0)).reason, IsEmpty());
-    EXPECT_THAT(bench->check(group.keys[0]).reason, IsEmpty());
-  }
+  EXPECT_EQ(start_worker({}, missing, log), nullptr);
+  EXPECT_EQ(start_worker({}, missing, log), nullptr);
   ASSERT_EQ(said.size(), 1U);
   EXPECT_THAT(said[0], HasSubstr("/nowhere/tessera-worker"));
+  EXPECT_THAT(said[0], HasSubstr("in this process"));
 }
 
 }  // namespace
