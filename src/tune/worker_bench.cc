@@ -25,11 +25,10 @@ using std::chrono::microseconds;
 
 // Limits on what no option sets.
 constexpr double kPrepareSeconds = 120;     // asking plug-ins, converting, packing, reading weights
-constexpr double kMostBuildSeconds = 3600;  // whatever a builder announces
+constexpr double kMostBuildSeconds = 7200;  // of all that one request builds
 constexpr double kAnswerSeconds = 10;       // from the first byte of an answer to its last
 constexpr double kLookSeconds = 0.05;       // between looks at what a silent worker is at
 constexpr int kMostRuns = 100;              // within one request
-constexpr double kAnnouncedBuildFactor = 3;  // that announcements may be wrong by
 // For its own threads and buffers, whatever is left to libraries.
 constexpr double kMemoryShare = 0.9;
 
@@ -176,8 +175,7 @@ double WorkerBench::State::limit_of(BenchStage stage) const {
   if (stage == BenchStage::Prepare) return kPrepareSeconds;
   const auto* page = static_cast<const ProgressPage*>(worker->page.data());
   const double announced = static_cast<double>(page->announced_build_us) * 1e-6;
-  return std::max(options.build_timeout_seconds,
-                  std::min(kAnnouncedBuildFactor * announced, kMostBuildSeconds));
+  return build_limit(options.build_timeout_seconds, announced);
 }
 
 std::string WorkerBench::State::explain_late(BenchStage stage) const {

@@ -20,8 +20,8 @@ struct WorkerOptions {
   int threads = 1;  // of the larger pool
   // A single run that takes longer ends its process, and the candidate is out.
   double candidate_timeout_seconds = 5;
-  // Building one candidate may take as long as this, or three times as long as it said it would.
-  double build_timeout_seconds = 60;
+  // The same for building it, or longer where the backend announced that: see build_limit().
+  double build_timeout_seconds = kBuildSeconds;
   // That the process may write to; 0: nine tenths of what the machine has left.
   int64_t memory_bytes = 0;
 };
