@@ -314,6 +314,12 @@ struct PlanDescription {
   int64_t library_bytes = 0;  // that libraries keep to themselves
 };
 
+// What the backends offer for a model, checked: candidates without times or prices.
+struct ModelVerification {
+  std::vector<CandidateDescription> candidates;
+  TuningDescription tuning;
+};
+
 class Executor {
  public:
   Executor(Executor&&) noexcept;
@@ -358,6 +364,10 @@ class Model {
   // model, dimension still unknown), InvalidModel (shapes that do not fit together) or OutOfMemory
   // (more than the machine has, found before anything is allocated).
   Executor bind(const BindOptions& options = {}) const;
+
+  // Checks everything that the backends offer for these shapes against the reference, on the
+  // tuning inputs. Throws as bind() does.
+  ModelVerification verify(const BindOptions& options = {}) const;
 
   ModelDescription describe() const;
   // What load() did, in order.

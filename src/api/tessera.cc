@@ -220,7 +220,7 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
 
 // Those that the caller gave, in the graph's order, the others drawn; none where he gave none.
 std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {
-  if (!options.optimize || options.tuning_inputs.empty()) return {};
+  if (options.tuning_inputs.empty()) return {};
   std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
   const std::vector<ValueDescription> expected = describe_inputs(graph);
   for (size_t index = 0; index < inputs.size(); ++index) {
@@ -342,6 +342,28 @@ Executor Model::bind(const BindOptions& options) const {
                                        ? ""
                                        : tuning::write_cost_table(costs),
                           .stages = clock.take()}));
+}
+
+ModelVerification Model::verify(const BindOptions& options) const {
+  ThreadPool pool(options.threads);
+  const PlanOptions wanted = plan_options(options);
+  tuning::CostTable none;
+  PricingOptions pricing = pricing_options(options, none);
+  const auto plugins = choose_plugins(state_->backends.state_->set, options);
+  const auto check = [&] {
+    const Graph graph = state_->bound_graph(options, pool);
+    pricing.tune.inputs = tuning_inputs(graph, options);
+    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision,
+                        wanted.selection, pricing.tune);
+  };
+  CheckedOffers checked;
+  try {
+    checked = check();
+  } catch (const LetGo&) {
+    state_->restore();
+    checked = check();
+  }
+  return {std::move(checked.candidates), std::move(checked.tuning)};
 }
 
 ModelDescription Model::describe() const {

@@ -205,31 +205,6 @@ int64_t pack_bytes(const ExecutionPlan& plan) {
   return total;
 }
 
-std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
-  std::vector<std::string> names;
-  for (const auto& plugin : plugins) names.push_back(plugin->name());
-  return names;
-}
-
-// Tuning runs the reference, which reads every constant.
-void check_has_elements(const Graph& graph) {
-  const std::vector<int> uses = use_counts(graph);
-  for (size_t index = 0; index < uses.size(); ++index) {
-    const Value& value = graph.values[index];
-    const bool is_gone = value.is_constant() && !value.constant.has_elements();
-    if (uses[index] > 0 && is_gone) throw LetGo{value.name};
-  }
-}
-
-TuningDescription describe_tuning(tuning::TuneReport report) {
-  return {.measured = report.measured,
-          .known = report.known,
-          .refused = report.refused,
-          .is_stopped = report.is_stopped,
-          .seconds = report.seconds,
-          .notes = std::move(report.notes)};
-}
-
 // Chooses candidates, by price or in order.
 class Chooser {
  public:

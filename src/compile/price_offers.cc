@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backend/graph_view.h"
+#include "compile/let_go.h"
 
 namespace tessera {
 namespace {
@@ -52,6 +53,54 @@ Offers collect_offers_by_threads(const tessera_graph& view,
     offers.candidates.push_back(std::move(candidate));
   }
   return offers;
+}
+
+void check_has_elements(const Graph& graph) {
+  const std::vector<int> uses = use_counts(graph);
+  for (size_t index = 0; index < uses.size(); ++index) {
+    const Value& value = graph.values[index];
+    const bool is_gone = value.is_constant() && !value.constant.has_elements();
+    if (uses[index] > 0 && is_gone) throw LetGo{value.name};
+  }
+}
+
+TuningDescription describe_tuning(tuning::TuneReport report) {
+  return {.measured = report.measured,
+          .known = report.known,
+          .refused = report.refused,
+          .is_stopped = report.is_stopped,
+          .seconds = report.seconds,
+          .notes = std::move(report.notes)};
+}
+
+std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> names;
+  for (const auto& plugin : plugins) names.push_back(plugin->name());
+  return names;
+}
+
+CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
+                           const std::vector<std::shared_ptr<const Plugin>>& plugins,
+                           ThreadPool& pool, int precision, const OfferSelection& selection,
+                           tuning::TuneOptions options) {
+  check_has_elements(graph);
+  const LayoutTable layouts(plugins);
+  const tessera_graph view(graph, registry);
+  const Offers offers =
+      select_offers(collect_offers_by_threads(view, plugins, layouts, pool, precision), graph,
+                    selection, names_of(plugins));
+  const tuning::Subject subject{.graph = graph,
+                                .offers = offers,
+                                .layouts = layouts,
+                                .registry = registry,
+                                .threads = pool.threads(),
+                                .precision = precision};
+  options.only_checks = true;
+  tuning::CostTable table;
+  CheckedOffers checked;
+  checked.tuning = describe_tuning(tuning::tune(subject, plugins, options, table));
+  checked.candidates = PricedOffers(subject, table).describe(Placement{});
+  return checked;
 }
 
 PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table)

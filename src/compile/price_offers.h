@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/select_offers.h"
 #include "place/placement.h"
 #include "tessera/tessera.h"
 #include "tune/prices.h"
@@ -48,6 +49,23 @@ class PricedOffers {
   std::vector<std::optional<tuning::CostKey>> keys_;
   tuning::Prices prices_;
 };
+
+// Every candidate for `graph` that `selection` leaves, checked against the reference.
+struct CheckedOffers {
+  std::vector<CandidateDescription> candidates;
+  TuningDescription tuning;
+};
+CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
+                           const std::vector<std::shared_ptr<const Plugin>>& plugins,
+                           ThreadPool& pool, int precision, const OfferSelection& selection,
+                           tuning::TuneOptions options);
+
+// Throws LetGo where a constant's elements were let go: measuring runs the reference, which reads
+// all of them.
+void check_has_elements(const Graph& graph);
+
+TuningDescription describe_tuning(tuning::TuneReport report);
+std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins);
 
 // What the choice assumes of this machine until conversions are measured.
 double assumed_conversion_seconds(int64_t bytes);

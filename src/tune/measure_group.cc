@@ -110,6 +110,10 @@ class GroupMeasurement {
     trial.cost->error = checked.error;
     trial.cost->tolerance = checked.tolerance;
     if (!checked.is_fine()) return refuse(trial, checked.reason);
+    if (limits_.only_checks) {
+      trial.is_out = true;
+      return;
+    }
     // Once for what is only done the first time, and once that counts.
     const std::optional<double> first = run_once(trial);
     if (!first) return;
@@ -172,6 +176,7 @@ class GroupMeasurement {
     if (trial.is_built) trial.bench->drop(trial.key);
     trial.is_built = false;
     if (!trial.cost || !trial.cost->refusal.empty()) return;
+    if (limits_.only_checks) return;
     if (trial.samples.empty()) {
       // Stopped before it ran.
       trial.cost.reset();

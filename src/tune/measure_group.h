@@ -30,6 +30,7 @@ struct MeasureLimits {
   Weights weights = Weights::Warm;
   double candidate_timeout_seconds = 10;
   int64_t buffer_bytes = 0;
+  bool only_checks = false;
 };
 
 // Told before each candidate and each round: which trial, and the best median so far (0: none).
