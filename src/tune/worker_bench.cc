@@ -221,12 +221,11 @@ Reply WorkerBench::State::exchange(const Message& request) {
   // Its end is about to be known where the socket was closed; what it started may keep that open.
   const std::optional<ProcessEnd> end = worker->process.wait(
       delivery == Delivery::Closed ? std::chrono::seconds(2) : std::chrono::seconds(0));
-  if (delivery == Delivery::Closed || end) {
-    reply.is_crash = true;
-    reply.loss = explain_end(end ? text(*end) : "closed its connection", progress.stage);
-  } else if (delivery == Delivery::Damaged) {
-    reply.is_crash = true;
+  reply.is_crash = delivery != Delivery::Late || end.has_value();
+  if (delivery == Delivery::Damaged) {
     reply.loss = explain_end("gave an answer that is none", progress.stage);
+  } else if (reply.is_crash) {
+    reply.loss = explain_end(end ? text(*end) : "closed its connection", progress.stage);
   } else {
     reply.loss = explain_late(progress.stage);
   }

@@ -233,6 +233,22 @@ TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
 INSTANTIATE_TEST_SUITE_P(All, WorkerMischief, testing::ValuesIn(kMischiefs),
                          [](const auto& row) { return std::string(row.param.name); });
 
+TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
+  const Mischief mischief("crashes_later");
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
+  const Group group = make_group("Relu(300x400)", plugins);
+  WorkerBench bench(plugins, options());
+  bench.load(group.group);
+  const CandidateKey& good = group.keys.at(1);
+  ASSERT_THAT(bench.build(group.keys[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.keys[0]).reason, IsEmpty());
+  const int process = bench.process_id();
+  for (int round = 0; round < 10000 && bench.process_id() == process; ++round) {
+    ASSERT_THAT(bench.check(good).reason, IsEmpty());
+  }
+  EXPECT_NE(bench.process_id(), process);
+}
+
 TEST(WorkerBench, WaitsForABuilderThatAnnouncedItsTime) {
   const Mischief mischief("builds_slowly_as_announced");
   const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -248,6 +249,16 @@ const RunMischief kRunMischiefs[] = {
     {"exits_running", [](plugin::RunContext&, Buffers, Buffers) { std::exit(3); }},
     {"aborts_running", [](plugin::RunContext&, Buffers, Buffers) { std::abort(); }},
     {"allocates_everything", [](plugin::RunContext&, Buffers, Buffers) { allocate_everything(); }},
+    {"crashes_later",
+     [](plugin::RunContext&, Buffers, Buffers) {
+       static std::once_flag once;
+       std::call_once(once, [] {
+         std::thread([] {
+           std::this_thread::sleep_for(std::chrono::milliseconds(500));
+           poke(reinterpret_cast<int*>(uintptr_t{8}));
+         }).detach();
+       });
+     }},
     {"gives_nan",
      [](plugin::RunContext&, Buffers, Buffers outputs) {
        outputs[0].as<float>()[1] = std::numeric_limits<float>::quiet_NaN();
