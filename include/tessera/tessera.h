@@ -252,7 +252,7 @@ struct PlanStep {
 };
 
 struct MeasuredTime {
-  double seconds = 0;  // a median
+  double seconds = 0;  // the lower quartile of the rounds
   double low = 0;      // in another process the same is found between these, 19 times of 20
   double high = 0;
   int rounds = 0;

@@ -19,12 +19,17 @@ constexpr int kMostRounds = 40;
 // Rounds after which one that is kFarBehind times slower than the best one is left alone.
 constexpr int kRoundsToFallBehind = 3;
 constexpr double kFarBehind = 1.5;
+// And what is so far behind that one round is enough.
+constexpr double kHopelesslyBehind = 4;
 // An interval this narrow, what differs between processes aside, needs no more rounds.
 constexpr double kNarrow = 0.05;
 // Time for all rounds of a candidate, beyond kLeastRounds.
-constexpr double kSecondsForRounds = 0.15;
+constexpr double kSecondsForRounds = 0.06;
 // And for those: a slow one's interval stays wide.
-constexpr double kMostSeconds = 1.0;
+constexpr double kMostSeconds = 0.3;
+
+// Where several threads take longer than this, what they cost to start is nothing to win by one.
+constexpr double kLongForOneThread = 5e-4;
 
 // Of short kernels a round is the least of several runs: what disturbs only slows.
 int runs_of_round(double seconds) {
@@ -38,7 +43,7 @@ std::string seconds_text(double seconds) {
   return text.data();
 }
 
-double median(const std::vector<double>& samples) { return summarise(samples).seconds; }
+double typical(const std::vector<double>& samples) { return summarise(samples).seconds; }
 
 class GroupMeasurement {
  public:
@@ -99,7 +104,7 @@ class GroupMeasurement {
   }
 
   void begin(Trial& trial) {
-    if (trial.bound_seconds > best_) {
+    if (trial.bound_seconds > best_ || (trial.is_alone && best_ > kLongForOneThread)) {
       trial.is_out = true;
       return;
     }
@@ -142,14 +147,15 @@ class GroupMeasurement {
       least = std::min(*least, *again);
     }
     trial.samples.push_back(*least);
-    best_ = std::min(best_, median(trial.samples));
+    best_ = std::min(best_, typical(trial.samples));
   }
 
   bool is_done(const Trial& trial) const {
     if (trial.is_out || trial.samples.empty()) return true;
     const auto rounds = static_cast<int>(trial.samples.size());
-    const double middle = median(trial.samples);
+    const double middle = typical(trial.samples);
     const double spent = middle * rounds * runs_of_round(middle);
+    if (middle > kHopelesslyBehind * best_) return true;
     if (rounds >= kRoundsToFallBehind && middle > kFarBehind * best_) return true;
     if (spent > kMostSeconds) return true;
     if (rounds < kLeastRounds) return false;

@@ -226,6 +226,7 @@ class Tuner {
       trial.fallback = bench_ != nullptr ? &own_bench_ : nullptr;
       trial.bytes = buffer_bytes(candidate);
       trial.build_limit_seconds = build_limit(kBuildSeconds, candidate.build_seconds);
+      trial.is_alone = candidate.threads == 1 && subject_.threads > 1 && !options_.only_checks;
       if (options_.only_checks) {
         trial_candidates_.push_back(index);
         continue;
