@@ -36,7 +36,8 @@ static void transfer(Archive& archive, Type& type) {
 
 template <class Archive>
 static void transfer(Archive& archive, Value& value) {
-  archive(value.name, value.type, value.constant, value.elements, value.is_state, value.digest);
+  auto& [name, type, constant, elements, is_state, digest] = value;
+  archive(name, type, constant, elements, is_state, digest);
 }
 
 // Makes the alternative of this number and reads into it.
@@ -88,22 +89,24 @@ static void transfer(Archive& archive, Body& body) {
 
 template <class Archive>
 static void transfer(Archive& archive, Node& node) {
-  archive(node.name, node.op, node.domain, node.version, node.attributes, node.inputs, node.outputs,
-          node.bodies, node.metadata, node.inference_only, node.is_removed);
+  auto& [name, op, domain, version, attributes, inputs, outputs, bodies, metadata, inference_only,
+         is_removed] = node;
+  archive(name, op, domain, version, attributes, inputs, outputs, bodies, metadata, inference_only,
+          is_removed);
 }
 
 template <class Archive>
 static void transfer(Archive& archive, Graph& graph) {
-  archive(graph.name, graph.nodes, graph.values, graph.inputs, graph.outputs, graph.kept,
-          graph.captures);
+  auto& [name, nodes, values, inputs, outputs, kept, captures] = graph;
+  archive(name, nodes, values, inputs, outputs, kept, captures);
 }
 
 namespace tuning {
 
 template <class Archive>
 static void transfer(Archive& archive, GroupCase& group) {
-  archive(group.graph, group.inputs, group.outputs, group.magnitudes, group.threads,
-          group.precision);
+  auto& [graph, inputs, outputs, magnitudes, threads, precision] = group;
+  archive(graph, inputs, outputs, magnitudes, threads, precision);
 }
 
 namespace {

@@ -265,7 +265,7 @@ std::optional<Result> WorkerBench::State::read_result(Reply& reply) {
     Result result;
     reader(result);
     reader.expect_end();
-    if (is_credible(result)) return result;
+    if (is_credible(result) && !result.is_lost) return result;
   } catch (const Error&) {
     // Falls through: what cannot be read is no answer either.
   }
