@@ -17,7 +17,8 @@ WatchedTuning::WatchedTuning(BindOptions& options) {
   options.on_progress = [this](const TuneProgress& progress) {
     std::string text = "measuring " + std::to_string(progress.done + 1) + " of " +
                        std::to_string(progress.total) + ", about " +
-                       decimal_text(progress.seconds_left, 0) + " s left: " + printable(progress.what);
+                       decimal_text(progress.seconds_left, 0) +
+                       " s left: " + printable(progress.what);
     if (progress.best_seconds > 0) {
       text += ", best " + decimal_text(progress.best_seconds * 1e6, 1) + " us";
     }

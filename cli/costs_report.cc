@@ -35,12 +35,6 @@ std::string error_text(double error) {
   return text.data();
 }
 
-std::string verdict_text(const CandidateDescription& candidate) {
-  if (candidate.is_chosen) return "chosen";
-  if (candidate.verdict == Verdict::Refused) return "refused";
-  return candidate.verdict == Verdict::Fine ? "" : "not measured";
-}
-
 const char* verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::Fine:
@@ -49,8 +43,19 @@ const char* verdict_name(Verdict verdict) {
       return "refused";
     case Verdict::NotMeasured:
       return "not measured";
+    case Verdict::NotBuilt:
+      return "not built";
   }
   return "";
+}
+
+std::string verdict_text(const CandidateDescription& candidate) {
+  if (candidate.is_chosen) return "chosen";
+  return candidate.verdict == Verdict::Fine ? "" : verdict_name(candidate.verdict);
+}
+
+bool is_out(const CandidateDescription& candidate) {
+  return candidate.verdict == Verdict::Refused || candidate.verdict == Verdict::NotBuilt;
 }
 
 struct CandidateGroup {
@@ -86,7 +91,7 @@ std::vector<CandidateGroup> group_candidates(const std::vector<CandidateDescript
   for (std::vector<CandidateDescription>& members : by_nodes) {
     std::stable_sort(members.begin(), members.end(), [](const auto& left, const auto& right) {
       const auto rank = [](const CandidateDescription& candidate) {
-        return std::pair(candidate.verdict == Verdict::Refused, candidate.price_seconds);
+        return std::pair(is_out(candidate), candidate.price_seconds);
       };
       return rank(left) < rank(right);
     });
@@ -126,7 +131,8 @@ std::string group_text(const CandidateGroup& group) {
   std::string refusals;
   for (const CandidateDescription& candidate : group.candidates) {
     const bool has_time = candidate.time.has_value();
-    const bool is_checked = candidate.verdict != Verdict::NotMeasured;
+    const bool is_checked =
+        candidate.verdict == Verdict::Fine || candidate.verdict == Verdict::Refused;
     table.add_row({candidate.backend, candidate.algorithm, std::to_string(candidate.threads),
                    layouts_text(candidate.inputs, candidate.outputs),
                    has_time ? time_text(candidate.time->seconds) : "",
@@ -135,17 +141,15 @@ std::string group_text(const CandidateGroup& group) {
                    is_checked ? decimal_text(1000 * candidate.build_seconds, 1) : "",
                    verdict_text(candidate)});
     if (candidate.refusal.empty()) continue;
-    refusals += wrapped(candidate.backend + " " + candidate.algorithm + ": " + candidate.refusal,
-                        "    ");
+    refusals +=
+        wrapped(candidate.backend + " " + candidate.algorithm + ": " + candidate.refusal, "    ");
   }
   return title_of(group) + table.text("  ") + refusals;
 }
 
 Json time_json(const MeasuredTime& time) {
-  return {{"seconds", time.seconds},
-          {"low", time.low},
-          {"high", time.high},
-          {"rounds", time.rounds}};
+  return {
+      {"seconds", time.seconds}, {"low", time.low}, {"high", time.high}, {"rounds", time.rounds}};
 }
 
 Json layouts_json(const std::vector<PlanPort>& ports) {
@@ -166,8 +170,8 @@ std::vector<CandidateDescription> candidates_of(const std::vector<CandidateDescr
                                                 const std::vector<std::string>& nodes) {
   std::vector<CandidateDescription> found;
   for (const CandidateDescription& candidate : candidates) {
-    const bool covers = std::any_of(
-        candidate.nodes.begin(), candidate.nodes.end(), [&](const std::string& node) {
+    const bool covers =
+        std::any_of(candidate.nodes.begin(), candidate.nodes.end(), [&](const std::string& node) {
           return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
         });
     if (covers) found.push_back(candidate);
@@ -198,8 +202,7 @@ std::string conversions_text(const std::vector<ConversionDescription>& conversio
   for (const ConversionDescription& conversion : conversions) {
     const bool has_time = conversion.refusal.empty();
     table.add_row({conversion.from, conversion.to, conversion.backend, conversion.type,
-                   bytes_text(conversion.bytes),
-                   has_time ? time_text(conversion.time.seconds) : "",
+                   bytes_text(conversion.bytes), has_time ? time_text(conversion.time.seconds) : "",
                    has_time ? interval_text(conversion.time) : "", conversion.refusal});
   }
   return conversions.empty() ? "" : "\n" + table.text();
@@ -219,7 +222,7 @@ std::string tuning_text(const TuningDescription& tuning) {
 std::string refused_text(const std::vector<CandidateDescription>& candidates) {
   std::map<std::string, int> counts;
   for (const CandidateDescription& candidate : candidates) {
-    if (candidate.verdict != Verdict::Refused) continue;
+    if (!is_out(candidate)) continue;
     const std::string name = candidate.backend +
                              (candidate.algorithm.empty() ? "" : ":" + candidate.algorithm) + ", " +
                              candidate.op;
@@ -255,22 +258,16 @@ Json to_json(const CandidateDescription& candidate) {
 }
 
 Json to_json(const ConversionDescription& conversion) {
-  return {{"backend", conversion.backend},
-          {"from", conversion.from},
-          {"to", conversion.to},
-          {"type", conversion.type},
-          {"bytes", conversion.bytes},
-          {"time", time_json(conversion.time)},
+  return {{"backend", conversion.backend}, {"from", conversion.from},
+          {"to", conversion.to},           {"type", conversion.type},
+          {"bytes", conversion.bytes},     {"time", time_json(conversion.time)},
           {"refusal", conversion.refusal}};
 }
 
 Json to_json(const TuningDescription& tuning) {
-  return {{"measured", tuning.measured},
-          {"known", tuning.known},
-          {"refused", tuning.refused},
-          {"is_stopped", tuning.is_stopped},
-          {"seconds", tuning.seconds},
-          {"notes", tuning.notes}};
+  return {{"measured", tuning.measured}, {"known", tuning.known},
+          {"refused", tuning.refused},   {"is_stopped", tuning.is_stopped},
+          {"seconds", tuning.seconds},   {"notes", tuning.notes}};
 }
 
 }  // namespace tessera::cli

@@ -43,13 +43,13 @@ std::string header_text(const ExplainReport& report) {
   const PlanDescription& plan = report.plan;
   const PlanCounts counts = count_steps(plan);
   const std::string prediction =
-      plan.candidates.empty() ? ""
-                              : "predicted " + decimal_text(1000 * plan.predicted_seconds, 3) +
-                                    " ms; ";
+      plan.candidates.empty()
+          ? ""
+          : "predicted " + decimal_text(1000 * plan.predicted_seconds, 3) + " ms; ";
   return shown_line(report.model) +
          shown_line(count_text(counts.steps, "step") + ", " +
-                    count_text(counts.conversions, "conversion") + " among them; " +
-                    prediction + decimal_text(report.run_us / 1000, 3) + " ms, the median of " +
+                    count_text(counts.conversions, "conversion") + " among them; " + prediction +
+                    decimal_text(report.run_us / 1000, 3) + " ms, the median of " +
                     count_text(report.runs, "run") + "; " + count_text(report.threads, "thread")) +
          shown_line("memory: " + bytes_text(plan.arena_bytes) + " for inner values, " +
                     bytes_text(plan.pack_bytes) + " of packed weights, " +
@@ -237,8 +237,9 @@ std::string explain_text(const ExplainReport& report) {
 
 std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps) {
   if (report.plan.candidates.empty()) {
-    return "\n" + wrapped("candidates: nothing was measured; --optimize measures, --costs FILE "
-                          "takes what `tessera tune` measured");
+    return "\n" + wrapped(
+                      "candidates: nothing was measured; --optimize measures, --costs FILE "
+                      "takes what `tessera tune` measured");
   }
   const std::vector<std::string> nodes = nodes_of(report.plan, steps);
   return candidates_text(candidates_of(report.plan.candidates, nodes), /*shows_all=*/true) +

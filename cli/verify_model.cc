@@ -31,7 +31,9 @@ std::string verification_text(const ModelVerification& verification) {
   std::map<std::pair<std::string, std::string>, VerdictCount> counts;
   for (const CandidateDescription& candidate : verification.candidates) {
     VerdictCount& count = counts[{candidate.backend, candidate.op}];
-    if (candidate.verdict == Verdict::NotMeasured) ++count.unchecked;
+    const bool is_checked =
+        candidate.verdict == Verdict::Fine || candidate.verdict == Verdict::Refused;
+    if (!is_checked) ++count.unchecked;
     if (candidate.verdict == Verdict::Refused) ++count.refused;
     if (candidate.verdict == Verdict::Fine) ++count.fine;
     if (candidate.error >= count.error) {
@@ -47,9 +49,9 @@ std::string verification_text(const ModelVerification& verification) {
                    {"largest error", Align::Right},
                    {"tolerance", Align::Right}});
   for (const auto& [key, count] : counts) {
-    table.add_row({key.first, key.second, std::to_string(count.fine),
-                   std::to_string(count.refused), std::to_string(count.unchecked),
-                   error_text(count.error), error_text(count.tolerance)});
+    table.add_row({key.first, key.second, std::to_string(count.fine), std::to_string(count.refused),
+                   std::to_string(count.unchecked), error_text(count.error),
+                   error_text(count.tolerance)});
   }
   std::string text = table.text();
   if (verification.tuning.is_stopped) text += "stopped early: not all was checked\n";

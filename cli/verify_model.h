@@ -6,7 +6,8 @@
 
 namespace tessera::cli {
 
-// Exit code 1 where a candidate is refused. Throws Error where the model cannot be loaded or bound.
+// Exit code 1 where a candidate is refused; one that could not be built was not checked. Throws
+// Error where the model cannot be loaded or bound.
 CommandResult verify_model(const ModelArguments& arguments, bool is_json);
 
 }  // namespace tessera::cli

@@ -65,10 +65,9 @@ nb::object to_python(const PlanStep& step) {
   return class_named("PlanStep")(
       "name"_a = step.name, "op"_a = step.op, "backend"_a = step.backend,
       "algorithm"_a = step.algorithm, "threads"_a = step.threads, "nodes"_a = step.nodes,
-      "inputs"_a = to_list(step.inputs),
-      "outputs"_a = to_list(step.outputs), "flops"_a = step.flops, "bytes"_a = step.bytes,
-      "workspace_bytes"_a = step.workspace_bytes, "is_in_place"_a = step.is_in_place,
-      "refusals"_a = to_list(step.refusals));
+      "inputs"_a = to_list(step.inputs), "outputs"_a = to_list(step.outputs),
+      "flops"_a = step.flops, "bytes"_a = step.bytes, "workspace_bytes"_a = step.workspace_bytes,
+      "is_in_place"_a = step.is_in_place, "refusals"_a = to_list(step.refusals));
 }
 
 nb::object to_python(const ModelDescription& model) {
@@ -100,13 +99,12 @@ nb::object to_python(const MeasuredTime& time) {
 }
 
 nb::object to_python(const CandidateDescription& candidate) {
-  constexpr const char* kVerdicts[] = {"not measured", "fine", "refused"};
+  constexpr const char* kVerdicts[] = {"not measured", "fine", "refused", "not built"};
   return class_named("CandidateDescription")(
       "nodes"_a = candidate.nodes, "op"_a = candidate.op, "backend"_a = candidate.backend,
       "algorithm"_a = candidate.algorithm, "threads"_a = candidate.threads,
       "inputs"_a = to_list(candidate.inputs), "outputs"_a = to_list(candidate.outputs),
-      "verdict"_a = kVerdicts[static_cast<int>(candidate.verdict)],
-      "refusal"_a = candidate.refusal,
+      "verdict"_a = kVerdicts[static_cast<int>(candidate.verdict)], "refusal"_a = candidate.refusal,
       "time"_a = candidate.time ? to_python(*candidate.time) : nb::none(),
       "has_cold_weights"_a = candidate.has_cold_weights,
       "price_seconds"_a = candidate.price_seconds, "error"_a = candidate.error,
@@ -136,9 +134,8 @@ nb::object to_python(const TuneProgress& progress) {
 nb::object to_python(const PlanDescription& plan) {
   return class_named("PlanDescription")(
       "steps"_a = to_list(plan.steps), "candidates"_a = to_list(plan.candidates),
-      "conversions"_a = to_list(plan.conversions),
-      "predicted_seconds"_a = plan.predicted_seconds, "tuning"_a = to_python(plan.tuning),
-      "arena_bytes"_a = plan.arena_bytes,
+      "conversions"_a = to_list(plan.conversions), "predicted_seconds"_a = plan.predicted_seconds,
+      "tuning"_a = to_python(plan.tuning), "arena_bytes"_a = plan.arena_bytes,
       "pack_bytes"_a = plan.pack_bytes, "library_bytes"_a = plan.library_bytes);
 }
 

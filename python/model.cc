@@ -152,8 +152,8 @@ class PythonProgress {
 SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      std::vector<std::string> fetch, int threads, std::string device,
                      std::vector<std::string> backends, std::vector<Exclusion> exclude,
-                     std::vector<Pin> pins, const std::string& precision,
-                     bool fetches_step_outputs, bool optimize, std::filesystem::path cost_table,
+                     std::vector<Pin> pins, const std::string& precision, bool fetches_step_outputs,
+                     bool optimize, std::filesystem::path cost_table,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress) {
   PythonProgress progress(std::move(on_progress));

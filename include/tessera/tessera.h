@@ -100,11 +100,11 @@ struct Exclusion {
 
 // How far tuning has come.
 struct TuneProgress {
-  std::string what;          // "Conv+Relu mylib:winograd"
-  size_t done = 0;           // of `total` candidates and conversions
+  std::string what;  // "Conv+Relu mylib:winograd"
+  size_t done = 0;   // of `total` candidates and conversions
   size_t total = 0;
-  double best_seconds = 0;   // of the group of nodes that is measured; 0: none so far
-  double seconds_left = 0;   // an estimate
+  double best_seconds = 0;  // of the group of nodes that is measured; 0: none so far
+  double seconds_left = 0;  // an estimate
 };
 
 struct BindOptions {
@@ -258,7 +258,12 @@ struct MeasuredTime {
   int rounds = 0;
 };
 
-enum class Verdict { NotMeasured, Fine, Refused };
+enum class Verdict {
+  NotMeasured,
+  Fine,
+  Refused,   // wrong, or it failed, or it took too long
+  NotBuilt,  // its kernel could not be made
+};
 
 // One way to compute a node or a group, with what is known of it.
 struct CandidateDescription {
@@ -274,8 +279,8 @@ struct CandidateDescription {
   std::optional<MeasuredTime> time;  // of what may be used and was measured
   bool has_cold_weights = false;     // whether `time` is with weights evicted from the caches
   double price_seconds = 0;          // what the choice reckons with: `time`, or a guess
-  double error = 0;      // found, relative to the magnitude of what was summed
-  double tolerance = 0;  // what it may be
+  double error = 0;                  // found, relative to the magnitude of what was summed
+  double tolerance = 0;              // what it may be
   double build_seconds = 0;
   bool is_chosen = false;
 };

@@ -162,7 +162,7 @@ class CandidateDescription:
     threads: int
     inputs: list[PlanPort]
     outputs: list[PlanPort]
-    verdict: str  # "fine", "refused", "not measured"
+    verdict: str  # "fine", "refused", "not built", "not measured"
     refusal: str  # why it may not be used; "": it may
     time: MeasuredTime | None  # of what may be used and was measured
     has_cold_weights: bool  # whether `time` is with weights evicted from the caches

@@ -46,8 +46,8 @@ void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
   }
 }
 
-PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
-                       int threads, const ops::Registry& registry) {
+PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step, int threads,
+                       const ops::Registry& registry) {
   PlanStep described{.threads = threads};
   for (const int input : step.inputs) {
     described.inputs.push_back(describe_port(built, input));

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <mutex>
-#include <sstream>
 #include <utility>
 
 #include "api/backends_state.h"
@@ -165,7 +165,7 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
-PlanOptions plan_options(const BindOptions& options) {
+PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
                 "expected 'cpu', the only device so far");
@@ -174,10 +174,10 @@ PlanOptions plan_options(const BindOptions& options) {
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                               : TESSERA_PRECISION_FLOAT32;
   for (const Pin& pin : options.pins) {
-    wanted.selection.pins.push_back({pin.nodes, pin.backend, pin.algorithm});
+    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }
   for (const Exclusion& exclusion : options.exclusions) {
-    wanted.selection.exclusions.push_back({exclusion.backend, exclusion.op});
+    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   return wanted;
@@ -188,12 +188,12 @@ tuning::CostTable known_costs(const std::filesystem::path& file) {
   if (file.empty()) return {};
   const std::string where = "costs '" + file.string() + "'";
   std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (!stream || !(text << stream.rdbuf())) {
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.is_open() || stream.bad()) {
     throw Error(ErrorKind::InvalidArgument, where,
                 "expected a file that `tessera tune --output` wrote, found none that can be read");
   }
-  tuning::CostTable table = tuning::read_cost_table(text.str(), where);
+  tuning::CostTable table = tuning::read_cost_table(text, where);
   if (!table.machine.empty() && table.machine != tuning::this_machine()) {
     throw Error(ErrorKind::InvalidArgument, where,
                 "expected times of this machine (" + tuning::this_machine() + "), found those of " +
@@ -280,7 +280,7 @@ Executor Model::bind(const BindOptions& options) const {
   StageClock clock;
   clock.begin("specialise");
   ThreadPool pool(options.threads);
-  PlanOptions wanted = plan_options(options);
+  PlanOptions wanted = plan_options(options, state_->backends.state_->set);
   tuning::CostTable costs;
   if (options.optimize || !options.cost_table.empty()) {
     costs = known_costs(options.cost_table);
@@ -332,29 +332,27 @@ Executor Model::bind(const BindOptions& options) const {
   plan.tuning = std::move(result.tuning);
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
-  return Executor(std::unique_ptr<Executor::State>(
-      new Executor::State{.registry = state_->registry,
-                          .runner = PlanRunner(std::move(result.built), options.threads),
-                          .inputs = std::move(inputs),
-                          .outputs = std::move(outputs),
-                          .plan = std::move(plan),
-                          .costs = wanted.pricing.costs == nullptr
-                                       ? ""
-                                       : tuning::write_cost_table(costs),
-                          .stages = clock.take()}));
+  return Executor(std::unique_ptr<Executor::State>(new Executor::State{
+      .registry = state_->registry,
+      .runner = PlanRunner(std::move(result.built), options.threads),
+      .inputs = std::move(inputs),
+      .outputs = std::move(outputs),
+      .plan = std::move(plan),
+      .costs = wanted.pricing.costs == nullptr ? "" : tuning::write_cost_table(costs),
+      .stages = clock.take()}));
 }
 
 ModelVerification Model::verify(const BindOptions& options) const {
   ThreadPool pool(options.threads);
-  const PlanOptions wanted = plan_options(options);
+  const PlanOptions wanted = plan_options(options, state_->backends.state_->set);
   tuning::CostTable none;
   PricingOptions pricing = pricing_options(options, none);
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   const auto check = [&] {
     const Graph graph = state_->bound_graph(options, pool);
     pricing.tune.inputs = tuning_inputs(graph, options);
-    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision,
-                        wanted.selection, pricing.tune);
+    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision, wanted.selection,
+                        pricing.tune);
   };
   CheckedOffers checked;
   try {

@@ -223,9 +223,8 @@ class Chooser {
   void forbid(int candidate) { problem_.is_forbidden[static_cast<size_t>(candidate)] = true; }
 
   Placement choose() const {
-    const Placement placement =
-        is_by_price_ ? choose_by_price(problem_, contender(), places_)
-                     : choose_in_order(problem_, places_);
+    const Placement placement = is_by_price_ ? choose_by_price(problem_, contender(), places_)
+                                             : choose_in_order(problem_, places_);
 #ifdef TESSERA_CHECKS
     const std::string violation = explain_violation(problem_, placement);
     TESSERA_CHECK(violation.empty(), violation);
@@ -273,8 +272,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   watcher("propose");
   const tessera_graph view(built.graph, registry);
   if (pricing.costs != nullptr) {
-    built.offers = collect_offers_by_threads(view, built.plugins, *built.layouts, pool,
-                                             options.precision);
+    built.offers =
+        collect_offers_by_threads(view, built.plugins, *built.layouts, pool, options.precision);
   } else {
     pool.execute([&] {
       built.offers = collect_offers(view, built.plugins, *built.layouts,

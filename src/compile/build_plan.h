@@ -40,10 +40,11 @@ struct PlanResult {
   TuningDescription tuning;
 };
 
-// propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is refused
-// with that reason and the rest decided anew. `plugins` in order of preference. Throws
+// propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is
+// refused with that reason and the rest decided anew. `plugins` in order of preference. Throws
 // InvalidArgument or Unsupported for pins and exclusions that nobody can serve, and what stages
-// throw. Chooses by price where `options.pricing` has costs, else in order. Throws LetGo where a constant's elements are needed that were let go.
+// throw. Chooses by price where `options.pricing` has costs, else in order. Throws LetGo where a
+// constant's elements are needed that were let go.
 PlanResult build_plan(Graph graph, const ops::Registry& registry,
                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
                       ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);

@@ -37,8 +37,8 @@ Offers collect_offers_by_threads(const tessera_graph& view,
                                  const LayoutTable& layouts, ThreadPool& pool, int precision) {
   Offers offers;
   pool.execute([&] {
-    offers = collect_offers(view, plugins, layouts,
-                            {.threads = pool.threads(), .precision = precision});
+    offers =
+        collect_offers(view, plugins, layouts, {.threads = pool.threads(), .precision = precision});
   });
   if (pool.threads() == 1) return offers;
   ThreadPool one(1);
@@ -126,12 +126,13 @@ std::vector<Refusal> PricedOffers::refusals() const {
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {
     if (!prices_.candidates[index].is_refused()) continue;
     const Candidate& candidate = subject_.offers.candidates[index];
-    const std::string name =
-        candidate.algorithm.empty() ? "its candidate" : "its candidate '" + candidate.algorithm + "'";
+    const std::string name = candidate.algorithm.empty()
+                                 ? "its candidate"
+                                 : "its candidate '" + candidate.algorithm + "'";
     for (const NodeId node : candidate.nodes) {
-      refusals.push_back({candidate.preference, candidate.backend(), node,
-                          name + " was measured and refused: " +
-                              prices_.candidates[index].cost->refusal});
+      refusals.push_back(
+          {candidate.preference, candidate.backend(), node,
+           name + " was measured and refused: " + prices_.candidates[index].cost->refusal});
     }
   }
   return refusals;
@@ -156,15 +157,18 @@ CandidateDescription PricedOffers::describe(size_t index) const {
     described.outputs.push_back(describe_port(subject_, port.value, port.layout, nullptr));
   }
   if (price.cost == nullptr) return described;
-  described.verdict = price.is_refused() ? Verdict::Refused : Verdict::Fine;
+  described.verdict = Verdict::Fine;
+  if (price.is_refused()) {
+    const bool was_built = price.cost->build_seconds > 0;
+    described.verdict = was_built ? Verdict::Refused : Verdict::NotBuilt;
+  }
   described.refusal = price.cost->refusal;
   described.error = price.cost->error;
   described.tolerance = price.cost->tolerance;
   described.build_seconds = price.cost->build_seconds;
   if (price.timing != nullptr) {
     described.time = describe_time(*price.timing);
-    described.has_cold_weights =
-        price.cost->cold.has_value() && price.timing == &*price.cost->cold;
+    described.has_cold_weights = price.cost->cold.has_value() && price.timing == &*price.cost->cold;
   }
   return described;
 }

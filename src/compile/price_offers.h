@@ -21,7 +21,8 @@ struct PricingOptions {
   tuning::TuneOptions tune;
 };
 
-// Offers for all threads, then those for one thread where there are several. `view` shows the graph.
+// Offers for all threads, then those for one thread where there are several. `view` shows the
+// graph.
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
                                  const LayoutTable& layouts, ThreadPool& pool, int precision);

@@ -92,6 +92,36 @@ TEST_F(PlanRunners, ConvertOnceIntoALayoutAndOnceBack) {
   }
 }
 
+// Each step adds the number of threads it may use to what came before.
+plugin::Candidate thread_counting(const plugin::Node& node) {
+  plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
+  candidate.build = [](const plugin::BuildOptions&) {
+    return plugin::make_kernel([](plugin::RunContext& context, std::span<const Buffer> inputs,
+                                  std::span<const Buffer> outputs) {
+      const auto threads = static_cast<float>(context.threads());
+      for (int64_t index = 0; index < inputs[0].elements(); ++index) {
+        outputs[0].as<float>()[index] = 10 * inputs[0].as<float>()[index] + threads;
+      }
+    });
+  };
+  return candidate;
+}
+
+TEST_F(PlanRunners, RunStepsForOneThreadOnOne) {
+  for (const bool is_first_alone : {true, false}) {
+    BuiltPlan built = build(two_relus(), [](const auto& graph, Proposals& proposals) {
+      for (const plugin::Node& node : graph.nodes()) proposals.add(thread_counting(node));
+    });
+    built.plan.steps[is_first_alone ? 0 : 1].threads = 1;
+    PlanRunner runner(std::move(built), 3);
+    size_t watched = 0;
+    const std::vector<Tensor> results =
+        runner.run(std::vector{three({0, 0, 0})}, [&](const PlanEvent&) { ++watched; });
+    EXPECT_EQ(elements(results[0])[0], is_first_alone ? 13 : 31);
+    EXPECT_EQ(watched, 2U);
+  }
+}
+
 TEST_F(PlanRunners, GoDirectlyBetweenLayoutsWhereThereIsAWay) {
   const auto in_layouts = [](const std::string& first, const std::string& second) {
     return [=](const auto& graph, Proposals& proposals) {

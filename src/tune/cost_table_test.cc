@@ -19,7 +19,7 @@ CostTable sample() {
   const CostKey key{.work = "i0 float32 1x8: v0=Relu.14(i0) -> v0",
                     .backend = "mylib",
                     .ingredients = "version=1.2",
-                    .algorithm = "jit \"quoted\"\n",
+                    .algorithm = "tiled \"quoted\"\n",
                     .layouts = "i0=nhwc -> v0=nhwc",
                     .threads = 2};
   table.kernels[key] = {.cold = Timing{1.25e-5, 1e-5, 1.5e-5, 12},

@@ -150,8 +150,8 @@ class GroupMeasurement {
   }
 
   std::optional<double> run_once(Trial& trial) {
-    const Outcome outcome = run_undisturbed(
-        [&] { return trial.bench->run_once(trial.key, limits_.weights); });
+    const Outcome outcome =
+        run_undisturbed([&] { return trial.bench->run_once(trial.key, limits_.weights); });
     if (outcome.is_fine()) return outcome.seconds;
     if (outcome.is_lost) lose(trial.bench);
     refuse(trial, outcome.reason);

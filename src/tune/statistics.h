@@ -20,8 +20,8 @@ struct Timing {
 
 // What differs from process to process and no number of rounds in one of them shows: where buffers
 // lie in physical memory, how the machine is clocked, and the clock itself.
-inline constexpr double kProcessVariation = 0.06;
-inline constexpr double kClockSeconds = 1e-7;
+inline constexpr double kProcessVariation = 0.12;
+inline constexpr double kClockSeconds = 3e-7;
 
 // Of `samples` (one a round, at least one) the lower quartile, because whatever else runs on the
 // machine only slows; with its nonparametric 95 % confidence interval: the order statistics whose

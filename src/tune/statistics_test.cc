@@ -28,7 +28,7 @@ TEST(Summarise, LeavesOutStrays) {
   // Somebody else had the processor for half of the rounds.
   std::vector<double> samples(30, 1.0);
   for (size_t index = 0; index < samples.size(); index += 2) samples[index] = 50;
-  EXPECT_LT(summarise(samples).high, 1.1);
+  EXPECT_LT(summarise(samples).high, 1.2);
 }
 
 // Without what is added for other processes, the interval must still hold the true quartile.

@@ -13,6 +13,7 @@ LIES = {
     "changes_input": ("inputs unchanged", "input 0"),
     "overruns_workspace": ("workspace", "byte 65 of 64"),
     "wrong_numbers": ("numbers", "Relu"),
+    "gives_nan": ("numbers", "found nan"),
     "leaves_the_last_element": ("numbers", "Relu"),
     "in_place": ("in place", "Relu"),
     "forgets_to_add": ("adding", "Add(3x5, 3x5)"),

@@ -1,11 +1,14 @@
 // A plug-in that tells one lie, named by the environment variable TESSERA_TEST_LIE: `tessera
 // verify` must catch each by the right check. Without a lie it keeps all of its promises.
 #include <atomic>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "tessera/backend.h"
@@ -121,6 +124,8 @@ class Relu : public plugin::Kernel {
     } else {
       for (int64_t index = elements; index < stored; ++index) to[index] = 0;
     }
+    if (is_lie("gives_nan") && elements > 0) to[elements / 2] = std::nanf("");
+    if (is_lie("takes_long")) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     static std::atomic<int> runs = 0;
     if (is_lie("differs_from_run_to_run") && elements > 0) {
       to[0] *= 1.0F + 1e-6F * static_cast<float>(++runs % 3);

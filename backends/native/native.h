@@ -1,0 +1,15 @@
+// Tessera's own kernels as a backend: what no library has, and what we do better.
+#pragma once
+
+#include "tessera/backend.h"
+
+namespace tessera::native {
+
+class Native : public plugin::Backend {
+ public:
+  plugin::Description describe() override;
+  void propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
+               plugin::Proposals& proposals) override;
+};
+
+}  // namespace tessera::native

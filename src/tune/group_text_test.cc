@@ -1,0 +1,102 @@
+#include "tune/group_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/extract_group.h"
+#include "ops/graph_test.h"
+#include "tune/bounds.h"
+#include "tune/capture.h"
+
+namespace tessera::tuning {
+namespace {
+
+using testing::HasSubstr;
+
+class GroupTexts : public testing::Test {
+ protected:
+  // A product and a Relu under given names; the weight holds `element`.
+  Graph product(const std::string& prefix, float element, int64_t columns = 3) {
+    GraphBuilder builder(registry_);
+    const std::vector<float> weight(static_cast<size_t>(4 * columns), element);
+    builder.input(prefix + "x", float_type(Shape{2, 4}))
+        .constant(prefix + "w", Tensor::from<float>(DataType::Float32, {4, columns}, weight))
+        .node(prefix + "product", "MatMul", {prefix + "x", prefix + "w"}, {prefix + "y"})
+        .node(prefix + "relu", "Relu", {prefix + "y"}, {prefix + "z"})
+        .output(prefix + "z");
+    Graph graph = builder.graph();
+    for (const char* name : {"y", "z"}) {
+      graph[find_value(graph, prefix + name)].type = float_type(Shape{2, columns});
+    }
+    return graph;
+  }
+
+  std::string text_of(const Graph& graph) { return group_text(graph, registry_)->text; }
+
+  ops::Registry registry_ = ops::make_registry();
+};
+
+TEST_F(GroupTexts, KnowNeitherNamesNorWeights) {
+  EXPECT_EQ(text_of(product("a", 1)), text_of(product("b", 2)));
+  EXPECT_EQ(text_of(product("a", 1)),
+            "i0 float32 2x4, c0 float32 4x3: v0=MatMul.13(i0,c0); v1=Relu.14(v0) -> v1");
+}
+
+TEST_F(GroupTexts, TellSizesAndAttributesApart) {
+  EXPECT_NE(text_of(product("a", 1)), text_of(product("a", 1, 5)));
+}
+
+TEST_F(GroupTexts, HoldTheElementsOfParameters) {
+  const auto scaled = [&](float by) {
+    GraphBuilder builder(registry_);
+    builder.input("x", float_type(Shape{4}))
+        .constant("by", Tensor::from<float>(DataType::Float32, {1}, std::vector{by}))
+        .node("scale", "Mul", {"x", "by"}, {"y"})
+        .output("y");
+    Graph graph = builder.graph();
+    graph[find_value(graph, "y")].type = float_type(Shape{4});
+    return text_of(graph);
+  };
+  EXPECT_EQ(scaled(2), scaled(2));
+  EXPECT_NE(scaled(2), scaled(3));
+}
+
+TEST_F(GroupTexts, AreNotThereForWhatCannotBeMeasured) {
+  Graph graph = product("a", 1);
+  graph[find_value(graph, "az")].type = {};
+  EXPECT_FALSE(group_text(graph, registry_).has_value());
+}
+
+TEST_F(GroupTexts, NameLayoutsByPort) {
+  const Graph graph = product("a", 1);
+  CandidateKey key;
+  key.inputs = {{"ax", "nhwc", ""}, {"aw", "row_major", "packed"}};
+  key.outputs = {{"az", "nchw8c", ""}};
+  EXPECT_EQ(layouts_text(key, graph, *group_text(graph, registry_)),
+            "i0=nhwc c0=row_major:packed -> v1=nchw8c");
+}
+
+TEST_F(GroupTexts, BoundsGrowWithWork) {
+  const ProcessorSpeed speed{.flops_per_second = 1e9, .bytes_per_second = 1e9};
+  const double small = bound_seconds(product("a", 1), registry_, speed, 1, 0);
+  // 2 * 2 * 4 * 3 FLOPs take longer than 24 bytes.
+  EXPECT_NEAR(small, 48e-9, 1e-12);
+  EXPECT_GT(bound_seconds(product("a", 1, 9), registry_, speed, 1, 0), small);
+  EXPECT_NEAR(bound_seconds(product("a", 1), registry_, speed, 2, 0), small / 2, 1e-12);
+}
+
+TEST_F(GroupTexts, MagnitudesAreOfWhatWasSummed) {
+  Graph graph = product("a", -1);
+  ThreadPool pool(1);
+  const std::vector<float> x = {1, -1, 1, -1, 2, 2, 2, 2};
+  const Tensor input = Tensor::from<float>(DataType::Float32, {2, 4}, x);
+  const std::vector<Tensor> magnitudes =
+      summed_magnitudes(graph, registry_, std::vector{input}, pool);
+  ASSERT_EQ(magnitudes.size(), 1U);
+  // The true outputs are 0: the products cancelled, or Relu cut them off.
+  EXPECT_EQ(magnitudes[0].as<float>()[0], 4);
+  EXPECT_EQ(magnitudes[0].as<float>()[3], 8);
+}
+
+}  // namespace
+}  // namespace tessera::tuning

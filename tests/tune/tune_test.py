@@ -1,0 +1,258 @@
+"""`tessera tune`, `verify MODEL`, `explain` and `run` with costs: what is measured, kept, refused,
+and what a plug-in that lies costs: its candidate, and nothing else."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+COLUMNS = 100
+# Lie -> what the refusal of the candidate says.
+LIES = {
+    "wrong_numbers": "numbers",
+    "gives_nan": "found nan",
+    "leaves_the_last_element": "numbers",
+    "writes_behind_output": "guard bytes",
+    "writes_before_output": "guard bytes",
+    "overruns_workspace": "workspace",
+    "changes_input": "inputs unchanged",
+    "in_place": "in place",
+    "differs_from_run_to_run": "the same twice",
+    "dirty_padding": "padding is zero",
+    "wrong_with_two_threads": "numbers",
+    "cannot_build": "it cannot after all",
+    "pack_is_wrong": "numbers",
+    "pack_overruns": "packs",
+    "forgets_to_add": "adding",
+    "takes_long": "expected at most 0.1 s",
+}
+
+
+@pytest.fixture(scope="module")
+def liar(bin_dir):
+    library = bin_dir.parent / "tests" / "backends" / "liar.so"
+    assert library.exists(), f"{library} is not built: tools/build release"
+    return library
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """x -> MatMul -> Relu -> Add(x') -> Relu, with odd sizes."""
+    folder = tmp_path_factory.mktemp("tune")
+    rng = np.random.default_rng(1)
+    weight = rng.standard_normal((9, 7)).astype(np.float32)
+    other = rng.standard_normal((5, 7)).astype(np.float32)
+    x = rng.standard_normal((5, 9)).astype(np.float32)
+    # What Relu leaves alone, and so shows what happens to it: the first element.
+    x[0] = np.abs(x[0])
+    weight[:, 0] = np.abs(weight[:, 0])
+    nodes = [
+        helper.make_node("MatMul", ["x", "weight"], ["product"], name="product"),
+        helper.make_node("Relu", ["product"], ["positive"], name="positive"),
+        helper.make_node("Add", ["positive", "product"], ["sum"], name="sum"),
+        helper.make_node("Add", ["sum", "other"], ["shifted"], name="shift"),
+        helper.make_node("Relu", ["shifted"], ["y"], name="last"),
+    ]
+    graph = helper.make_graph(
+        nodes, "small",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 9])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [5, 7])],
+        [numpy_helper.from_array(weight, "weight"), numpy_helper.from_array(other, "other")])
+    file = folder / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              file)
+    product = x @ weight
+    np.save(folder / "x.npy", x)
+    np.save(folder / "y.npy", np.maximum(np.maximum(product, 0) + product + other, 0))
+    return file
+
+
+@pytest.fixture
+def tessera(tessera_binary, model):
+    def call(*arguments, lie=None, **options):
+        environment = {name: text for name, text in os.environ.items()
+                       if not name.startswith("TESSERA_")}
+        if lie:
+            environment["TESSERA_TEST_LIE"] = lie
+        return subprocess.run([tessera_binary, *map(str, arguments)], text=True, env=environment,
+                              cwd=model.parent, timeout=300, capture_output=True, check=False,
+                              **options)
+
+    return call
+
+
+def with_liar(liar):
+    return ["--backend-path", liar, "--backends", "liar,reference"]
+
+
+def tune(tessera, model, *arguments, lie=None):
+    result = tessera("tune", model, "--json", "--threads", 2, "--input", "x=x.npy", *arguments,
+                     lie=lie)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(result.stdout)
+
+
+def test_everything_is_measured_and_judged(tessera, model, liar):
+    report = tune(tessera, model, *with_liar(liar))
+    assert report["tuning"]["measured"] > 0 and report["tuning"]["refused"] == 0
+    backends = {candidate["backend"] for candidate in report["candidates"]}
+    assert {"liar", "reference"} <= backends
+    for candidate in report["candidates"]:
+        if candidate["verdict"] == "not measured":
+            assert candidate["threads"] == 1  # could not have won
+            continue
+        assert candidate["verdict"] == "fine" and candidate["error"] <= candidate["tolerance"]
+        time_found = candidate["time"]
+        assert 0 < time_found["low"] <= time_found["seconds"] <= time_found["high"] or \
+            time_found["seconds"] < 1e-6
+        assert time_found["rounds"] >= 1
+    covered = [node for candidate in report["candidates"] if candidate["is_chosen"]
+               for node in candidate["nodes"]]
+    assert sorted(covered) == sorted(set(covered)) and "product" in covered
+    assert report["predicted_seconds"] > 0
+    # The layouts of the plug-in have prices, too.
+    assert {("row_major", "liar:fours"), ("liar:fours", "row_major")} <= {
+        (conversion["from"], conversion["to"]) for conversion in report["conversions"]}
+
+
+def test_what_was_measured_is_not_measured_again(tessera, model, tmp_path):
+    costs = tmp_path / "costs.json"
+    first = tune(tessera, model, "--output", costs)
+    assert first["tuning"]["measured"] > 0 and costs.exists()
+    again = tune(tessera, model, "--costs", costs)
+    # Only what was left out for being too slow may come up again.
+    assert again["tuning"]["measured"] < first["tuning"]["measured"] / 2
+    chosen = [candidate for candidate in again["candidates"] if candidate["is_chosen"]]
+    assert all(candidate["time"] for candidate in chosen)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_costs_the_candidate_and_nothing_else(tessera, model, liar, lie, bin_dir):
+    if bin_dir.parent.name == "asan" and lie.startswith(("writes", "overruns", "pack_overruns")):
+        pytest.skip("the sanitizer may catch this one first, and ends the program")
+    timeout = ["--candidate-timeout", "0.1"] if lie == "takes_long" else []
+    report = tune(tessera, model, *with_liar(liar), *timeout, lie=lie)
+    verdict = "not built" if lie == "cannot_build" else "refused"
+    refused = [candidate for candidate in report["candidates"] if candidate["verdict"] == verdict]
+    assert refused and all(candidate["backend"] == "liar" for candidate in refused), refused
+    assert any(LIES[lie] in candidate["refusal"] for candidate in refused), refused
+    assert not any(candidate["is_chosen"] for candidate in refused)
+    result = tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--optimize",
+                     "--threads", 2, *with_liar(liar), *timeout, lie=lie)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_a_refusal_is_kept_in_the_table(tessera, model, liar, tmp_path):
+    costs = tmp_path / "costs.json"
+    tune(tessera, model, *with_liar(liar), "--output", costs, lie="wrong_numbers")
+    # It does not lie any more, but nobody asks again.
+    result = tessera("explain", model, *with_liar(liar), "--costs", costs, "--threads", 2,
+                     "--json")
+    report = json.loads(result.stdout)
+    refused = [candidate for candidate in report["candidates"] if candidate["verdict"] == "refused"]
+    assert refused and all("numbers" in candidate["refusal"] for candidate in refused)
+    assert not any(step["backend"] == "liar" and step["op"] == "Relu" for step in report["steps"])
+
+
+def test_verify_model_says_who_is_right(tessera, model, liar):
+    fine = tessera("verify", model, *with_liar(liar), "--threads", 2)
+    assert fine.returncode == 0, fine.stdout + fine.stderr
+    assert "liar" in fine.stdout and "reference" in fine.stdout and "tolerance" in fine.stdout
+    wrong = tessera("verify", model, *with_liar(liar), "--threads", 2, lie="wrong_numbers")
+    assert wrong.returncode == 1 and "refused liar, Relu: numbers: element" in wrong.stdout
+    assert all(len(line) <= COLUMNS for line in wrong.stdout.splitlines())
+    result = tessera("verify", model, *with_liar(liar), "--json", lie="gives_nan")
+    candidates = json.loads(result.stdout)["candidates"]
+    assert result.returncode == 1
+    assert {candidate["op"] for candidate in candidates
+            if candidate["verdict"] == "refused"} == {"Relu"}
+    assert all(candidate["time"] is None for candidate in candidates)
+    assert tessera("verify").returncode == 2
+    assert tessera("verify", model, "--backend", liar).returncode == 2
+
+
+def test_explain_shows_every_candidate_of_a_node(tessera, model, liar, tmp_path):
+    costs = tmp_path / "costs.json"
+    tune(tessera, model, *with_liar(liar), "--output", costs)
+    result = tessera("explain", model, *with_liar(liar), "--costs", costs, "--threads", 2,
+                     "--node", "last")
+    assert result.returncode == 0, result.stderr
+    assert "Relu: last" in result.stdout and "chosen" in result.stdout
+    assert "liar:fours" in result.stdout and "\u00b1" in result.stdout
+    assert "conversion from" in result.stdout and "MatMul: product" not in result.stdout
+    everything = tessera("explain", model, *with_liar(liar), "--costs", costs, "--candidates")
+    assert "MatMul: product" in everything.stdout and "predicted" in everything.stdout
+    for text in (result.stdout, everything.stdout):
+        assert all(len(line) <= COLUMNS for line in text.splitlines())
+    without = tessera("explain", model, "--node", "last")
+    assert "--optimize" in without.stdout and without.returncode == 0
+
+
+def test_table_fits_the_terminal(tessera, model, liar):
+    result = tessera("tune", model, "--table", *with_liar(liar), "--threads", 2, "--input",
+                     "x=x.npy", lie="in_place")
+    assert result.returncode == 0, result.stderr
+    assert all(len(line) <= COLUMNS for line in result.stdout.splitlines())
+    assert "build ms" in result.stdout and "refused liar" in result.stdout
+    assert result.stderr == ""  # no progress where nobody watches
+
+
+def test_optimized_runs_agree_and_bench_takes_costs(tessera, model, tmp_path):
+    costs = tmp_path / "costs.json"
+    tune(tessera, model, "--output", costs)
+    for arguments in (["--optimize"], ["--costs", costs], ["--optimize", "--costs", costs]):
+        result = tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", *arguments)
+        assert result.returncode == 0, result.stdout + result.stderr
+    result = tessera("bench", model, "--costs", costs, "--seconds", "0.1")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(("damage", "words"), [
+    (lambda text: text[:len(text) // 2], "JSON"),
+    (lambda text: text.replace('"threads": ', '"threads": -', 1), "threads"),
+    (lambda text: text.replace("tessera costs", "grocery costs"), "format"),
+    (lambda text: "", "JSON"),
+    (lambda text: text.replace('"version": 1', '"version": 7'), "version 1"),
+    (lambda text: text.replace('"machine": "', '"machine": "another '), "this machine"),
+])
+def test_a_damaged_table_is_an_error_that_says_where(tessera, model, tmp_path, damage, words):
+    costs = tmp_path / "costs.json"
+    tune(tessera, model, "--output", costs)
+    costs.write_text(damage(costs.read_text()))
+    result = tessera("run", model, "--random", 1, "--costs", costs)
+    assert result.returncode == 2
+    assert words in result.stderr and "costs.json" in result.stderr
+
+
+def test_wrong_arguments_are_bad_input(tessera, model, tmp_path):
+    assert tessera("tune", model, "--candidate-timeout", "0").returncode == 2
+    assert tessera("run", model, "--random", 1, "--costs", "nowhere.json").returncode == 2
+    (tmp_path / "folder.json").mkdir()
+    assert tessera("tune", model, "--output", tmp_path / "folder.json").returncode == 2
+
+
+def test_interrupt_keeps_what_was_measured(tessera_binary, model, liar, tessera, tmp_path):
+    costs = tmp_path / "costs.json"
+    environment = {**os.environ, "TESSERA_TEST_LIE": "takes_long"}
+    process = subprocess.Popen(
+        [tessera_binary, "tune", model, "--json", *with_liar(liar), "--threads", "1",
+         "--output", costs], env=environment, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, cwd=model.parent)
+    # Somewhere among the Relu candidates, each of which takes seconds.
+    time.sleep(1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    report = json.loads(output)
+    assert report["tuning"]["is_stopped"]
+    written = json.loads(costs.read_text())
+    assert 0 < len(written["kernels"]) < len(report["candidates"])
+    assert tessera("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--costs",
+                   costs).returncode == 0
