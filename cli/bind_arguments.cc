@@ -73,11 +73,11 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
 void add_measuring_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_option("--candidate-timeout", arguments.candidate_timeout,
-                  "seconds that a candidate may take to be built or to run once\n(default 10)")
+                  "seconds that a candidate may take to run once (default 10)")
       ->group(kPriceGroup);
   command
       .add_flag("--in-process", arguments.in_process,
-                "measure in this process (so far the only way)")
+                "measure in this process, which ends if a library crashes (default: in one\nof its own, tessera-worker)")
       ->group(kPriceGroup);
 }
 

@@ -142,10 +142,12 @@ struct BindOptions {
   std::filesystem::path cost_table = {};
   // For the true values that candidates are judged by, by name; empty: drawn.
   std::map<std::string, Tensor> tuning_inputs = {};
-  // A candidate that needs longer to be built or for one run is not used.
+  // A candidate that needs longer for one run is not used. Building one may take a minute, or
+  // three times as long as its backend announces.
   double candidate_timeout_seconds = 10;
-  // Measure in this process. So far nothing else is done: a library that hangs or crashes takes
-  // the process with it.
+  // Measure in this process, which a library that hangs or crashes takes with it. Otherwise one of
+  // its own is started for that (tessera-worker, installed beside the library); where it cannot be,
+  // the log says so and this process does it. It ends with the thread that calls bind().
   bool in_process = false;
   // Called often while measuring. Gives false to stop: what was measured counts.
   std::function<bool(const TuneProgress&)> on_progress = {};

@@ -1,11 +1,10 @@
 // Backends: the set of plug-ins behind the public handle, and what the environment says of them.
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 
 #include "api/backends_state.h"
+#include "base/module_folder.h"
 #include "ops/registry.h"
 #include "tessera/tessera.h"
 
@@ -29,14 +28,9 @@ std::vector<std::string> split(const char* text, char separator) {
 // The folder of plug-ins that belongs to the program or library that this code is in; "" where
 // there is none.
 std::filesystem::path plugin_folder() {
-  Dl_info found = {};
-  if (::dladdr(reinterpret_cast<const void*>(&plugin_folder), &found) == 0) return {};
+  const std::filesystem::path folder = module_folder();
+  if (folder.empty()) return {};
   std::error_code failure;
-  std::filesystem::path module = std::filesystem::canonical(found.dli_fname, failure);
-  // A program's own name may be relative to a path that is not the current one.
-  if (failure) module = std::filesystem::canonical("/proc/self/exe", failure);
-  if (failure) return {};
-  const std::filesystem::path folder = module.parent_path();
   for (const std::filesystem::path& place : {folder / "backends", folder / ".." / "lib" / "tessera",
                                              folder / ".." / ".." / "lib" / "tessera"}) {
     if (std::filesystem::is_directory(place, failure)) return std::filesystem::canonical(place);

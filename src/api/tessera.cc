@@ -27,6 +27,7 @@
 #include "tune/capture.h"
 #include "tune/cost_table.h"
 #include "tune/groups.h"
+#include "tune/worker_bench.h"
 
 namespace tessera {
 namespace {
@@ -312,6 +313,15 @@ Executor Model::bind(const BindOptions& options) const {
     wanted.pricing = pricing_options(options, costs);
   }
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
+  if (!options.in_process) {
+    wanted.pricing.tune.start_bench = [&] {
+      return tuning::start_worker(
+          plugins,
+          {.threads = pool.threads(),
+           .candidate_timeout_seconds = options.candidate_timeout_seconds},
+          state_->log);
+    };
+  }
   const auto build = [&] {
     Graph graph = state_->bound_graph(options, pool);
     wanted.pricing.tune.inputs = tuning_inputs(graph, options);

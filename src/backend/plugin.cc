@@ -178,7 +178,9 @@ std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,
                     " of the plug-in contract, this is version " +
                     std::to_string(TESSERA_CONTRACT_VERSION) + "; build it again");
   }
-  return std::shared_ptr<const Plugin>(new Plugin(open_backend, place, std::move(services)));
+  std::shared_ptr<Plugin> plugin(new Plugin(open_backend, place, std::move(services)));
+  plugin->file_ = file;
+  return plugin;
 }
 
 std::shared_ptr<const Plugin> Plugin::open_linked(tessera_open_backend_function open,

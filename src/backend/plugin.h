@@ -30,6 +30,7 @@ class Plugin {
   Plugin& operator=(const Plugin&) = delete;
 
   const tessera_backend& face() const { return face_; }
+  const std::filesystem::path& file() const { return file_; }  // "" for one that is linked in
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }
   // All version ingredients in one text: what packs and measurements depend on.
@@ -44,6 +45,7 @@ class Plugin {
   void release();
 
   HostTable host_;
+  std::filesystem::path file_;
   tessera_backend face_ = {};
   std::string name_;
   std::string version_;

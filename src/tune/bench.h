@@ -2,6 +2,7 @@
 // (group_bench.h), or in another one behind the same face.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -83,6 +84,17 @@ struct Checked {
   bool is_lost = false;
   bool is_fine() const { return reason.empty(); }
 };
+
+// Building a candidate may take as long as this, or longer where its backend announced it.
+inline constexpr double kBuildSeconds = 60;
+
+// What building may take at most, `limit_seconds` being for those that announce nothing: three
+// times what was announced, an hour at most.
+inline double build_limit(double limit_seconds, double announced_seconds) {
+  constexpr double kHour = 3600;
+  const double wanted = 3 * announced_seconds;
+  return wanted > limit_seconds ? std::min(wanted, std::max(kHour, limit_seconds)) : limit_seconds;
+}
 
 // Builds, checks and times candidates of one group after the other. For one thread at a time. What
 // plug-ins fail with is told in the results; exceptions are mistakes of the caller (no group

@@ -131,6 +131,9 @@ struct GroupBench::State {
       : plugins(std::move(given)), layouts(plugins), registry(ops), all(threads), one(1) {}
 
   ThreadPool& pool_of(int threads) { return threads == 1 ? one : all; }
+  void enter(BenchStage stage, double announced_seconds = 0) const {
+    if (watcher) watcher(stage, announced_seconds);
+  }
   Entry& built(const CandidateKey& key);
   const Tensor& value(ValueId id) const { return expected.values[at(id)]; }
 
@@ -148,6 +151,7 @@ struct GroupBench::State {
   const ops::Registry& registry;
   ThreadPool all;
   ThreadPool one;
+  StageWatcher watcher;  // empty in a process that must not end
 
   bool has_group = false;
   GroupCase group;
@@ -348,6 +352,8 @@ GroupBench::GroupBench(std::vector<std::shared_ptr<const Plugin>> plugins,
 
 GroupBench::~GroupBench() = default;
 
+void GroupBench::guard(StageWatcher watcher) { state_->watcher = std::move(watcher); }
+
 void GroupBench::load(const GroupCase& group) {
   TESSERA_CHECK(group.inputs.size() == group.graph.inputs.size() &&
                     group.outputs.size() == group.graph.outputs.size(),
@@ -394,6 +400,7 @@ Outcome GroupBench::build(const CandidateKey& key) {
   return attempt([&] {
     Entry entry{.candidate = *std::move(candidate)};
     ThreadPool& pool = state_->pool_of(key.threads);
+    state_->enter(BenchStage::Build, entry.candidate.build_seconds);
     const Clock::time_point start = Clock::now();
     pool.execute([&] {
       entry.kernel.emplace(is_view(entry.candidate) ? Kernel()
@@ -409,12 +416,18 @@ Outcome GroupBench::build(const CandidateKey& key) {
 Checked GroupBench::check(const CandidateKey& key) {
   Entry& entry = state_->built(key);
   verification::Report report;
+  const auto guard = state_->watcher ? verification::Guard::Pages : verification::Guard::Bytes;
+  const auto watcher = [&](bool is_running) {
+    state_->enter(is_running ? BenchStage::Run : BenchStage::Prepare);
+  };
   const verification::CandidateTrial trial{.expected = state_->expected,
                                            .layouts = state_->layouts,
                                            .candidate = entry.candidate,
                                            .pool = state_->pool_of(key.threads),
                                            .place = "",
-                                           .precision = state_->group.precision};
+                                           .precision = state_->group.precision,
+                                           .guard = guard,
+                                           .run_watcher = watcher};
   verification::NumberCheck numbers;
   try {
     numbers = verification::check_kernel(trial, *entry.kernel, report);
@@ -438,6 +451,7 @@ Outcome GroupBench::run_once(const CandidateKey& key, Weights weights) {
     if (!entry.buffers) {
       entry.buffers = state_->make_buffers(entry.candidate, *entry.kernel, pool);
     }
+    state_->enter(BenchStage::Run);
     return state_->run(entry, weights, pool);
   });
 }
@@ -445,7 +459,10 @@ Outcome GroupBench::run_once(const CandidateKey& key, Weights weights) {
 void GroupBench::drop(const CandidateKey& key) { state_->entries.erase(key); }
 
 Outcome GroupBench::convert_once(const ConversionKey& key) {
-  return attempt([&] { return state_->convert(key); });
+  return attempt([&] {
+    state_->enter(BenchStage::Run);
+    return state_->convert(key);
+  });
 }
 
 }  // namespace tessera::tuning

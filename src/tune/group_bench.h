@@ -1,6 +1,8 @@
 // The bench that measures in its own process.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -11,6 +13,13 @@
 
 namespace tessera::tuning {
 
+// What a bench is at, as the patience with it differs. Prepare: whatever else, such as asking
+// plug-ins, packing, converting.
+enum class BenchStage : uint8_t { Prepare, Build, Run };
+
+// Told of each stage when it begins; for Build with the seconds that the backend announced, else 0.
+using StageWatcher = std::function<void(BenchStage stage, double announced_seconds)>;
+
 // Owns a pool of all threads and one of one, and the buffers of what it measures.
 class GroupBench final : public Bench {
  public:
@@ -18,6 +27,10 @@ class GroupBench final : public Bench {
   GroupBench(std::vector<std::shared_ptr<const Plugin>> plugins, const ops::Registry& registry,
              int threads);
   ~GroupBench() override;
+
+  // For a process that exists to measure: tells what it is at, and checks in memory between pages
+  // that nobody may touch (Guard::Pages), where a kernel that does ends the process.
+  void guard(StageWatcher watcher);
 
   void load(const GroupCase& group) override;
   // Gives it a candidate of the graph that the group was cut from, so that build() need not ask the

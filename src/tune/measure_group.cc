@@ -112,10 +112,10 @@ class GroupMeasurement {
       refuse(trial, "its kernel could not be built: " + built.reason);
       return false;
     }
-    if (built.seconds > limits_.candidate_timeout_seconds) {
+    if (built.seconds > trial.build_limit_seconds) {
       refuse(trial, "its kernel took " + seconds_text(built.seconds) +
                         " to build, expected at most " +
-                        seconds_text(limits_.candidate_timeout_seconds));
+                        seconds_text(trial.build_limit_seconds));
       return false;
     }
     trial.is_built = true;

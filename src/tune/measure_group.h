@@ -18,6 +18,7 @@ struct Trial {
   Bench* fallback = nullptr;  // who measures it where `bench` does not know it
   int64_t bytes = 0;          // of its buffers
   double bound_seconds = 0;
+  double build_limit_seconds = kBuildSeconds;
   bool is_alone = false;  // on one thread, where others have several
   // What came of it; nullopt: it could not have won, or the measuring was stopped.
   std::optional<Cost> cost;

@@ -71,6 +71,7 @@ class Tuner {
   TuneReport run() {
     start_ = Clock::now();
     if (total_ > 0) {
+      if (options_.start_bench) bench_ = options_.start_bench();
       table_.machine = this_machine();
       speed_ = total_ >= kManyCandidates ? measure_speed() : assumed_speed();
       run_groups();
@@ -221,9 +222,10 @@ class Tuner {
       const Candidate& candidate = subject_.offers.candidates[static_cast<size_t>(index)];
       Trial& trial = trials.emplace_back();
       trial.key = bench_key(subject_, index);
-      trial.bench = options_.bench != nullptr ? options_.bench : &own_bench_;
-      trial.fallback = options_.bench != nullptr ? &own_bench_ : nullptr;
+      trial.bench = bench_ != nullptr ? bench_.get() : &own_bench_;
+      trial.fallback = bench_ != nullptr ? &own_bench_ : nullptr;
       trial.bytes = buffer_bytes(candidate);
+      trial.build_limit_seconds = build_limit(kBuildSeconds, candidate.build_seconds);
       trial.is_alone = candidate.threads == 1 && subject_.threads > 1 && !options_.only_checks;
       if (options_.only_checks) {
         trial_candidates_.push_back(index);
@@ -242,7 +244,7 @@ class Tuner {
     for (const int index : pending.candidates) {
       own_bench_.offer(subject_.offers.candidates[static_cast<size_t>(index)], subject_.graph);
     }
-    if (options_.bench != nullptr) options_.bench->load(group);
+    if (bench_ != nullptr) bench_->load(group);
     trial_candidates_.clear();
     std::vector<Trial> trials = make_trials(pending);
     const MeasureLimits limits{.weights = weights_of(*pending.group),
@@ -290,7 +292,7 @@ class Tuner {
         report_.is_stopped = true;
         return;
       }
-      Bench& bench = options_.bench != nullptr ? *options_.bench : own_bench_;
+      Bench& bench = bench_ != nullptr ? *bench_ : own_bench_;
       table_.conversions[conversion.cost_key] =
           measure_conversion(bench, conversion.key, conversion.bytes);
       ++report_.measured;
@@ -310,6 +312,7 @@ class Tuner {
   const Subject& subject_;
   const TuneOptions& options_;
   CostTable& table_;
+  std::unique_ptr<Bench> bench_;  // null: own_bench_ measures all
   GroupBench own_bench_;
   ThreadPool pool_;
   Weights weights_;

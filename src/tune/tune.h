@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct TuneOptions {
   // For the true values, in the order of the graph's inputs; empty: drawn from `seed`.
   std::vector<Tensor> inputs;
   uint64_t seed = 1;
-  // A candidate that needs longer to be built or for one run is refused.
+  // A candidate that needs longer for one run is refused.
   double candidate_timeout_seconds = 10;
   // True values are kept up to this at a time. Groups that need more than all of it are measured
   // all the same, each after a run of its own.
@@ -37,9 +38,9 @@ struct TuneOptions {
   bool only_checks = false;
   // Called often. Gives false to stop: what was measured stays.
   std::function<bool(const TuneProgress&)> on_progress;
-  // Who measures; null: this process. Where it does not know a candidate for its group alone, this
-  // process measures it.
-  Bench* bench = nullptr;
+  // Makes who measures, once there is something to measure; empty, or giving null: this process.
+  // Where it does not know a candidate for its group alone, this process measures that.
+  std::function<std::unique_ptr<Bench>()> start_bench;
 };
 
 struct TuneReport {

@@ -116,15 +116,28 @@ class CandidateChecker {
       report_.fail("inputs: converted and packed", trial_.place, error.message());
       return false;
     }
-    for (const StoredTensor& input : inputs_) {
+    for (StoredTensor& input : inputs_) {
+      if (trial_.guard == Guard::Pages) input = fenced(input);
       digests_.push_back(digest_of_bytes(input.memory->contents()));
     }
     return true;
   }
 
+  // A copy that nobody may write to.
+  static StoredTensor fenced(const StoredTensor& input) {
+    StoredTensor copy = input;
+    copy.memory = std::make_shared<GuardedMemory>(input.memory->bytes(), TESSERA_ALIGNMENT_BYTES,
+                                                  kGarbage, Guard::Pages);
+    std::memcpy(copy.memory->data(), input.memory->data(),
+                static_cast<size_t>(input.memory->bytes()));
+    copy.memory->forbid_writing();
+    return copy;
+  }
+
   StoredTensor pack(const tessera_pack& pack, const StoredTensor& plain) {
     StoredTensor packed = plain;
-    packed.memory = std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage);
+    packed.memory = std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage,
+                                                    trial_.guard);
     const Digest before = digest_of_bytes(plain.memory->contents());
     RunContext context(pool_);
     const tessera_buffer from = plain.face();
@@ -179,9 +192,10 @@ class CandidateChecker {
                      : port.alignment_bytes;
   }
 
-  // Whether all runs share this input's memory: large ones that no output lies in.
+  // Whether all runs share this input's memory: large or fenced ones that no output lies in.
   bool is_kept(size_t input, const Request& request) const {
-    if (inputs_[input].memory->bytes() < kLargeBytes) return false;
+    const bool is_large = inputs_[input].memory->bytes() >= kLargeBytes;
+    if (!is_large && trial_.guard == Guard::Bytes) return false;
     if (candidate_.inputs[input].alignment_bytes > TESSERA_ALIGNMENT_BYTES) return false;
     if (request.kind == TESSERA_REQUEST_WRITE) return true;
     return candidate_.outputs[request.output].in_place_input != static_cast<int>(input);
@@ -197,9 +211,8 @@ class CandidateChecker {
         continue;
       }
       StoredTensor copy = inputs_[index];
-      const CandidateInput& port = candidate_.inputs[index];
-      copy.memory =
-          std::make_shared<GuardedMemory>(given.bytes(), alignment_of(request, index), fill);
+      copy.memory = std::make_shared<GuardedMemory>(given.bytes(), alignment_of(request, index),
+                                                    fill, trial_.guard);
       std::memcpy(copy.memory->data(), given.data(), static_cast<size_t>(given.bytes()));
       if (request.has_strides && port.accepts_strides && port.pack == nullptr) {
         copy = spread(trial_.layouts, copy, fill, port.alignment_bytes).value_or(copy);
@@ -214,7 +227,7 @@ class CandidateChecker {
         continue;
       }
       StoredTensor output = make_storage(trial_.layouts, port.layout, type_of(expected(port.value)),
-                                         fill, port.alignment_bytes);
+                                         fill, port.alignment_bytes, trial_.guard);
       if (request.has_strides && port.accepts_strides) {
         output = spread(trial_.layouts, output, fill, port.alignment_bytes).value_or(output);
       }
@@ -259,10 +272,12 @@ class CandidateChecker {
       if (output < 0 || index >= buffers.outputs.size() || buffers.outputs[index]) return nullptr;
       const TensorType type = {expected(candidate_.outputs[index].value).type(),
                                {dims.begin(), dims.end()}};
-      buffers.outputs[index] = make_storage(trial_.layouts, kDefaultLayout, type);
+      buffers.outputs[index] = make_storage(trial_.layouts, kDefaultLayout, type, kGarbage,
+                                            TESSERA_ALIGNMENT_BYTES, trial_.guard);
       return buffers.outputs[index]->memory->data();
     });
     std::string failure;
+    if (trial_.run_watcher) trial_.run_watcher(true);
     pool_.execute([&] {
       try {
         kernel.run("node", context, inputs.data(), outputs.data());
@@ -270,13 +285,14 @@ class CandidateChecker {
         failure = error.message();
       }
     });
+    if (trial_.run_watcher) trial_.run_watcher(false);
     return failure;
   }
 
   // nullopt where it failed or did harm, which is reported.
   std::optional<Outcome> run(const Kernel& kernel, const Request& request, uint8_t fill) {
     Buffers buffers = make_buffers(request, fill);
-    GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill);
+    GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill, trial_.guard);
     const std::string failure = call(kernel, request, buffers, workspace);
     report_.expect("runs", trial_.place, failure);
     if (!failure.empty()) return std::nullopt;

@@ -1,11 +1,13 @@
 // Runs one candidate of a plug-in on one case and looks at everything that it touches.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "backend/candidates.h"
 #include "backend/layouts.h"
 #include "verify/compare_tensors.h"
+#include "verify/guarded_memory.h"
 #include "verify/op_case.h"
 #include "verify/report.h"
 
@@ -18,6 +20,10 @@ struct CandidateTrial {
   ThreadPool& pool;
   std::string place;  // for failures
   int precision = TESSERA_PRECISION_FLOAT32;
+  // With Guard::Pages, writing to an input ends the process too.
+  Guard guard = Guard::Bytes;
+  // Told true before each run of the kernel, and false after it.
+  std::function<void(bool is_running)> run_watcher = {};
 };
 
 // What a trial found of the numbers, over all outputs and runs.

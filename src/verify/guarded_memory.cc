@@ -11,28 +11,46 @@ char guard_byte(int64_t offset) { return static_cast<char>(0xA0 + (offset * 7 & 
 
 }  // namespace
 
-GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill)
-    : bytes_(bytes),
-      memory_(std::make_unique<char[]>(
-          static_cast<size_t>(bytes + 2 * kGuardBytes + 4 * alignment_bytes))) {
-  const auto first = reinterpret_cast<uintptr_t>(memory_.get()) + kGuardBytes;
-  const auto step = static_cast<uintptr_t>(2 * alignment_bytes);
-  const uintptr_t start = (first + step - 1) / step * step + step / 2;
-  data_ = memory_.get() + (start - reinterpret_cast<uintptr_t>(memory_.get()));
+GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill, Guard guard)
+    : bytes_(bytes) {
+  if (guard == Guard::Bytes) {
+    place_in_bytes(alignment_bytes);
+  } else {
+    place_in_pages(alignment_bytes);
+  }
   std::memset(data_, fill, static_cast<size_t>(bytes));
-  for (int64_t offset = 1; offset <= kGuardBytes; ++offset) {
+  for (int64_t offset = 1; offset <= guard_bytes_before_; ++offset) {
     data_[-offset] = guard_byte(-offset);
+  }
+  for (int64_t offset = 1; offset <= guard_bytes_after_; ++offset) {
     data_[bytes_ + offset - 1] = guard_byte(offset);
   }
 }
 
+void GuardedMemory::place_in_bytes(int64_t alignment_bytes) {
+  memory_ =
+      std::make_unique<char[]>(static_cast<size_t>(bytes_ + 2 * kGuardBytes + 4 * alignment_bytes));
+  const auto first = reinterpret_cast<uintptr_t>(memory_.get()) + kGuardBytes;
+  const auto step = static_cast<uintptr_t>(2 * alignment_bytes);
+  const uintptr_t start = (first + step - 1) / step * step + step / 2;
+  data_ = memory_.get() + (start - reinterpret_cast<uintptr_t>(memory_.get()));
+}
+
+void GuardedMemory::place_in_pages(int64_t alignment_bytes) {
+  const int64_t whole = (bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+  pages_.emplace(whole);
+  data_ = reinterpret_cast<char*>(pages_->data());
+  guard_bytes_before_ = std::min(kGuardBytes, pages_->slack_before());
+  guard_bytes_after_ = whole - bytes_ + pages_->slack_after();
+}
+
 std::string GuardedMemory::explain_damage() const {
-  for (int64_t offset = kGuardBytes; offset >= 1; --offset) {
+  for (int64_t offset = guard_bytes_before_; offset >= 1; --offset) {
     if (data_[-offset] != guard_byte(-offset)) {
       return "writes " + std::to_string(offset) + " bytes before its start";
     }
   }
-  for (int64_t offset = kGuardBytes; offset >= 1; --offset) {
+  for (int64_t offset = guard_bytes_after_; offset >= 1; --offset) {
     if (data_[bytes_ + offset - 1] != guard_byte(offset)) {
       return "writes up to byte " + std::to_string(bytes_ + offset) + " of " +
              std::to_string(bytes_);

@@ -3,19 +3,33 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "base/fenced_pages.h"
+
 namespace tessera::verification {
 
-// `bytes` of memory with guard bytes on both sides. Its start is a multiple of `alignment_bytes`
-// (a power of two, at least 1) and of no larger power of two, so that a kernel which counts on more
-// than it asked for fails.
+// What is around memory.
+enum class Guard : uint8_t {
+  Bytes,  // that are looked at later
+  // Those, as far as alignment leaves room for any, and behind them what nobody may touch: who
+  // does, even by reading, ends the process. For a process that may end.
+  Pages,
+};
+
+// `bytes` of memory with guards on both sides. Its start is a multiple of `alignment_bytes` (a
+// power of two, at least 1 and no more than a page), and with Guard::Bytes of no larger power of
+// two, so that a kernel which counts on more than it asked for fails.
 class GuardedMemory {
  public:
   static constexpr int64_t kGuardBytes = 512;
 
-  GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill);
+  GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill, Guard guard = Guard::Bytes);
+
+  // With Guard::Pages: from now on, writing ends the process.
+  void forbid_writing() { pages_->forbid_writing(); }
 
   char* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
@@ -26,9 +40,15 @@ class GuardedMemory {
   std::string explain_damage() const;
 
  private:
+  void place_in_bytes(int64_t alignment_bytes);
+  void place_in_pages(int64_t alignment_bytes);
+
   int64_t bytes_;
-  std::unique_ptr<char[]> memory_;
+  std::unique_ptr<char[]> memory_;    // of Guard::Bytes
+  std::optional<FencedPages> pages_;  // of Guard::Pages
   char* data_ = nullptr;
+  int64_t guard_bytes_before_ = kGuardBytes;
+  int64_t guard_bytes_after_ = kGuardBytes;
 };
 
 }  // namespace tessera::verification

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace tessera::verification {
 namespace {
 
@@ -35,6 +37,27 @@ TEST(GuardedMemory, SeesEveryByteBeside) {
   EXPECT_EQ(memory.explain_damage(), "writes up to byte 130 of 128");
   memory.data()[-3] = 0;
   EXPECT_EQ(memory.explain_damage(), "writes 3 bytes before its start");
+}
+
+TEST(GuardedMemory, BetweenPagesShowsWhoWritesBesideIt) {
+  for (const int64_t bytes : {0, 1, 48, 64, 1000, 4096, 5000}) {
+    GuardedMemory memory(bytes, 64, 0xFF, Guard::Pages);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data()) % 64, 0U);
+    EXPECT_EQ(memory.explain_damage(), "");
+    if (bytes % 64 == 0) continue;
+    memory.data()[bytes] = 7;
+    EXPECT_EQ(memory.explain_damage(), "writes up to byte " + std::to_string(bytes + 1) + " of " +
+                                           std::to_string(bytes));
+  }
+}
+
+TEST(GuardedMemoryDeathTest, BetweenPagesEndsWhoGoesTooFar) {
+  GuardedMemory memory(128, 64, 0xFF, Guard::Pages);
+  volatile char* data = memory.data();
+  EXPECT_DEATH(data[128] = 7, "");
+  EXPECT_DEATH(static_cast<void>(data[128]), "");
+  memory.forbid_writing();
+  EXPECT_DEATH(data[0] = 7, "");
 }
 
 }  // namespace

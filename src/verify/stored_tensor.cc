@@ -23,10 +23,10 @@ tessera_buffer StoredTensor::face(int32_t request) const {
 }
 
 StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
-                          uint8_t fill, int64_t alignment_bytes) {
+                          uint8_t fill, int64_t alignment_bytes, Guard guard) {
   const std::optional<int64_t> bytes = layouts.storage_bytes(layout, type);
   TESSERA_CHECK(bytes.has_value(), "the layout of storage holds its type");
-  return {type, layout, std::make_shared<GuardedMemory>(*bytes, alignment_bytes, fill)};
+  return {type, layout, std::make_shared<GuardedMemory>(*bytes, alignment_bytes, fill, guard)};
 }
 
 namespace {

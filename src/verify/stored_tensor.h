@@ -30,7 +30,8 @@ struct StoredTensor {
 // Storage of `type` in `layout`, which must hold it.
 StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
                           uint8_t fill = kGarbage,
-                          int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES);
+                          int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES,
+                          Guard guard = Guard::Bytes);
 
 // Row-major, with the elements of `tensor`.
 StoredTensor store(const Tensor& tensor);

@@ -1,11 +1,17 @@
 // A plug-in that breaks the contract in the one way that the environment variable
 // TESSERA_TEST_MISCHIEF names; without it, it behaves. The host must give a reason and go on.
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "tessera/backend.h"
@@ -210,6 +216,103 @@ const Spoiler<border::HeldCandidate> kCandidateSpoilers[] = {
      }},
 };
 
+using Buffers = std::span<const plugin::Buffer>;
+
+// Does harm once the numbers are right: what only whoever looks at a candidate can see.
+struct RunMischief {
+  const char* mischief;
+  void (*act)(plugin::RunContext& context, Buffers inputs, Buffers outputs);
+};
+
+// Not known to the compiler, so that what must not be done is done.
+template <class Element>
+void poke(Element* address) {
+  *const_cast<volatile Element*>(address) = 7;
+}
+
+[[noreturn]] void hang() {
+  while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+void allocate_everything() {
+  std::vector<std::unique_ptr<char[]>> held;
+  constexpr size_t kPieceBytes = size_t{1} << 28;
+  while (true) {
+    held.push_back(std::make_unique<char[]>(kPieceBytes));  // zeros, so its pages are written
+  }
+}
+
+const RunMischief kRunMischiefs[] = {
+    {"crashes_running",
+     [](plugin::RunContext&, Buffers, Buffers) { poke(reinterpret_cast<int*>(uintptr_t{8})); }},
+    {"hangs_running", [](plugin::RunContext&, Buffers, Buffers) { hang(); }},
+    {"exits_running", [](plugin::RunContext&, Buffers, Buffers) { std::exit(3); }},
+    {"aborts_running", [](plugin::RunContext&, Buffers, Buffers) { std::abort(); }},
+    {"allocates_everything", [](plugin::RunContext&, Buffers, Buffers) { allocate_everything(); }},
+    {"crashes_later",
+     [](plugin::RunContext&, Buffers, Buffers) {
+       static std::once_flag once;
+       std::call_once(once, [] {
+         std::thread([] {
+           std::this_thread::sleep_for(std::chrono::milliseconds(500));
+           poke(reinterpret_cast<int*>(uintptr_t{8}));
+         }).detach();
+       });
+     }},
+    {"gives_nan",
+     [](plugin::RunContext&, Buffers, Buffers outputs) {
+       outputs[0].as<float>()[1] = std::numeric_limits<float>::quiet_NaN();
+     }},
+    {"wrong_numbers",
+     [](plugin::RunContext&, Buffers, Buffers outputs) { outputs[0].as<float>()[1] += 0.01F; }},
+    {"writes_before_output",
+     [](plugin::RunContext&, Buffers, Buffers outputs) {
+       poke(static_cast<char*>(outputs[0].data) - 1);
+     }},
+    {"writes_after_output",
+     [](plugin::RunContext&, Buffers, Buffers outputs) {
+       poke(static_cast<char*>(outputs[0].data) + outputs[0].bytes);
+     }},
+    {"writes_far_after_output",
+     [](plugin::RunContext&, Buffers, Buffers outputs) {
+       poke(static_cast<char*>(outputs[0].data) + outputs[0].bytes + 100);
+     }},
+    {"writes_after_workspace",
+     [](plugin::RunContext& context, Buffers, Buffers) {
+       poke(static_cast<char*>(context.workspace()) + context.workspace_bytes());
+     }},
+    {"writes_input",
+     [](plugin::RunContext&, Buffers inputs, Buffers) { poke(inputs[0].as<float>()); }},
+    {"random_numbers",
+     [](plugin::RunContext&, Buffers, Buffers outputs) {
+       static std::atomic<int> runs = 0;
+       outputs[0].as<float>()[1] += 1e-7F * static_cast<float>(++runs);
+     }},
+    // The others do harm while they are built, or none.
+    {"crashes_building", nullptr},
+    {"hangs_building", nullptr},
+    {"exits_building", nullptr},
+    {"builds_slowly", nullptr},
+    {"builds_slowly_as_announced", nullptr},
+    {"talks", [](plugin::RunContext&, Buffers, Buffers) { std::puts("hostile speaks"); }},
+};
+
+const RunMischief* run_mischief() {
+  for (const RunMischief& mischief : kRunMischiefs) {
+    if (is_mischief(mischief.mischief)) return &mischief;
+  }
+  return nullptr;
+}
+
+void do_build_mischief() {
+  if (is_mischief("crashes_building")) poke(reinterpret_cast<int*>(uintptr_t{8}));
+  if (is_mischief("hangs_building")) hang();
+  if (is_mischief("exits_building")) std::exit(4);
+  if (is_mischief("builds_slowly") || is_mischief("builds_slowly_as_announced")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  }
+}
+
 // Right where it behaves; else plainly wrong, so that an offer which should have been refused
 // shows.
 void run_relu(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
@@ -221,25 +324,37 @@ void run_relu(plugin::RunContext& context, std::span<const plugin::Buffer> input
       if (end == 100) throw plugin::Failure(TESSERA_DEVICE_FAILED, "a piece of it broke");
     });
   }
-  const bool behaves = std::getenv("TESSERA_TEST_MISCHIEF") == nullptr;
+  const RunMischief* later = run_mischief();
+  const bool behaves = std::getenv("TESSERA_TEST_MISCHIEF") == nullptr || later != nullptr;
   for (int64_t index = 0; index < outputs[0].elements(); ++index) {
     const float element = inputs[0].as<float>()[index];
     outputs[0].as<float>()[index] = behaves ? (element > 0 ? element : 0.0F) : -666.0F;
   }
+  if (later != nullptr && later->act != nullptr) later->act(context, inputs, outputs);
 }
+
+constexpr int64_t kWorkspaceBytes = 256;
 
 struct GreedyKernel : plugin::Kernel {
   void run(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
            std::span<const plugin::Buffer> outputs) override {
     run_relu(context, inputs, outputs);
   }
-  int64_t workspace_bytes() const override { return is_mischief("builds_bigger") ? 1 << 20 : 0; }
+  int64_t workspace_bytes() const override {
+    if (is_mischief("writes_after_workspace")) return kWorkspaceBytes;
+    return is_mischief("builds_bigger") ? 1 << 20 : 0;
+  }
 };
 
 plugin::Candidate relu_candidate(const plugin::Graph& graph, const plugin::Node& node) {
   plugin::Candidate candidate = plugin::candidate_for(node);
   candidate.algorithm = "wicked";
-  candidate.build = [](const plugin::BuildOptions&) { return std::make_unique<GreedyKernel>(); };
+  candidate.build = [](const plugin::BuildOptions&) {
+    do_build_mischief();
+    return std::make_unique<GreedyKernel>();
+  };
+  if (is_mischief("builds_slowly_as_announced")) candidate.build_seconds = 1.5;
+  if (is_mischief("writes_after_workspace")) candidate.workspace_bytes = kWorkspaceBytes;
   if (is_mischief("conversion_fails") || is_mischief("storage_is_huge")) {
     candidate.inputs[0].layout = "hostile:own";
   }

@@ -1,0 +1,194 @@
+// Structs as bytes and back, within one machine and one build: what crosses to another process, and
+// never a file. A struct takes part through one function for both ways, found beside it:
+//
+//   template <class Archive>
+//   void transfer(Archive& archive, PortKey& key) { archive(key.value, key.layout, key.pack); }
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/error.h"
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+class ByteWriter {
+ public:
+  static constexpr bool kIsReading = false;
+
+  template <class... Fields>
+  void operator()(const Fields&... fields) {
+    (put(fields), ...);
+  }
+
+  std::string take_bytes() { return std::move(bytes_); }
+  // Whose elements are not among the bytes: the block of the same number holds them.
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+ private:
+  template <class Field>
+  void put(const Field& field) {
+    if constexpr (std::is_arithmetic_v<Field> || std::is_enum_v<Field>) {
+      bytes_.append(reinterpret_cast<const char*>(&field), sizeof(field));
+    } else {
+      // One function serves both ways, so it takes what it could change.
+      transfer(*this, const_cast<Field&>(field));
+    }
+  }
+  void put(const std::string& text) {
+    put(uint64_t{text.size()});
+    bytes_ += text;
+  }
+  void put(const Tensor& tensor) {
+    put(tensor.type());
+    put(tensor.dims());
+    put(tensor.has_elements());
+    if (!tensor.has_elements()) return;
+    size_t index = 0;
+    while (index < tensors_.size() &&
+           (tensors_[index].data() != tensor.data() || tensors_[index].bytes() != tensor.bytes())) {
+      ++index;
+    }
+    if (index == tensors_.size()) tensors_.push_back(tensor);
+    put(uint64_t{index});
+  }
+  template <class Item>
+  void put(const std::vector<Item>& items) {
+    put(uint64_t{items.size()});
+    for (const Item& item : items) put(item);
+  }
+  template <class Item, size_t count>
+  void put(const std::array<Item, count>& items) {
+    for (const Item& item : items) put(item);
+  }
+  template <class Key, class Item>
+  void put(const std::map<Key, Item>& items) {
+    put(uint64_t{items.size()});
+    for (const auto& [key, item] : items) (*this)(key, item);
+  }
+  template <class Item>
+  void put(const std::optional<Item>& item) {
+    put(item.has_value());
+    if (item) put(*item);
+  }
+
+  std::string bytes_;
+  std::vector<Tensor> tensors_;
+};
+
+// Every read throws Corrupt where the bytes do not hold what is asked for.
+class ByteReader {
+ public:
+  static constexpr bool kIsReading = true;
+
+  struct Block {
+    std::shared_ptr<const void> start;
+    int64_t bytes = 0;
+  };
+
+  // `blocks` are those of ByteWriter::tensors(), which tensors that are read will share. `bytes`
+  // must outlive the reader.
+  explicit ByteReader(std::span<const char> bytes, std::vector<Block> blocks = {})
+      : bytes_(bytes), blocks_(std::move(blocks)) {}
+
+  template <class... Fields>
+  void operator()(Fields&... fields) {
+    (get(fields), ...);
+  }
+
+  void expect_end() const {
+    if (!bytes_.empty()) fail(std::to_string(bytes_.size()) + " bytes too many");
+  }
+  [[noreturn]] static void fail(const std::string& found) {
+    throw Error(ErrorKind::Corrupt, "message", "expected another content, found " + found);
+  }
+
+ private:
+  template <class Field>
+  void get(Field& field) {
+    if constexpr (std::is_same_v<Field, bool>) {
+      uint8_t byte = 0;
+      get(byte);
+      if (byte > 1) fail("a truth value of " + std::to_string(byte));
+      field = byte == 1;
+    } else if constexpr (std::is_arithmetic_v<Field> || std::is_enum_v<Field>) {
+      std::memcpy(&field, cut(sizeof(field)).data(), sizeof(field));
+    } else {
+      transfer(*this, field);
+    }
+  }
+  void get(std::string& text) {
+    const std::span<const char> found = cut(get_count());
+    text.assign(found.begin(), found.end());
+  }
+  void get(Tensor& tensor) {
+    DataType type = DataType::Undefined;
+    std::vector<int64_t> dims;
+    bool has_elements = false;
+    (*this)(type, dims, has_elements);
+    if (!has_elements) {
+      tensor = type == DataType::Undefined ? Tensor() : Tensor(type, dims, nullptr, nullptr);
+      return;
+    }
+    uint64_t index = 0;
+    get(index);
+    if (index >= blocks_.size() || blocks_[index].bytes != tensor_bytes(type, dims)) {
+      fail("a tensor without its elements");
+    }
+    tensor = Tensor(type, std::move(dims), blocks_[index].start, blocks_[index].start.get());
+  }
+  template <class Item>
+  void get(std::vector<Item>& items) {
+    items.clear();
+    for (uint64_t left = get_count(); left > 0; --left) get(items.emplace_back());
+  }
+  template <class Item, size_t count>
+  void get(std::array<Item, count>& items) {
+    for (Item& item : items) get(item);
+  }
+  template <class Key, class Item>
+  void get(std::map<Key, Item>& items) {
+    items.clear();
+    for (uint64_t left = get_count(); left > 0; --left) {
+      Key key;
+      get(key);
+      get(items[key]);
+    }
+  }
+  template <class Item>
+  void get(std::optional<Item>& item) {
+    bool has_value = false;
+    get(has_value);
+    item.reset();
+    if (has_value) get(item.emplace());
+  }
+
+  // Every item takes a byte at least, so a larger count is a lie.
+  uint64_t get_count() {
+    uint64_t count = 0;
+    get(count);
+    if (count > bytes_.size()) fail("a count of " + std::to_string(count));
+    return count;
+  }
+  std::span<const char> cut(uint64_t size) {
+    if (size > bytes_.size()) fail("its end");
+    const std::span<const char> found = bytes_.first(size);
+    bytes_ = bytes_.subspan(size);
+    return found;
+  }
+
+  std::span<const char> bytes_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace tessera

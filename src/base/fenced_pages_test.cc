@@ -1,0 +1,88 @@
+#include "base/fenced_pages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/shared_bytes.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// The sanitizer tells of the fault in words of its own.
+#ifdef __SANITIZE_ADDRESS__
+#define EXPECT_FAULT(statement) EXPECT_DEATH(statement, "")
+#else
+#define EXPECT_FAULT(statement) EXPECT_EXIT(statement, testing::KilledBySignal(SIGSEGV), "")
+#endif
+
+volatile std::byte* at(const FencedPages& pages, int64_t offset) { return pages.data() + offset; }
+
+TEST(FencedPages, HoldsWhatItIsAskedFor) {
+  for (const int64_t bytes : {0, 1, 63, 64, 65, 4095, 4096, 4097, 100000}) {
+    const FencedPages pages(bytes);
+    EXPECT_EQ(pages.bytes(), bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(pages.data()) % FencedPages::kAlignmentBytes, 0U);
+    EXPECT_LT(pages.slack_after(), bytes == 0 ? 4097 : FencedPages::kAlignmentBytes);
+    std::memset(pages.data() - pages.slack_before(), 1, static_cast<size_t>(pages.slack_before()));
+    std::memset(pages.data(), 2, static_cast<size_t>(bytes + pages.slack_after()));
+  }
+}
+
+TEST(FencedPagesDeathTest, EndsWhoTouchesWhatIsBeside) {
+  const FencedPages pages(1000);
+  EXPECT_FAULT(*at(pages, pages.bytes() + pages.slack_after()) = std::byte{1});
+  EXPECT_FAULT(*at(pages, -pages.slack_before() - 1) = std::byte{1});
+  EXPECT_FAULT(static_cast<void>(*at(pages, pages.bytes() + pages.slack_after())));
+}
+
+TEST(FencedPagesDeathTest, EndsWhoWritesWhereThatIsForbidden) {
+  FencedPages pages(1000);
+  *at(pages, 5) = std::byte{7};
+  pages.forbid_writing();
+  EXPECT_EQ(std::to_integer<int>(pages.data()[5]), 7);
+  EXPECT_FAULT(*at(pages, 5) = std::byte{8});
+}
+
+TEST(FencedPages, MovesWithItsMemory) {
+  FencedPages first(100);
+  *at(first, 0) = std::byte{9};
+  FencedPages second(std::move(first));
+  FencedPages third(200);
+  third = std::move(second);
+  EXPECT_EQ(third.bytes(), 100);
+  EXPECT_EQ(std::to_integer<int>(third.data()[0]), 9);
+}
+
+TEST(FencedPages, RefusesMoreThanThereIs) { EXPECT_THROW(FencedPages(int64_t{1} << 60), Error); }
+
+TEST(FencedPagesDeathTest, MapsWhatIsSharedToBeReadOnly) {
+  const std::string first(5000, 'a');
+  const std::string second = "second";
+  const std::span<const char> blocks[] = {first, {}, second};
+  const SharedBytes shared = share_bytes(blocks);
+  const FencedPages found(5000, shared.file.get(), shared.offsets[0]);
+  const FencedPages last(6, shared.file.get(), shared.offsets[2]);
+  EXPECT_EQ(std::memcmp(found.data(), first.data(), first.size()), 0);
+  EXPECT_EQ(std::memcmp(last.data(), second.data(), second.size()), 0);
+  EXPECT_LT(last.slack_after(), FencedPages::kAlignmentBytes);
+  EXPECT_FAULT(*at(last, 0) = std::byte{1});
+  EXPECT_FAULT(static_cast<void>(*at(last, 64)));
+}
+
+TEST(FencedPages, RefusesWhatAFileDoesNotHave) {
+  const std::string text = "text";
+  const std::span<const char> blocks[] = {text};
+  const SharedBytes shared = share_bytes(blocks);
+  EXPECT_THROW(FencedPages(5000, shared.file.get(), 0), Error);
+  EXPECT_THROW(FencedPages(4, shared.file.get(), 4096), Error);
+  EXPECT_THROW(FencedPages(4, shared.file.get(), -4096), Error);
+  EXPECT_THROW(FencedPages(4, -1, 0), Error);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,31 @@
+#include "base/module_folder.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <system_error>
+
+namespace tessera {
+
+std::filesystem::path module_folder() {
+  Dl_info found = {};
+  if (::dladdr(reinterpret_cast<const void*>(&module_folder), &found) == 0) return {};
+  std::error_code failure;
+  std::filesystem::path module = std::filesystem::canonical(found.dli_fname, failure);
+  // A program's own name may be relative to a path that is not the current one.
+  if (failure) module = std::filesystem::canonical("/proc/self/exe", failure);
+  return failure ? std::filesystem::path() : module.parent_path();
+}
+
+std::filesystem::path find_program(const std::string& name) {
+  const std::filesystem::path folder = module_folder();
+  if (folder.empty()) return {};
+  for (const std::filesystem::path& place :
+       {folder, folder / ".." / "bin", folder / ".." / ".." / "bin"}) {
+    const std::filesystem::path program = place / name;
+    if (::access(program.c_str(), X_OK) == 0) return program.lexically_normal();
+  }
+  return {};
+}
+
+}  // namespace tessera

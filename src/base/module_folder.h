@@ -1,0 +1,16 @@
+// Where the program or library that this code is in lies, and what was installed with it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace tessera {
+
+// "" where the system does not tell.
+std::filesystem::path module_folder();
+
+// A program installed with this one: beside it, or in bin/ one or two folders up (a library in
+// lib/, a Python package). "" where there is none; PATH is not asked.
+std::filesystem::path find_program(const std::string& name);
+
+}  // namespace tessera

@@ -1,0 +1,348 @@
+// Measuring in another process: what is found there is what is found here, and what breaks there
+// costs its candidate.
+#include "tune/worker_bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "backend/catalog.h"
+#include "backend/graph_view.h"
+#include "base/parallel.h"
+#include "tune/group_bench.h"
+#include "verify/compare_tensors.h"
+#include "verify/op_case.h"
+
+namespace tessera::tuning {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int kThreads = 2;
+
+std::shared_ptr<HostServices> services() {
+  return std::make_shared<HostServices>([](const std::string&) {});
+}
+
+std::shared_ptr<const Plugin> reference() {
+  const CatalogEntry& entry = catalog().back();
+  return Plugin::open_linked(entry.open, "backend", services());
+}
+
+std::shared_ptr<const Plugin> hostile() { return Plugin::open(TESSERA_HOSTILE_PLUGIN, services()); }
+
+// The mischief of the hostile plug-in, for this process and those that it starts.
+class Mischief {
+ public:
+  explicit Mischief(const std::string& name) { ::setenv("TESSERA_TEST_MISCHIEF", name.c_str(), 1); }
+  ~Mischief() { ::unsetenv("TESSERA_TEST_MISCHIEF"); }
+  Mischief(const Mischief&) = delete;
+  Mischief& operator=(const Mischief&) = delete;
+};
+
+struct Group {
+  GroupCase group;
+  std::vector<CandidateKey> keys;  // of all candidates, in order of preference
+};
+
+Group make_group(const std::string& text, std::vector<std::shared_ptr<const Plugin>> plugins) {
+  const ops::Registry registry = ops::make_registry();
+  ThreadPool pool(1);
+  const verification::OpCase op_case = verification::read_op_case(text, registry, 7);
+  const auto expected = verification::expected_values(op_case, registry, pool);
+  Group made;
+  made.group = {.graph = op_case.graph, .inputs = op_case.inputs, .threads = kThreads};
+  for (const ValueId output : op_case.graph.outputs) {
+    made.group.outputs.push_back(expected.values[static_cast<size_t>(output.index)]);
+    made.group.magnitudes.push_back(expected.magnitudes[static_cast<size_t>(output.index)]);
+  }
+  const LayoutTable layouts(plugins);
+  const tessera_graph view(op_case.graph, registry);
+  const Offers offers = collect_offers(view, plugins, layouts, {.threads = 1});
+  for (const Candidate& candidate : offers.candidates) {
+    made.keys.push_back(key_of(candidate, op_case.graph, layouts, 1));
+  }
+  return made;
+}
+
+WorkerOptions options() { return {.threads = kThreads, .candidate_timeout_seconds = 1}; }
+
+// --- As in this process --------------------------------------------------------------------------
+
+TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
+  const ops::Registry registry = ops::make_registry();
+  GroupBench here(plugins, registry, kThreads);
+  WorkerBench there(plugins, options());
+  for (const char* text : {"MatMul(33x50, #50x71)", "Conv(1x3x9x7, #4x3x3x3, #4) pads=1,1,1,1",
+                           "Relu(3x4); Softmax(@)", "Reshape(2x6, {3,4})", "Cast(3x5) to=7"}) {
+    SCOPED_TRACE(text);
+    const Group group = make_group(text, plugins);
+    here.load(group.group);
+    there.load(group.group);
+    ASSERT_FALSE(group.keys.empty());
+    for (const CandidateKey& key : group.keys) {
+      // A case of several nodes has candidates for its parts, which are not of the whole group.
+      const bool is_whole = key.node_count == static_cast<int>(group.group.graph.nodes.size());
+      const Outcome built = there.build(key);
+      EXPECT_EQ(built.is_fine(), is_whole) << built.reason;
+      EXPECT_EQ(here.build(key).reason, built.reason);
+      if (!is_whole) continue;
+      const Checked found = there.check(key);
+      const Checked wanted = here.check(key);
+      EXPECT_EQ(found.reason, wanted.reason);
+      EXPECT_EQ(found.error, wanted.error);
+      EXPECT_EQ(found.tolerance, wanted.tolerance);
+      const Outcome run = there.run_once(key, Weights::Cold);
+      EXPECT_THAT(run.reason, IsEmpty());
+      EXPECT_GE(run.seconds, 0);
+      EXPECT_LT(run.seconds, 1);
+      EXPECT_THAT(there.run_once(key, Weights::Warm).reason, IsEmpty());
+      there.drop(key);
+    }
+  }
+}
+
+TEST(WorkerBench, CarriesEverythingOfAGraph) {
+  // Attributes of every kind, a nested graph, several outputs, a value left out.
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
+  WorkerBench bench(plugins, options());
+  for (const char* text :
+       {"Resize(1x2x4x4, _, {1.0,1.0,2.0,2.0}) mode=nearest", "Split/2(6x2) axis=0 num_outputs=2",
+        "LSTM/3(4x2x3, #1x20x3, #1x20x5) "
+        "hidden_size=5"}) {
+    SCOPED_TRACE(text);
+    const Group group = make_group(text, plugins);
+    bench.load(group.group);
+    EXPECT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+    EXPECT_THAT(bench.check(group.keys.at(0)).reason, IsEmpty());
+  }
+}
+
+TEST(WorkerBench, TellsWhyACandidateIsNotOffered) {
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
+  Group group = make_group("Relu(3x4)", plugins);
+  WorkerBench bench(plugins, options());
+  bench.load(group.group);
+  CandidateKey key = group.keys.at(0);
+  key.algorithm = "winged";
+  const Outcome built = bench.build(key);
+  EXPECT_THAT(built.reason, HasSubstr("does not offer it"));
+  EXPECT_TRUE(built.is_unknown);
+  EXPECT_FALSE(built.is_lost);
+}
+
+TEST(WorkerBench, PricesConversionsWithoutAGroup) {
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
+  WorkerBench bench(plugins, options());
+  const ConversionKey key = {.backend = "hostile",
+                             .from = "row_major",
+                             .to = "hostile:own",
+                             .element = DataType::Float32,
+                             .dims = {100, 7}};
+  EXPECT_THAT(bench.convert_once(key).reason, IsEmpty());
+  EXPECT_THAT(
+      bench.convert_once({.backend = "hostile", .from = "row_major", .to = "elsewhere"}).reason,
+      HasSubstr("does not convert"));
+}
+
+// --- Mischief ------------------------------------------------------------------------------------
+
+enum class Step { Build, Check, Run };
+
+struct MischiefCase {
+  const char* name;
+  Step step;           // that fails, after those before succeeded
+  const char* reason;  // what it says
+  bool is_lost;
+};
+
+// What the sanitizers' own handlers make of a fault.
+#ifdef __SANITIZE_ADDRESS__
+constexpr const char* kFaultBuilding = "its process ended";
+constexpr const char* kFaultRunning = "its process ended";
+#else
+constexpr const char* kFaultBuilding =
+    "its process ended by signal 11 (segmentation fault) while building";
+constexpr const char* kFaultRunning =
+    "its process ended by signal 11 (segmentation fault) while running";
+#endif
+
+const MischiefCase kMischiefs[] = {
+    {"crashes_building", Step::Build, kFaultBuilding, true},
+    {"hangs_building", Step::Build, "took longer than 1 s to build", true},
+    {"exits_building", Step::Build, "its process ended with exit code 4 while building", true},
+    {"builds_slowly", Step::Build, "took longer than 1 s to build", true},
+    {"build_throws", Step::Build, "bad day", false},
+    {"crashes_running", Step::Check, kFaultRunning, true},
+    {"hangs_running", Step::Check, "took longer than 1 s to run (--candidate-timeout)", true},
+    {"exits_running", Step::Check, "its process ended with exit code 3 while running", true},
+    {"aborts_running", Step::Check, "its process ended by signal 6 (aborted) while running", true},
+    {"run_fails", Step::Check, "it lost its way", false},
+    {"run_throws_a_number", Step::Check, "no std::exception", false},
+    {"gives_nan", Step::Check, "nan", false},
+    {"wrong_numbers", Step::Check, "numbers", false},
+    {"random_numbers", Step::Check, "the same twice", false},
+    {"writes_before_output", Step::Check, "writes 1 bytes before its start", false},
+    {"writes_after_output", Step::Check, "writes up to byte", false},
+    {"writes_far_after_output", Step::Check, kFaultRunning, true},
+    {"writes_after_workspace", Step::Check, kFaultRunning, true},
+    {"writes_input", Step::Check, kFaultRunning, true},
+};
+
+class WorkerMischief : public testing::TestWithParam<MischiefCase> {};
+
+TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
+  const MischiefCase& given = GetParam();
+  const Mischief mischief(given.name);
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
+  const Group group = make_group("Relu(3x4)", plugins);
+  ASSERT_EQ(group.keys.size(), 2U);
+  WorkerOptions with_limits = options();
+  with_limits.build_timeout_seconds = 1;
+  WorkerBench bench(plugins, with_limits);
+  bench.load(group.group);
+  const CandidateKey& bad = group.keys[0];
+  const CandidateKey& good = group.keys[1];
+
+  // In a process that has worked on the good one before: it must not be blamed.
+  ASSERT_THAT(bench.build(good).reason, IsEmpty());
+  const Outcome built = bench.build(bad);
+  if (given.step == Step::Build) {
+    EXPECT_THAT(built.reason, HasSubstr(given.reason));
+    EXPECT_EQ(built.is_lost, given.is_lost);
+  } else {
+    ASSERT_THAT(built.reason, IsEmpty());
+    const Checked checked = bench.check(bad);
+    EXPECT_THAT(checked.reason, HasSubstr(given.reason));
+    EXPECT_EQ(checked.is_lost, given.is_lost);
+  }
+  EXPECT_THAT(bench.check(good).reason, IsEmpty());
+  EXPECT_THAT(bench.run_once(good, Weights::Cold).reason, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WorkerMischief, testing::ValuesIn(kMischiefs),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST(WorkerBench, DoesNotBlameACandidateForWhatAnotherLeftBehind) {
+  const Mischief mischief("crashes_later");
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
+  const Group group = make_group("Relu(300x400)", plugins);
+  WorkerBench bench(plugins, options());
+  bench.load(group.group);
+  const CandidateKey& good = group.keys.at(1);
+  ASSERT_THAT(bench.build(group.keys[0]).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.keys[0]).reason, IsEmpty());
+  const int process = bench.process_id();
+  for (int round = 0; round < 10000 && bench.process_id() == process; ++round) {
+    ASSERT_THAT(bench.check(good).reason, IsEmpty());
+  }
+  EXPECT_NE(bench.process_id(), process);
+}
+
+TEST(WorkerBench, WaitsForABuilderThatAnnouncedItsTime) {
+  const Mischief mischief("builds_slowly_as_announced");
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
+  const Group group = make_group("Relu(3x4)", plugins);
+  WorkerOptions with_limits = options();
+  with_limits.build_timeout_seconds = 1;
+  WorkerBench bench(plugins, with_limits);
+  bench.load(group.group);
+  const Outcome built = bench.build(group.keys.at(0));
+  EXPECT_THAT(built.reason, IsEmpty());
+  EXPECT_GT(built.seconds, 1.4);
+  EXPECT_THAT(bench.check(group.keys[0]).reason, IsEmpty());
+}
+
+TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer's allocator ends the process in a way of its own";
+#endif
+  const Mischief mischief("allocates_everything");
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile(), reference()};
+  const Group group = make_group("Relu(3x4)", plugins);
+  WorkerOptions with_limits = options();
+  with_limits.candidate_timeout_seconds = 60;
+  with_limits.memory_bytes = int64_t{1} << 30;
+  WorkerBench bench(plugins, with_limits);
+  bench.load(group.group);
+  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.keys[0]).reason, HasSubstr("memory"));
+  ASSERT_THAT(bench.build(group.keys.at(1)).reason, IsEmpty());
+  EXPECT_THAT(bench.check(group.keys[1]).reason, IsEmpty());
+}
+
+// --- The process ---------------------------------------------------------------------------------
+
+TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
+  const Group group = make_group("Relu(3x4)", plugins);
+  WorkerBench bench(plugins, options());
+  bench.load(group.group);
+  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+  const int first = bench.process_id();
+  ASSERT_EQ(::kill(first, SIGKILL), 0);
+  const Outcome run = bench.run_once(group.keys[0], Weights::Warm);
+  // Ended before the question, it was nobody's fault; ended during it, the candidate's.
+  EXPECT_TRUE(run.is_fine() || run.is_lost) << run.reason;
+  EXPECT_NE(bench.process_id(), first);
+  EXPECT_THAT(bench.run_once(group.keys[0], Weights::Warm).reason, IsEmpty());
+}
+
+TEST(WorkerBench, EndsItsProcessWithItself) {
+  int process = 0;
+  {
+    const WorkerBench bench({}, options());
+    process = bench.process_id();
+    EXPECT_EQ(::kill(process, 0), 0);
+  }
+  EXPECT_EQ(::kill(process, 0), -1);
+}
+
+TEST(WorkerBench, SaysThatItsProgramIsMissing) {
+  WorkerOptions missing = options();
+  missing.program = "/nowhere/tessera-worker";
+  try {
+    const WorkerBench bench({}, missing);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
+    EXPECT_THAT(error.what(), HasSubstr("/nowhere/tessera-worker"));
+  }
+}
+
+TEST(WorkerBench, SaysThatAPlugInCannotBeOpenedThere) {
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {hostile()};
+  const Mischief mischief("open_throws");
+  try {
+    const WorkerBench bench(plugins, options());
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
+    EXPECT_THAT(error.what(), HasSubstr("the moon is in the wrong phase"));
+  }
+}
+
+TEST(WorkerBench, AMissingOneIsSaidOnce) {
+  std::vector<std::string> said;
+  const Log log([&](const std::string& message) { said.push_back(message); });
+  WorkerOptions missing = options();
+  missing.program = "/nowhere/tessera-worker";
+  EXPECT_EQ(start_worker({}, missing, log), nullptr);
+  EXPECT_EQ(start_worker({}, missing, log), nullptr);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_THAT(said[0], HasSubstr("/nowhere/tessera-worker"));
+  EXPECT_THAT(said[0], HasSubstr("in this process"));
+}
+
+}  // namespace
+}  // namespace tessera::tuning

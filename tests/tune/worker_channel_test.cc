@@ -1,0 +1,85 @@
+// Workers that answer badly: each costs an error and a new worker, whatever it says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tessera/error.h"
+#include "tune/worker_bench.h"
+
+namespace tessera::tuning {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+WorkerOptions fake(const std::string& mode) {
+  ::setenv("TESSERA_TEST_WORKER", mode.c_str(), 1);
+  return {.program = TESSERA_FAKE_WORKER, .candidate_timeout_seconds = 0.2};
+}
+
+const ConversionKey kAny = {.backend = "any", .from = "row_major", .to = "any:other"};
+
+struct BadAnswer {
+  const char* mode;
+  const char* reason;
+};
+
+const BadAnswer kBadAnswers[] = {
+    {"noise", "answer that is none"},           {"flood", "answer that is none"},
+    {"absurd_length", "answer that is none"},   {"wrong_checksum", "answer that is none"},
+    {"wrong_number", "answer that is none"},    {"wrong_kind", "answer that is none"},
+    {"foreign_content", "answer that is none"}, {"not_a_number", "answer that is none"},
+    {"negative_time", "answer that is none"},   {"bad_failure", "answer that is none"},
+    {"nothing", "ended with exit code 0"},
+};
+
+class WorkerAnswer : public testing::TestWithParam<BadAnswer> {};
+
+TEST_P(WorkerAnswer, IsALossAndNoMore) {
+  WorkerBench bench({}, fake(GetParam().mode));
+  const int first = bench.process_id();
+  for (int time = 0; time < 2; ++time) {
+    const Outcome outcome = bench.convert_once(kAny);
+    EXPECT_TRUE(outcome.is_lost);
+    EXPECT_THAT(outcome.reason, HasSubstr(GetParam().reason));
+    EXPECT_NE(bench.process_id(), first);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WorkerAnswer, testing::ValuesIn(kBadAnswers),
+                         [](const auto& row) { return std::string(row.param.mode); });
+
+TEST(WorkerAnswer, AnyBitMayFlip) {
+  for (int seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    WorkerBench bench({}, fake("flipped_bits:" + std::to_string(seed * 37)));
+    const Outcome outcome = bench.convert_once(kAny);
+    EXPECT_TRUE(outcome.is_lost);
+    EXPECT_THAT(outcome.reason, AnyOf(HasSubstr("answer that is none"), HasSubstr("exit code 0")));
+  }
+}
+
+TEST(WorkerStart, OneOfAnotherVersionIsRefused) {
+  try {
+    const WorkerBench bench({}, fake("other_version"));
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
+    EXPECT_THAT(error.what(), HasSubstr("found another one"));
+  }
+}
+
+TEST(WorkerStart, OneThatEndsAtOnceIsRefused) {
+  try {
+    const WorkerBench bench({}, fake("ends_at_once"));
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::DeviceFailed);
+    EXPECT_THAT(error.what(), HasSubstr("exit code 5"));
+  }
+}
+
+}  // namespace
+}  // namespace tessera::tuning

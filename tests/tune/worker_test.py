@@ -1,0 +1,251 @@
+"""Measuring in another process: what goes wrong there costs its candidate, and nothing there
+outlives, reads or disturbs what is here."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
+RELU = np.maximum(X, 0)
+Y = RELU + 1 / (1 + np.exp(-RELU))
+
+FAULT = "its process ended by signal 11 (segmentation fault) while running"
+# Mischief -> why the hostile plug-in's Relu is refused.
+LOSES = {
+    "crashes_building": "its process ended by signal 11 (segmentation fault) while building",
+    "exits_building": "its process ended with exit code 4 while building",
+    "build_throws": "bad day",
+    "crashes_running": FAULT,
+    "hangs_running": "took longer than 1 s to run (--candidate-timeout)",
+    "exits_running": "its process ended with exit code 3 while running",
+    "aborts_running": "its process ended by signal 6 (aborted) while running",
+    "run_fails": "it lost its way",
+    "gives_nan": "nan",
+    "wrong_numbers": "numbers",
+    "random_numbers": "the same twice",
+    "writes_before_output": "before its start",
+    "writes_after_output": "writes up to byte",
+    "writes_far_after_output": FAULT,
+    "writes_after_workspace": FAULT,
+    "writes_input": FAULT,
+}
+# What costs nothing: it is slow as announced, or only talks.
+KEEPS = ["builds_slowly_as_announced", "talks"]
+
+
+@pytest.fixture(scope="module")
+def hostile(bin_dir):
+    library = bin_dir.parent / "tests" / "backends" / "hostile.so"
+    assert library.exists(), f"{library} is not built: tools/build release"
+    return library
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    value = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("Relu", ["x"], ["positive"], name="relu"),
+        helper.make_node("Sigmoid", ["positive"], ["squashed"], name="sigmoid"),
+        helper.make_node("Add", ["positive", "squashed"], ["y"], name="sum"),
+    ]
+    graph = helper.make_graph(nodes, "small", [value("x", TensorProto.FLOAT, X.shape)],
+                              [value("y", TensorProto.FLOAT, X.shape)])
+    folder = tmp_path_factory.mktemp("worker")
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+              folder / "model.onnx")
+    np.save(folder / "x.npy", X)
+    np.save(folder / "y.npy", Y)
+    return folder / "model.onnx"
+
+
+def environment(mischief=None, **others):
+    names = {name: text for name, text in os.environ.items() if not name.startswith("TESSERA_")}
+    if mischief:
+        names["TESSERA_TEST_MISCHIEF"] = mischief
+    return {**names, **others}
+
+
+@pytest.fixture
+def call(tessera_binary, model):
+    def run(*arguments, mischief=None, binary=tessera_binary, **others):
+        return subprocess.run([binary, *map(str, arguments)], text=True, timeout=120,
+                              cwd=model.parent, env=environment(mischief, **others),
+                              capture_output=True, check=False)
+
+    return run
+
+
+def refusals(costs):
+    """Why each candidate of the hostile plug-in is refused; "" where it is not."""
+    return [kernel.get("refusal", "") for kernel in json.loads(costs.read_text())["kernels"]
+            if kernel["backend"] == "hostile"]
+
+
+@pytest.mark.parametrize("mischief", [*LOSES, *KEEPS])
+def test_mischief_costs_its_candidate_and_nothing_else(call, model, hostile, tmp_path, mischief):
+    costs = tmp_path / "costs.json"
+    result = call("tune", model, "--output", costs, "--backend-path", hostile,
+                  "--candidate-timeout", "1", "--threads", "1", mischief=mischief)
+    assert result.returncode == 0, result.stderr
+    assert "hostile speaks" not in result.stdout + result.stderr
+    reasons = refusals(costs)
+    assert reasons
+    if mischief in KEEPS:
+        assert set(reasons) == {""}
+        return
+    assert all(LOSES[mischief] in reason for reason in reasons), reasons
+    # It is not chosen, so the model runs, and right.
+    ran = call("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--costs", costs,
+               "--backend-path", hostile, "--threads", "1", mischief=mischief)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+# --- Whose process it is -------------------------------------------------------------------------
+
+def state_of(process):
+    """The letter of /proc/<process>/stat; "" where there is no such process."""
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
+def wait_for_end(process):
+    deadline = time.monotonic() + 20
+    while state_of(process) not in ("", "Z"):
+        assert time.monotonic() < deadline, f"process {process} lives on: {state_of(process)}"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def holder(bin_dir):
+    """A function that starts hold_worker and gives it with its worker's number."""
+    started = []
+
+    def start(*arguments, **options):
+        process = subprocess.Popen([bin_dir / "hold_worker", *arguments], text=True,
+                                   stdout=subprocess.PIPE, env=environment(), **options)
+        started.append(process)
+        line = process.stdout.readline()
+        assert line.startswith("worker "), line
+        return process, int(line.split()[1])
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
+def test_the_worker_ends_with_its_parent(holder, end):
+    parent, worker = holder()
+    assert state_of(worker) not in ("", "Z")
+    parent.send_signal(end)
+    parent.wait()
+    wait_for_end(worker)
+
+
+def test_a_worker_that_is_busy_ends_with_its_parent(tessera_binary, model, hostile):
+    """In the middle of a kernel that never returns."""
+    parent = subprocess.Popen([tessera_binary, "tune", model, "--backend-path", hostile,
+                               "--candidate-timeout", "100"], env=environment("hangs_running"),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    children = pathlib.Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    deadline = time.monotonic() + 20
+    while not children.read_text().split():
+        assert time.monotonic() < deadline, "no worker was started"
+        time.sleep(0.01)
+    [worker] = children.read_text().split()
+    time.sleep(0.3)
+    assert state_of(worker) not in ("", "Z")
+    parent.kill()
+    parent.wait()
+    wait_for_end(worker)
+
+
+def test_the_worker_reads_nothing_and_holds_nothing_of_its_parent(holder, tmp_path):
+    with open(tmp_path / "secret", "w") as secret:
+        _, worker = holder(stdin=subprocess.PIPE, pass_fds=[secret.fileno()])
+        folder = pathlib.Path(f"/proc/{worker}/fd")
+        files = {int(link.name): os.readlink(link) for link in folder.iterdir()}
+    assert [files[number] for number in (0, 1, 2)] == ["/dev/null"] * 3
+    assert files[3].startswith("socket:")
+    others = {target for number, target in files.items() if number > 3}
+    assert all(target.startswith("/memfd:tessera") for target in others), files
+
+
+def test_an_interrupt_of_the_terminal_is_not_the_workers(holder):
+    parent, worker = holder()
+    assert os.getpgid(worker) == worker != os.getpgid(parent.pid)
+
+
+def test_the_worker_is_of_no_use_by_hand(bin_dir):
+    result = subprocess.run([bin_dir / "tessera-worker"], capture_output=True, text=True,
+                            timeout=20, check=False, stdin=subprocess.DEVNULL)
+    assert result.returncode == 2 and "Tessera starts it" in result.stderr
+    result = subprocess.run([bin_dir / "tessera-worker", str(os.getpid())], capture_output=True,
+                            text=True, timeout=20, check=False, stdin=subprocess.DEVNULL)
+    assert result.returncode == 2
+
+
+# --- Where it is found ---------------------------------------------------------------------------
+
+def test_a_missing_worker_is_said_once_and_not_searched_in_path(call, tessera_binary, model,
+                                                                tmp_path):
+    """The program alone in a folder, and in PATH a worker that would tell of itself."""
+    alone = tmp_path / "alone"
+    trap = tmp_path / "trap"
+    alone.mkdir()
+    trap.mkdir()
+    shutil.copy(tessera_binary, alone / "tessera")
+    (trap / "tessera-worker").write_text(f"#!/bin/sh\ntouch {tmp_path}/trapped\n")
+    (trap / "tessera-worker").chmod(0o755)
+    result = call("tune", model, binary=alone / "tessera", PATH=f"{trap}:{os.environ['PATH']}")
+    assert result.returncode == 0, result.stderr
+    assert not (tmp_path / "trapped").exists()
+    assert result.stderr.count("tessera-worker") == 1 and str(alone) in result.stderr
+    assert "measured" in result.stdout
+
+
+def test_in_process_starts_none(call, tessera_binary, model, tmp_path):
+    shutil.copy(tessera_binary, tmp_path / "tessera")
+    result = call("tune", model, "--in-process", binary=tmp_path / "tessera")
+    assert result.returncode == 0 and "tessera-worker" not in result.stderr
+
+
+def test_an_installed_program_finds_its_worker(call, bin_dir, model, tmp_path):
+    build = bin_dir.parent
+    subprocess.run(["cmake", "--install", build, "--prefix", tmp_path], check=True,
+                   capture_output=True)
+    assert (tmp_path / "bin" / "tessera-worker").exists()
+    result = call("tune", model, binary=tmp_path / "bin" / "tessera")
+    assert result.returncode == 0 and "tessera-worker" not in result.stderr
+
+
+HOST = """
+import sys, tessera
+model = tessera.load(sys.argv[1])
+executor = model.bind(optimize=True, threads=1)
+sys.stdout.write("done")
+"""
+
+
+def test_a_python_host_has_its_worker(bin_dir, model):
+    folder = bin_dir.parent / "python"
+    if not any(folder.glob("tessera/_core*")):
+        pytest.skip("this build has no Python module")
+    result = subprocess.run([sys.executable, "-c", HOST, model], capture_output=True, text=True,
+                            env=environment(PYTHONPATH=str(folder)), timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "done" and "tessera-worker" not in result.stderr
+    assert os.access(folder / "tessera" / "tessera-worker", os.X_OK)
