@@ -45,6 +45,7 @@ struct Candidate {
   double optimistic_seconds = 0;
   double build_seconds = 0;
   uint32_t flags = 0;
+  int threads = 0;  // that it is built for and runs on: 0 all of the pool, or 1
   // Throws Error (Unsupported, ...) with the backend's reason.
   std::function<Kernel(int threads)> build;
 

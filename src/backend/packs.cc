@@ -32,6 +32,11 @@ Digest digest_of(const Tensor& constant) {
   return {hash.high64, hash.low64};
 }
 
+Digest digest_of_bytes(std::span<const char> bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return {hash.high64, hash.low64};
+}
+
 PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
                                 const std::function<void(void* memory)>& make) {
   std::shared_ptr<Entry> entry;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "graph/graph.h"
@@ -19,6 +20,9 @@ using Digest = std::array<uint64_t, 2>;
 
 // XXH3, 128 bits, over type, dimensions and elements. `constant` has its elements.
 Digest digest_of(const Tensor& constant);
+
+// XXH3, 128 bits, over the bytes.
+Digest digest_of_bytes(std::span<const char> bytes);
 
 struct PackKey {
   Digest weight = {};

@@ -31,9 +31,12 @@ struct PlacementProblem {
   int value_count = 0;
   int layout_count = 1;  // layout 0 is the default: inputs and constants are in it
   std::vector<PlacementCandidate> candidates;
-  // Price of converting value v from layout a to b: conversion_seconds[v] * hops[a][b].
+  // Price of converting value v from layout a to b: conversion_seconds[v] * hops[a][b], unless
+  // conversion_prices has a row for v: then that row's element a * layout_count + b.
   std::vector<double> conversion_seconds;
   std::vector<std::vector<double>> conversion_hops;
+  std::vector<std::vector<double>> conversion_prices;  // by value; a row or all may be empty
+  std::vector<int> results;  // values that are needed in layout 0 at the end
   // Values that are read without being converted when run: constants.
   std::vector<bool> is_constant;
   // Candidates that may not be used (their kernel could not be built).
@@ -45,12 +48,32 @@ struct Placement {
   std::vector<int> chosen;
 };
 
+double conversion_price(const PlacementProblem& problem, int value, int from, int to);
+
+// What `placement` takes: its candidates, and the conversions that their inputs and the results
+// need, each made once and from where it is cheapest.
+double predicted_seconds(const PlacementProblem& problem, const Placement& placement);
+
 // Chooses group by group: for each node the candidates of lowest preference value, larger groups
 // first, as long as the groups chosen form no cycle; then, in the order in which groups run, of the
 // candidates for one group and preference the one with the least seconds and conversions of its
 // inputs, the earlier one where two are equal. Pure.
 // Throws Error (Unsupported) for a node without a candidate: `node_names` are for its message.
 Placement choose_in_order(const PlacementProblem& problem,
+                          const std::vector<std::string>& node_names);
+
+// Chooses by price alone, whatever the preference, and gives the cheapest by predicted_seconds() of:
+// what choose_in_order() gives for `contender` (the same problem with other candidates forbidden,
+// the prices of a world without them); and two covers of the nodes, its own and a greedy one, each
+// with the layouts that a descent finds.
+//
+// The greedy cover goes through the nodes in order and gives each the group with the least price
+// over what its other nodes would cost alone, as long as no cycle closes. The descent starts once
+// for each layout, with candidates in that layout where there are any, and then changes one
+// candidate at a time to what makes it and the conversions around it cheapest, until nothing gets
+// cheaper. Not optimal: a fusion is weighed before layouts are known. Pure.
+// Throws as choose_in_order() does.
+Placement choose_by_price(const PlacementProblem& problem, const Placement& contender,
                           const std::vector<std::string>& node_names);
 
 // Says what is wrong with `placement`, or "": a node in no candidate or in two, a forbidden one, an

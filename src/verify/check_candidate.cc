@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/packs.h"
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "tessera/error.h"
@@ -22,6 +23,9 @@ struct Request {
   bool is_shared = true;
 };
 
+// From here on inputs are not copied for each run.
+constexpr int64_t kLargeBytes = int64_t{1} << 20;
+
 // What a run left behind, in the order of the candidate's ports.
 struct Outcome {
   std::vector<Tensor> outputs;             // row-major
@@ -31,36 +35,50 @@ struct Outcome {
 class CandidateChecker {
  public:
   CandidateChecker(const CandidateTrial& trial, Report& report)
-      : trial_(trial), candidate_(trial.candidate), report_(report), pool_(trial.threads) {}
+      : trial_(trial), candidate_(trial.candidate), report_(report), pool_(trial.pool) {}
 
   void check() {
-    if ((candidate_.flags & TESSERA_CANDIDATE_VIEW) != 0) return check_view();
+    if (is_view()) return check_view();
     if (!make_inputs()) return;
-    std::optional<Kernel> kernel = build();
+    const std::optional<Kernel> kernel = build();
     if (!kernel) return;
-    const std::optional<Outcome> first = run(*kernel, plain_request(), kGarbage);
-    if (!first) return;
+    if (const std::optional<Outcome> first = check_runs(*kernel)) check_saved(*kernel, *first);
+  }
+
+  void check_built(const Kernel& kernel) {
+    if (is_view()) return check_view();
+    if (make_inputs()) check_runs(kernel);
+  }
+
+  const NumberCheck& numbers() const { return numbers_; }
+
+ private:
+  bool is_view() const { return (candidate_.flags & TESSERA_CANDIDATE_VIEW) != 0; }
+  bool is_deterministic() const {
+    return (candidate_.flags & TESSERA_CANDIDATE_NOT_DETERMINISTIC) == 0;
+  }
+
+  // What the first run gave; nullopt where it failed.
+  std::optional<Outcome> check_runs(const Kernel& kernel) {
+    std::optional<Outcome> first = run(kernel, plain_request(), kGarbage);
+    if (!first) return std::nullopt;
     compare("numbers", *first);
-    const bool is_deterministic = (candidate_.flags & TESSERA_CANDIDATE_NOT_DETERMINISTIC) == 0;
-    if (!is_deterministic) {
+    if (!is_deterministic()) {
       report_.skip("the same twice");
-    } else if (const std::optional<Outcome> second = run(*kernel, plain_request(), 0x5A)) {
+    } else if (const std::optional<Outcome> second = run(kernel, plain_request(), 0x5A)) {
       // Other contents of the buffers: what it does not write differs too.
       expect_equal("the same twice", *first, *second);
     }
     for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
       for (const int32_t kind : {TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_ADD}) {
         if ((candidate_.outputs[output].requests & static_cast<uint32_t>(kind)) == 0) continue;
-        check_sharing(*kernel, {kind, output, true}, *first, is_deterministic);
-        if (kind == TESSERA_REQUEST_ADD) {
-          check_sharing(*kernel, {kind, output, false}, *first, is_deterministic);
-        }
+        check_sharing(kernel, {kind, output, true}, *first);
+        if (kind == TESSERA_REQUEST_ADD) check_sharing(kernel, {kind, output, false}, *first);
       }
     }
-    check_saved(*kernel, *first, is_deterministic);
+    return first;
   }
 
- private:
   // To write; for a kernel that can only add, to add to a copy of its input.
   Request plain_request() const {
     for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
@@ -106,14 +124,16 @@ class CandidateChecker {
       report_.fail("inputs: converted and packed", trial_.place, error.message());
       return false;
     }
+    for (const StoredTensor& input : inputs_) {
+      digests_.push_back(digest_of_bytes(input.memory->contents()));
+    }
     return true;
   }
 
   StoredTensor pack(const tessera_pack& pack, const StoredTensor& plain) {
     StoredTensor packed = plain;
     packed.memory = std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage);
-    const std::vector<char> before(plain.memory->contents().begin(),
-                                   plain.memory->contents().end());
+    const Digest before = digest_of_bytes(plain.memory->contents());
     RunContext context(pool_);
     const tessera_buffer from = plain.face();
     Status status;
@@ -126,7 +146,7 @@ class CandidateChecker {
     std::string wrong = status.is_fine() ? "" : "it fails: " + status.message;
     if (wrong.empty()) wrong = packed.memory->explain_damage();
     if (wrong.empty()) wrong = plain.memory->explain_damage();
-    if (wrong.empty() && !explain_byte_difference(before, plain.memory->contents()).empty()) {
+    if (wrong.empty() && digest_of_bytes(plain.memory->contents()) != before) {
       wrong = "it changes its source";
     }
     report_.expect("packs", trial_.place,
@@ -139,7 +159,7 @@ class CandidateChecker {
     std::string reason;
     pool_.execute([&] {
       try {
-        kernel.emplace(candidate_.build(trial_.threads));
+        kernel.emplace(candidate_.build(pool_.threads()));
       } catch (const Error& error) {
         reason = error.message();
       }
@@ -156,10 +176,23 @@ class CandidateChecker {
     int shared_input = -1;
   };
 
+  // Whether all runs share this input's memory: large ones that no output lies in.
+  bool is_kept(size_t input, const Request& request) const {
+    if (inputs_[input].memory->bytes() < kLargeBytes) return false;
+    if (candidate_.inputs[input].alignment_bytes > TESSERA_ALIGNMENT_BYTES) return false;
+    if (request.kind == TESSERA_REQUEST_WRITE) return true;
+    return candidate_.outputs[request.output].in_place_input != static_cast<int>(input);
+  }
+
   Buffers make_buffers(const Request& request, uint8_t fill) {
     Buffers buffers;
     for (size_t index = 0; index < inputs_.size(); ++index) {
       const GuardedMemory& given = *inputs_[index].memory;
+      if (is_kept(index, request)) {
+        buffers.inputs.push_back(inputs_[index]);
+        buffers.before.emplace_back();
+        continue;
+      }
       StoredTensor copy = inputs_[index];
       copy.memory = std::make_shared<GuardedMemory>(
           given.bytes(),
@@ -273,8 +306,12 @@ class CandidateChecker {
     std::string changed;
     for (size_t index = 0; index < buffers.inputs.size(); ++index) {
       if (static_cast<int>(index) == buffers.shared_input) continue;
+      const GuardedMemory& memory = *buffers.inputs[index].memory;
+      const bool is_shared = buffers.inputs[index].memory == inputs_[index].memory;
+      if (is_shared && digest_of_bytes(memory.contents()) == digests_[index]) continue;
       const std::string difference =
-          explain_byte_difference(buffers.before[index], buffers.inputs[index].memory->contents());
+          is_shared ? "its bytes are others than before"
+                    : explain_byte_difference(buffers.before[index], memory.contents());
       if (!difference.empty()) changed = "input " + std::to_string(index) + ": " + difference;
     }
     report_.expect("inputs unchanged", trial_.place, changed);
@@ -283,6 +320,9 @@ class CandidateChecker {
 
   void check_padding(const CandidateOutput& port, const StoredTensor& output) {
     if (port.layout == kDefaultLayout || !trial_.layouts.is_dense(port.layout)) return;
+    const bool has_padding =
+        output.memory->bytes() != tensor_bytes(output.type.element, output.type.dims);
+    if (!has_padding) return report_.pass("padding is zero");
     report_.expect(
         "padding is zero", trial_.place,
         explain_padding(output, padding_of(trial_.layouts, port.layout, output.type, pool_)));
@@ -291,8 +331,15 @@ class CandidateChecker {
   void compare(const std::string& check, const Outcome& outcome) {
     for (size_t index = 0; index < outcome.outputs.size(); ++index) {
       const ValueId id = candidate_.outputs[index].value;
-      report_.expect(check, trial_.place,
-                     explain_difference(expected(id), magnitude(id), outcome.outputs[index]));
+      const Difference difference = measure_difference(
+          expected(id), magnitude(id), outcome.outputs[index], trial_.precision);
+      // The worst is the one that comes closest to its tolerance, or exceeds it most.
+      const bool is_worse = difference.error * std::max(numbers_.tolerance, 1e-30) >
+                            numbers_.error * std::max(difference.tolerance, 1e-30);
+      if (is_worse || numbers_.tolerance == 0) {
+        numbers_ = {difference.error, difference.tolerance};
+      }
+      report_.expect(check, trial_.place, difference.text);
     }
   }
 
@@ -307,8 +354,7 @@ class CandidateChecker {
   }
 
   // Runs with an output in the memory of an input.
-  void check_sharing(const Kernel& kernel, const Request& request, const Outcome& apart,
-                     bool is_deterministic) {
+  void check_sharing(const Kernel& kernel, const Request& request, const Outcome& apart) {
     const bool is_add = request.kind == TESSERA_REQUEST_ADD;
     const std::string check = is_add ? "adding" : "in place";
     const CandidateOutput& output = candidate_.outputs[request.output];
@@ -322,14 +368,14 @@ class CandidateChecker {
     }
     const std::optional<Outcome> shared = run(kernel, request, kGarbage);
     if (!shared) return;
-    if (is_deterministic && !is_add) {
+    if (is_deterministic() && !is_add) {
       expect_equal(check, apart, *shared);
     } else {
       compare(check, *shared);
     }
   }
 
-  void check_saved(const Kernel& kernel, const Outcome& first, bool is_deterministic) {
+  void check_saved(const Kernel& kernel, const Outcome& first) {
     const auto save = kernel.face().save;
     const bool can_load = candidate_.face != nullptr && candidate_.face->load != nullptr;
     if (save == nullptr || !can_load) return report_.skip("saved kernels");
@@ -359,7 +405,7 @@ class CandidateChecker {
     const Kernel again(face, candidate_.backend());
     const std::optional<Outcome> outcome = run(again, plain_request(), kGarbage);
     if (!outcome) return;
-    if (is_deterministic) {
+    if (is_deterministic()) {
       expect_equal("saved kernels", first, *outcome);
     } else {
       compare("saved kernels", *outcome);
@@ -369,18 +415,32 @@ class CandidateChecker {
   const CandidateTrial& trial_;
   const Candidate& candidate_;
   Report& report_;
-  ThreadPool pool_;
+  ThreadPool& pool_;
+  NumberCheck numbers_;
   std::vector<StoredTensor> inputs_;
+  std::vector<Digest> digests_;  // of inputs_, where they are shared by all runs
 };
 
 }  // namespace
 
-void check_candidate(const CandidateTrial& trial, Report& report) {
+NumberCheck check_candidate(const CandidateTrial& trial, Report& report) {
+  CandidateChecker checker(trial, report);
   try {
-    CandidateChecker(trial, report).check();
+    checker.check();
   } catch (const Error& error) {
     report.fail("runs", trial.place, error.message());
   }
+  return checker.numbers();
+}
+
+NumberCheck check_kernel(const CandidateTrial& trial, const Kernel& kernel, Report& report) {
+  CandidateChecker checker(trial, report);
+  try {
+    checker.check_built(kernel);
+  } catch (const Error& error) {
+    report.fail("runs", trial.place, error.message());
+  }
+  return checker.numbers();
 }
 
 }  // namespace tessera::verification

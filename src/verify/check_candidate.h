@@ -12,17 +12,27 @@
 namespace tessera::verification {
 
 struct CandidateTrial {
-  const OpCase& op_case;
   const ExpectedValues& expected;
   const LayoutTable& layouts;
   const Candidate& candidate;
-  int threads = 1;
+  ThreadPool& pool;
   std::string place;  // for failures
+  int precision = TESSERA_PRECISION_FLOAT32;
+};
+
+// What a trial found of the numbers, over all outputs and runs.
+struct NumberCheck {
+  double error = 0;      // the largest one, as measure_difference() tells it
+  double tolerance = 0;  // of the output where it was found
 };
 
 // Builds its kernel and runs it: into new buffers, twice; in place and adding, where it says that
 // it can; from saved bytes, where it offers that. Each run has guard bytes round every input,
-// output, pack and workspace, and is compared with what is expected.
-void check_candidate(const CandidateTrial& trial, Report& report);
+// output, pack and workspace, and is compared with what is expected. Constants are not copied for
+// each run: that they are left alone is told by a digest.
+NumberCheck check_candidate(const CandidateTrial& trial, Report& report);
+
+// The same with a kernel that has been built, but for saved bytes.
+NumberCheck check_kernel(const CandidateTrial& trial, const Kernel& kernel, Report& report);
 
 }  // namespace tessera::verification

@@ -12,42 +12,17 @@
 namespace tessera::verification {
 namespace {
 
-double floating_element(const Tensor& tensor, size_t index) {
-  switch (tensor.type()) {
-    case DataType::Float16:
-      return static_cast<float>(tensor.as<Float16>()[index]);
-    case DataType::BFloat16:
-      return static_cast<float>(tensor.as<BFloat16>()[index]);
-    case DataType::Float32:
-      return tensor.as<float>()[index];
-    default:
-      return tensor.as<double>()[index];
-  }
-}
-
-double tolerance_of(DataType type) {
+double tolerance_of(DataType type, int precision) {
   switch (type) {
     case DataType::Float16:
       return 4e-3;
     case DataType::BFloat16:
       return 3e-2;
     case DataType::Float32:
-      return 1e-4;
+      return precision == TESSERA_PRECISION_BFLOAT16 ? 3e-2 : 1e-4;
     default:
       return 1e-11;
   }
-}
-
-// The same elements without their signs.
-Tensor magnitude_of(const Tensor& tensor) {
-  if (tensor.is_empty() || !is_floating(tensor.type())) return tensor;
-  Tensor result = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
-                                  static_cast<size_t>(tensor.bytes()));
-  auto* bytes = static_cast<uint8_t*>(result.mutable_data());
-  const int64_t size = element_bytes(tensor.type());
-  // The sign is the highest bit of the last byte.
-  for (int64_t at = size - 1; at < tensor.bytes(); at += size) bytes[at] &= 0x7FU;
-  return result;
 }
 
 std::vector<Tensor> run_reference(const OpCase& op_case, std::vector<Tensor> values,
@@ -99,43 +74,99 @@ ExpectedValues expected_values(const OpCase& op_case, const ops::Registry& regis
   return expected;
 }
 
-std::string explain_difference(const Tensor& expected, const Tensor& magnitude,
-                               const Tensor& found) {
+Tensor magnitude_of(const Tensor& tensor) {
+  if (tensor.is_empty() || !is_floating(tensor.type())) return tensor;
+  Tensor result = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
+                                  static_cast<size_t>(tensor.bytes()));
+  auto* bytes = static_cast<uint8_t*>(result.mutable_data());
+  const int64_t size = element_bytes(tensor.type());
+  // The sign is the highest bit of the last byte.
+  for (int64_t at = size - 1; at < tensor.bytes(); at += size) bytes[at] &= 0x7FU;
+  return result;
+}
+
+namespace {
+
+// Where two tensors differ most.
+struct Worst {
+  double error = 0;
+  size_t place = 0;
+  double expected = 0;
+  double found = 0;
+};
+
+template <class Element>
+Worst find_worst(const Tensor& expected, const Tensor& magnitude, const Tensor& found) {
+  const std::span<const Element> wanted = expected.as<Element>();
+  const std::span<const Element> given = found.as<Element>();
+  const bool has_magnitude = !magnitude.is_empty() && magnitude.dims() == expected.dims() &&
+                             magnitude.type() == expected.type();
+  const Element* summed = has_magnitude ? magnitude.as<Element>().data() : nullptr;
+  const auto number_at = [](const Element& element) {
+    if constexpr (sizeof(Element) == 2) {
+      return double{static_cast<float>(element)};
+    } else {
+      return double{element};
+    }
+  };
+  double largest = 0;
+  for (const Element& element : wanted) {
+    const double number = std::fabs(number_at(element));
+    if (std::isfinite(number)) largest = std::max(largest, number);
+  }
+  Worst worst;
+  for (size_t index = 0; index < wanted.size(); ++index) {
+    const double want = number_at(wanted[index]);
+    const double have = number_at(given[index]);
+    if (want == have || (std::isnan(want) && std::isnan(have))) continue;
+    double scale = std::max({std::fabs(want), 0.1 * largest, 1e-30});
+    const double sum = summed == nullptr ? 0 : std::fabs(number_at(summed[index]));
+    if (std::isfinite(sum)) scale = std::max(scale, sum);
+    double error = std::fabs(have - want) / scale;
+    if (std::isnan(error)) error = INFINITY;
+    if (error > worst.error) worst = {error, index, want, have};
+  }
+  return worst;
+}
+
+Worst find_worst(const Tensor& expected, const Tensor& magnitude, const Tensor& found) {
+  switch (expected.type()) {
+    case DataType::Float16:
+      return find_worst<Float16>(expected, magnitude, found);
+    case DataType::BFloat16:
+      return find_worst<BFloat16>(expected, magnitude, found);
+    case DataType::Float32:
+      return find_worst<float>(expected, magnitude, found);
+    default:
+      return find_worst<double>(expected, magnitude, found);
+  }
+}
+
+}  // namespace
+
+Difference measure_difference(const Tensor& expected, const Tensor& magnitude, const Tensor& found,
+                              int precision) {
   if (expected.type() != found.type() || expected.dims() != found.dims()) {
-    return "expected " + dims_text(expected.dims()) + ", found " + dims_text(found.dims());
+    return {INFINITY, 0,
+            "expected " + dims_text(expected.dims()) + ", found " + dims_text(found.dims())};
   }
   if (!is_floating(expected.type())) {
-    return explain_byte_difference(
+    std::string text = explain_byte_difference(
         {static_cast<const char*>(expected.data()), static_cast<size_t>(expected.bytes())},
         {static_cast<const char*>(found.data()), static_cast<size_t>(found.bytes())});
+    return {text.empty() ? 0.0 : 1.0, 0, std::move(text)};
   }
-  const auto count = static_cast<size_t>(expected.elements());
-  const bool has_magnitude = !magnitude.is_empty() && magnitude.dims() == expected.dims();
-  double largest = 0;
-  for (size_t index = 0; index < count; ++index) {
-    const double element = std::fabs(floating_element(expected, index));
-    if (std::isfinite(element)) largest = std::max(largest, element);
-  }
-  double worst = 0;
-  size_t place = 0;
-  for (size_t index = 0; index < count; ++index) {
-    const double wanted = floating_element(expected, index);
-    const double given = floating_element(found, index);
-    if (wanted == given || (std::isnan(wanted) && std::isnan(given))) continue;
-    double scale = std::max({std::fabs(wanted), 0.1 * largest, 1e-30});
-    const double summed = has_magnitude ? std::fabs(floating_element(magnitude, index)) : 0;
-    if (std::isfinite(summed)) scale = std::max(scale, summed);
-    double error = std::fabs(given - wanted) / scale;
-    if (std::isnan(error)) error = INFINITY;
-    if (error > worst) {
-      worst = error;
-      place = index;
-    }
-  }
-  if (worst <= tolerance_of(expected.type())) return "";
-  return "element " + std::to_string(place) + ": expected " +
-         number(floating_element(expected, place)) + ", found " +
-         number(floating_element(found, place));
+  const Worst worst = find_worst(expected, magnitude, found);
+  const double tolerance = tolerance_of(expected.type(), precision);
+  if (worst.error <= tolerance) return {worst.error, tolerance, ""};
+  return {worst.error, tolerance,
+          "element " + std::to_string(worst.place) + ": expected " + number(worst.expected) +
+              ", found " + number(worst.found)};
+}
+
+std::string explain_difference(const Tensor& expected, const Tensor& magnitude,
+                               const Tensor& found) {
+  return measure_difference(expected, magnitude, found).text;
 }
 
 std::string explain_byte_difference(std::span<const char> expected, std::span<const char> found) {

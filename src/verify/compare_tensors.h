@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "tessera/backend_abi.h"
 #include "tessera/tensor.h"
 #include "verify/op_case.h"
 
@@ -23,11 +24,25 @@ struct ExpectedValues {
 ExpectedValues expected_values(const OpCase& op_case, const ops::Registry& registry,
                                ThreadPool& pool);
 
-// "" or which element differs most and by how much. Floating elements may differ by a tolerance for
-// their type, relative to the largest of: the expected element, `magnitude` (may be empty), a tenth
-// of the largest expected element. All others must be equal.
+// How far two tensors are from each other, and how far they may be.
+struct Difference {
+  double error = 0;      // the largest one of an element; infinite for NaN or other dimensions
+  double tolerance = 0;  // 0 for what has to be equal
+  std::string text;      // "" where error <= tolerance, else which element differs most
+};
+
+// Floating elements may differ by a tolerance for their type and for `precision`
+// (TESSERA_PRECISION_), relative to the largest of: the expected element, `magnitude` (may be
+// empty), a tenth of the largest expected element. All others must be equal: their error is 0 or 1.
+Difference measure_difference(const Tensor& expected, const Tensor& magnitude, const Tensor& found,
+                              int precision = TESSERA_PRECISION_FLOAT32);
+
+// The text of measure_difference().
 std::string explain_difference(const Tensor& expected, const Tensor& magnitude,
                                const Tensor& found);
+
+// The same elements without their signs.
+Tensor magnitude_of(const Tensor& tensor);
 
 // "" or the first byte that differs.
 std::string explain_byte_difference(std::span<const char> expected, std::span<const char> found);

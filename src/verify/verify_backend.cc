@@ -113,6 +113,7 @@ class BackendVerifier {
                       const std::string& what) {
     if (candidates.empty()) return;
     ThreadPool pool(1);
+    ThreadPool candidates_pool(threads_);
     const ExpectedValues expected = expected_values(op_case, registry_, pool);
     for (const Candidate& candidate : candidates) {
       std::string place = op_case.text + ", " + what;
@@ -122,7 +123,7 @@ class BackendVerifier {
       }
       place += threads_ == 1 ? ", 1 thread" : ", 2 threads";
       report_.pass("legal offers");
-      check_candidate({op_case, expected, layouts_, candidate, threads_, place}, report_);
+      check_candidate({expected, layouts_, candidate, candidates_pool, place}, report_);
     }
   }
 

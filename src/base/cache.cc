@@ -1,0 +1,54 @@
+#include "base/cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kAssumedCacheBytes = int64_t{32} << 20;
+
+}  // namespace
+
+int64_t last_level_cache_bytes() {
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  for (const int name : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
+    const auto bytes = static_cast<int64_t>(sysconf(name));
+    if (bytes > 0) return bytes;
+  }
+#endif
+  return kAssumedCacheBytes;
+}
+
+void read_into_caches(const void* data, int64_t bytes) {
+  const auto* first = static_cast<const volatile char*>(data);
+  for (int64_t at = 0; at < bytes; at += kLineBytes) static_cast<void>(first[at]);
+}
+
+#if defined(__x86_64__)
+
+void evict_from_caches(const void* data, int64_t bytes) {
+  const auto* first = static_cast<const char*>(data);
+  for (int64_t at = 0; at < bytes; at += kLineBytes) _mm_clflush(first + at);
+  if (bytes > 0) _mm_clflush(first + bytes - 1);
+  _mm_mfence();
+}
+
+#else
+
+void evict_from_caches(const void* /*data*/, int64_t /*bytes*/) {
+  // Twice: a cache that replaces at random keeps some lines the first time.
+  const std::vector<char> other(static_cast<size_t>(2 * last_level_cache_bytes()), 1);
+  read_into_caches(other.data(), static_cast<int64_t>(other.size()));
+}
+
+#endif
+
+}  // namespace tessera

@@ -1,0 +1,109 @@
+// What is measured, as plain data that can cross a pipe, and who measures it: in this process
+// (group_bench.h), or in another one behind the same face.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "tessera/data_type.h"
+#include "tessera/tensor.h"
+
+namespace tessera::tuning {
+
+// One group of nodes, cut out of a bound graph, with what flows in and out of it in a true run.
+struct GroupCase {
+  Graph graph;                     // of extract_group(); every type known, constants with elements
+  std::vector<Tensor> inputs;      // in the order of graph.inputs
+  std::vector<Tensor> outputs;     // in the order of graph.outputs, by the reference kernels
+  std::vector<Tensor> magnitudes;  // of what was summed for each output; empty where not known
+  int threads = 1;                 // of the pool: what candidates for all threads run on
+  int precision = 0;               // TESSERA_PRECISION_
+};
+
+// A value of the group's graph, by name, as a candidate reads or makes it.
+struct PortKey {
+  std::string value;
+  std::string layout;
+  std::string pack;  // id of the pack that is read instead; "" for none
+  auto operator<=>(const PortKey&) const = default;
+};
+
+// How a candidate is found again when its plug-in is asked about the group alone. Of several that
+// agree in all of it, the first one is meant.
+struct CandidateKey {
+  std::string backend;
+  std::string algorithm;
+  int threads = 1;  // that its plug-in was asked for, and that it runs on: 1 or all of the pool
+  int node_count = 1;
+  std::vector<PortKey> inputs;  // in the candidate's order
+  std::vector<PortKey> outputs;
+  auto operator<=>(const CandidateKey&) const = default;
+};
+
+// One step from a layout to another.
+struct ConversionKey {
+  std::string backend;  // whose function it is
+  std::string from;
+  std::string to;
+  DataType element = DataType::Undefined;
+  std::vector<int64_t> dims;
+  int threads = 1;
+  auto operator<=>(const ConversionKey&) const = default;
+};
+
+// Where the weights are when a kernel starts: evicted from the processor's caches, as in a network
+// larger than these, or read just before. Other inputs have always been written just before.
+enum class Weights : uint8_t { Cold, Warm };
+
+// What building or running ended with. A failure costs the candidate, never the tuning.
+struct Outcome {
+  double seconds = 0;
+  std::string reason;  // why it failed; "": it did not
+  // The process that measured is gone (it crashed, hung, ran out of memory) and another one stands
+  // in its place, with the same group loaded and nothing built. Never in this process.
+  bool is_lost = false;
+  // Of build(): the plug-in's proposals for the group alone lack the candidate. Another bench may
+  // know it.
+  bool is_unknown = false;
+  bool is_fine() const { return reason.empty(); }
+};
+
+struct Checked {
+  // Largest |found - expected| relative to the magnitude of what was summed; 0 for what has to be
+  // equal and is.
+  double error = 0;
+  double tolerance = 0;
+  std::string reason;  // why the candidate may not be used; "": it may
+  bool is_lost = false;
+  bool is_fine() const { return reason.empty(); }
+};
+
+// Builds, checks and times candidates of one group after the other. For one thread at a time. What
+// plug-ins fail with is told in the results; exceptions are mistakes of the caller (no group loaded,
+// a key never built) and OutOfMemory for what the bench itself needs.
+class Bench {
+ public:
+  virtual ~Bench() = default;
+
+  // Takes up `group`, letting go of everything of the one before.
+  virtual void load(const GroupCase& group) = 0;
+
+  // Builds the kernel and makes its packs; `seconds` is for the kernel. Fails where the plug-in's
+  // proposals for the group lack it, or it cannot be built.
+  virtual Outcome build(const CandidateKey& key) = 0;
+  // Runs it several times in guarded memory and judges all that it did: numbers, NaN, writes beside
+  // buffers, changed inputs, in-place rights, bits that differ from run to run. After build().
+  virtual Checked check(const CandidateKey& key) = 0;
+  // Runs it once on buffers of its own, which are kept until drop(). After build().
+  virtual Outcome run_once(const CandidateKey& key, Weights weights) = 0;
+  // Lets go of kernel, packs and buffers.
+  virtual void drop(const CandidateKey& key) = 0;
+
+  // Runs one conversion of zeros; needs no group. Fails where no plug-in brings it.
+  virtual Outcome convert_once(const ConversionKey& key) = 0;
+};
+
+}  // namespace tessera::tuning

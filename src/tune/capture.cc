@@ -1,0 +1,130 @@
+#include "tune/capture.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "backend/layouts.h"
+#include "ops/evaluate.h"
+#include "tessera/error.h"
+#include "verify/compare_tensors.h"
+#include "verify/random_tensor.h"
+
+namespace tessera::tuning {
+namespace {
+
+// Computed on magnitudes, they tell the magnitude of what they summed or multiplied.
+constexpr std::array<std::string_view, 24> kOnMagnitudes = {
+    "Conv",       "ConvTranspose", "Gemm",      "MatMul",      "Add",         "Mul",
+    "Sum",        "Mean",          "ReduceSum", "ReduceMean",  "AveragePool", "GlobalAveragePool",
+    "CumSum",     "Reshape",       "Flatten",   "Squeeze",     "Unsqueeze",   "Transpose",
+    "Concat",     "Slice",         "MaxPool",   "Identity",    "Expand",      "DepthToSpace"};
+// |f(a) - f(b)| is at most about |a - b|, and the output has the input's dimensions.
+constexpr std::array<std::string_view, 16> kHandOn = {
+    "Relu", "Clip", "LeakyRelu",   "Sigmoid",   "Tanh",     "HardSigmoid", "HardSwish", "Elu",
+    "Gelu", "Swish", "ThresholdedRelu", "Softplus", "Softsign", "Abs",     "Neg",       "Mish"};
+
+template <size_t Count>
+bool is_one_of(const Node& node, const std::array<std::string_view, Count>& ops) {
+  return node.domain.empty() && std::find(ops.begin(), ops.end(), node.op) != ops.end();
+}
+
+// Thrown out of the run once everything is there.
+struct IsComplete {};
+
+Tensor draw(const TensorType& type, uint64_t seed) {
+  if (is_floating(type.element)) {
+    return verification::random_tensor(type.element, type.dims, false, seed);
+  }
+  Tensor drawn(type.element, type.dims);
+  const Tensor bits = verification::random_bits(DataType::Bool, type.dims, seed);
+  auto* bytes = static_cast<char*>(drawn.mutable_data());
+  const auto size = static_cast<size_t>(element_bytes(type.element));
+  std::fill(bytes, bytes + drawn.bytes(), '\0');
+  // The lowest byte stands first.
+  for (size_t index = 0; index < static_cast<size_t>(drawn.elements()); ++index) {
+    bytes[index * size] = static_cast<const char*>(bits.data())[index];
+  }
+  return drawn;
+}
+
+}  // namespace
+
+std::vector<Tensor> draw_inputs(const Graph& graph, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (const ValueId id : graph.inputs) {
+    const std::optional<TensorType> type = known_type(graph[id].type);
+    inputs.push_back(type ? draw(*type, seed++) : Tensor());
+  }
+  return inputs;
+}
+
+Capture::Capture(const Graph& graph, const ops::Registry& registry, int threads,
+                 std::vector<Tensor> inputs)
+    : interpreter_(graph, registry, threads), inputs_(std::move(inputs)) {}
+
+CapturedValues Capture::run(std::span<const ValueId> wanted) {
+  CapturedValues found;
+  std::set<ValueId> missing(wanted.begin(), wanted.end());
+  const Graph& graph = interpreter_.graph();
+  for (size_t index = 0; index < graph.inputs.size(); ++index) {
+    if (missing.erase(graph.inputs[index]) > 0) found[graph.inputs[index]] = inputs_[index];
+  }
+  for (const ValueId id : wanted) {
+    if (graph[id].is_constant() && missing.erase(id) > 0) found[id] = graph[id].constant;
+  }
+  if (missing.empty()) return found;
+  try {
+    interpreter_.run(inputs_, [&](const StepEvent& event) {
+      for (size_t index = 0; index < event.outputs.size(); ++index) {
+        const ValueId id = event.node.outputs[index];
+        if (!id.is_none() && missing.erase(id) > 0) found[id] = event.outputs[index];
+      }
+      if (missing.empty()) throw IsComplete{};
+    });
+  } catch (const IsComplete&) {
+    // All that was wanted has been made.
+  }
+  return found;
+}
+
+std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
+                                      std::span<const Tensor> inputs, ThreadPool& pool) {
+  std::vector<Tensor> magnitudes(group.values.size());
+  const auto of = [&](ValueId id) -> Tensor& { return magnitudes[static_cast<size_t>(id.index)]; };
+  for (size_t index = 0; index < group.values.size(); ++index) {
+    const Tensor& constant = group.values[index].constant;
+    if (!constant.is_empty()) magnitudes[index] = verification::magnitude_of(constant);
+  }
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    of(group.inputs[index]) = verification::magnitude_of(inputs[index]);
+  }
+  for (Node node : group.nodes) {
+    const auto is_known = [&](ValueId id) { return id.is_none() || !of(id).is_empty(); };
+    if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) continue;
+    if (is_one_of(node, kHandOn)) {
+      of(node.outputs[0]) = of(node.inputs[0]);
+      continue;
+    }
+    // What is taken away is as large as what is added.
+    if (node.domain.empty() && node.op == "Sub") node.op = "Add";
+    if (!is_one_of(node, kOnMagnitudes)) continue;
+    std::vector<Tensor> given;
+    for (const ValueId id : node.inputs) given.push_back(id.is_none() ? Tensor() : of(id));
+    try {
+      std::vector<Tensor> made = ops::evaluate(registry.of(node), node, given, pool);
+      for (size_t index = 0; index < made.size(); ++index) {
+        if (!node.outputs[index].is_none()) of(node.outputs[index]) = std::move(made[index]);
+      }
+    } catch (const Error&) {
+      // A kernel that refuses magnitudes tells nothing about them.
+    }
+  }
+  std::vector<Tensor> of_outputs;
+  for (const ValueId id : group.outputs) of_outputs.push_back(of(id));
+  return of_outputs;
+}
+
+}  // namespace tessera::tuning

@@ -1,0 +1,44 @@
+// The true values of a graph, by one run on the reference kernels.
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "engine/interpreter.h"
+#include "graph/graph.h"
+#include "ops/registry.h"
+#include "tessera/tensor.h"
+
+namespace tessera::tuning {
+
+using CapturedValues = std::map<ValueId, Tensor>;
+
+// Elements for each input of `graph` whose type is known: floating ones in [-2, 2), whole ones 0 or
+// 1, so that they may be indices. Equal seeds give equal elements.
+std::vector<Tensor> draw_inputs(const Graph& graph, uint64_t seed);
+
+// Runs the graph as often as it is asked. `registry` must outlive it.
+class Capture {
+ public:
+  // `inputs` in the order of the graph's. Every constant has its elements.
+  Capture(const Graph& graph, const ops::Registry& registry, int threads,
+          std::vector<Tensor> inputs);
+
+  // The elements of `wanted`, and of nothing else once it is done. Stops after the node that makes
+  // the last of them. Throws what reference kernels refuse these inputs with.
+  CapturedValues run(std::span<const ValueId> wanted);
+
+ private:
+  Interpreter interpreter_;
+  std::vector<Tensor> inputs_;
+};
+
+// Of what each output of `group` was summed up, for judging errors: sums and products are computed
+// on magnitudes by the reference kernels, and functions that bring no two numbers further apart
+// hand them on. An empty tensor where another op lies between. `inputs` in the order of the
+// group's.
+std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
+                                      std::span<const Tensor> inputs, ThreadPool& pool);
+
+}  // namespace tessera::tuning

@@ -1,0 +1,82 @@
+// What was measured: times, errors and verdicts of candidates and conversions. Keyed by what was
+// measured, never by the model, so that another model with the same convolution finds it.
+// docs/formats/costs.md tells how a table is stored.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tessera/data_type.h"
+#include "tune/statistics.h"
+
+namespace tessera::tuning {
+
+struct CostKey {
+  std::string work;         // group_text()
+  std::string backend;
+  std::string ingredients;  // of the backend: its library's version and the like
+  std::string algorithm;
+  std::string layouts;  // layouts_text()
+  int threads = 1;
+  int precision = 0;      // TESSERA_PRECISION_
+  std::string density;  // of its inputs, where that changes the time; "": dense
+  auto operator<=>(const CostKey&) const = default;
+};
+
+struct Cost {
+  // Alone on its buffers: with weights that had left the caches, and with weights in them.
+  std::optional<Timing> cold;
+  std::optional<Timing> warm;
+  // As a step of a whole plan.
+  std::optional<Timing> in_context;
+  double build_seconds = 0;
+  double error = 0;      // as Checked::error
+  double tolerance = 0;  // what `error` may be at most
+  std::string refusal;   // why it may not be used; "": it may
+  bool operator==(const Cost&) const = default;
+};
+
+// A step from a layout to another, for tensors of 2^size_class to 2^(size_class + 1) bytes.
+struct ConversionCostKey {
+  std::string backend;
+  std::string ingredients;
+  std::string from;
+  std::string to;
+  DataType element = DataType::Undefined;
+  int size_class = 0;
+  int threads = 1;
+  auto operator<=>(const ConversionCostKey&) const = default;
+};
+
+struct ConversionCost {
+  int64_t bytes = 0;  // of the row-major tensor that was converted
+  Timing timing;
+  std::string refusal;  // why it could not be measured; "": it could
+  bool operator==(const ConversionCost&) const = default;
+};
+
+struct CostTable {
+  // The machine on which it was measured: times of another one mean nothing.
+  std::string machine;
+  std::map<CostKey, Cost> kernels;
+  std::map<ConversionCostKey, ConversionCost> conversions;
+  bool operator==(const CostTable&) const = default;
+};
+
+// Adds to `table` what `newer` knows; where both know a thing, `newer` counts, but what it has not
+// measured (cold, warm, in context) stays.
+void merge(CostTable& table, const CostTable& newer);
+
+// The bytes' class: the largest k with 2^k <= bytes; 0 for none.
+int size_class_of(int64_t bytes);
+
+// JSON, in the order of the keys: equal tables give equal text.
+std::string write_cost_table(const CostTable& table);
+// Reads what write_cost_table() wrote. Throws Corrupt, naming `place` and where in it, for anything
+// else: what is no JSON, a field too many, too few, twice or of another kind, a number that is no
+// time, one key twice. Throws Unsupported for the format of another version.
+CostTable read_cost_table(const std::string& text, const std::string& place);
+
+}  // namespace tessera::tuning

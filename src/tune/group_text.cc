@@ -1,0 +1,141 @@
+#include "tune/group_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "backend/packs.h"
+
+namespace tessera::tuning {
+namespace {
+
+// Floating constants up to this size are parameters (limits of a clip, a scale), not weights.
+constexpr int64_t kMostParameters = 4;
+
+std::string number_text(float number) {
+  std::array<char, 32> digits{};
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  return {digits.data(), end};
+}
+
+std::string digest_text(const Tensor& tensor) {
+  const Digest digest = digest_of(tensor);
+  std::array<char, 17> digits{};
+  const auto [end, error] =
+      std::to_chars(digits.data(), digits.data() + digits.size(), digest[1], 16);
+  return "#" + std::string(digits.data(), end);
+}
+
+std::string type_text(const Type& type) {
+  return std::string(name(type.element)) + " " + text(*type.shape);
+}
+
+struct AttributeWriter {
+  std::string operator()(int64_t value) const { return std::to_string(value); }
+  std::string operator()(float value) const { return number_text(value); }
+  std::string operator()(const std::string& value) const { return "'" + value + "'"; }
+  std::string operator()(const Tensor& value) const { return digest_text(value); }
+  std::string operator()(const Type& value) const { return text(value); }
+  template <class Element>
+  std::string operator()(const std::vector<Element>& values) const {
+    std::string list = "[";
+    for (const Element& value : values) list += (list.size() > 1 ? "," : "") + (*this)(value);
+    return list + "]";
+  }
+};
+
+bool can_be_measured(const Graph& group, const ops::Registry& registry) {
+  const auto is_known = [&](ValueId id) { return id.is_none() || group[id].type.is_known_tensor(); };
+  return std::all_of(group.nodes.begin(), group.nodes.end(), [&](const Node& node) {
+    return node.bodies.empty() && (registry.of(node).traits & ops::kRandom) == 0 &&
+           std::all_of(node.inputs.begin(), node.inputs.end(), is_known) &&
+           std::all_of(node.outputs.begin(), node.outputs.end(), is_known);
+  });
+}
+
+class Writer {
+ public:
+  explicit Writer(const Graph& group) : group_(group) {
+    result_.names.resize(group.values.size());
+  }
+
+  GroupText write() {
+    for (const Node& node : group_.nodes) add_node(node);
+    std::string types;
+    for (const std::string& declared : types_) types += (types.empty() ? "" : ", ") + declared;
+    std::string outputs;
+    for (const ValueId output : group_.outputs) outputs += " " + name_of(output);
+    result_.text = types + ":" + result_.text + " ->" + outputs;
+    return std::move(result_);
+  }
+
+ private:
+  std::string& name_of(ValueId id) { return result_.names[static_cast<size_t>(id.index)]; }
+
+  std::string read(ValueId id) {
+    if (id.is_none()) return "_";
+    std::string& name = name_of(id);
+    if (!name.empty()) return name;
+    const Value& value = group_[id];
+    name = value.is_constant() ? "c" + std::to_string(constants_++)
+                               : "i" + std::to_string(inputs_++);
+    std::string declared = name + " " + type_text(value.type);
+    const Tensor& constant = value.constant;
+    const bool is_parameter =
+        value.is_constant() && constant.has_elements() &&
+        (!is_floating(constant.type()) || constant.elements() <= kMostParameters);
+    if (is_parameter) declared += " " + digest_text(constant);
+    types_.push_back(std::move(declared));
+    return name;
+  }
+
+  void add_node(const Node& node) {
+    std::string inputs;
+    for (const ValueId input : node.inputs) inputs += (inputs.empty() ? "" : ",") + read(input);
+    std::string outputs;
+    for (const ValueId output : node.outputs) {
+      std::string written = "_";
+      if (!output.is_none()) written = name_of(output) = "v" + std::to_string(made_++);
+      outputs += (outputs.empty() ? "" : ",") + written;
+    }
+    std::string attributes;
+    for (const auto& [key, attribute] : node.attributes.all()) {
+      attributes += " " + key + "=" + std::visit(AttributeWriter(), attribute);
+    }
+    result_.text += (result_.text.empty() ? " " : "; ") + outputs + "=" +
+                    (node.domain.empty() ? "" : node.domain + "::") + node.op + "." +
+                    std::to_string(node.version) + "(" + inputs + ")" + attributes;
+  }
+
+  const Graph& group_;
+  GroupText result_;
+  std::vector<std::string> types_;
+  int inputs_ = 0;
+  int constants_ = 0;
+  int made_ = 0;
+};
+
+}  // namespace
+
+std::optional<GroupText> group_text(const Graph& group, const ops::Registry& registry) {
+  if (!can_be_measured(group, registry)) return std::nullopt;
+  return Writer(group).write();
+}
+
+std::string layouts_text(const CandidateKey& key, const Graph& group, const GroupText& text) {
+  std::map<std::string, std::string> names;
+  for (size_t index = 0; index < group.values.size(); ++index) {
+    names[group.values[index].name] = text.names[index];
+  }
+  std::string result;
+  for (const PortKey& port : key.inputs) {
+    result += (result.empty() ? "" : " ") + names[port.value] + "=" + port.layout;
+    if (!port.pack.empty()) result += ":" + port.pack;
+  }
+  result += " ->";
+  for (const PortKey& port : key.outputs) result += " " + names[port.value] + "=" + port.layout;
+  return result;
+}
+
+}  // namespace tessera::tuning

@@ -1,0 +1,233 @@
+#include "tune/measure_group.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace tessera::tuning {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Rounds that every candidate gets which is not far behind, and the most that any gets.
+constexpr int kLeastRounds = 9;
+constexpr int kMostRounds = 40;
+// Rounds after which one that is kFarBehind times slower than the best one is left alone.
+constexpr int kRoundsToFallBehind = 3;
+constexpr double kFarBehind = 1.5;
+// An interval this narrow, what differs between processes aside, needs no more rounds.
+constexpr double kNarrow = 0.05;
+// Time for all rounds of a candidate, beyond kLeastRounds.
+constexpr double kSecondsForRounds = 0.15;
+// And for those: a slow one's interval stays wide.
+constexpr double kMostSeconds = 1.0;
+
+// Of short kernels a round is the least of several runs: what disturbs only slows.
+int runs_of_round(double seconds) {
+  if (seconds < 1e-4) return 5;
+  return seconds < 2e-3 ? 3 : 1;
+}
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g s", seconds);
+  return text.data();
+}
+
+double median(const std::vector<double>& samples) { return summarise(samples).seconds; }
+
+class GroupMeasurement {
+ public:
+  GroupMeasurement(std::span<Trial> trials, const MeasureLimits& limits, double best_seconds,
+                   const TrialWatcher& watcher)
+      : trials_(trials), limits_(limits), best_(best_seconds), watcher_(watcher) {}
+
+  bool run() {
+    bool goes_on = true;
+    for (Trial& trial : trials_) {
+      goes_on = watcher_(trial, told_best());
+      if (!goes_on) break;
+      begin(trial);
+    }
+    if (goes_on) goes_on = run_rounds();
+    for (Trial& trial : trials_) finish(trial);
+    return goes_on;
+  }
+
+  double best_seconds() const { return best_; }
+
+ private:
+  double told_best() const { return best_ < std::numeric_limits<double>::max() ? best_ : 0; }
+
+  static void refuse(Trial& trial, const std::string& reason) {
+    if (!trial.cost) trial.cost.emplace();
+    trial.cost->refusal = reason;
+    trial.is_out = true;
+  }
+
+  // Whoever measured is gone, and with it every kernel of its.
+  void lose(const Bench* bench) {
+    for (Trial& other : trials_) {
+      if (other.bench == bench) other.is_built = false;
+    }
+  }
+
+  bool build(Trial& trial) {
+    Outcome built = trial.bench->build(trial.key);
+    if (built.is_unknown && trial.fallback != nullptr) {
+      trial.bench = std::exchange(trial.fallback, nullptr);
+      built = trial.bench->build(trial.key);
+    }
+    if (built.is_lost) lose(trial.bench);
+    if (!built.is_fine()) {
+      refuse(trial, "its kernel could not be built: " + built.reason);
+      return false;
+    }
+    if (built.seconds > limits_.candidate_timeout_seconds) {
+      refuse(trial, "its kernel took " + seconds_text(built.seconds) + " to build, expected at most " +
+                        seconds_text(limits_.candidate_timeout_seconds));
+      return false;
+    }
+    trial.is_built = true;
+    trial.cost->build_seconds = built.seconds;
+    return true;
+  }
+
+  void begin(Trial& trial) {
+    if (trial.bound_seconds > best_) {
+      trial.is_out = true;
+      return;
+    }
+    trial.cost.emplace();
+    if (!build(trial)) return;
+    const Checked checked = trial.bench->check(trial.key);
+    if (checked.is_lost) lose(trial.bench);
+    trial.cost->error = checked.error;
+    trial.cost->tolerance = checked.tolerance;
+    if (!checked.is_fine()) return refuse(trial, checked.reason);
+    // Once for what is only done the first time, and once that counts.
+    const std::optional<double> first = run_once(trial);
+    if (!first) return;
+    if (*first > limits_.candidate_timeout_seconds) {
+      return refuse(trial, "it ran " + seconds_text(*first) + ", expected at most " +
+                               seconds_text(limits_.candidate_timeout_seconds));
+    }
+    run_round(trial);
+  }
+
+  std::optional<double> run_once(Trial& trial) {
+    const Outcome outcome = trial.bench->run_once(trial.key, limits_.weights);
+    if (outcome.is_fine()) return outcome.seconds;
+    if (outcome.is_lost) lose(trial.bench);
+    refuse(trial, outcome.reason);
+    return std::nullopt;
+  }
+
+  void run_round(Trial& trial) {
+    if (!trial.is_built && !build(trial)) return;
+    std::optional<double> least = run_once(trial);
+    if (!least) return;
+    for (int run = runs_of_round(*least); run > 1; --run) {
+      const std::optional<double> again = run_once(trial);
+      if (!again) return;
+      least = std::min(*least, *again);
+    }
+    trial.samples.push_back(*least);
+    best_ = std::min(best_, median(trial.samples));
+  }
+
+  bool is_done(const Trial& trial) const {
+    if (trial.is_out || trial.samples.empty()) return true;
+    const auto rounds = static_cast<int>(trial.samples.size());
+    const double middle = median(trial.samples);
+    const double spent = middle * rounds * runs_of_round(middle);
+    if (rounds >= kRoundsToFallBehind && middle > kFarBehind * best_) return true;
+    if (spent > kMostSeconds) return true;
+    if (rounds < kLeastRounds) return false;
+    if (rounds >= kMostRounds || spent > kSecondsForRounds) return true;
+    return summarise(trial.samples).half_width() <= kNarrow + kProcessVariation;
+  }
+
+  // Each round runs every candidate once, beginning with another one each time.
+  bool run_rounds() {
+    for (size_t round = 0;; ++round) {
+      bool is_busy = false;
+      for (size_t index = 0; index < trials_.size(); ++index) {
+        Trial& trial = trials_[(index + round) % trials_.size()];
+        if (is_done(trial)) continue;
+        is_busy = true;
+        if (!watcher_(trial, told_best())) return false;
+        run_round(trial);
+      }
+      if (!is_busy) return true;
+    }
+  }
+
+  void finish(Trial& trial) const {
+    if (trial.is_built) trial.bench->drop(trial.key);
+    trial.is_built = false;
+    if (!trial.cost || !trial.cost->refusal.empty()) return;
+    if (trial.samples.empty()) {
+      // Stopped before it ran.
+      trial.cost.reset();
+      return;
+    }
+    auto& timing = limits_.weights == Weights::Cold ? trial.cost->cold : trial.cost->warm;
+    timing = summarise(trial.samples);
+  }
+
+  std::span<Trial> trials_;
+  const MeasureLimits& limits_;
+  double best_;
+  const TrialWatcher& watcher_;
+};
+
+}  // namespace
+
+bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, double best_seconds,
+                   const TrialWatcher& watcher) {
+  size_t begin = 0;
+  while (begin < trials.size()) {
+    size_t end = begin;
+    int64_t bytes = 0;
+    while (end < trials.size() && (end == begin || bytes + trials[end].bytes <= limits.buffer_bytes)) {
+      bytes += trials[end++].bytes;
+    }
+    GroupMeasurement measurement(std::span<Trial>(trials).subspan(begin, end - begin), limits,
+                                 best_seconds, watcher);
+    const bool goes_on = measurement.run();
+    best_seconds = measurement.best_seconds();
+    if (!goes_on) return false;
+    begin = end;
+  }
+  return true;
+}
+
+ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_t bytes) {
+  ConversionCost cost{.bytes = bytes};
+  std::vector<double> samples;
+  double spent = 0;
+  const auto run = [&] {
+    const Outcome outcome = bench.convert_once(key);
+    if (!outcome.is_fine()) cost.refusal = outcome.reason;
+    spent += outcome.seconds;
+    return outcome.seconds;
+  };
+  run();
+  while (cost.refusal.empty()) {
+    double least = run();
+    for (int again = runs_of_round(least); again > 1; --again) least = std::min(least, run());
+    samples.push_back(least);
+    const bool is_enough =
+        static_cast<int>(samples.size()) >= kLeastRounds || spent > kSecondsForRounds;
+    if (is_enough) break;
+  }
+  if (cost.refusal.empty()) cost.timing = summarise(samples);
+  return cost;
+}
+
+}  // namespace tessera::tuning

@@ -1,0 +1,52 @@
+#include "tune/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace tessera::tuning {
+namespace {
+
+TEST(Summarise, GivesTheMedian) {
+  EXPECT_DOUBLE_EQ(summarise(std::vector<double>{3, 1, 2}).seconds, 2);
+  EXPECT_DOUBLE_EQ(summarise(std::vector<double>{4, 1, 2, 3}).seconds, 2.5);
+  EXPECT_DOUBLE_EQ(summarise(std::vector<double>{7}).seconds, 7);
+  EXPECT_EQ(summarise(std::vector<double>{7, 7, 7}).rounds, 3);
+}
+
+TEST(Summarise, HoldsItsMedianAndIsWideWithFewSamples) {
+  const Timing one = summarise(std::vector<double>{1});
+  const Timing many = summarise(std::vector<double>(20, 1.0));
+  EXPECT_LT(one.low, 1 - 0.3);
+  EXPECT_GT(one.high, 1 + 0.3);
+  EXPECT_GT(many.low, 1 - 1.01 * kProcessVariation);
+  EXPECT_LT(many.high, 1 + 1.01 * kProcessVariation);
+}
+
+TEST(Summarise, LeavesOutStrays) {
+  std::vector<double> samples(30, 1.0);
+  samples[3] = 50;
+  samples[17] = 40;
+  EXPECT_LT(summarise(samples).high, 1.1);
+}
+
+// Without what is added for other processes, the interval must still hold the true median.
+TEST(Summarise, HoldsTheTrueMedianNineteenTimesOfTwenty) {
+  std::mt19937 random(5);
+  std::exponential_distribution<double> draw(1);
+  for (const int rounds : {6, 9, 15, 31}) {
+    int held = 0;
+    for (int trial = 0; trial < 2000; ++trial) {
+      std::vector<double> samples;
+      for (int round = 0; round < rounds; ++round) samples.push_back(100 + draw(random));
+      const Timing timing = summarise(samples);
+      const double added = kProcessVariation * timing.seconds + kClockSeconds;
+      const double median = 100 + std::log(2.0);
+      if (timing.low + added <= median && median <= timing.high - added) ++held;
+    }
+    EXPECT_GE(held, 1880) << rounds;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::tuning
