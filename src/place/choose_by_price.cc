@@ -57,9 +57,8 @@ Cover cover_greedily(const PlacementProblem& problem, const std::vector<Group>& 
       for (const int other : group->nodes) price -= other == node ? 0 : alone[at(other)];
       ways.emplace_back(price, group);
     }
-    std::stable_sort(ways.begin(), ways.end(), [](const auto& left, const auto& right) {
-      return left.first < right.first;
-    });
+    std::stable_sort(ways.begin(), ways.end(),
+                     [](const auto& left, const auto& right) { return left.first < right.first; });
     for (const auto& [price, group] : ways) {
       if (cover.try_accept(group->nodes)) break;
     }

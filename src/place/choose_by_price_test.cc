@@ -55,7 +55,8 @@ TEST(ChooseByPrice, TakesTheCheapestWhateverThePreference) {
 
 TEST(ChooseByPrice, FusesWhereThatIsCheaper) {
   PlacementProblem problem = chain(2);
-  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1), covering({0, 1}, 0, 0, 1.9)};
+  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1),
+                        covering({0, 1}, 0, 0, 1.9)};
   EXPECT_THAT(by_price(problem).chosen, ElementsAre(2));
   problem.candidates[2].seconds = 2.1;
   EXPECT_THAT(by_price(problem).chosen, ElementsAre(0, 1));
@@ -91,7 +92,8 @@ TEST(ChooseByPrice, UsesPricesOfSingleConversions) {
 
 TEST(ChooseByPrice, TakesNothingForbidden) {
   PlacementProblem problem = chain(2);
-  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1), covering({0, 1}, 0, 0, 0.5)};
+  problem.candidates = {covering({0}, 0, 0, 1), covering({1}, 0, 0, 1),
+                        covering({0, 1}, 0, 0, 0.5)};
   problem.is_forbidden = {false, false, true};
   EXPECT_THAT(by_price(problem).chosen, ElementsAre(0, 1));
 }

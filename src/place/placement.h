@@ -62,10 +62,10 @@ double predicted_seconds(const PlacementProblem& problem, const Placement& place
 Placement choose_in_order(const PlacementProblem& problem,
                           const std::vector<std::string>& node_names);
 
-// Chooses by price alone, whatever the preference, and gives the cheapest by predicted_seconds() of:
-// what choose_in_order() gives for `contender` (the same problem with other candidates forbidden,
-// the prices of a world without them); and two covers of the nodes, its own and a greedy one, each
-// with the layouts that a descent finds.
+// Chooses by price alone, whatever the preference, and gives the cheapest by predicted_seconds()
+// of: what choose_in_order() gives for `contender` (the same problem with other candidates
+// forbidden, the prices of a world without them); and two covers of the nodes, its own and a greedy
+// one, each with the layouts that a descent finds.
 //
 // The greedy cover goes through the nodes in order and gives each the group with the least price
 // over what its other nodes would cost alone, as long as no cycle closes. The descent starts once

@@ -37,8 +37,8 @@ Timing summarise(std::span<const double> samples) {
   const size_t count = sorted.size();
   Timing timing;
   timing.rounds = static_cast<int>(count);
-  timing.seconds = count % 2 == 1 ? sorted[count / 2]
-                                  : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+  timing.seconds =
+      count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
   const size_t outside = samples_outside(count);
   timing.low = sorted[outside];
   timing.high = sorted[count - 1 - outside];

@@ -331,8 +331,8 @@ class CandidateChecker {
   void compare(const std::string& check, const Outcome& outcome) {
     for (size_t index = 0; index < outcome.outputs.size(); ++index) {
       const ValueId id = candidate_.outputs[index].value;
-      const Difference difference = measure_difference(
-          expected(id), magnitude(id), outcome.outputs[index], trial_.precision);
+      const Difference difference =
+          measure_difference(expected(id), magnitude(id), outcome.outputs[index], trial_.precision);
       // The worst is the one that comes closest to its tolerance, or exceeds it most.
       const bool is_worse = difference.error * std::max(numbers_.tolerance, 1e-30) >
                             numbers_.error * std::max(difference.tolerance, 1e-30);
