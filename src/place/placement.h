@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,18 @@ struct PlacementCandidate {
   std::vector<int> nodes;  // ascending
   std::vector<PlacementPort> inputs;
   std::vector<PlacementPort> outputs;
+  int64_t kept_bytes = 0;       // that its library and its packs hold on to
+  int64_t workspace_bytes = 0;  // while it runs
 };
 
 struct PlacementNode {
   std::vector<int> inputs;  // values
   std::vector<int> outputs;
+  // Cheap and always with the same result: solve_placement() may have it computed twice.
+  bool is_recomputable = false;
 };
+
+constexpr int64_t kNoByteLimit = std::numeric_limits<int64_t>::max();
 
 struct PlacementProblem {
   std::vector<PlacementNode> nodes;  // in an order in which they can run
@@ -40,11 +47,14 @@ struct PlacementProblem {
   // Values that are read without being converted when run: constants.
   std::vector<bool> is_constant;
   // Candidates that may not be used (their kernel could not be built).
-  std::vector<bool> is_forbidden;  // empty: none
+  std::vector<bool> is_forbidden;                // empty: none
+  int64_t kept_bytes_limit = kNoByteLimit;       // of the sum over what is chosen
+  int64_t workspace_bytes_limit = kNoByteLimit;  // of each
 };
 
 struct Placement {
-  // Candidates in an order in which they can run; each node is in exactly one of them.
+  // Candidates in an order in which they can run. Each node is in exactly one of them, but for what
+  // solve_placement() lets be computed twice.
   std::vector<int> chosen;
 };
 
