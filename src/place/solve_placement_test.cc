@@ -139,7 +139,7 @@ TEST(SolvePlacement, AsGoodAsTryingEverything) {
   int solved = 0;
   int branched = 0;
   int computed_twice = 0;
-  for (unsigned seed = 0; seed < 3000; ++seed) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
     const PlacementProblem problem = make_random_problem(seed, {.most_nodes = 6, .most_groups = 4});
     const PlacementSolution solution = solve_placement(problem);
     ASSERT_EQ(solution.seconds, BruteForce(problem).least()) << "seed " << seed;
@@ -154,9 +154,9 @@ TEST(SolvePlacement, AsGoodAsTryingEverything) {
     }
     computed_twice += covered > problem.nodes.size() ? 1 : 0;
   }
-  EXPECT_GT(solved, 2000);
-  EXPECT_GT(branched, 50);
-  EXPECT_GT(computed_twice, 20);
+  EXPECT_GT(solved, 240);
+  EXPECT_GT(branched, 5);
+  EXPECT_GT(computed_twice, 2);
 }
 
 // Two groups, each convex alone: {0, 3} and {1, 2} wait for each other.
@@ -219,7 +219,7 @@ TEST(SolvePlacement, NoPlacementAtAll) {
 
 TEST(SolvePlacement, StopsWithABound) {
   int unproven = 0;
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
     const PlacementProblem problem = make_random_problem(seed, {.most_nodes = 6, .most_groups = 4});
     const PlacementSolution solution = solve_placement(problem, {.networks = 1});
     const double least = BruteForce(problem).least();
