@@ -11,7 +11,10 @@ namespace {
 // More than any machine has; each costs memory of its own.
 constexpr uint64_t kMaxThreads = 4096;
 
+constexpr double kMostSeconds = 1e6;
+
 constexpr const char* kGroup = "Where and how it runs";
+constexpr const char* kPriceGroup = "What it is chosen by";
 
 [[noreturn]] void refuse(const char* option, const std::string& text, const std::string& message) {
   throw Error(ErrorKind::InvalidArgument, std::string(option) + " '" + text + "'", message);
@@ -56,6 +59,29 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
       ->group(kGroup);
   command.add_option("--device", arguments.device, "kind of device to run on (default cpu)")
       ->group(kGroup);
+}
+
+void add_measuring_options(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_option("--candidate-timeout", arguments.candidate_timeout,
+                  "seconds that a candidate may take to be built or to run once\n(default 10)")
+      ->group(kPriceGroup);
+  command
+      .add_flag("--in-process", arguments.in_process,
+                "measure in this process (so far the only way)")
+      ->group(kPriceGroup);
+}
+
+void add_price_options(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_flag("--optimize", arguments.optimize,
+                "measure every candidate first, and choose by price")
+      ->group(kPriceGroup);
+  command
+      .add_option("--costs", arguments.costs,
+                  "FILE of 'tessera tune --output': choose by what it knows")
+      ->group(kPriceGroup);
+  add_measuring_options(command, arguments);
 }
 
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths) {
@@ -115,6 +141,11 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.threads =
       static_cast<int>(parse_whole_number("--threads", arguments.threads, 0, kMaxThreads));
   options.device = arguments.device;
+  options.optimize = arguments.optimize;
+  options.cost_table = arguments.costs;
+  options.in_process = arguments.in_process;
+  options.candidate_timeout_seconds =
+      parse_positive_number("--candidate-timeout", arguments.candidate_timeout, kMostSeconds);
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);
   for (const std::string& text : arguments.pins) options.pins.push_back(parse_pin(text));

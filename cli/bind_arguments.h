@@ -19,10 +19,20 @@ struct BindArguments {
   std::vector<std::string> exclusions;
   std::string precision = "float32";
   std::string device = "cpu";
+  bool optimize = false;
+  std::string costs;  // a file; "" for none
+  std::string candidate_timeout = "10";
+  bool in_process = false;
 };
 
 // Adds --threads, --backends, --backend-path, --pin, --exclude, --precision and --device.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --optimize and --costs, and those of add_measuring_options().
+void add_price_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --candidate-timeout and --in-process.
+void add_measuring_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths);

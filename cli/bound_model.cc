@@ -2,15 +2,32 @@
 
 #include "cli/command.h"
 #include "cli/named_argument.h"
+#include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
 
 constexpr uint64_t kDefaultSeed = 0;
+// A line that is written over must not wrap.
+constexpr size_t kProgressColumns = 79;
 
 }  // namespace
 
-void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInputs missing) {
+WatchedTuning::WatchedTuning(BindOptions& options) {
+  options.on_progress = [this](const TuneProgress& progress) {
+    std::string text = "measuring " + std::to_string(progress.done + 1) + " of " +
+                       std::to_string(progress.total) + ", about " +
+                       decimal_text(progress.seconds_left, 0) + " s left: " + printable(progress.what);
+    if (progress.best_seconds > 0) {
+      text += ", best " + decimal_text(progress.best_seconds * 1e6, 1) + " us";
+    }
+    progress_.show(shorten(text, kProgressColumns));
+    return !interrupt_.is_interrupted();
+  };
+}
+
+void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInputs missing,
+                       Prices prices) {
   command.add_option("MODEL", arguments.model, "an ONNX file")->required();
   add_repeatable(command, "--input", arguments.inputs,
                  "NAME=FILE.npy or NAME=FILE.pb; NAME may be #<index>");
@@ -23,6 +40,7 @@ void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInpu
   command.add_flag("--strict", arguments.is_strict,
                    "a declared inner shape that is wrong is an error");
   add_bind_options(command, arguments.bind);
+  if (prices == Prices::AreOptions) add_price_options(command, arguments.bind);
 }
 
 ModelRequest::ModelRequest(const ModelArguments& arguments, MissingInputs missing)
@@ -48,14 +66,28 @@ LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) 
   return {std::move(model), std::move(description), std::move(inputs), span};
 }
 
-BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origin,
-                              const std::vector<std::string>& fetch,
-                              bool fetches_step_outputs) const {
+BindOptions ModelRequest::options_for(const LoadedModel& loaded) const {
   BindOptions options = options_;
   options.shapes =
       shapes_to_bind(parse_shapes(arguments_.shapes, loaded.description.inputs), loaded.inputs);
+  options.tuning_inputs = loaded.inputs;
+  return options;
+}
+
+ModelVerification ModelRequest::verify(const LoadedModel& loaded) const {
+  BindOptions options = options_for(loaded);
+  const WatchedTuning watched(options);
+  return loaded.model.verify(options);
+}
+
+BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origin,
+                              const std::vector<std::string>& fetch,
+                              bool fetches_step_outputs) const {
+  BindOptions options = options_for(loaded);
   options.fetch = fetch;
   options.fetches_step_outputs = fetches_step_outputs;
+  std::optional<WatchedTuning> watched;
+  if (options.optimize) watched.emplace(options);
   Span span;
   Executor executor = timed(origin, span, [&] { return loaded.model.bind(options); });
   NamedTensors inputs = loaded.inputs;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/bind_arguments.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/run_inputs.h"
 #include "cli/span.h"
 #include "tessera/tessera.h"
@@ -25,8 +27,26 @@ struct ModelArguments {
 // Whether inputs without a file must be asked for with --random, or get random numbers anyway.
 enum class MissingInputs : uint8_t { AreErrors, AreRandom };
 
+// Whether a command may measure before it binds: then it has the options of add_price_options().
+enum class Prices : uint8_t { AreOptions, AreNotAsked };
+
 // Adds MODEL, --input, --random, --shape, --strict and those of add_bind_options().
-void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInputs missing);
+void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInputs missing,
+                       Prices prices = Prices::AreOptions);
+
+// While one lives, tuning with its options shows how far it is, and ends early at Ctrl-C.
+class WatchedTuning {
+ public:
+  explicit WatchedTuning(BindOptions& options);
+  WatchedTuning(const WatchedTuning&) = delete;
+  WatchedTuning& operator=(const WatchedTuning&) = delete;
+
+  bool is_interrupted() const { return interrupt_.is_interrupted(); }
+
+ private:
+  Interrupt interrupt_;
+  Progress progress_;
+};
 
 struct LoadedModel {
   Model model;
@@ -51,6 +71,9 @@ class ModelRequest {
   // Times are counted from `origin`. Throws Error.
   LoadedModel load(Clock::time_point origin, bool keeps_all_values) const;
 
+  // Checks what the backends offer, as bind() would bind.
+  ModelVerification verify(const LoadedModel& loaded) const;
+
   // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
   // `fetches_step_outputs` are those of BindOptions. Throws Error.
   BoundModel bind(const LoadedModel& loaded, Clock::time_point origin,
@@ -58,6 +81,8 @@ class ModelRequest {
                   bool fetches_step_outputs = false) const;
 
  private:
+  BindOptions options_for(const LoadedModel& loaded) const;
+
   ModelArguments arguments_;
   BindOptions options_;
   Backends backends_;

@@ -29,6 +29,7 @@ Command make_bench_command(CLI::App& command);
 Command make_explain_command(CLI::App& command);
 Command make_inspect_command(CLI::App& command);
 Command make_backends_command(CLI::App& command);
+Command make_tune_command(CLI::App& command);
 Command make_verify_command(CLI::App& command);
 
 // An option that takes one value each time it is given and may be given often.

@@ -21,6 +21,7 @@ struct ExplainArguments {
   ModelArguments model;
   std::optional<std::string> node;
   std::optional<std::string> runs;
+  bool shows_candidates = false;
   bool is_json = false;
 };
 
@@ -84,7 +85,9 @@ CommandResult explain(const ExplainArguments& arguments) {
   if (arguments.node) steps = find_steps(report.plan, *arguments.node);
   measure(bound, limit, report);
   if (arguments.is_json) return {kFine, json_text(explain_json(report, steps))};
-  return {kFine, arguments.node ? explain_steps_text(report, steps) : explain_text(report)};
+  std::string text = arguments.node ? explain_steps_text(report, steps) : explain_text(report);
+  if (arguments.node || arguments.shows_candidates) text += explain_costs_text(report, steps);
+  return {kFine, text};
 }
 
 }  // namespace
@@ -96,13 +99,17 @@ Command make_explain_command(CLI::App& command) {
                      "NAME: all about the steps of a node; NAME*: of those that begin so");
   command.add_option("--runs", arguments->runs,
                      "runs to take medians of (default: up to 10 in 2 seconds)");
+  command.add_flag("--candidates", arguments->shows_candidates,
+                   "with --optimize or --costs: all candidates of all nodes, and what\n"
+                   "they and the conversions cost");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.footer(
       "Inputs that have no file get random numbers. Layouts are those of what a step reads and\n"
       "makes, without weights; a conversion changes nothing but the layout.\n\n"
       "Example:\n"
       "  tessera explain resnet50.onnx --threads 2\n"
-      "  tessera explain resnet50.onnx --node conv1 --backends onednn");
+      "  tessera explain resnet50.onnx --node conv1 --backends onednn\n"
+      "  tessera explain resnet50.onnx --costs costs.json --candidates");
   return [arguments] { return explain(*arguments); };
 }
 

@@ -1,6 +1,7 @@
 // The JSON of explain_report.h, whose text is in explain_report.cc.
 #include <numeric>
 
+#include "cli/costs_report.h"
 #include "cli/explain_report.h"
 #include "cli/plan_summary.h"
 
@@ -32,6 +33,7 @@ Json step_json(const PlanStep& step, size_t index, double time_us, double total_
           {"op", step.op},
           {"backend", step.backend},
           {"algorithm", step.algorithm},
+          {"threads", step.threads},
           {"nodes", step.nodes},
           {"inputs", ports_json(step.inputs)},
           {"outputs", ports_json(step.outputs)},
@@ -63,6 +65,18 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
                {"steps", Json::array()},
                {"totals", Json::array()},
                {"refusals", Json::array()}};
+  if (!plan.candidates.empty()) {
+    json["predicted_seconds"] = plan.predicted_seconds;
+    json["tuning"] = to_json(plan.tuning);
+    json["candidates"] = Json::array();
+    json["conversion_costs"] = Json::array();
+    for (const CandidateDescription& each : candidates_of(plan.candidates, nodes_of(plan, steps))) {
+      json["candidates"].push_back(to_json(each));
+    }
+    for (const ConversionDescription& each : plan.conversions) {
+      json["conversion_costs"].push_back(to_json(each));
+    }
+  }
   for (const size_t index : steps) {
     json["steps"].push_back(step_json(plan.steps[index], index, report.step_us[index], total_us));
   }

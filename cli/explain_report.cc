@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cli/costs_report.h"
 #include "cli/plan_summary.h"
 #include "cli/span.h"
 #include "cli/text_table.h"
@@ -41,10 +42,14 @@ std::string shown_line(const std::string& text) {
 std::string header_text(const ExplainReport& report) {
   const PlanDescription& plan = report.plan;
   const PlanCounts counts = count_steps(plan);
+  const std::string prediction =
+      plan.candidates.empty() ? ""
+                              : "predicted " + decimal_text(1000 * plan.predicted_seconds, 3) +
+                                    " ms; ";
   return shown_line(report.model) +
          shown_line(count_text(counts.steps, "step") + ", " +
                     count_text(counts.conversions, "conversion") + " among them; " +
-                    decimal_text(report.run_us / 1000, 3) + " ms, the median of " +
+                    prediction + decimal_text(report.run_us / 1000, 3) + " ms, the median of " +
                     count_text(report.runs, "run") + "; " + count_text(report.threads, "thread")) +
          shown_line("memory: " + bytes_text(plan.arena_bytes) + " for inner values, " +
                     bytes_text(plan.pack_bytes) + " of packed weights, " +
@@ -76,7 +81,7 @@ std::string port_layout(const std::vector<PlanPort>& ports) {
   return ports.empty() ? "" : ports[0].layout;
 }
 
-std::string conversions_text(const ExplainReport& report) {
+std::string conversion_steps_text(const ExplainReport& report) {
   TextTable table({{"step", Align::Right},
                    {"conversion of", Align::Left, true},
                    {"from", Align::Left, true},
@@ -226,8 +231,26 @@ std::vector<size_t> find_steps(const PlanDescription& plan, const std::string& n
 std::string explain_text(const ExplainReport& report) {
   std::string text = header_text(report);
   if (report.plan.steps.empty()) return text;
-  return text + steps_text(report) + conversions_text(report) + totals_text(report) +
+  return text + steps_text(report) + conversion_steps_text(report) + totals_text(report) +
          refusals_text(report.plan);
+}
+
+std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps) {
+  if (report.plan.candidates.empty()) {
+    return "\n" + wrapped("candidates: nothing was measured; --optimize measures, --costs FILE "
+                          "takes what `tessera tune` measured");
+  }
+  const std::vector<std::string> nodes = nodes_of(report.plan, steps);
+  return candidates_text(candidates_of(report.plan.candidates, nodes), /*shows_all=*/true) +
+         conversions_text(report.plan.conversions);
+}
+
+std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector<size_t>& steps) {
+  std::vector<std::string> nodes;
+  for (const size_t step : steps) {
+    nodes.insert(nodes.end(), plan.steps[step].nodes.begin(), plan.steps[step].nodes.end());
+  }
+  return nodes;
 }
 
 std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps) {

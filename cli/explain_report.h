@@ -23,6 +23,9 @@ struct ExplainReport {
 // some nodes where there is no such step.
 std::vector<size_t> find_steps(const PlanDescription& plan, const std::string& name);
 
+// The names of the nodes that `steps` cover.
+std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector<size_t>& steps);
+
 // All steps, conversions, totals and refusals by reason, in lines of at most kTextColumns
 // characters.
 std::string explain_text(const ExplainReport& report);
@@ -30,7 +33,11 @@ std::string explain_text(const ExplainReport& report);
 // All about `steps`, which are indices: ports, memory, every refusal in full.
 std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps);
 
-// Everything; of the steps only `steps`.
+// What the candidates for the nodes of `steps` cost, and conversions; a line that says how to come
+// to know where that is not known.
+std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps);
+
+// Everything; of the steps only `steps`, and of the candidates those for their nodes.
 Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps);
 
 }  // namespace tessera::cli

@@ -53,9 +53,12 @@ std::string backend_counts_text(const PlanCounts& counts) {
   return text;
 }
 
-std::string layouts_text(const PlanStep& step) {
-  const std::string from = layouts_of(step.inputs);
-  std::string to = layouts_of(step.outputs);
+std::string layouts_text(const PlanStep& step) { return layouts_text(step.inputs, step.outputs); }
+
+std::string layouts_text(const std::vector<PlanPort>& inputs,
+                         const std::vector<PlanPort>& outputs) {
+  const std::string from = layouts_of(inputs);
+  std::string to = layouts_of(outputs);
   if (from.empty() || from == to) return to;
   return from + "\xe2\x86\x92" + to;
 }

@@ -33,6 +33,7 @@ std::string backend_counts_text(const PlanCounts& counts);
 // The layouts of what a step reads and makes, without constants, each once: "nchw16c" where they
 // are the same, else "row_major,nhwc→nchw16c".
 std::string layouts_text(const PlanStep& step);
+std::string layouts_text(const std::vector<PlanPort>& inputs, const std::vector<PlanPort>& outputs);
 
 // GFLOP/s of `flops` in `time_us`; 0 where either is 0.
 double gflops_of(int64_t flops, double time_us);

@@ -1,10 +1,11 @@
-// `tessera verify`: tries a plug-in on everything that it offers.
+// `tessera verify`: tries a plug-in, or everything that could run a model (verify_model.h).
 #include <memory>
 
 #include "cli/command.h"
 #include "cli/json_output.h"
 #include "cli/named_argument.h"
 #include "cli/text_table.h"
+#include "cli/verify_model.h"
 #include "tessera/tessera.h"
 #include "verify/verify_backend.h"
 
@@ -15,6 +16,7 @@ constexpr uint64_t kMostCases = 1000;
 
 struct VerifyArguments {
   std::string library;
+  ModelArguments model;
   std::string seed = "1";
   std::string cases = "1";
   bool is_json = false;
@@ -98,6 +100,13 @@ Json verify_json(const std::string& library, const verification::VerifiedBackend
 }
 
 CommandResult verify(const VerifyArguments& arguments) {
+  const bool has_model = !arguments.model.model.empty();
+  if (has_model == !arguments.library.empty()) {
+    throw Error(ErrorKind::InvalidArgument, "command line",
+                has_model ? "expected MODEL or --backend, found both"
+                          : "expected MODEL or --backend, found neither");
+  }
+  if (has_model) return verify_model(arguments.model, arguments.is_json);
   verification::VerifyOptions options;
   options.seed = parse_whole_number("--seed", arguments.seed);
   const uint64_t cases = parse_whole_number("--cases", arguments.cases);
@@ -117,13 +126,20 @@ CommandResult verify(const VerifyArguments& arguments) {
 
 Command make_verify_command(CLI::App& command) {
   const auto arguments = std::make_shared<VerifyArguments>();
-  command.add_option("--backend", arguments->library, "the plug-in to try")->required();
+  add_model_options(command, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
+  command.get_option("MODEL")->required(false);
+  add_measuring_options(command, arguments->model.bind);
+  command.add_option("--backend", arguments->library, "the plug-in to try");
   command.add_option("--seed", arguments->seed, "draws other elements (default: 1)");
   command.add_option("--cases", arguments->cases, "draws of elements for each case (default: 1)");
   command.add_flag("--json", arguments->is_json, "print JSON");
   command.footer(
-      "Exit code 1 where something failed.\n"
-      "Example:\n  tessera verify --backend build/libmine.so --cases 3");
+      "With MODEL: every candidate of every backend for it, against the reference on true values.\n"
+      "With --backend: one plug-in, on a table of ops, layouts and ops of its own; --seed and\n"
+      "--cases count then. Exit code 1 where something failed.\n\n"
+      "Example:\n"
+      "  tessera verify resnet50.onnx\n"
+      "  tessera verify --backend build/libmine.so --cases 3");
   return [arguments] { return verify(*arguments); };
 }
 

@@ -64,7 +64,8 @@ nb::object to_python(const BackendRefusal& refusal) {
 nb::object to_python(const PlanStep& step) {
   return class_named("PlanStep")(
       "name"_a = step.name, "op"_a = step.op, "backend"_a = step.backend,
-      "algorithm"_a = step.algorithm, "nodes"_a = step.nodes, "inputs"_a = to_list(step.inputs),
+      "algorithm"_a = step.algorithm, "threads"_a = step.threads, "nodes"_a = step.nodes,
+      "inputs"_a = to_list(step.inputs),
       "outputs"_a = to_list(step.outputs), "flops"_a = step.flops, "bytes"_a = step.bytes,
       "workspace_bytes"_a = step.workspace_bytes, "is_in_place"_a = step.is_in_place,
       "refusals"_a = to_list(step.refusals));
@@ -93,9 +94,51 @@ nb::object to_python(const StageRecord& stage) {
                                     "bytes"_a = stage.bytes);
 }
 
+nb::object to_python(const MeasuredTime& time) {
+  return class_named("MeasuredTime")("seconds"_a = time.seconds, "low"_a = time.low,
+                                     "high"_a = time.high, "rounds"_a = time.rounds);
+}
+
+nb::object to_python(const CandidateDescription& candidate) {
+  constexpr const char* kVerdicts[] = {"not measured", "fine", "refused"};
+  return class_named("CandidateDescription")(
+      "nodes"_a = candidate.nodes, "op"_a = candidate.op, "backend"_a = candidate.backend,
+      "algorithm"_a = candidate.algorithm, "threads"_a = candidate.threads,
+      "inputs"_a = to_list(candidate.inputs), "outputs"_a = to_list(candidate.outputs),
+      "verdict"_a = kVerdicts[static_cast<int>(candidate.verdict)],
+      "refusal"_a = candidate.refusal,
+      "time"_a = candidate.time ? to_python(*candidate.time) : nb::none(),
+      "has_cold_weights"_a = candidate.has_cold_weights,
+      "price_seconds"_a = candidate.price_seconds, "error"_a = candidate.error,
+      "tolerance"_a = candidate.tolerance, "build_seconds"_a = candidate.build_seconds,
+      "is_chosen"_a = candidate.is_chosen);
+}
+
+nb::object to_python(const ConversionDescription& conversion) {
+  return class_named("ConversionDescription")(
+      "backend"_a = conversion.backend, "source"_a = conversion.from, "target"_a = conversion.to,
+      "type"_a = conversion.type, "bytes"_a = conversion.bytes,
+      "time"_a = to_python(conversion.time), "refusal"_a = conversion.refusal);
+}
+
+nb::object to_python(const TuningDescription& tuning) {
+  return class_named("TuningDescription")(
+      "measured"_a = tuning.measured, "known"_a = tuning.known, "refused"_a = tuning.refused,
+      "is_stopped"_a = tuning.is_stopped, "seconds"_a = tuning.seconds, "notes"_a = tuning.notes);
+}
+
+nb::object to_python(const TuneProgress& progress) {
+  return class_named("TuneProgress")(
+      "what"_a = progress.what, "done"_a = progress.done, "total"_a = progress.total,
+      "best_seconds"_a = progress.best_seconds, "seconds_left"_a = progress.seconds_left);
+}
+
 nb::object to_python(const PlanDescription& plan) {
   return class_named("PlanDescription")(
-      "steps"_a = to_list(plan.steps), "arena_bytes"_a = plan.arena_bytes,
+      "steps"_a = to_list(plan.steps), "candidates"_a = to_list(plan.candidates),
+      "conversions"_a = to_list(plan.conversions),
+      "predicted_seconds"_a = plan.predicted_seconds, "tuning"_a = to_python(plan.tuning),
+      "arena_bytes"_a = plan.arena_bytes,
       "pack_bytes"_a = plan.pack_bytes, "library_bytes"_a = plan.library_bytes);
 }
 

@@ -17,6 +17,11 @@ nanobind::object to_python(const StageRecord& stage);
 nanobind::object to_python(const PlanPort& port);
 nanobind::object to_python(const BackendRefusal& refusal);
 nanobind::object to_python(const PlanStep& step);
+nanobind::object to_python(const MeasuredTime& time);
+nanobind::object to_python(const CandidateDescription& candidate);
+nanobind::object to_python(const ConversionDescription& conversion);
+nanobind::object to_python(const TuningDescription& tuning);
+nanobind::object to_python(const TuneProgress& progress);
 nanobind::object to_python(const PlanDescription& plan);
 nanobind::object to_python(const BackendDescription& backend);
 

@@ -16,9 +16,9 @@ using nb::literals::operator""_a;
 namespace tessera::python {
 namespace {
 
-using NamedTensors = std::map<std::string, Tensor>;
-
 std::string place_of(const std::string& input) { return "input '" + input + "'"; }
+
+}  // namespace
 
 NamedTensors by_name(const nb::handle mapping) {
   NamedTensors tensors;
@@ -34,6 +34,8 @@ NamedTensors by_name(const nb::handle mapping) {
   }
   return tensors;
 }
+
+namespace {
 
 NamedTensors in_order(const nb::args& arrays, const std::vector<ValueDescription>& inputs) {
   if (arrays.size() != inputs.size()) {
@@ -116,6 +118,9 @@ void bind_executor(nb::module_& module) {
           "plan", [](const SharedExecutor& shared) { return to_python(shared.executor().plan()); },
           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
           "The steps that run() takes, who runs them, and who refused.")
+      .def_prop_ro(
+          "costs", [](const SharedExecutor& shared) { return shared.executor().costs(); },
+          "All costs that bind() knew or measured, as JSON; \"\" without any.")
       .def_prop_ro(
           "stages",
           [](const SharedExecutor& shared) { return to_list(shared.executor().stages()); },

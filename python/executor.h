@@ -3,6 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <map>
+#include <string>
+
 #include <mutex>
 #include <utility>
 
@@ -31,6 +34,12 @@ class SharedExecutor {
   std::mutex mutex_;
   Executor executor_;
 };
+
+using NamedTensors = std::map<std::string, Tensor>;
+
+// The arrays of a dictionary. Throws InvalidArgument for a key that is no text. Needs the
+// interpreter's lock.
+NamedTensors by_name(nanobind::handle mapping);
 
 void bind_executor(nanobind::module_& module);
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -115,11 +116,47 @@ Precision precision_named(const std::string& text) {
               "expected 'float32' or 'bfloat16', found '" + text + "'");
 }
 
+// A Python callable that is told of progress. What it raises, or False, ends the tuning; what it
+// raised is raised once bind() has come back.
+class PythonProgress {
+ public:
+  explicit PythonProgress(nb::object callable) : callable_(std::move(callable)) {}
+
+  std::function<bool(const TuneProgress&)> watcher() {
+    if (callable_.is_none()) return {};
+    return [this](const TuneProgress& progress) { return call(progress); };
+  }
+
+  void raise_error() {
+    if (error_) throw nb::python_error(std::move(*error_));
+  }
+
+ private:
+  bool call(const TuneProgress& progress) {
+    const nb::gil_scoped_acquire lock;
+    try {
+      // Ctrl-C reaches Python code only where somebody asks for it.
+      if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+      const nb::object answer = callable_(to_python(progress));
+      return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
+    } catch (nb::python_error& error) {
+      error_.emplace(std::move(error));
+      return false;
+    }
+  }
+
+  nb::object callable_;
+  std::optional<nb::python_error> error_;
+};
+
 SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      std::vector<std::string> fetch, int threads, std::string device,
                      std::vector<std::string> backends, std::vector<Exclusion> exclude,
                      std::vector<Pin> pins, const std::string& precision,
-                     bool fetches_step_outputs) {
+                     bool fetches_step_outputs, bool optimize, std::filesystem::path cost_table,
+                     const nb::object& tuning_inputs, double candidate_timeout_seconds,
+                     bool in_process, nb::object on_progress) {
+  PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
                             .threads = threads,
@@ -128,12 +165,19 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .exclusions = std::move(exclude),
                             .pins = std::move(pins),
                             .precision = precision_named(precision),
-                            .fetches_step_outputs = fetches_step_outputs};
+                            .fetches_step_outputs = fetches_step_outputs,
+                            .optimize = optimize,
+                            .cost_table = std::move(cost_table),
+                            .tuning_inputs = by_name(tuning_inputs),
+                            .candidate_timeout_seconds = candidate_timeout_seconds,
+                            .in_process = in_process,
+                            .on_progress = progress.watcher()};
   std::unique_ptr<SharedExecutor> executor;
   {
     const nb::gil_scoped_release unlocked;
     executor = std::make_unique<SharedExecutor>(self.model.bind(options));
   }
+  progress.raise_error();
   self.log->raise_error();
   return executor.release();
 }
@@ -177,6 +221,13 @@ exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
 fetch_step_outputs: give every output of every step after `fetch`.
+optimize: check every candidate against the reference, time it, and choose by price. What was
+    measured is known to this model until it goes, and in Executor.costs.
+cost_table: a file with what Executor.costs gave, to choose by.
+tuning_inputs: arrays by name that candidates are judged on; drawn where not given.
+candidate_timeout_seconds: a candidate that needs longer to be built or to run is not used.
+in_process: measure in this process; so far nothing else is done.
+on_progress: called with a TuneProgress while measuring; False stops, and what was measured counts.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -190,7 +241,11 @@ constexpr const char* kBindSignature =
     "None, *, fetch: collections.abc.Sequence[str] = (), threads: int = 0, device: str = 'cpu', "
     "backends: collections.abc.Sequence[str] = (), exclude: collections.abc.Sequence[Exclusion] = "
     "(), pins: collections.abc.Sequence[Pin] = (), precision: str = 'float32', "
-    "fetch_step_outputs: bool = False) -> Executor";
+    "fetch_step_outputs: bool = False, optimize: bool = False, cost_table: str | os.PathLike = '', "
+    "tuning_inputs: collections.abc.Mapping[str, numpy.typing.ArrayLike] = {}, "
+    "candidate_timeout_seconds: float = 10.0, in_process: bool = False, on_progress: "
+    "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None) -> "
+    "Executor";
 
 }  // namespace
 
@@ -200,7 +255,9 @@ void bind_model(nb::module_& module) {
       .def("bind", &bind, "shapes"_a = nb::none(), nb::kw_only(), "fetch"_a = nb::tuple(),
            "threads"_a = 0, "device"_a = "cpu", "backends"_a = nb::tuple(),
            "exclude"_a = nb::tuple(), "pins"_a = nb::tuple(), "precision"_a = "float32",
-           "fetch_step_outputs"_a = false, nb::sig(kBindSignature), kBindText)
+           "fetch_step_outputs"_a = false, "optimize"_a = false, "cost_table"_a = "",
+           "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
+           "in_process"_a = false, "on_progress"_a = nb::none(), nb::sig(kBindSignature), kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

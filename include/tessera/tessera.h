@@ -98,6 +98,15 @@ struct Exclusion {
   std::string op;  // "": every op
 };
 
+// How far tuning has come.
+struct TuneProgress {
+  std::string what;          // "Conv+Relu mylib:winograd"
+  size_t done = 0;           // of `total` candidates and conversions
+  size_t total = 0;
+  double best_seconds = 0;   // of the group of nodes that is measured; 0: none so far
+  double seconds_left = 0;   // an estimate
+};
+
 struct BindOptions {
   // The shapes of inputs, by name. Needed for inputs whose declared shape has unknown dimensions.
   std::map<std::string, std::vector<int64_t>> shapes = {};
@@ -116,6 +125,22 @@ struct BindOptions {
   Precision precision = Precision::Float32;
   // Return every output of every step after `fetch`, without any effect on what is chosen.
   bool fetches_step_outputs = false;
+  // Measure every candidate that is not known yet: check it against the reference, time it, and
+  // choose by price. Off by default: it takes seconds to a minute, and what was measured is known
+  // to this model until it goes, and to other processes only through a file (Executor::costs).
+  bool optimize = false;
+  // A file with what Executor::costs() gave, to choose by; "": none. Throws InvalidArgument where
+  // it cannot be read or is another machine's, Corrupt where it is damaged.
+  std::filesystem::path cost_table = {};
+  // For the true values that candidates are judged by, by name; empty: drawn.
+  std::map<std::string, Tensor> tuning_inputs = {};
+  // A candidate that needs longer to be built or for one run is not used.
+  double candidate_timeout_seconds = 10;
+  // Measure in this process. So far nothing else is done: a library that hangs or crashes takes
+  // the process with it.
+  bool in_process = false;
+  // Called often while measuring. Gives false to stop: what was measured counts.
+  std::function<bool(const TuneProgress&)> on_progress = {};
 };
 
 // One dimension as the model declares it: a number, or the name of an unknown one.
@@ -213,6 +238,7 @@ struct PlanStep {
   std::string op;    // "Conv", "Conv+Add+Relu", "convert", "copy"
   std::string backend;
   std::string algorithm;
+  int threads = 1;
   std::vector<std::string> nodes;  // all that it covers
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;
@@ -223,11 +249,73 @@ struct PlanStep {
   std::vector<BackendRefusal> refusals;  // of the other backends, for its nodes
 };
 
+struct MeasuredTime {
+  double seconds = 0;  // the lower quartile of the rounds
+  double low = 0;      // in another process the same is found between these, 19 times of 20
+  double high = 0;
+  int rounds = 0;
+};
+
+enum class Verdict { NotMeasured, Fine, Refused };
+
+// One way to compute a node or a group, with what is known of it.
+struct CandidateDescription {
+  std::vector<std::string> nodes;  // all that it covers
+  std::string op;                  // "Conv+Relu"
+  std::string backend;
+  std::string algorithm;
+  int threads = 1;
+  std::vector<PlanPort> inputs;
+  std::vector<PlanPort> outputs;
+  Verdict verdict = Verdict::NotMeasured;
+  std::string refusal;               // why it may not be used; "": it may
+  std::optional<MeasuredTime> time;  // of what may be used and was measured
+  bool has_cold_weights = false;     // whether `time` is with weights evicted from the caches
+  double price_seconds = 0;          // what the choice reckons with: `time`, or a guess
+  double error = 0;      // found, relative to the magnitude of what was summed
+  double tolerance = 0;  // what it may be
+  double build_seconds = 0;
+  bool is_chosen = false;
+};
+
+// One step from a layout to another, with its price for tensors of about `bytes`.
+struct ConversionDescription {
+  std::string backend;
+  std::string from;
+  std::string to;
+  std::string type;  // "float32"
+  int64_t bytes = 0;
+  MeasuredTime time;
+  std::string refusal;  // why it could not be measured
+};
+
+// What was measured when binding.
+struct TuningDescription {
+  int measured = 0;  // candidates and conversions
+  int known = 0;     // that had been measured before, or stand in the graph twice
+  int refused = 0;   // of those measured
+  bool is_stopped = false;
+  double seconds = 0;
+  std::vector<std::string> notes;  // what was odd, a sentence each
+};
+
 struct PlanDescription {
   std::vector<PlanStep> steps;
+  // With costs (BindOptions::optimize or cost_table): everything that was offered, what it costs,
+  // and what all steps together should take.
+  std::vector<CandidateDescription> candidates;
+  std::vector<ConversionDescription> conversions;
+  double predicted_seconds = 0;
+  TuningDescription tuning;
   int64_t arena_bytes = 0;    // inner values and workspaces
   int64_t pack_bytes = 0;     // packed weights that this plan reads
   int64_t library_bytes = 0;  // that libraries keep to themselves
+};
+
+// What the backends offer for a model, checked: candidates without times or prices.
+struct ModelVerification {
+  std::vector<CandidateDescription> candidates;
+  TuningDescription tuning;
 };
 
 class Executor {
@@ -248,6 +336,8 @@ class Executor {
   int threads() const;
 
   const PlanDescription& plan() const;
+  // All costs that binding knew or measured, as JSON (docs/formats/costs.md); "" without any.
+  const std::string& costs() const;
   // What bind() did, in order.
   const std::vector<StageRecord>& stages() const;
 
@@ -272,6 +362,10 @@ class Model {
   // model, dimension still unknown), InvalidModel (shapes that do not fit together) or OutOfMemory
   // (more than the machine has, found before anything is allocated).
   Executor bind(const BindOptions& options = {}) const;
+
+  // Checks everything that the backends offer for these shapes against the reference, on the
+  // tuning inputs. Throws as bind() does.
+  ModelVerification verify(const BindOptions& options = {}) const;
 
   ModelDescription describe() const;
   // What load() did, in order.

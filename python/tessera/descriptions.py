@@ -130,6 +130,7 @@ class PlanStep:
     op: str  # "Conv", "Conv+Add+Relu", "convert", "copy"
     backend: str
     algorithm: str
+    threads: int
     nodes: list[str]  # all that it covers
     inputs: list[PlanPort]
     outputs: list[PlanPort]
@@ -141,10 +142,82 @@ class PlanStep:
 
 
 @dataclass(frozen=True)
+class MeasuredTime:
+    """A time, and between what it lies in another process, 19 times of 20."""
+
+    seconds: float  # the lower quartile of the rounds
+    low: float
+    high: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class CandidateDescription:
+    """One way to compute a node or a group, with what is known of it."""
+
+    nodes: list[str]  # all that it covers
+    op: str  # "Conv+Relu"
+    backend: str
+    algorithm: str
+    threads: int
+    inputs: list[PlanPort]
+    outputs: list[PlanPort]
+    verdict: str  # "fine", "refused", "not measured"
+    refusal: str  # why it may not be used; "": it may
+    time: MeasuredTime | None  # of what may be used and was measured
+    has_cold_weights: bool  # whether `time` is with weights evicted from the caches
+    price_seconds: float  # what the choice reckons with: `time`, or a guess
+    error: float  # found, relative to the magnitude of what was summed
+    tolerance: float  # what it may be
+    build_seconds: float
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class ConversionDescription:
+    """One step from a layout to another, with its price for tensors of about `bytes`."""
+
+    backend: str
+    source: str
+    target: str
+    type: str  # "float32"
+    bytes: int
+    time: MeasuredTime
+    refusal: str  # why it could not be measured
+
+
+@dataclass(frozen=True)
+class TuningDescription:
+    """What was measured when binding."""
+
+    measured: int  # candidates and conversions
+    known: int  # that had been measured before, or stand in the graph twice
+    refused: int  # of those measured
+    is_stopped: bool
+    seconds: float
+    notes: list[str]  # what was odd, a sentence each
+
+
+@dataclass(frozen=True)
+class TuneProgress:
+    """How far tuning has come."""
+
+    what: str  # "Conv+Relu mylib:winograd"
+    done: int  # of `total` candidates and conversions
+    total: int
+    best_seconds: float  # of the group of nodes that is measured; 0: none so far
+    seconds_left: float  # an estimate
+
+
+@dataclass(frozen=True)
 class PlanDescription:
-    """The steps that an executor runs, in order."""
+    """The steps that an executor runs, in order; with costs, everything that was offered."""
 
     steps: list[PlanStep]
+    candidates: list[CandidateDescription]
+    conversions: list[ConversionDescription]
+    predicted_seconds: float  # of all steps together; 0 without costs
+    tuning: TuningDescription
     arena_bytes: int  # inner values and workspaces
     pack_bytes: int  # packed weights that this plan reads
     library_bytes: int  # that libraries keep to themselves

@@ -30,6 +30,7 @@ void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
   const Candidate& candidate = built.offers.candidates[static_cast<size_t>(step.candidate)];
   described.backend = candidate.backend();
   described.algorithm = candidate.algorithm;
+  if (candidate.threads != 0) described.threads = candidate.threads;
   for (const NodeId id : candidate.nodes) {
     const Node& node = built.graph[id];
     described.nodes.push_back(node.name);
@@ -46,8 +47,8 @@ void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
 }
 
 PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
-                       const ops::Registry& registry) {
-  PlanStep described;
+                       int threads, const ops::Registry& registry) {
+  PlanStep described{.threads = threads};
   for (const int input : step.inputs) {
     described.inputs.push_back(describe_port(built, input));
     described.bytes = ops::saturating_add(described.bytes, buffer_of(built, input).bytes);
@@ -73,11 +74,11 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
 
 }  // namespace
 
-PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes,
+PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes, int threads,
                               const ops::Registry& registry) {
   PlanDescription description{.arena_bytes = built.plan.arena_bytes, .pack_bytes = pack_bytes};
   for (const ExecutionStep& step : built.plan.steps) {
-    description.steps.push_back(describe_step(built, step, registry));
+    description.steps.push_back(describe_step(built, step, threads, registry));
     if (step.kind == ExecutionStep::Kind::Kernel) {
       description.library_bytes +=
           built.offers.candidates[static_cast<size_t>(step.candidate)].library_bytes;

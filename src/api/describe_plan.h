@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes,
+// `threads` of the pool that it runs on.
+PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes, int threads,
                               const ops::Registry& registry);
 
 }  // namespace tessera

@@ -2,7 +2,9 @@
 #include "tessera/tessera.h"
 
 #include <algorithm>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <utility>
 
 #include "api/backends_state.h"
@@ -20,6 +22,9 @@
 #include "engine/plan_runner.h"
 #include "ops/registry.h"
 #include "ops/work.h"
+#include "tune/capture.h"
+#include "tune/cost_table.h"
+#include "tune/groups.h"
 
 namespace tessera {
 namespace {
@@ -48,6 +53,7 @@ struct Executor::State {
   std::vector<ValueDescription> inputs;
   std::vector<ValueDescription> outputs;
   PlanDescription plan;
+  std::string costs;
   std::vector<StageRecord> stages;
   bool is_recording = false;
   std::vector<StepRecord> steps;
@@ -116,6 +122,7 @@ const std::vector<ValueDescription>& Executor::inputs() const { return state_->i
 const std::vector<ValueDescription>& Executor::outputs() const { return state_->outputs; }
 int Executor::threads() const { return state_->runner.threads(); }
 const PlanDescription& Executor::plan() const { return state_->plan; }
+const std::string& Executor::costs() const { return state_->costs; }
 const std::vector<StageRecord>& Executor::stages() const { return state_->stages; }
 void Executor::record_steps(bool is_on) { state_->is_recording = is_on; }
 const std::vector<StepRecord>& Executor::steps() const { return state_->steps; }
@@ -129,8 +136,9 @@ struct Model::State {
   Log log;
   PackStore packs;
   std::vector<StageRecord> stages;
-  mutable std::mutex mutex;  // of the next member, whose weights come and go
-  LoadedModel loaded;
+  mutable std::mutex mutex;  // of the next members
+  LoadedModel loaded;        // its weights come and go
+  tuning::CostTable costs;   // of all that was tuned so far
 
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool) const;
   // Reads the weights again that were let go.
@@ -156,7 +164,7 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
-PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
+PlanOptions plan_options(const BindOptions& options) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
                 "expected 'cpu', the only device so far");
@@ -165,13 +173,62 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                               : TESSERA_PRECISION_FLOAT32;
   for (const Pin& pin : options.pins) {
-    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
+    wanted.selection.pins.push_back({pin.nodes, pin.backend, pin.algorithm});
   }
   for (const Exclusion& exclusion : options.exclusions) {
-    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
+    wanted.selection.exclusions.push_back({exclusion.backend, exclusion.op});
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   return wanted;
+}
+
+// What `file` holds; nothing for "".
+tuning::CostTable known_costs(const std::filesystem::path& file) {
+  if (file.empty()) return {};
+  const std::string where = "costs '" + file.string() + "'";
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (!stream || !(text << stream.rdbuf())) {
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected a file that `tessera tune --output` wrote, found none that can be read");
+  }
+  tuning::CostTable table = tuning::read_cost_table(text.str(), where);
+  if (!table.machine.empty() && table.machine != tuning::this_machine()) {
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected times of this machine (" + tuning::this_machine() + "), found those of " +
+                    table.machine + "; tune again here");
+  }
+  return table;
+}
+
+PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs) {
+  if (!(options.candidate_timeout_seconds > 0)) {
+    throw Error(ErrorKind::InvalidArgument, "candidate_timeout_seconds",
+                "expected more than 0, found " + std::to_string(options.candidate_timeout_seconds));
+  }
+  PricingOptions pricing{.costs = &costs, .measures = options.optimize};
+  pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
+  if (options.on_progress) {
+    pricing.tune.on_progress = [tell = options.on_progress](const tuning::TuneProgress& progress) {
+      return tell({progress.what, progress.done, progress.total, progress.best_seconds,
+                   progress.seconds_left});
+    };
+  }
+  return pricing;
+}
+
+// Those that the caller gave, in the graph's order, the others drawn; none where he gave none.
+std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {
+  if (options.tuning_inputs.empty()) return {};
+  std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
+  const std::vector<ValueDescription> expected = describe_inputs(graph);
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    const auto given = options.tuning_inputs.find(expected[index].name);
+    if (given == options.tuning_inputs.end()) continue;
+    if (expected[index].is_read) check_input(expected[index], given->second);
+    inputs[index] = given->second;
+  }
+  return inputs;
 }
 
 std::vector<ValueDescription> describe_results(const PlanResult& result) {
@@ -222,11 +279,20 @@ Executor Model::bind(const BindOptions& options) const {
   StageClock clock;
   clock.begin("specialise");
   ThreadPool pool(options.threads);
-  const PlanOptions wanted = plan_options(options, state_->backends.state_->set);
+  PlanOptions wanted = plan_options(options);
+  tuning::CostTable costs;
+  if (options.optimize || !options.cost_table.empty()) {
+    costs = known_costs(options.cost_table);
+    const std::lock_guard lock(state_->mutex);
+    tuning::merge(costs, state_->costs);
+    wanted.pricing = pricing_options(options, costs);
+  }
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   const auto build = [&] {
-    return build_plan(state_->bound_graph(options, pool), *state_->registry, plugins, state_->packs,
-                      pool, wanted, [&](const std::string& stage) { clock.begin(stage); });
+    Graph graph = state_->bound_graph(options, pool);
+    wanted.pricing.tune.inputs = tuning_inputs(graph, options);
+    return build_plan(std::move(graph), *state_->registry, plugins, state_->packs, pool, wanted,
+                      [&](const std::string& stage) { clock.begin(stage); });
   };
   PlanResult result;
   try {
@@ -239,6 +305,7 @@ Executor Model::bind(const BindOptions& options) const {
   clock.note_bytes(result.pack_bytes);
   {
     const std::lock_guard lock(state_->mutex);
+    if (options.optimize) tuning::merge(state_->costs, costs);
     const int64_t freed = let_go_packed_constants(state_->loaded.graph, result.built);
     if (freed > kMuchMemoryBytes) {
       return_freed_memory();
@@ -247,7 +314,12 @@ Executor Model::bind(const BindOptions& options) const {
   }
   std::vector<ValueDescription> inputs = describe_inputs(result.built.graph);
   std::vector<ValueDescription> outputs = describe_results(result);
-  PlanDescription plan = describe_plan(result.built, result.pack_bytes, *state_->registry);
+  PlanDescription plan =
+      describe_plan(result.built, result.pack_bytes, pool.threads(), *state_->registry);
+  plan.candidates = std::move(result.candidates);
+  plan.conversions = std::move(result.conversions);
+  plan.predicted_seconds = result.predicted_seconds;
+  plan.tuning = std::move(result.tuning);
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
   return Executor(std::unique_ptr<Executor::State>(
@@ -256,7 +328,32 @@ Executor Model::bind(const BindOptions& options) const {
                           .inputs = std::move(inputs),
                           .outputs = std::move(outputs),
                           .plan = std::move(plan),
+                          .costs = wanted.pricing.costs == nullptr
+                                       ? ""
+                                       : tuning::write_cost_table(costs),
                           .stages = clock.take()}));
+}
+
+ModelVerification Model::verify(const BindOptions& options) const {
+  ThreadPool pool(options.threads);
+  const PlanOptions wanted = plan_options(options);
+  tuning::CostTable none;
+  PricingOptions pricing = pricing_options(options, none);
+  const auto plugins = choose_plugins(state_->backends.state_->set, options);
+  const auto check = [&] {
+    const Graph graph = state_->bound_graph(options, pool);
+    pricing.tune.inputs = tuning_inputs(graph, options);
+    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision,
+                        wanted.selection, pricing.tune);
+  };
+  CheckedOffers checked;
+  try {
+    checked = check();
+  } catch (const LetGo&) {
+    state_->restore();
+    checked = check();
+  }
+  return {std::move(checked.candidates), std::move(checked.tuning)};
 }
 
 ModelDescription Model::describe() const {

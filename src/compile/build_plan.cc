@@ -1,6 +1,7 @@
 #include "compile/build_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "backend/graph_view.h"
@@ -11,10 +12,6 @@
 
 namespace tessera {
 namespace {
-
-// What the choice assumes of this machine until conversions are measured.
-constexpr double kConversionBytesPerSecond = 10e9;
-constexpr double kConversionSeconds = 2e-6;
 
 PlacementProblem make_problem(const Graph& graph, const Offers& offers,
                               const LayoutTable& layouts) {
@@ -43,11 +40,9 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
     }
   }
   for (const Value& value : graph.values) {
-    const auto bytes = static_cast<double>(type_bytes(value.type).value_or(0));
     problem.is_constant.push_back(value.is_constant());
-    // Every byte is read and written.
-    problem.conversion_seconds.push_back(kConversionSeconds +
-                                         2 * bytes / kConversionBytesPerSecond);
+    problem.conversion_seconds.push_back(
+        assumed_conversion_seconds(type_bytes(value.type).value_or(0)));
   }
   for (int32_t from = 0; from < problem.layout_count; ++from) {
     std::vector<double>& row = problem.conversion_hops.emplace_back();
@@ -71,15 +66,17 @@ using KernelsByCandidate = std::map<int, Kernel>;
 std::vector<int> build_kernels(const Placement& placement, Offers& offers, ThreadPool& pool,
                                KernelsByCandidate& kernels) {
   std::vector<int> failed;
+  ThreadPool one(1);
   for (const int index : placement.chosen) {
     if (kernels.contains(index)) continue;
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
     if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) continue;
     std::string reason;
+    ThreadPool& its_pool = candidate.threads == 1 ? one : pool;
     // Libraries on the same thread runtime then build for this pool's threads.
-    pool.execute([&] {
+    its_pool.execute([&] {
       try {
-        kernels.emplace(index, candidate.build(pool.threads()));
+        kernels.emplace(index, candidate.build(its_pool.threads()));
       } catch (const Error& error) {
         reason = "its kernel could not be built: " + error.message();
       }
@@ -208,11 +205,57 @@ int64_t pack_bytes(const ExecutionPlan& plan) {
   return total;
 }
 
-std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
-  std::vector<std::string> names;
-  for (const auto& plugin : plugins) names.push_back(plugin->name());
-  return names;
-}
+// Chooses candidates, by price or in order.
+class Chooser {
+ public:
+  Chooser(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+          const PricedOffers* prices)
+      : problem_(make_problem(graph, offers, layouts)),
+        places_(node_places(graph)),
+        is_by_price_(prices != nullptr) {
+    problem_.is_forbidden.assign(problem_.candidates.size(), false);
+    if (is_by_price_) prices->apply(problem_);
+    for (const Candidate& candidate : offers.candidates) {
+      is_alone_.push_back(candidate.threads == 1);
+    }
+  }
+
+  void forbid(int candidate) { problem_.is_forbidden[static_cast<size_t>(candidate)] = true; }
+
+  Placement choose() const {
+    const Placement placement =
+        is_by_price_ ? choose_by_price(problem_, contender(), places_)
+                     : choose_in_order(problem_, places_);
+#ifdef TESSERA_CHECKS
+    const std::string violation = explain_violation(problem_, placement);
+    TESSERA_CHECK(violation.empty(), violation);
+#endif
+    return placement;
+  }
+
+  double predict(const Placement& placement) const {
+    return predicted_seconds(problem_, placement);
+  }
+
+ private:
+  // What would be chosen without prices, or nothing where only candidates for one thread are left.
+  Placement contender() const {
+    PlacementProblem all_threads = problem_;
+    for (size_t index = 0; index < is_alone_.size(); ++index) {
+      if (is_alone_[index]) all_threads.is_forbidden[index] = true;
+    }
+    try {
+      return choose_in_order(all_threads, places_);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  PlacementProblem problem_;
+  std::vector<std::string> places_;
+  bool is_by_price_;
+  std::vector<bool> is_alone_;  // by candidate
+};
 
 }  // namespace
 
@@ -224,33 +267,57 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   built.graph = std::move(graph);
   built.plugins = std::move(plugins);
   built.layouts = std::make_shared<const LayoutTable>(built.plugins);
+  const PricingOptions& pricing = options.pricing;
+  if (pricing.measures) check_has_elements(built.graph);
 
   watcher("propose");
   const tessera_graph view(built.graph, registry);
-  pool.execute([&] {
-    built.offers = collect_offers(view, built.plugins, *built.layouts,
-                                  {.threads = pool.threads(), .precision = options.precision});
-  });
+  if (pricing.costs != nullptr) {
+    built.offers = collect_offers_by_threads(view, built.plugins, *built.layouts, pool,
+                                             options.precision);
+  } else {
+    pool.execute([&] {
+      built.offers = collect_offers(view, built.plugins, *built.layouts,
+                                    {.threads = pool.threads(), .precision = options.precision});
+    });
+  }
   built.offers = select_offers(std::move(built.offers), built.graph, options.selection,
                                names_of(built.plugins));
 
+  const tuning::Subject subject{.graph = built.graph,
+                                .offers = built.offers,
+                                .layouts = *built.layouts,
+                                .registry = registry,
+                                .threads = pool.threads(),
+                                .precision = options.precision};
+  std::optional<PricedOffers> prices;
+  if (pricing.measures) {
+    watcher("tune");
+    result.tuning =
+        describe_tuning(tuning::tune(subject, built.plugins, pricing.tune, *pricing.costs));
+  }
   watcher("place");
-  PlacementProblem problem = make_problem(built.graph, built.offers, *built.layouts);
-  problem.is_forbidden.assign(problem.candidates.size(), false);
-  const std::vector<std::string> places = node_places(built.graph);
+  if (pricing.costs != nullptr) prices.emplace(subject, *pricing.costs);
+  if (prices) {
+    for (Refusal& refusal : prices->refusals()) {
+      built.offers.refusals.push_back(std::move(refusal));
+    }
+  }
+  Chooser chooser(built.graph, built.offers, *built.layouts, prices ? &*prices : nullptr);
   KernelsByCandidate kernels;
   Placement placement;
   while (true) {
-    placement = choose_in_order(problem, places);
-#ifdef TESSERA_CHECKS
-    const std::string violation = explain_violation(problem, placement);
-    TESSERA_CHECK(violation.empty(), violation);
-#endif
+    placement = chooser.choose();
     watcher("build");
     const std::vector<int> failed = build_kernels(placement, built.offers, pool, kernels);
     if (failed.empty()) break;
-    for (const int index : failed) problem.is_forbidden[static_cast<size_t>(index)] = true;
+    for (const int index : failed) chooser.forbid(index);
     watcher("place");
+  }
+  if (prices) {
+    result.candidates = prices->describe(placement);
+    result.conversions = prices->describe_conversions();
+    result.predicted_seconds = chooser.predict(placement);
   }
 
   watcher("plan");

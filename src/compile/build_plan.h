@@ -10,6 +10,7 @@
 #include "backend/packs.h"
 #include "backend/plugin.h"
 #include "base/parallel.h"
+#include "compile/price_offers.h"
 #include "compile/select_offers.h"
 #include "engine/built_plan.h"
 #include "graph/graph.h"
@@ -21,21 +22,28 @@ struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
+  PricingOptions pricing;
 };
 
-// Told when a stage begins: "propose", "place", "plan", "build", "pack"; a stage may come again.
+// Told when a stage begins: "propose", "tune", "place", "plan", "build", "pack"; a stage may come
+// again.
 using StageWatcher = std::function<void(const std::string& stage)>;
 
 struct PlanResult {
   BuiltPlan built;
   std::vector<ValueId> step_outputs;  // what results follow those of the graph, if asked for
   int64_t pack_bytes = 0;
+  // Where prices are known.
+  std::vector<CandidateDescription> candidates;
+  std::vector<ConversionDescription> conversions;
+  double predicted_seconds = 0;
+  TuningDescription tuning;
 };
 
-// propose -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is refused
+// propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is refused
 // with that reason and the rest decided anew. `plugins` in order of preference. Throws
 // InvalidArgument or Unsupported for pins and exclusions that nobody can serve, and what stages
-// throw. Throws LetGo where a constant's elements are needed that were let go.
+// throw. Chooses by price where `options.pricing` has costs, else in order. Throws LetGo where a constant's elements are needed that were let go.
 PlanResult build_plan(Graph graph, const ops::Registry& registry,
                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
                       ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);

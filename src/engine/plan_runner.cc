@@ -66,6 +66,10 @@ PlanRunner::PlanRunner(BuiltPlan plan, int threads)
   arena_ = allocate_arena(built_.plan);
   steps_.resize(built_.plan.steps.size());
   for (size_t index = 0; index < steps_.size(); ++index) prepare_step(index);
+  const bool has_lonely_step =
+      std::any_of(built_.plan.steps.begin(), built_.plan.steps.end(),
+                  [](const ExecutionStep& step) { return step.threads == 1; });
+  if (has_lonely_step && pool_.threads() > 1) one_ = std::make_unique<ThreadPool>(1);
 }
 
 PlanRunner::~PlanRunner() { ::operator delete(arena_, kArenaAlignment); }
@@ -194,10 +198,13 @@ void PlanRunner::run_step(size_t index, RunContext& context) {
   for (const int buffer : step.released) tensors_[static_cast<size_t>(buffer)] = Tensor();
 }
 
-void PlanRunner::run_steps(const PlanWatcher& watcher) {
-  RunContext context(pool_);
-  context.set_random_seed(runs_++);
-  for (size_t index = 0; index < steps_.size(); ++index) {
+bool PlanRunner::runs_alone(size_t step) const {
+  return one_ != nullptr && built_.plan.steps[step].threads == 1;
+}
+
+void PlanRunner::run_range(size_t begin, size_t end, RunContext& context,
+                           const PlanWatcher& watcher) {
+  for (size_t index = begin; index < end; ++index) {
     if (!watcher) {
       run_step(index, context);
       continue;
@@ -206,6 +213,25 @@ void PlanRunner::run_steps(const PlanWatcher& watcher) {
     run_step(index, context);
     watcher({index, steps_[index].inputs, steps_[index].outputs, start,
              std::chrono::steady_clock::now() - start});
+  }
+}
+
+void PlanRunner::run_steps(const PlanWatcher& watcher) {
+  const uint64_t seed = runs_++;
+  RunContext context(pool_);
+  context.set_random_seed(seed);
+  size_t begin = 0;
+  while (begin < steps_.size()) {
+    size_t end = begin;
+    while (end < steps_.size() && runs_alone(end) == runs_alone(begin)) ++end;
+    if (runs_alone(begin)) {
+      RunContext alone(*one_);
+      alone.set_random_seed(seed);
+      one_->execute([&] { run_range(begin, end, alone, watcher); });
+    } else {
+      run_range(begin, end, context, watcher);
+    }
+    begin = end;
   }
 }
 

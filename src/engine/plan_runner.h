@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -62,11 +63,14 @@ class PlanRunner {
   void bind_inputs(std::span<const Tensor> inputs);
   void patch(StepBuffers& buffers);
   void run_step(size_t index, RunContext& context);
+  bool runs_alone(size_t step) const;
+  void run_range(size_t begin, size_t end, RunContext& context, const PlanWatcher& watcher);
   void run_steps(const PlanWatcher& watcher);
   void* allocate_dynamic(size_t step, int32_t output, std::span<const int64_t> dims);
 
   BuiltPlan built_;
   ThreadPool pool_;
+  std::unique_ptr<ThreadPool> one_;  // for steps on one thread, where pool_ has several
   void* arena_ = nullptr;
   std::vector<StepBuffers> steps_;
   std::vector<Tensor> tensors_;  // by buffer: inputs, outputs and dynamic ones of this run

@@ -55,6 +55,7 @@ struct ExecutionStep {
   std::vector<PlanOutput> outputs;
   int64_t workspace_bytes = 0;
   int64_t workspace_offset = 0;
+  int threads = 0;            // that a kernel runs on: 0 all of the pool, or 1
   std::vector<int> released;  // Dynamic buffers that nothing reads after this step
 };
 

@@ -28,6 +28,7 @@ class StepBuilder {
     ExecutionStep step;
     step.candidate = index;
     step.workspace_bytes = candidate.workspace_bytes;
+    step.threads = candidate.threads;
     for (const CandidateInput& port : candidate.inputs) {
       step.inputs.push_back(graph_[port.value].is_constant() ? constant(port, index)
                                                              : obtain(port.value, port.layout));

@@ -68,6 +68,9 @@ struct Outcome {
   // Of build(): the plug-in's proposals for the group alone lack the candidate. Another bench may
   // know it.
   bool is_unknown = false;
+  // Of run_once() and convert_once(): another process had a processor of this one meanwhile, so
+  // that `seconds` is too long. Never for one thread, whose own time is told then.
+  bool is_disturbed = false;
   bool is_fine() const { return reason.empty(); }
 };
 

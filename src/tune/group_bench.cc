@@ -14,6 +14,7 @@
 #include "backend/status.h"
 #include "base/cache.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"
 
@@ -31,14 +32,21 @@ bool is_view(const Candidate& candidate) { return (candidate.flags & TESSERA_CAN
 size_t at(ValueId id) { return static_cast<size_t>(id.index); }
 
 // Runs `body`; what it throws becomes the reason.
-Outcome attempt(const std::function<double()>& body) {
+Outcome attempt(const std::function<Outcome()>& body) {
   try {
-    return {.seconds = body()};
+    return body();
   } catch (const Error& error) {
     return {.reason = error.message()};
   } catch (const std::bad_alloc&) {
     return {.reason = "there was not enough memory for it"};
   }
+}
+
+// What ran on the calling thread alone took as long as that had a processor.
+Outcome outcome_of(const Stopwatch::Reading& reading, const ThreadPool& pool) {
+  if (!reading.is_disturbed) return {.seconds = reading.seconds};
+  if (pool.threads() == 1) return {.seconds = reading.thread_seconds};
+  return {.seconds = reading.seconds, .is_disturbed = true};
 }
 
 tessera_buffer face_of(const TensorType& type, void* data, int64_t bytes, int32_t request) {
@@ -132,8 +140,8 @@ struct GroupBench::State {
   Tensor to_layout(const Tensor& tensor, LayoutId layout, ThreadPool& pool);
   Tensor pack(const tessera_pack& pack, const Tensor& tensor, ThreadPool& pool);
   Tensor stored(const CandidateInput& port, ThreadPool& pool);
-  double run(Entry& entry, Weights weights, ThreadPool& pool);
-  double convert(const ConversionKey& key);
+  Outcome run(Entry& entry, Weights weights, ThreadPool& pool);
+  Outcome convert(const ConversionKey& key);
 
   std::vector<std::shared_ptr<const Plugin>> plugins;
   LayoutTable layouts;
@@ -264,7 +272,7 @@ Buffers GroupBench::State::make_buffers(const Candidate& candidate, const Kernel
   return buffers;
 }
 
-double GroupBench::State::run(Entry& entry, Weights weights, ThreadPool& pool) {
+Outcome GroupBench::State::run(Entry& entry, Weights weights, ThreadPool& pool) {
   Buffers& buffers = *entry.buffers;
   RunContext context(pool);
   context.set_workspace(buffers.workspace.mutable_data(), entry.kernel->workspace_bytes());
@@ -286,17 +294,17 @@ double GroupBench::State::run(Entry& entry, Weights weights, ThreadPool& pool) {
       });
     }
   };
-  double seconds = 0;
+  Stopwatch::Reading reading;
   pool.execute([&] {
     for (size_t index = 0; index < buffers.inputs.size(); ++index) prepare(index);
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     entry.kernel->run("node", context, buffers.inputs.data(), buffers.outputs.data());
-    seconds = seconds_since(start);
+    reading = watch.read();
   });
-  return seconds;
+  return outcome_of(reading, pool);
 }
 
-double GroupBench::State::convert(const ConversionKey& key) {
+Outcome GroupBench::State::convert(const ConversionKey& key) {
   const std::optional<LayoutId> from = layouts.find(key.from);
   const std::optional<LayoutId> to = layouts.find(key.to);
   const TensorType type{key.element, key.dims};
@@ -322,16 +330,16 @@ double GroupBench::State::convert(const ConversionKey& key) {
   const tessera_buffer source = face_of(type, conversion_from.mutable_data(), from_bytes, 0);
   const tessera_buffer target =
       face_of(type, conversion_to.mutable_data(), to_bytes, TESSERA_REQUEST_WRITE);
-  double seconds = 0;
+  Stopwatch::Reading reading;
   pool.execute([&] {
     pool.parallel_for(source.bytes, int64_t{1} << 16, [&](int64_t begin, int64_t end) {
       read_into_caches(static_cast<const char*>(source.data) + begin, end - begin);
     });
-    const Clock::time_point start = Clock::now();
+    const Stopwatch watch;
     tessera::convert(route[0], "conversion", context, source, target);
-    seconds = seconds_since(start);
+    reading = watch.read();
   });
-  return seconds;
+  return outcome_of(reading, pool);
 }
 
 GroupBench::GroupBench(std::vector<std::shared_ptr<const Plugin>> plugins,
@@ -394,7 +402,7 @@ Outcome GroupBench::build(const CandidateKey& key) {
     const double seconds = seconds_since(start);
     state_->entries.erase(key);
     state_->entries.emplace(key, std::move(entry));
-    return seconds;
+    return Outcome{.seconds = seconds};
   });
 }
 
@@ -426,7 +434,7 @@ Outcome GroupBench::run_once(const CandidateKey& key, Weights weights) {
   ThreadPool& pool = state_->pool_of(key.threads);
   return attempt([&] {
     // Its outputs are the memory of its input.
-    if (is_view(entry.candidate)) return 0.0;
+    if (is_view(entry.candidate)) return Outcome();
     if (!entry.buffers) {
       entry.buffers = state_->make_buffers(entry.candidate, *entry.kernel, pool);
     }

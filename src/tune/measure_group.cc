@@ -19,12 +19,21 @@ constexpr int kMostRounds = 40;
 // Rounds after which one that is kFarBehind times slower than the best one is left alone.
 constexpr int kRoundsToFallBehind = 3;
 constexpr double kFarBehind = 1.5;
+// And what is so far behind that one round is enough.
+constexpr double kHopelesslyBehind = 4;
 // An interval this narrow, what differs between processes aside, needs no more rounds.
 constexpr double kNarrow = 0.05;
 // Time for all rounds of a candidate, beyond kLeastRounds.
-constexpr double kSecondsForRounds = 0.15;
+constexpr double kSecondsForRounds = 0.06;
 // And for those: a slow one's interval stays wide.
-constexpr double kMostSeconds = 1.0;
+constexpr double kMostSeconds = 0.3;
+
+// Where several threads take longer than this, what they cost to start is nothing to win by one.
+constexpr double kLongForOneThread = 5e-4;
+
+// How often, and for how long, a run that was disturbed is made again.
+constexpr int kMostRetries = 8;
+constexpr double kSecondsForRetries = 0.03;
 
 // Of short kernels a round is the least of several runs: what disturbs only slows.
 int runs_of_round(double seconds) {
@@ -38,7 +47,23 @@ std::string seconds_text(double seconds) {
   return text.data();
 }
 
-double median(const std::vector<double>& samples) { return summarise(samples).seconds; }
+double typical(const std::vector<double>& samples) { return summarise(samples).seconds; }
+
+// Runs again where somebody else was in the way, as long as that costs little.
+template <class Run>
+Outcome run_undisturbed(const Run& run) {
+  Outcome outcome = run();
+  double spent = outcome.seconds;
+  for (int again = 0; outcome.is_disturbed && again < kMostRetries; ++again) {
+    if (spent > kSecondsForRetries) break;
+    const Outcome next = run();
+    if (!next.is_fine()) return next;
+    spent += next.seconds;
+    if (next.is_disturbed && next.seconds > outcome.seconds) continue;
+    outcome = next;
+  }
+  return outcome;
+}
 
 class GroupMeasurement {
  public:
@@ -99,7 +124,7 @@ class GroupMeasurement {
   }
 
   void begin(Trial& trial) {
-    if (trial.bound_seconds > best_) {
+    if (trial.bound_seconds > best_ || (trial.is_alone && best_ > kLongForOneThread)) {
       trial.is_out = true;
       return;
     }
@@ -110,6 +135,10 @@ class GroupMeasurement {
     trial.cost->error = checked.error;
     trial.cost->tolerance = checked.tolerance;
     if (!checked.is_fine()) return refuse(trial, checked.reason);
+    if (limits_.only_checks) {
+      trial.is_out = true;
+      return;
+    }
     // Once for what is only done the first time, and once that counts.
     const std::optional<double> first = run_once(trial);
     if (!first) return;
@@ -121,7 +150,8 @@ class GroupMeasurement {
   }
 
   std::optional<double> run_once(Trial& trial) {
-    const Outcome outcome = trial.bench->run_once(trial.key, limits_.weights);
+    const Outcome outcome = run_undisturbed(
+        [&] { return trial.bench->run_once(trial.key, limits_.weights); });
     if (outcome.is_fine()) return outcome.seconds;
     if (outcome.is_lost) lose(trial.bench);
     refuse(trial, outcome.reason);
@@ -138,14 +168,15 @@ class GroupMeasurement {
       least = std::min(*least, *again);
     }
     trial.samples.push_back(*least);
-    best_ = std::min(best_, median(trial.samples));
+    best_ = std::min(best_, typical(trial.samples));
   }
 
   bool is_done(const Trial& trial) const {
     if (trial.is_out || trial.samples.empty()) return true;
     const auto rounds = static_cast<int>(trial.samples.size());
-    const double middle = median(trial.samples);
+    const double middle = typical(trial.samples);
     const double spent = middle * rounds * runs_of_round(middle);
+    if (middle > kHopelesslyBehind * best_) return true;
     if (rounds >= kRoundsToFallBehind && middle > kFarBehind * best_) return true;
     if (spent > kMostSeconds) return true;
     if (rounds < kLeastRounds) return false;
@@ -172,6 +203,7 @@ class GroupMeasurement {
     if (trial.is_built) trial.bench->drop(trial.key);
     trial.is_built = false;
     if (!trial.cost || !trial.cost->refusal.empty()) return;
+    if (limits_.only_checks) return;
     if (trial.samples.empty()) {
       // Stopped before it ran.
       trial.cost.reset();
@@ -214,7 +246,7 @@ ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_
   std::vector<double> samples;
   double spent = 0;
   const auto run = [&] {
-    const Outcome outcome = bench.convert_once(key);
+    const Outcome outcome = run_undisturbed([&] { return bench.convert_once(key); });
     if (!outcome.is_fine()) cost.refusal = outcome.reason;
     spent += outcome.seconds;
     return outcome.seconds;

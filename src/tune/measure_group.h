@@ -18,6 +18,7 @@ struct Trial {
   Bench* fallback = nullptr;  // who measures it where `bench` does not know it
   int64_t bytes = 0;          // of its buffers
   double bound_seconds = 0;
+  bool is_alone = false;  // on one thread, where others have several
   // What came of it; nullopt: it could not have won, or the measuring was stopped.
   std::optional<Cost> cost;
   std::vector<double> samples;
@@ -29,14 +30,16 @@ struct MeasureLimits {
   Weights weights = Weights::Warm;
   double candidate_timeout_seconds = 10;
   int64_t buffer_bytes = 0;
+  bool only_checks = false;
 };
 
-// Told before each candidate and each round: which trial, and the best median so far (0: none).
+// Told before each candidate and each round: which trial, and the best time so far (0: none).
 // Gives false to stop.
 using TrialWatcher = std::function<bool(const Trial& trial, double best_seconds)>;
 
 // Builds, checks and times `trials`. `best_seconds` is the best time known before for the group,
-// infinite where there is none: what cannot beat it by its bound is left out. All kernels are
+// infinite where there is none: what cannot beat it by its
+// bound is left out, and one thread alone where the best takes long. All kernels are
 // dropped at the end. Gives false where it was stopped.
 bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, double best_seconds,
                    const TrialWatcher& watcher);

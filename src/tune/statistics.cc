@@ -8,22 +8,41 @@
 namespace tessera::tuning {
 namespace {
 
-constexpr double kConfidence = 0.95;
-// From here on a 95 % interval of the median exists.
-constexpr size_t kEnoughSamples = 6;
+constexpr double kQuantile = 0.25;
+// Beyond the interval on each side.
+constexpr double kTail = 0.025;
+// From here on both ends are more than the extremes of what was seen.
+constexpr size_t kEnoughSamples = 9;
 
-// How many samples to leave out at each end: the most for which at least kConfidence remains.
-size_t samples_outside(size_t count) {
-  // P(fewer than `outside` of `count` fair coins) on each side.
-  double probability = std::pow(0.5, static_cast<double>(count));
-  double tail = 0;
-  size_t outside = 0;
-  while (2 * (tail + probability) <= 1 - kConfidence && 2 * (outside + 1) < count) {
-    tail += probability;
-    probability *= static_cast<double>(count - outside) / static_cast<double>(outside + 1);
-    ++outside;
+// P(exactly `hits` of `count` samples lie below the quantile).
+double probability_of(size_t hits, size_t count) {
+  double probability = std::pow(1 - kQuantile, static_cast<double>(count));
+  for (size_t hit = 0; hit < hits; ++hit) {
+    probability *= static_cast<double>(count - hit) / static_cast<double>(hit + 1) * kQuantile /
+                   (1 - kQuantile);
   }
-  return outside == 0 ? 0 : outside - 1;
+  return probability;
+}
+
+// How many samples to leave out below and above.
+struct Outside {
+  size_t below = 0;
+  size_t above = 0;
+};
+
+Outside samples_outside(size_t count) {
+  Outside outside;
+  double tail = probability_of(0, count);
+  while (tail <= kTail) tail += probability_of(++outside.below, count);
+  // The k-th sample lies below the quantile where at least k of all do.
+  tail = probability_of(count, count);
+  while (tail <= kTail && outside.above + 1 < count) {
+    ++outside.above;
+    tail += probability_of(count - outside.above, count);
+  }
+  if (outside.above > 0) --outside.above;
+  if (outside.below > 0) --outside.below;
+  return outside;
 }
 
 }  // namespace
@@ -37,11 +56,10 @@ Timing summarise(std::span<const double> samples) {
   const size_t count = sorted.size();
   Timing timing;
   timing.rounds = static_cast<int>(count);
-  timing.seconds =
-      count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
-  const size_t outside = samples_outside(count);
-  timing.low = sorted[outside];
-  timing.high = sorted[count - 1 - outside];
+  timing.seconds = sorted[(count - 1) / 4];
+  const Outside outside = samples_outside(count);
+  timing.low = sorted[std::min(outside.below, (count - 1) / 4)];
+  timing.high = sorted[std::max(count - 1 - outside.above, (count - 1) / 4)];
   double beyond = kProcessVariation;
   if (count < kEnoughSamples) beyond += 0.3 / static_cast<double>(count);
   timing.low = std::max(0.0, timing.low - beyond * timing.seconds - kClockSeconds);

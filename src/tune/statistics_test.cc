@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace tessera::tuning {
 namespace {
 
-TEST(Summarise, GivesTheMedian) {
-  EXPECT_DOUBLE_EQ(summarise(std::vector<double>{3, 1, 2}).seconds, 2);
-  EXPECT_DOUBLE_EQ(summarise(std::vector<double>{4, 1, 2, 3}).seconds, 2.5);
+TEST(Summarise, GivesTheLowerQuartile) {
+  EXPECT_DOUBLE_EQ(summarise(std::vector<double>{3, 1, 2}).seconds, 1);
+  EXPECT_DOUBLE_EQ(summarise(std::vector<double>{5, 4, 1, 2, 3}).seconds, 2);
   EXPECT_DOUBLE_EQ(summarise(std::vector<double>{7}).seconds, 7);
   EXPECT_EQ(summarise(std::vector<double>{7, 7, 7}).rounds, 3);
 }
@@ -24,27 +25,27 @@ TEST(Summarise, HoldsItsMedianAndIsWideWithFewSamples) {
 }
 
 TEST(Summarise, LeavesOutStrays) {
+  // Somebody else had the processor for half of the rounds.
   std::vector<double> samples(30, 1.0);
-  samples[3] = 50;
-  samples[17] = 40;
+  for (size_t index = 0; index < samples.size(); index += 2) samples[index] = 50;
   EXPECT_LT(summarise(samples).high, 1.1);
 }
 
-// Without what is added for other processes, the interval must still hold the true median.
-TEST(Summarise, HoldsTheTrueMedianNineteenTimesOfTwenty) {
+// Without what is added for other processes, the interval must still hold the true quartile.
+TEST(Summarise, HoldsTheTrueQuartileNineteenTimesOfTwenty) {
   std::mt19937 random(5);
   std::exponential_distribution<double> draw(1);
-  for (const int rounds : {6, 9, 15, 31}) {
+  for (const int rounds : {15, 20, 31, 40}) {
     int held = 0;
     for (int trial = 0; trial < 2000; ++trial) {
       std::vector<double> samples;
       for (int round = 0; round < rounds; ++round) samples.push_back(100 + draw(random));
       const Timing timing = summarise(samples);
       const double added = kProcessVariation * timing.seconds + kClockSeconds;
-      const double median = 100 + std::log(2.0);
-      if (timing.low + added <= median && median <= timing.high - added) ++held;
+      const double quartile = 100 + std::log(4.0 / 3);
+      if (timing.low + added <= quartile && quartile <= timing.high - added) ++held;
     }
-    EXPECT_GE(held, 1880) << rounds;
+    EXPECT_GE(held, 1890) << rounds;
   }
 }
 

@@ -111,6 +111,7 @@ class Tuner {
       add_values(pending);
       pending_.push_back(std::move(pending));
     }
+    if (options_.only_checks) return;
     for (NeededConversion& conversion : needed_conversions(subject_)) {
       if (table_.conversions.contains(conversion.cost_key)) {
         ++report_.known;
@@ -223,6 +224,11 @@ class Tuner {
       trial.bench = options_.bench != nullptr ? options_.bench : &own_bench_;
       trial.fallback = options_.bench != nullptr ? &own_bench_ : nullptr;
       trial.bytes = buffer_bytes(candidate);
+      trial.is_alone = candidate.threads == 1 && subject_.threads > 1 && !options_.only_checks;
+      if (options_.only_checks) {
+        trial_candidates_.push_back(index);
+        continue;
+      }
       trial.bound_seconds = bound_seconds(pending.group->graph, subject_.registry, speed_,
                                           trial.key.threads, subject_.precision);
       trial_candidates_.push_back(index);
@@ -241,7 +247,8 @@ class Tuner {
     std::vector<Trial> trials = make_trials(pending);
     const MeasureLimits limits{.weights = weights_of(*pending.group),
                                .candidate_timeout_seconds = options_.candidate_timeout_seconds,
-                               .buffer_bytes = options_.buffer_bytes};
+                               .buffer_bytes = options_.buffer_bytes,
+                               .only_checks = options_.only_checks};
     const std::string ops = ops_text(pending.group->graph);
     const TrialWatcher watcher = [&](const Trial& trial, double best) {
       done_in_group_ = std::max(done_in_group_, static_cast<size_t>(&trial - trials.data()));

@@ -33,6 +33,8 @@ struct TuneOptions {
   // Candidates of one group are measured in turns as long as their buffers stay below this; else
   // one after the other.
   int64_t buffer_bytes = int64_t{512} << 20;
+  // Check and do not time: no entry has a time then, and no conversion is measured.
+  bool only_checks = false;
   // Called often. Gives false to stop: what was measured stays.
   std::function<bool(const TuneProgress&)> on_progress;
   // Who measures; null: this process. Where it does not know a candidate for its group alone, this

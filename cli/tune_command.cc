@@ -1,0 +1,98 @@
+// `tessera tune`: measures everything that could run a model, and writes down what it costs.
+#include "cli/bound_model.h"
+#include "cli/command.h"
+#include "cli/costs_report.h"
+#include "cli/plan_summary.h"
+#include "cli/span.h"
+#include "cli/staged_files.h"
+#include "cli/text_table.h"
+
+namespace tessera::cli {
+namespace {
+
+struct TuneArguments {
+  ModelArguments model;
+  std::string output;
+  bool shows_table = false;
+  bool is_json = false;
+};
+
+std::string tune_text(const TuneArguments& arguments, const Executor& executor) {
+  const PlanDescription& plan = executor.plan();
+  std::string text = tuning_text(plan.tuning) + refused_text(plan.candidates);
+  if (arguments.shows_table) {
+    text += candidates_text(plan.candidates, /*shows_all=*/false) +
+            conversions_text(plan.conversions) + "\n";
+  }
+  const PlanCounts counts = count_steps(plan);
+  text += wrapped(std::to_string(counts.steps) + " steps (" + std::to_string(counts.conversions) +
+                  " conversions): " + backend_counts_text(counts) + "; " +
+                  std::to_string(executor.threads()) + " threads; predicted " +
+                  decimal_text(1000 * plan.predicted_seconds, 3) + " ms");
+  if (!arguments.output.empty()) {
+    text += wrapped("wrote " + printable(arguments.output) + "; use it with --costs");
+  }
+  return text;
+}
+
+Json tune_json(const TuneArguments& arguments, const Executor& executor) {
+  const PlanDescription& plan = executor.plan();
+  Json json = {{"model", arguments.model.model},
+               {"threads", executor.threads()},
+               {"output", arguments.output},
+               {"tuning", to_json(plan.tuning)},
+               {"predicted_seconds", plan.predicted_seconds},
+               {"candidates", Json::array()},
+               {"conversions", Json::array()}};
+  for (const CandidateDescription& candidate : plan.candidates) {
+    json["candidates"].push_back(to_json(candidate));
+  }
+  for (const ConversionDescription& conversion : plan.conversions) {
+    json["conversions"].push_back(to_json(conversion));
+  }
+  return json;
+}
+
+CommandResult tune(TuneArguments arguments) {
+  arguments.model.bind.optimize = true;
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom);
+  if (!arguments.output.empty()) {
+    // Where the answer cannot be written, nobody should wait for it.
+    StagedFiles probe;
+    probe.write_text(arguments.output, "");
+  }
+  const Clock::time_point origin = Clock::now();
+  const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
+  const BoundModel bound = request.bind(loaded, origin);
+  StagedFiles written;
+  if (!arguments.output.empty()) {
+    written.write_text(arguments.output, bound.executor.costs());
+    written.commit();
+  }
+  return {kFine, arguments.is_json ? json_text(tune_json(arguments, bound.executor))
+                                   : tune_text(arguments, bound.executor)};
+}
+
+}  // namespace
+
+Command make_tune_command(CLI::App& command) {
+  const auto arguments = std::make_shared<TuneArguments>();
+  add_model_options(command, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
+  command.add_option("--output", arguments->output,
+                     "FILE.json for what was measured, to be used with --costs");
+  command.add_option("--costs", arguments->model.bind.costs,
+                     "FILE of an earlier --output: what it knows is not measured again");
+  add_measuring_options(command, arguments->model.bind);
+  command.add_flag("--table", arguments->shows_table, "print every candidate with its cost");
+  command.add_flag("--json", arguments->is_json, "print JSON, with everything");
+  command.footer(
+      "Every candidate of every backend is checked against the reference on true values, and\n"
+      "timed. One that is wrong, fails or takes too long is refused with the reason. Ctrl-C stops\n"
+      "early and keeps what was measured so far.\n\n"
+      "Example:\n"
+      "  tessera tune resnet50.onnx --threads 2 --output costs.json\n"
+      "  tessera bench resnet50.onnx --threads 2 --costs costs.json");
+  return [arguments] { return tune(*arguments); };
+}
+
+}  // namespace tessera::cli

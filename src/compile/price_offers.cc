@@ -1,0 +1,197 @@
+#include "compile/price_offers.h"
+
+#include <utility>
+
+#include "backend/graph_view.h"
+#include "compile/let_go.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kConversionBytesPerSecond = 10e9;
+constexpr double kConversionSeconds = 2e-6;
+
+PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId layout,
+                       const tessera_pack* pack) {
+  const Value& described = subject.graph[value];
+  return {.value = described.name,
+          .type = text(described.type),
+          .layout = subject.layouts.name(layout),
+          .pack = pack == nullptr ? "" : std::string(pack->id),
+          .is_constant = described.is_constant()};
+}
+
+MeasuredTime describe_time(const tuning::Timing& timing) {
+  return {timing.seconds, timing.low, timing.high, timing.rounds};
+}
+
+}  // namespace
+
+double assumed_conversion_seconds(int64_t bytes) {
+  // Every byte is read and written.
+  return kConversionSeconds + 2 * static_cast<double>(bytes) / kConversionBytesPerSecond;
+}
+
+Offers collect_offers_by_threads(const tessera_graph& view,
+                                 std::span<const std::shared_ptr<const Plugin>> plugins,
+                                 const LayoutTable& layouts, ThreadPool& pool, int precision) {
+  Offers offers;
+  pool.execute([&] {
+    offers = collect_offers(view, plugins, layouts,
+                            {.threads = pool.threads(), .precision = precision});
+  });
+  if (pool.threads() == 1) return offers;
+  ThreadPool one(1);
+  Offers alone;
+  one.execute([&] {
+    alone = collect_offers(view, plugins, layouts, {.threads = 1, .precision = precision});
+  });
+  // What it refuses then, it has refused before.
+  for (Candidate& candidate : alone.candidates) {
+    if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) continue;
+    candidate.threads = 1;
+    offers.candidates.push_back(std::move(candidate));
+  }
+  return offers;
+}
+
+void check_has_elements(const Graph& graph) {
+  const std::vector<int> uses = use_counts(graph);
+  for (size_t index = 0; index < uses.size(); ++index) {
+    const Value& value = graph.values[index];
+    const bool is_gone = value.is_constant() && !value.constant.has_elements();
+    if (uses[index] > 0 && is_gone) throw LetGo{value.name};
+  }
+}
+
+TuningDescription describe_tuning(tuning::TuneReport report) {
+  return {.measured = report.measured,
+          .known = report.known,
+          .refused = report.refused,
+          .is_stopped = report.is_stopped,
+          .seconds = report.seconds,
+          .notes = std::move(report.notes)};
+}
+
+std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> names;
+  for (const auto& plugin : plugins) names.push_back(plugin->name());
+  return names;
+}
+
+CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
+                           const std::vector<std::shared_ptr<const Plugin>>& plugins,
+                           ThreadPool& pool, int precision, const OfferSelection& selection,
+                           tuning::TuneOptions options) {
+  check_has_elements(graph);
+  const LayoutTable layouts(plugins);
+  const tessera_graph view(graph, registry);
+  const Offers offers =
+      select_offers(collect_offers_by_threads(view, plugins, layouts, pool, precision), graph,
+                    selection, names_of(plugins));
+  const tuning::Subject subject{.graph = graph,
+                                .offers = offers,
+                                .layouts = layouts,
+                                .registry = registry,
+                                .threads = pool.threads(),
+                                .precision = precision};
+  options.only_checks = true;
+  tuning::CostTable table;
+  CheckedOffers checked;
+  checked.tuning = describe_tuning(tuning::tune(subject, plugins, options, table));
+  checked.candidates = PricedOffers(subject, table).describe(Placement{});
+  return checked;
+}
+
+PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table)
+    : subject_(subject),
+      table_(table),
+      groups_(tuning::collect_groups(subject)),
+      keys_(tuning::cost_keys(subject, groups_)),
+      prices_(tuning::look_up_prices(subject, groups_, keys_, table, assumed_conversion_seconds)) {}
+
+void PricedOffers::apply(PlacementProblem& problem) const {
+  for (size_t index = 0; index < problem.candidates.size(); ++index) {
+    problem.candidates[index].seconds = prices_.candidates[index].seconds;
+    if (prices_.candidates[index].is_refused()) problem.is_forbidden[index] = true;
+  }
+  problem.conversion_prices = prices_.conversions;
+  for (const auto* results : {&subject_.graph.outputs, &subject_.graph.kept}) {
+    for (const ValueId value : *results) problem.results.push_back(value.index);
+  }
+}
+
+std::vector<Refusal> PricedOffers::refusals() const {
+  std::vector<Refusal> refusals;
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    if (!prices_.candidates[index].is_refused()) continue;
+    const Candidate& candidate = subject_.offers.candidates[index];
+    const std::string name =
+        candidate.algorithm.empty() ? "its candidate" : "its candidate '" + candidate.algorithm + "'";
+    for (const NodeId node : candidate.nodes) {
+      refusals.push_back({candidate.preference, candidate.backend(), node,
+                          name + " was measured and refused: " +
+                              prices_.candidates[index].cost->refusal});
+    }
+  }
+  return refusals;
+}
+
+CandidateDescription PricedOffers::describe(size_t index) const {
+  const Candidate& candidate = subject_.offers.candidates[index];
+  const tuning::CandidatePrice& price = prices_.candidates[index];
+  CandidateDescription described{
+      .backend = candidate.backend(),
+      .algorithm = candidate.algorithm,
+      .threads = candidate.threads == 0 ? subject_.threads : candidate.threads,
+      .price_seconds = price.seconds};
+  for (const NodeId node : candidate.nodes) {
+    described.nodes.push_back(subject_.graph[node].name);
+    described.op += (described.op.empty() ? "" : "+") + subject_.graph[node].op;
+  }
+  for (const CandidateInput& port : candidate.inputs) {
+    described.inputs.push_back(describe_port(subject_, port.value, port.layout, port.pack));
+  }
+  for (const CandidateOutput& port : candidate.outputs) {
+    described.outputs.push_back(describe_port(subject_, port.value, port.layout, nullptr));
+  }
+  if (price.cost == nullptr) return described;
+  described.verdict = price.is_refused() ? Verdict::Refused : Verdict::Fine;
+  described.refusal = price.cost->refusal;
+  described.error = price.cost->error;
+  described.tolerance = price.cost->tolerance;
+  described.build_seconds = price.cost->build_seconds;
+  if (price.timing != nullptr) {
+    described.time = describe_time(*price.timing);
+    described.has_cold_weights =
+        price.cost->cold.has_value() && price.timing == &*price.cost->cold;
+  }
+  return described;
+}
+
+std::vector<CandidateDescription> PricedOffers::describe(const Placement& placement) const {
+  std::vector<CandidateDescription> all;
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    all.push_back(describe(index));
+  }
+  for (const int index : placement.chosen) all[static_cast<size_t>(index)].is_chosen = true;
+  return all;
+}
+
+std::vector<ConversionDescription> PricedOffers::describe_conversions() const {
+  std::vector<ConversionDescription> all;
+  for (const tuning::NeededConversion& needed : tuning::needed_conversions(subject_)) {
+    const auto found = table_.conversions.find(needed.cost_key);
+    if (found == table_.conversions.end()) continue;
+    all.push_back({.backend = needed.key.backend,
+                   .from = needed.key.from,
+                   .to = needed.key.to,
+                   .type = std::string(name(needed.key.element)),
+                   .bytes = found->second.bytes,
+                   .time = describe_time(found->second.timing),
+                   .refusal = found->second.refusal});
+  }
+  return all;
+}
+
+}  // namespace tessera
