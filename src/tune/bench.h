@@ -85,8 +85,8 @@ struct Checked {
 };
 
 // Builds, checks and times candidates of one group after the other. For one thread at a time. What
-// plug-ins fail with is told in the results; exceptions are mistakes of the caller (no group
-// loaded, a key never built) and OutOfMemory for what the bench itself needs.
+// plug-ins fail with is told in the results; exceptions are mistakes of the caller (no group loaded,
+// a key never built) and OutOfMemory for what the bench itself needs.
 class Bench {
  public:
   virtual ~Bench() = default;

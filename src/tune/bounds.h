@@ -8,10 +8,10 @@
 
 namespace tessera::tuning {
 
-// Seconds that no kernel for `group` on `threads` threads can undercut, for what `speed` says of
-// one thread; 0 where its work is not known. Convolutions are given a quarter of their
-// multiplications, which is what fast algorithms need. What lies in the caches is read at their
-// speed. `precision` is TESSERA_PRECISION_: bfloat16 is given sixteen times the speed of float32.
+// Seconds that no kernel for `group` on `threads` threads can undercut, for what `speed` says of one
+// thread; 0 where its work is not known. Convolutions are given a quarter of their multiplications,
+// which is what fast algorithms need. What lies in the caches is read at their speed.
+// `precision` is TESSERA_PRECISION_: bfloat16 is given sixteen times the speed of float32.
 double bound_seconds(const Graph& group, const ops::Registry& registry, const ProcessorSpeed& speed,
                      int threads, int precision);
 

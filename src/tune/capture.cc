@@ -17,14 +17,14 @@ namespace {
 
 // Computed on magnitudes, they tell the magnitude of what they summed or multiplied.
 constexpr std::array<std::string_view, 24> kOnMagnitudes = {
-    "Conv",   "ConvTranspose", "Gemm",      "MatMul",     "Add",         "Mul",
-    "Sum",    "Mean",          "ReduceSum", "ReduceMean", "AveragePool", "GlobalAveragePool",
-    "CumSum", "Reshape",       "Flatten",   "Squeeze",    "Unsqueeze",   "Transpose",
-    "Concat", "Slice",         "MaxPool",   "Identity",   "Expand",      "DepthToSpace"};
+    "Conv",       "ConvTranspose", "Gemm",      "MatMul",      "Add",         "Mul",
+    "Sum",        "Mean",          "ReduceSum", "ReduceMean",  "AveragePool", "GlobalAveragePool",
+    "CumSum",     "Reshape",       "Flatten",   "Squeeze",     "Unsqueeze",   "Transpose",
+    "Concat",     "Slice",         "MaxPool",   "Identity",    "Expand",      "DepthToSpace"};
 // |f(a) - f(b)| is at most about |a - b|, and the output has the input's dimensions.
 constexpr std::array<std::string_view, 16> kHandOn = {
-    "Relu", "Clip",  "LeakyRelu",       "Sigmoid",  "Tanh",     "HardSigmoid", "HardSwish", "Elu",
-    "Gelu", "Swish", "ThresholdedRelu", "Softplus", "Softsign", "Abs",         "Neg",       "Mish"};
+    "Relu", "Clip", "LeakyRelu",   "Sigmoid",   "Tanh",     "HardSigmoid", "HardSwish", "Elu",
+    "Gelu", "Swish", "ThresholdedRelu", "Softplus", "Softsign", "Abs",     "Neg",       "Mish"};
 
 template <size_t Count>
 bool is_one_of(const Node& node, const std::array<std::string_view, Count>& ops) {

@@ -14,13 +14,13 @@
 namespace tessera::tuning {
 
 struct CostKey {
-  std::string work;  // group_text()
+  std::string work;         // group_text()
   std::string backend;
   std::string ingredients;  // of the backend: its library's version and the like
   std::string algorithm;
   std::string layouts;  // layouts_text()
   int threads = 1;
-  int precision = 0;    // TESSERA_PRECISION_
+  int precision = 0;      // TESSERA_PRECISION_
   std::string density;  // of its inputs, where that changes the time; "": dense
   auto operator<=>(const CostKey&) const = default;
 };

@@ -28,10 +28,10 @@ Json timing_json(const Timing& timing) {
 }
 
 Json kernel_json(const CostKey& key, const Cost& cost) {
-  Json json = {
-      {"work", key.work},           {"backend", key.backend}, {"ingredients", key.ingredients},
-      {"algorithm", key.algorithm}, {"layouts", key.layouts}, {"threads", key.threads},
-      {"precision", key.precision}, {"density", key.density}};
+  Json json = {{"work", key.work},           {"backend", key.backend},
+               {"ingredients", key.ingredients}, {"algorithm", key.algorithm},
+               {"layouts", key.layouts},     {"threads", key.threads},
+               {"precision", key.precision}, {"density", key.density}};
   if (cost.cold) json["cold"] = timing_json(*cost.cold);
   if (cost.warm) json["warm"] = timing_json(*cost.warm);
   if (cost.in_context) json["in_context"] = timing_json(*cost.in_context);
@@ -98,9 +98,8 @@ class Fields {
     const auto number = json.get<double>();
     // Written so that NaN fails too.
     if (!(number >= least && number <= most)) {
-      (place_ / field)
-          .fail("expected a number from " + Json(least).dump() + " to " + Json(most).dump() +
-                ", found " + json.dump());
+      (place_ / field).fail("expected a number from " + Json(least).dump() + " to " +
+                            Json(most).dump() + ", found " + json.dump());
     }
     return number;
   }
@@ -113,9 +112,8 @@ class Fields {
                        json.get<uint64_t>() <= static_cast<uint64_t>(most) &&
                        static_cast<int64_t>(json.get<uint64_t>()) >= least);
     if (!fits) {
-      (place_ / field)
-          .fail("expected a whole number from " + std::to_string(least) + " to " +
-                std::to_string(most) + ", found " + json.dump());
+      (place_ / field).fail("expected a whole number from " + std::to_string(least) + " to " +
+                            std::to_string(most) + ", found " + json.dump());
     }
     return is_signed ? json.get<int64_t>() : static_cast<int64_t>(json.get<uint64_t>());
   }

@@ -27,7 +27,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-bool is_view(const Candidate& candidate) { return (candidate.flags & TESSERA_CANDIDATE_VIEW) != 0; }
+bool is_view(const Candidate& candidate) {
+  return (candidate.flags & TESSERA_CANDIDATE_VIEW) != 0;
+}
 
 size_t at(ValueId id) { return static_cast<size_t>(id.index); }
 
@@ -68,12 +70,12 @@ Tensor allocate(int64_t bytes) { return {DataType::UInt8, {bytes + kSpareBytes}}
 
 // What one candidate runs on when it is timed.
 struct Buffers {
-  std::vector<Tensor> memory;     // of the inputs, then of the outputs
-  std::vector<TensorType> types;  // in the same order; must not move any more
-  std::vector<bool> is_weight;    // by input
+  std::vector<Tensor> memory;        // of the inputs, then of the outputs
+  std::vector<TensorType> types;     // in the same order; must not move any more
+  std::vector<bool> is_weight;       // by input
   std::vector<tessera_buffer> inputs;
   std::vector<tessera_buffer> outputs;
-  std::vector<Tensor> dynamic;  // by output: of a size that only running shows
+  std::vector<Tensor> dynamic;       // by output: of a size that only running shows
   Tensor workspace;
 };
 
@@ -201,8 +203,8 @@ Tensor GroupBench::State::to_layout(const Tensor& tensor, LayoutId layout, Threa
   for (const ConversionStep& step : layouts.route(kDefaultLayout, layout, type)) {
     Tensor next = allocate(*layouts.storage_bytes(step.to, type));
     RunContext context(pool);
-    const tessera_buffer from =
-        face_of(type, current.mutable_data(), *layouts.storage_bytes(step.from, type), 0);
+    const tessera_buffer from = face_of(type, current.mutable_data(),
+                                        *layouts.storage_bytes(step.from, type), 0);
     const tessera_buffer to = face_of(type, next.mutable_data(),
                                       *layouts.storage_bytes(step.to, type), TESSERA_REQUEST_WRITE);
     pool.execute([&] { tessera::convert(step, "conversion", context, from, to); });
@@ -262,8 +264,8 @@ Buffers GroupBench::State::make_buffers(const Candidate& candidate, const Kernel
     Tensor& memory = buffers.memory.emplace_back(allocate(bytes));
     // Only to touch its pages: what it holds does not matter, but for those that add to it.
     std::memset(memory.mutable_data(), 0, static_cast<size_t>(memory.bytes()));
-    const bool only_adds =
-        (port.requests & TESSERA_REQUEST_WRITE) == 0 && (port.requests & TESSERA_REQUEST_ADD) != 0;
+    const bool only_adds = (port.requests & TESSERA_REQUEST_WRITE) == 0 &&
+                           (port.requests & TESSERA_REQUEST_ADD) != 0;
     buffers.outputs.push_back(face_of(type, memory.mutable_data(), bytes,
                                       only_adds ? TESSERA_REQUEST_ADD : TESSERA_REQUEST_WRITE));
   }

@@ -46,9 +46,7 @@ struct AttributeWriter {
 };
 
 bool can_be_measured(const Graph& group, const ops::Registry& registry) {
-  const auto is_known = [&](ValueId id) {
-    return id.is_none() || group[id].type.is_known_tensor();
-  };
+  const auto is_known = [&](ValueId id) { return id.is_none() || group[id].type.is_known_tensor(); };
   return std::all_of(group.nodes.begin(), group.nodes.end(), [&](const Node& node) {
     return node.bodies.empty() && (registry.of(node).traits & ops::kRandom) == 0 &&
            std::all_of(node.inputs.begin(), node.inputs.end(), is_known) &&
@@ -58,7 +56,9 @@ bool can_be_measured(const Graph& group, const ops::Registry& registry) {
 
 class Writer {
  public:
-  explicit Writer(const Graph& group) : group_(group) { result_.names.resize(group.values.size()); }
+  explicit Writer(const Graph& group) : group_(group) {
+    result_.names.resize(group.values.size());
+  }
 
   GroupText write() {
     for (const Node& node : group_.nodes) add_node(node);
@@ -78,8 +78,8 @@ class Writer {
     std::string& name = name_of(id);
     if (!name.empty()) return name;
     const Value& value = group_[id];
-    name =
-        value.is_constant() ? "c" + std::to_string(constants_++) : "i" + std::to_string(inputs_++);
+    name = value.is_constant() ? "c" + std::to_string(constants_++)
+                               : "i" + std::to_string(inputs_++);
     std::string declared = name + " " + type_text(value.type);
     const Tensor& constant = value.constant;
     const bool is_parameter =

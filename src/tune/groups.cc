@@ -76,9 +76,7 @@ std::vector<std::optional<CostKey>> cost_keys(const Subject& subject,
 
 std::vector<ValueLayouts> value_layouts(const Subject& subject) {
   std::vector<ValueLayouts> values(subject.graph.values.size());
-  const auto of = [&](ValueId id) -> ValueLayouts& {
-    return values[static_cast<size_t>(id.index)];
-  };
+  const auto of = [&](ValueId id) -> ValueLayouts& { return values[static_cast<size_t>(id.index)]; };
   for (const ValueId input : subject.graph.inputs) of(input).made = {kDefaultLayout};
   for (const Candidate& candidate : subject.offers.candidates) {
     for (const CandidateInput& port : candidate.inputs) {

@@ -113,8 +113,7 @@ class GroupMeasurement {
       return false;
     }
     if (built.seconds > limits_.candidate_timeout_seconds) {
-      refuse(trial, "its kernel took " + seconds_text(built.seconds) +
-                        " to build, expected at most " +
+      refuse(trial, "its kernel took " + seconds_text(built.seconds) + " to build, expected at most " +
                         seconds_text(limits_.candidate_timeout_seconds));
       return false;
     }
@@ -227,8 +226,7 @@ bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, doub
   while (begin < trials.size()) {
     size_t end = begin;
     int64_t bytes = 0;
-    while (end < trials.size() &&
-           (end == begin || bytes + trials[end].bytes <= limits.buffer_bytes)) {
+    while (end < trials.size() && (end == begin || bytes + trials[end].bytes <= limits.buffer_bytes)) {
       bytes += trials[end++].bytes;
     }
     GroupMeasurement measurement(std::span<Trial>(trials).subspan(begin, end - begin), limits,

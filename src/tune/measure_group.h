@@ -16,7 +16,7 @@ struct Trial {
   CandidateKey key;
   Bench* bench = nullptr;     // who measures it, with the group loaded
   Bench* fallback = nullptr;  // who measures it where `bench` does not know it
-  int64_t bytes = 0;          // of its buffers
+  int64_t bytes = 0;       // of its buffers
   double bound_seconds = 0;
   bool is_alone = false;  // on one thread, where others have several
   // What came of it; nullopt: it could not have won, or the measuring was stopped.

@@ -302,8 +302,8 @@ class Tuner {
     if (!options_.on_progress) return true;
     const size_t done = done_ + done_in_group_;
     const double spent = seconds_since(start_);
-    const double left =
-        done == 0 ? 0 : spent / static_cast<double>(done) * static_cast<double>(total_ - done);
+    const double left = done == 0 ? 0 : spent / static_cast<double>(done) *
+                                            static_cast<double>(total_ - done);
     return options_.on_progress({what, done, total_, best_seconds, left});
   }
 
