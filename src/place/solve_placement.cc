@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// Sums in different orders differ by less.
+// Sums in different orders differ by less, which must not look like something to be searched for.
 constexpr double kRounding = 1e-12;
 // Steps towards the best price of a byte.
 constexpr int kByteSteps = 30;
@@ -106,7 +106,7 @@ class PlacementSearch {
     add(std::move(root));
     while (!open_.empty() && !is_at_end()) {
       const Branch branch = take();
-      if (branch.lower_bound >= best_.seconds) break;
+      if (branch.lower_bound >= best_.seconds * (1 - kRounding)) break;
       split(branch);
     }
     best_.lower_bound = std::min(best_.seconds, given_up_bound_);
