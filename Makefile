@@ -1,11 +1,12 @@
 # The short way to everything; each line calls a tool that can be called on its own (--help).
 
-.PHONY: help demo test test-asan check setup
+.PHONY: help demo test test-asan test-long check setup
 
 help:
 	@echo 'make demo       set up, build, and run SqueezeNet beside ONNX Runtime'
 	@echo 'make test       set up, build, and run all tests; parts of them under asan too'
 	@echo 'make test-asan  set up, build, and run all tests under asan'
+	@echo 'make test-long  the tests that have a long version, in that version'
 	@echo 'make check      formatting, layers, clang-tidy over what changed since HEAD~1'
 	@echo 'make setup      install what is missing, build nothing'
 
@@ -24,6 +25,11 @@ test:
 test-asan:
 	@tools/setup
 	@tools/run_tests --asan-all
+
+test-long:
+	@tools/setup
+	@tools/build release
+	.venv/bin/python -m pytest --long tests/place
 
 check:
 	@tools/setup check

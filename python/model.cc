@@ -156,8 +156,8 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      std::vector<Pin> pins, const std::string& precision, bool fetches_step_outputs,
                      bool optimize, std::filesystem::path cost_table,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
-                     bool in_process, nb::object on_progress,
-                     const std::optional<Layouts>& layouts, bool strict_storage) {
+                     bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
+                     bool strict_storage) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),

@@ -10,11 +10,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def pytest_addoption(parser):
     parser.addoption("--bin-dir", default="build/release/bin",
                      help="folder of the built programs, relative to the project")
+    parser.addoption("--long", action="store_true",
+                     help="the long versions of tests that have one (make test-long)")
 
 
 @pytest.fixture(scope="session")
 def bin_dir(request):
     return ROOT / request.config.getoption("--bin-dir")
+
+
+@pytest.fixture(scope="session")
+def is_long(request):
+    return request.config.getoption("--long")
 
 
 @pytest.fixture(scope="session")

@@ -187,7 +187,7 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
-PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
+PlanOptions plan_options(const BindOptions& options) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
                 "expected 'cpu', the only device so far");
@@ -196,10 +196,10 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                               : TESSERA_PRECISION_FLOAT32;
   for (const Pin& pin : options.pins) {
-    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
+    wanted.selection.pins.push_back({pin.nodes, pin.backend, pin.algorithm});
   }
   for (const Exclusion& exclusion : options.exclusions) {
-    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
+    wanted.selection.exclusions.push_back({exclusion.backend, exclusion.op});
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   wanted.keeps_sparse_storage = options.strict_storage;
@@ -315,11 +315,10 @@ Executor Model::bind(const BindOptions& options) const {
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   if (!options.in_process) {
     wanted.pricing.tune.start_bench = [&] {
-      return tuning::start_worker(
-          plugins,
-          {.threads = pool.threads(),
-           .candidate_timeout_seconds = options.candidate_timeout_seconds},
-          state_->log);
+      return tuning::start_worker(plugins,
+                                  {.threads = pool.threads(),
+                                   .candidate_timeout_seconds = options.candidate_timeout_seconds},
+                                  state_->log);
     };
   }
   const auto build = [&] {

@@ -318,9 +318,8 @@ class Chooser {
   Placement choose() const {
     PlacementProblem problem = problem_;
     problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
-    const Placement placement = is_by_price_
-                                    ? choose_by_price(problem, contender(problem), places_)
-                                    : choose_in_order(problem, places_);
+    const Placement placement = is_by_price_ ? choose_by_price(problem, contender(problem), places_)
+                                             : choose_in_order(problem, places_);
 #ifdef TESSERA_CHECKS
     const std::string violation = explain_violation(problem, placement);
     TESSERA_CHECK(violation.empty(), violation);

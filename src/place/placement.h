@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,18 @@ struct PlacementCandidate {
   std::vector<int> nodes;  // ascending
   std::vector<PlacementPort> inputs;
   std::vector<PlacementPort> outputs;
+  int64_t kept_bytes = 0;       // that its library and its packs hold on to
+  int64_t workspace_bytes = 0;  // while it runs
 };
 
 struct PlacementNode {
   std::vector<int> inputs;  // values
   std::vector<int> outputs;
+  // Cheap and always with the same result: solve_placement() may have it computed twice.
+  bool is_recomputable = false;
 };
+
+constexpr int64_t kNoByteLimit = std::numeric_limits<int64_t>::max();
 
 struct PlacementProblem {
   std::vector<PlacementNode> nodes;  // in an order in which they can run
@@ -56,6 +63,8 @@ struct PlacementProblem {
   std::vector<bool> is_sparse;
   // By value, the layout in which the caller feeds it; empty: all in the default one.
   std::vector<int> fed_layout;
+  int64_t kept_bytes_limit = kNoByteLimit;       // of the sum over what is chosen
+  int64_t workspace_bytes_limit = kNoByteLimit;  // of each
 };
 
 // Where a node has candidates that take or give sparse values and others that do not, price decides
@@ -67,7 +76,8 @@ struct PlacementProblem {
 std::vector<bool> settle_storage(const PlacementProblem& problem, bool keeps_sparse);
 
 struct Placement {
-  // Candidates in an order in which they can run; each node is in exactly one of them.
+  // Candidates in an order in which they can run. Each node is in exactly one of them, but for what
+  // solve_placement() lets be computed twice.
   std::vector<int> chosen;
 };
 

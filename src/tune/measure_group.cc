@@ -114,8 +114,7 @@ class GroupMeasurement {
     }
     if (built.seconds > trial.build_limit_seconds) {
       refuse(trial, "its kernel took " + seconds_text(built.seconds) +
-                        " to build, expected at most " +
-                        seconds_text(trial.build_limit_seconds));
+                        " to build, expected at most " + seconds_text(trial.build_limit_seconds));
       return false;
     }
     trial.is_built = true;

@@ -46,8 +46,8 @@ TEST(GuardedMemory, BetweenPagesShowsWhoWritesBesideIt) {
     EXPECT_EQ(memory.explain_damage(), "");
     if (bytes % 64 == 0) continue;
     memory.data()[bytes] = 7;
-    EXPECT_EQ(memory.explain_damage(), "writes up to byte " + std::to_string(bytes + 1) + " of " +
-                                           std::to_string(bytes));
+    EXPECT_EQ(memory.explain_damage(),
+              "writes up to byte " + std::to_string(bytes + 1) + " of " + std::to_string(bytes));
   }
 }
 

@@ -1,0 +1,54 @@
+// A sum of tables over variables of few values each, and the values that make it least. Knows
+// nothing of graphs; solve_placement.cc states the choice among candidates in it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace tessera {
+
+constexpr double kForbidden = std::numeric_limits<double>::infinity();
+
+// What some variables cost together, by their values: the last variable's value changes fastest.
+struct CostFactor {
+  std::vector<int> variables;  // distinct; ascending
+  std::vector<double> costs;   // >= 0, or kForbidden
+};
+
+struct CostNetwork {
+  std::vector<int> domain_sizes;  // by variable; values are 0 to size - 1
+  std::vector<CostFactor> factors;
+};
+
+// Work is counted in table cells, not in seconds, so that equal input gives an equal answer on
+// every machine. A cell takes about a nanosecond.
+struct NetworkEffort {
+  double table_cells = 1 << 22;  // of the largest table: 8 bytes each
+  double bound_cells = 1 << 14;  // of the largest table of a bound: many bounds are asked for
+  double work_cells = 4e9;       // in all
+  bool removes_dominated_values = true;
+};
+
+struct NetworkSolution {
+  std::vector<int> values;  // by variable; empty where none was found, and `cost` kForbidden
+  double cost = kForbidden;
+  double lower_bound = 0;  // no assignment costs less; equal to `cost` where that is proven least
+  double work_cells = 0;
+};
+
+// The assignment of least cost. Removes values that another one always beats, eliminates variables
+// in the order of the smallest table that this leaves (so degrees one and two first), and, where
+// every such table would be too large, tries the values of one variable in turn, those first that a
+// bound by mini-buckets promises most of. Where `effort` ends before, the best found, with a bound.
+// Variable elimination: Bertele and Brioschi, Nonserial Dynamic Programming, 1972; dominated
+// values: Goldstein, Biophysical Journal 66, 1994; mini-buckets: Dechter and Rish, JACM 50, 2003.
+// Only assignments that cost less than `upper_bound` are of interest: where there is none, `values`
+// is empty, and `lower_bound` at most `upper_bound`. Pure.
+NetworkSolution minimise(const CostNetwork& network, const NetworkEffort& effort = {},
+                         double upper_bound = kForbidden);
+
+// What `values` cost: a plain sum over the factors.
+double cost_of(const CostNetwork& network, const std::vector<int>& values);
+
+}  // namespace tessera

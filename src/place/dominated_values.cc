@@ -1,0 +1,155 @@
+#include "place/dominated_values.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// Comparing all pairs of values is not worth it for more of them.
+constexpr int kMostValues = 64;
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+// A factor seen from one of its variables: cell (outer, value, inner).
+struct View {
+  const double* costs = nullptr;
+  int64_t outer = 1;
+  int64_t size = 1;
+  int64_t inner = 1;
+};
+
+View view_of(const CostFactor& factor, int variable, const std::vector<int>& sizes) {
+  View view;
+  view.costs = factor.costs.data();
+  bool is_behind = false;
+  for (const int other : factor.variables) {
+    if (other == variable) {
+      view.size = sizes[at(other)];
+      is_behind = true;
+    } else {
+      (is_behind ? view.inner : view.outer) *= sizes[at(other)];
+    }
+  }
+  return view;
+}
+
+// The most that value `b` costs above value `a`; -infinity where `a` is always forbidden.
+double most_above(const View& view, int a, int b) {
+  double most = -kForbidden;
+  for (int64_t outer = 0; outer < view.outer; ++outer) {
+    const double* row_a = view.costs + (outer * view.size + a) * view.inner;
+    const double* row_b = view.costs + (outer * view.size + b) * view.inner;
+    for (int64_t inner = 0; inner < view.inner; ++inner) {
+      if (row_a[inner] == kForbidden) continue;
+      most = std::max(most, row_b[inner] - row_a[inner]);
+    }
+  }
+  return most;
+}
+
+// `factor` with the values of one variable that `keeps` names.
+CostFactor select_values(const CostFactor& factor, int variable, const std::vector<int>& keeps,
+                         const std::vector<int>& sizes) {
+  const View view = view_of(factor, variable, sizes);
+  CostFactor made;
+  made.variables = factor.variables;
+  for (int64_t outer = 0; outer < view.outer; ++outer) {
+    for (const int value : keeps) {
+      const double* row = view.costs + (outer * view.size + value) * view.inner;
+      made.costs.insert(made.costs.end(), row, row + view.inner);
+    }
+  }
+  return made;
+}
+
+class Remover {
+ public:
+  explicit Remover(const CostNetwork& network)
+      : reduced_{network, {}}, factors_of_(network.domain_sizes.size()) {
+    for (const int size : network.domain_sizes) {
+      std::vector<int>& kept = reduced_.kept.emplace_back(at(size));
+      std::iota(kept.begin(), kept.end(), 0);
+    }
+    for (size_t index = 0; index < network.factors.size(); ++index) {
+      for (const int variable : network.factors[index].variables) {
+        factors_of_[at(variable)].push_back(index);
+      }
+    }
+  }
+
+  ReducedNetwork take() {
+    const auto count = static_cast<int>(factors_of_.size());
+    std::vector<bool> is_waiting(at(count), true);
+    std::vector<int> waiting(at(count));
+    std::iota(waiting.rbegin(), waiting.rend(), 0);
+    while (!waiting.empty()) {
+      const int variable = waiting.back();
+      waiting.pop_back();
+      is_waiting[at(variable)] = false;
+      if (!shrink(variable)) continue;
+      for (const size_t factor : factors_of_[at(variable)]) {
+        for (const int other : reduced_.network.factors[factor].variables) {
+          if (other == variable || is_waiting[at(other)]) continue;
+          is_waiting[at(other)] = true;
+          waiting.push_back(other);
+        }
+      }
+    }
+    return std::move(reduced_);
+  }
+
+ private:
+  bool shrink(int variable) {
+    CostNetwork& network = reduced_.network;
+    const int size = network.domain_sizes[at(variable)];
+    if (size < 2 || size > kMostValues) return false;
+    std::vector<View> views;
+    for (const size_t factor : factors_of_[at(variable)]) {
+      views.push_back(view_of(network.factors[factor], variable, network.domain_sizes));
+    }
+    std::vector<int> keeps;
+    std::vector<bool> is_gone(at(size), false);
+    for (int a = 0; a < size; ++a) {
+      for (int b = 0; b < size && !is_gone[at(a)]; ++b) {
+        if (b == a || is_gone[at(b)]) continue;
+        is_gone[at(a)] = is_beaten(views, a, b);
+      }
+      if (!is_gone[at(a)]) keeps.push_back(a);
+    }
+    if (keeps.size() == at(size)) return false;
+    for (const size_t factor : factors_of_[at(variable)]) {
+      network.factors[factor] =
+          select_values(network.factors[factor], variable, keeps, network.domain_sizes);
+    }
+    std::vector<int>& kept = reduced_.kept[at(variable)];
+    std::vector<int> left;
+    for (const int value : keeps) left.push_back(kept[at(value)]);
+    kept = std::move(left);
+    network.domain_sizes[at(variable)] = static_cast<int>(kept.size());
+    return true;
+  }
+
+  static bool is_beaten(const std::vector<View>& views, int a, int b) {
+    double above = 0;
+    for (const View& view : views) {
+      const double most = most_above(view, a, b);
+      if (most == -kForbidden) return true;
+      above += most;
+      if (above == kForbidden) return false;
+    }
+    return above <= 0;
+  }
+
+  ReducedNetwork reduced_;
+  std::vector<std::vector<size_t>> factors_of_;
+};
+
+}  // namespace
+
+ReducedNetwork remove_dominated_values(const CostNetwork& network) {
+  return Remover(network).take();
+}
+
+}  // namespace tessera

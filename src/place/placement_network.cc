@@ -1,0 +1,273 @@
+#include "place/placement_network.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+bool contains(const std::vector<int>& set, int element) {
+  return std::find(set.begin(), set.end(), element) != set.end();
+}
+
+bool includes(const std::vector<int>& whole, const std::vector<int>& part) {
+  return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
+}
+
+// The node whose variable pays for a candidate.
+int payer(const PlacementCandidate& candidate) { return candidate.nodes.back(); }
+
+using Ports = std::vector<std::pair<int, int>>;
+
+Ports sorted_ports(const std::vector<PlacementPort>& ports) {
+  Ports sorted;
+  for (const PlacementPort& port : ports) sorted.emplace_back(port.value, port.layout);
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+// Those that are not forbidden, and that no other with the same nodes and ports beats.
+std::vector<bool> find_usable(const PlacementProblem& problem) {
+  std::vector<bool> is_usable(problem.candidates.size(), false);
+  std::map<std::tuple<std::vector<int>, Ports, Ports>, std::vector<size_t>> alike;
+  for (size_t index = 0; index < problem.candidates.size(); ++index) {
+    const PlacementCandidate& candidate = problem.candidates[index];
+    if (!problem.is_forbidden.empty() && problem.is_forbidden[index]) continue;
+    if (candidate.workspace_bytes > problem.workspace_bytes_limit) continue;
+    is_usable[index] = true;
+    alike[{candidate.nodes, sorted_ports(candidate.inputs), sorted_ports(candidate.outputs)}]
+        .push_back(index);
+  }
+  const auto beats = [&](size_t left, size_t right) {
+    const PlacementCandidate& a = problem.candidates[left];
+    const PlacementCandidate& b = problem.candidates[right];
+    if (a.seconds > b.seconds || a.kept_bytes > b.kept_bytes) return false;
+    return a.seconds < b.seconds || a.kept_bytes < b.kept_bytes || left < right;
+  };
+  for (const auto& [key, same] : alike) {
+    for (const size_t index : same) {
+      is_usable[index] =
+          std::none_of(same.begin(), same.end(), [&](size_t other) { return beats(other, index); });
+    }
+  }
+  return is_usable;
+}
+
+}  // namespace
+
+PlacementNetwork::PlacementNetwork(const PlacementProblem& problem)
+    : problem_(problem),
+      is_usable_(find_usable(problem)),
+      node_choices_(problem.nodes.size()),
+      producer_(at(problem.value_count), -1),
+      readers_(at(problem.value_count)) {
+  for (size_t node = 0; node < problem.nodes.size(); ++node) {
+    for (const int value : problem.nodes[node].outputs) {
+      producer_[at(value)] = static_cast<int>(node);
+    }
+    for (const int value : problem.nodes[node].inputs) {
+      if (!contains(readers_[at(value)], static_cast<int>(node))) {
+        readers_[at(value)].push_back(static_cast<int>(node));
+      }
+    }
+  }
+  list_node_choices();
+  add_prices();
+  add_group_factors();
+  for (int value = 0; value < problem.value_count; ++value) {
+    if (!problem.is_constant[at(value)]) add_value(value);
+  }
+}
+
+void PlacementNetwork::list_node_choices() {
+  for (size_t index = 0; index < problem_.candidates.size(); ++index) {
+    if (!is_usable_[index]) continue;
+    for (const int node : problem_.candidates[index].nodes) {
+      node_choices_[at(node)].push_back({static_cast<int>(index)});
+    }
+  }
+  for (size_t node = 0; node < node_choices_.size(); ++node) {
+    std::vector<NodeChoice>& choices = node_choices_[node];
+    const size_t singles = problem_.nodes[node].is_recomputable ? choices.size() : 0;
+    for (size_t first = 0; first < singles; ++first) {
+      for (size_t second = first + 1; second < singles; ++second) {
+        choices.push_back({choices[first][0], choices[second][0]});
+      }
+    }
+    network_.domain_sizes.push_back(static_cast<int>(choices.size()));
+  }
+}
+
+void PlacementNetwork::add_prices() {
+  for (size_t node = 0; node < node_choices_.size(); ++node) {
+    CostFactor factor = {{static_cast<int>(node)}, {}};
+    for (const NodeChoice& choice : node_choices_[node]) {
+      double& seconds = factor.costs.emplace_back(0);
+      for (const int index : choice) {
+        const PlacementCandidate& candidate = problem_.candidates[at(index)];
+        if (payer(candidate) == static_cast<int>(node)) seconds += candidate.seconds;
+      }
+    }
+    network_.factors.push_back(std::move(factor));
+  }
+}
+
+void PlacementNetwork::add_pair(int first, int second, std::vector<double> costs) {
+  network_.factors.push_back({{first, second}, std::move(costs)});
+}
+
+// A group is chosen at all of its nodes or at none: said for each two that follow each other.
+void PlacementNetwork::add_group_factors() {
+  std::map<std::pair<int, int>, std::vector<int>> groups;
+  for (size_t index = 0; index < problem_.candidates.size(); ++index) {
+    if (!is_usable_[index]) continue;
+    const std::vector<int>& nodes = problem_.candidates[index].nodes;
+    for (size_t place = 1; place < nodes.size(); ++place) {
+      groups[{nodes[place - 1], nodes[place]}].push_back(static_cast<int>(index));
+    }
+  }
+  for (const auto& [pair, candidates] : groups) {
+    std::vector<double> costs;
+    for (const NodeChoice& first : node_choices_[at(pair.first)]) {
+      for (const NodeChoice& second : node_choices_[at(pair.second)]) {
+        const bool is_equal = std::all_of(candidates.begin(), candidates.end(), [&](int candidate) {
+          return contains(first, candidate) == contains(second, candidate);
+        });
+        costs.push_back(is_equal ? 0 : kForbidden);
+      }
+    }
+    add_pair(pair.first, pair.second, std::move(costs));
+  }
+}
+
+std::vector<int> PlacementNetwork::sources_of(int value, const NodeChoice& choice) const {
+  std::set<int> layouts;
+  for (const int index : choice) {
+    for (const PlacementPort& port : problem_.candidates[at(index)].outputs) {
+      if (port.value == value) layouts.insert(port.layout);
+    }
+  }
+  return {layouts.begin(), layouts.end()};
+}
+
+std::vector<int> PlacementNetwork::wanted_by(int value, const NodeChoice& choice) const {
+  std::set<int> layouts;
+  for (const int index : choice) {
+    for (const PlacementPort& port : problem_.candidates[at(index)].inputs) {
+      if (port.value == value) layouts.insert(port.layout);
+    }
+  }
+  return {layouts.begin(), layouts.end()};
+}
+
+void PlacementNetwork::add_value(int value) {
+  const bool is_result = contains(problem_.results, value);
+  std::set<int> wanted;
+  if (is_result) wanted.insert(0);
+  for (const int node : readers_[at(value)]) {
+    for (const NodeChoice& choice : node_choices_[at(node)]) {
+      for (const int layout : wanted_by(value, choice)) wanted.insert(layout);
+    }
+  }
+  if (wanted.empty()) return;
+  // Where it may be made.
+  const int producer = producer_[at(value)];
+  std::vector<std::vector<int>> sources_by_choice = {{0}};
+  if (producer >= 0) {
+    sources_by_choice.clear();
+    for (const NodeChoice& choice : node_choices_[at(producer)]) {
+      sources_by_choice.push_back(sources_of(value, choice));
+    }
+  }
+  std::vector<ValueChoice> choices;
+  const std::set<std::vector<int>> distinct(sources_by_choice.begin(), sources_by_choice.end());
+  for (const std::vector<int>& sources : distinct) {
+    for (ValueChoice& choice :
+         list_choices(problem_, value, sources, {wanted.begin(), wanted.end()})) {
+      if (!is_result || contains(choice.layouts, 0)) choices.push_back(std::move(choice));
+    }
+  }
+  const auto variable = static_cast<int>(network_.domain_sizes.size());
+  network_.domain_sizes.push_back(static_cast<int>(choices.size()));
+  CostFactor prices = {{variable}, {}};
+  for (const ValueChoice& choice : choices) prices.costs.push_back(choice.seconds);
+  network_.factors.push_back(std::move(prices));
+  // Nodes' variables have the lower numbers, so they are the slower ones of each table.
+  if (producer >= 0) {
+    std::vector<double> costs;
+    for (const std::vector<int>& sources : sources_by_choice) {
+      for (const ValueChoice& choice : choices) {
+        costs.push_back(choice.sources == sources ? 0 : kForbidden);
+      }
+    }
+    add_pair(producer, variable, std::move(costs));
+  }
+  for (const int node : readers_[at(value)]) {
+    std::vector<double> costs;
+    for (const NodeChoice& reader : node_choices_[at(node)]) {
+      const std::vector<int> needed = wanted_by(value, reader);
+      for (const ValueChoice& choice : choices) {
+        costs.push_back(includes(choice.layouts, needed) ? 0 : kForbidden);
+      }
+    }
+    add_pair(node, variable, std::move(costs));
+  }
+  value_choices_.push_back(std::move(choices));
+  value_of_.push_back(value);
+  wanted_.emplace_back(wanted.begin(), wanted.end());
+}
+
+CostNetwork PlacementNetwork::state(const std::vector<Decision>& decisions,
+                                    double seconds_per_byte) const {
+  CostNetwork network = network_;
+  for (size_t node = 0; node < node_choices_.size(); ++node) {
+    CostFactor& factor = network.factors[node];
+    for (size_t place = 0; place < node_choices_[node].size(); ++place) {
+      const NodeChoice& choice = node_choices_[node][place];
+      for (const int index : choice) {
+        const PlacementCandidate& candidate = problem_.candidates[at(index)];
+        if (payer(candidate) != static_cast<int>(node)) continue;
+        factor.costs[place] += seconds_per_byte * static_cast<double>(candidate.kept_bytes);
+      }
+    }
+  }
+  for (const Decision& decision : decisions) {
+    const int node = payer(problem_.candidates[at(decision.candidate)]);
+    CostFactor& factor = network.factors[at(node)];
+    for (size_t place = 0; place < factor.costs.size(); ++place) {
+      const bool is_in = contains(node_choices_[at(node)][place], decision.candidate);
+      if (is_in != decision.is_chosen) factor.costs[place] = kForbidden;
+    }
+  }
+  return network;
+}
+
+std::vector<int> PlacementNetwork::chosen(const std::vector<int>& values) const {
+  std::vector<int> chosen;
+  for (size_t node = 0; node < node_choices_.size(); ++node) {
+    for (const int index : node_choices_[node][at(values[node])]) {
+      if (payer(problem_.candidates[at(index)]) == static_cast<int>(node)) chosen.push_back(index);
+    }
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+std::vector<PlacementConversion> PlacementNetwork::conversions(
+    const std::vector<int>& values) const {
+  std::vector<PlacementConversion> made;
+  for (size_t place = 0; place < value_of_.size(); ++place) {
+    const int choice = values[node_choices_.size() + place];
+    const std::vector<PlacementConversion> some = conversions_of(
+        problem_, value_of_[place], wanted_[place], value_choices_[place][at(choice)]);
+    made.insert(made.end(), some.begin(), some.end());
+  }
+  return made;
+}
+
+}  // namespace tessera

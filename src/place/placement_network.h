@@ -1,0 +1,56 @@
+// The choice among candidates as a cost network. What it cannot say (that groups do not wait for
+// each other, and how much may be kept in all) solve_placement.cc adds.
+#pragma once
+
+#include <vector>
+
+#include "place/cost_network.h"
+#include "place/placement.h"
+#include "place/value_layouts.h"
+
+namespace tessera {
+
+// Something that is decided before solving.
+struct Decision {
+  int candidate = 0;
+  bool is_chosen = false;
+};
+
+// A variable for each node: the candidate that computes it, or the two; and one for each value that
+// is not constant: where it is made and in which layouts it is at hand. Factors are then of one or
+// two variables.
+class PlacementNetwork {
+ public:
+  // `problem` must outlive this. Where a node has no candidate its variable has no values.
+  explicit PlacementNetwork(const PlacementProblem& problem);
+
+  // With `decisions`, and `seconds_per_byte` as the price of each byte that is kept.
+  CostNetwork state(const std::vector<Decision>& decisions, double seconds_per_byte) const;
+
+  // What an assignment means: the candidates, ascending, and the conversions.
+  std::vector<int> chosen(const std::vector<int>& values) const;
+  std::vector<PlacementConversion> conversions(const std::vector<int>& values) const;
+
+ private:
+  using NodeChoice = std::vector<int>;  // candidates, one or two
+
+  void list_node_choices();
+  void add_prices();
+  void add_group_factors();
+  void add_value(int value);
+  std::vector<int> sources_of(int value, const NodeChoice& choice) const;
+  std::vector<int> wanted_by(int value, const NodeChoice& choice) const;
+  void add_pair(int first, int second, std::vector<double> costs);
+
+  const PlacementProblem& problem_;
+  std::vector<bool> is_usable_;                          // by candidate
+  std::vector<std::vector<NodeChoice>> node_choices_;    // by node
+  std::vector<int> producer_;                            // by value; -1: none
+  std::vector<std::vector<int>> readers_;                // by value: nodes at which it is wanted
+  std::vector<std::vector<ValueChoice>> value_choices_;  // by variable beyond the nodes'
+  std::vector<int> value_of_;                            // of these
+  std::vector<std::vector<int>> wanted_;                 // of these: layouts
+  CostNetwork network_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,169 @@
+#include "place/random_problem.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tessera {
+namespace {
+
+class Maker {
+ public:
+  Maker(unsigned seed, const RandomProblemSize& size) : engine_(seed), size_(size) {}
+
+  PlacementProblem make() {
+    problem_.layout_count = whole(2, size_.most_layouts);
+    add_nodes();
+    add_conversions();
+    for (int node = 0; node < node_count(); ++node) {
+      const int ways = whole(1, 3);
+      for (int way = 0; way < ways; ++way) add_candidate({node});
+    }
+    const int groups = whole(0, size_.most_groups);
+    for (int group = 0; group < groups; ++group) add_group();
+    problem_.is_forbidden.assign(problem_.candidates.size(), false);
+    if (one_in(4)) add_limits();
+    return std::move(problem_);
+  }
+
+ private:
+  int whole(int low, int high) { return low + static_cast<int>(engine_() % (high - low + 1U)); }
+  bool one_in(int count) { return whole(1, count) == 1; }
+  int node_count() const { return static_cast<int>(problem_.nodes.size()); }
+
+  // Values 0 and 1 are an input and a constant; then each node makes one, some two.
+  void add_nodes() {
+    problem_.value_count = 2;
+    problem_.is_constant = {false, true};
+    const int nodes = whole(1, size_.most_nodes);
+    for (int node = 0; node < nodes; ++node) {
+      PlacementNode made;
+      std::set<int> read;
+      const int reads = whole(1, 2);
+      for (int count = 0; count < reads; ++count) {
+        // Mostly something new, so that chains arise.
+        const int newest = problem_.value_count - 1;
+        read.insert(one_in(3) ? whole(0, newest) : whole(std::max(0, newest - 2), newest));
+      }
+      made.inputs.assign(read.begin(), read.end());
+      const int makes = one_in(5) ? 2 : 1;
+      for (int count = 0; count < makes; ++count) {
+        made.outputs.push_back(problem_.value_count++);
+        problem_.is_constant.push_back(false);
+      }
+      made.is_recomputable = one_in(3);
+      problem_.nodes.push_back(std::move(made));
+    }
+    std::vector<bool> is_read(static_cast<size_t>(problem_.value_count), false);
+    for (const PlacementNode& node : problem_.nodes) {
+      for (const int value : node.inputs) is_read[static_cast<size_t>(value)] = true;
+    }
+    for (int value = 2; value < problem_.value_count; ++value) {
+      if (!is_read[static_cast<size_t>(value)] || one_in(8)) problem_.results.push_back(value);
+    }
+  }
+
+  void add_conversions() {
+    const auto cells = static_cast<size_t>(problem_.layout_count * problem_.layout_count);
+    for (int value = 0; value < problem_.value_count; ++value) {
+      std::vector<double>& row = problem_.conversion_prices.emplace_back();
+      for (size_t cell = 0; cell < cells; ++cell) {
+        const bool is_missing = one_in(6);
+        row.push_back(is_missing ? std::numeric_limits<double>::infinity() : whole(1, 9));
+      }
+    }
+  }
+
+  bool is_inside(const std::vector<int>& nodes, int node) const {
+    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  }
+
+  void add_candidate(const std::vector<int>& nodes) {
+    PlacementCandidate made;
+    made.nodes = nodes;
+    made.seconds = whole(1, 12) * (static_cast<int>(nodes.size()) + 1) / 2;
+    made.kept_bytes = one_in(2) ? 0 : whole(1, 5);
+    made.workspace_bytes = whole(0, 9);
+    const int layout = one_in(2) ? 0 : whole(0, problem_.layout_count - 1);
+    const auto some_layout = [&] {
+      return one_in(4) ? whole(0, problem_.layout_count - 1) : layout;
+    };
+    std::set<int> inputs;
+    std::set<int> made_inside;
+    for (const int node : nodes) {
+      const PlacementNode& one = problem_.nodes[static_cast<size_t>(node)];
+      inputs.insert(one.inputs.begin(), one.inputs.end());
+      made_inside.insert(one.outputs.begin(), one.outputs.end());
+    }
+    for (const int value : inputs) {
+      if (!made_inside.contains(value)) made.inputs.push_back({value, some_layout()});
+    }
+    for (const int value : made_inside) {
+      if (is_wanted_outside(value, nodes)) made.outputs.push_back({value, some_layout()});
+    }
+    problem_.candidates.push_back(std::move(made));
+  }
+
+  // What is read within the group only stays inside; and sometimes what others read too, who must
+  // then have it computed once more.
+  bool is_wanted_outside(int value, const std::vector<int>& nodes) {
+    bool is_read_inside = false;
+    bool is_read_outside = std::find(problem_.results.begin(), problem_.results.end(), value) !=
+                           problem_.results.end();
+    for (int node = 0; node < node_count(); ++node) {
+      const PlacementNode& reader = problem_.nodes[static_cast<size_t>(node)];
+      if (!is_inside(reader.inputs, value)) continue;
+      (is_inside(nodes, node) ? is_read_inside : is_read_outside) = true;
+    }
+    if (!is_read_inside) return true;
+    return is_read_outside && !one_in(3);
+  }
+
+  // Two or three nodes, near each other; no path between them leaves the group.
+  void add_group() {
+    std::set<int> nodes;
+    const int first = whole(0, node_count() - 1);
+    const int count = whole(2, 3);
+    for (int tries = 0; tries < 10 && static_cast<int>(nodes.size()) < count; ++tries) {
+      nodes.insert(std::min(first + whole(0, 3), node_count() - 1));
+    }
+    if (nodes.size() < 2 || !is_convex(nodes)) return;
+    add_candidate({nodes.begin(), nodes.end()});
+  }
+
+  bool is_convex(const std::set<int>& nodes) const {
+    // Values that depend on the group, and came by a node outside of it.
+    std::set<int> inside;
+    std::set<int> outside;
+    for (int node = 0; node < node_count(); ++node) {
+      const PlacementNode& one = problem_.nodes[static_cast<size_t>(node)];
+      const auto reads = [&](const std::set<int>& values) {
+        return std::any_of(one.inputs.begin(), one.inputs.end(),
+                           [&](int value) { return values.contains(value); });
+      };
+      if (nodes.contains(node)) {
+        if (reads(outside)) return false;
+        inside.insert(one.outputs.begin(), one.outputs.end());
+      } else if (reads(inside) || reads(outside)) {
+        outside.insert(one.outputs.begin(), one.outputs.end());
+      }
+    }
+    return true;
+  }
+
+  void add_limits() {
+    problem_.kept_bytes_limit = whole(0, 3 * node_count());
+    problem_.workspace_bytes_limit = whole(5, 9);
+  }
+
+  std::mt19937 engine_;
+  RandomProblemSize size_;
+  PlacementProblem problem_;
+};
+
+}  // namespace
+
+PlacementProblem make_random_problem(unsigned seed, const RandomProblemSize& size) {
+  return Maker(seed, size).make();
+}
+
+}  // namespace tessera

@@ -1,0 +1,20 @@
+// Small random problems for tests: chains with branches, groups, groups that are convex alone and
+// wait for each other together, nodes worth computing twice, limits.
+#pragma once
+
+#include <random>
+
+#include "place/placement.h"
+
+namespace tessera {
+
+struct RandomProblemSize {
+  int most_nodes = 7;
+  int most_layouts = 4;
+  int most_groups = 5;  // candidates over more than one node
+};
+
+// Equal seeds give equal problems. Prices are whole numbers, so that sums are exact.
+PlacementProblem make_random_problem(unsigned seed, const RandomProblemSize& size);
+
+}  // namespace tessera

@@ -1,0 +1,49 @@
+// The cheapest placement, with a proof.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "place/cost_network.h"
+#include "place/placement.h"
+#include "place/value_layouts.h"
+
+namespace tessera {
+
+struct PlacementEffort {
+  NetworkEffort network;  // for all networks together, but for the largest table
+  int networks = 2000;    // one is enough where groups wait for nobody and all limits are kept
+};
+
+struct PlacementSolution {
+  Placement placement;  // nothing chosen: none was found
+  std::vector<PlacementConversion> conversions;
+  double seconds = kForbidden;  // of the candidates and conversions
+  double lower_bound = 0;       // no placement takes less: equal to `seconds` where that is proven
+  int networks = 0;             // that were solved
+  double work_cells = 0;
+
+  bool is_found() const { return seconds != kForbidden; }
+  bool is_proven() const { return lower_bound >= seconds; }
+};
+
+// The placement of least candidates' and conversions' seconds, such that
+//  - each node is in a candidate, in two only where it is recomputable;
+//  - each value that a candidate reads, and each result, is made by some candidate and converted
+//    into the layout that is wanted; one converted copy serves all;
+//  - candidates can run one after the other, each after all that make what it reads;
+//  - kept bytes in all, and each workspace, are within the problem's limits.
+// A cost network says all but the third and the sum of kept bytes; where its answer breaks these, a
+// best-first search forbids in turn each candidate that takes part. A price on bytes (Lagrange's
+// multiplier) makes the bounds of that search tight. Where `effort` ends before, the best found.
+// Pure: equal problems give equal answers.
+PlacementSolution solve_placement(const PlacementProblem& problem,
+                                  const PlacementEffort& effort = {});
+
+// Says what is wrong with `solution`, or "": as explain_violation() of its placement, but with
+// nodes that are computed twice; a layout that is wanted and not at hand, a conversion from a
+// layout where the value is not, seconds that are not the sum, a limit that is not kept. Shares no
+// code with solve_placement().
+std::string explain_violation(const PlacementProblem& problem, const PlacementSolution& solution);
+
+}  // namespace tessera

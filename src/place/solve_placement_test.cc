@@ -1,0 +1,305 @@
+// Exact placements against trying every set of candidates, and a checker against broken ones.
+#include "place/solve_placement.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "place/random_problem.h"
+
+namespace tessera {
+namespace {
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+// Tries every set of candidates, and for each value every order of conversions.
+class BruteForce {
+ public:
+  explicit BruteForce(const PlacementProblem& problem) : problem_(problem) {}
+
+  double least() {
+    std::vector<int> chosen;
+    visit(0, chosen);
+    return least_;
+  }
+
+ private:
+  void visit(size_t next, std::vector<int>& chosen) {
+    if (next == problem_.candidates.size()) {
+      if (is_legal(chosen)) least_ = std::min(least_, seconds(chosen));
+      return;
+    }
+    visit(next + 1, chosen);
+    if (problem_.is_forbidden[next]) return;
+    chosen.push_back(static_cast<int>(next));
+    if (!is_too_often(chosen)) visit(next + 1, chosen);
+    chosen.pop_back();
+  }
+
+  bool is_too_often(const std::vector<int>& chosen) const {
+    std::vector<int> times(problem_.nodes.size(), 0);
+    for (const int index : chosen) {
+      for (const int node : problem_.candidates[at(index)].nodes) {
+        if (++times[at(node)] > (problem_.nodes[at(node)].is_recomputable ? 2 : 1)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool is_legal(const std::vector<int>& chosen) const {
+    std::vector<bool> is_covered(problem_.nodes.size(), false);
+    int64_t kept = 0;
+    for (const int index : chosen) {
+      const PlacementCandidate& candidate = problem_.candidates[at(index)];
+      kept += candidate.kept_bytes;
+      if (candidate.workspace_bytes > problem_.workspace_bytes_limit) return false;
+      for (const int node : candidate.nodes) is_covered[at(node)] = true;
+    }
+    if (std::count(is_covered.begin(), is_covered.end(), false) > 0) return false;
+    return kept <= problem_.kept_bytes_limit && can_run(chosen);
+  }
+
+  bool can_run(std::vector<int> waiting) const {
+    while (!waiting.empty()) {
+      const auto is_ready = [&](int index) {
+        const auto& inputs = problem_.candidates[at(index)].inputs;
+        return std::none_of(inputs.begin(), inputs.end(), [&](const PlacementPort& input) {
+          return std::any_of(waiting.begin(), waiting.end(), [&](int other) {
+            const auto& outputs = problem_.candidates[at(other)].outputs;
+            return std::any_of(outputs.begin(), outputs.end(), [&](const PlacementPort& output) {
+              return output.value == input.value;
+            });
+          });
+        });
+      };
+      const auto next = std::find_if(waiting.begin(), waiting.end(), is_ready);
+      if (next == waiting.end()) return false;
+      waiting.erase(next);
+    }
+    return true;
+  }
+
+  double seconds(const std::vector<int>& chosen) const {
+    double sum = 0;
+    for (const int index : chosen) sum += problem_.candidates[at(index)].seconds;
+    for (int value = 0; value < problem_.value_count; ++value) {
+      if (!problem_.is_constant[at(value)]) sum += conversion_seconds(value, chosen);
+    }
+    return sum;
+  }
+
+  double conversion_seconds(int value, const std::vector<int>& chosen) const {
+    std::vector<bool> is_at_hand(at(problem_.layout_count), false);
+    std::vector<bool> is_wanted(at(problem_.layout_count), false);
+    is_at_hand[0] =
+        std::none_of(problem_.nodes.begin(), problem_.nodes.end(), [&](const PlacementNode& node) {
+          return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
+        });
+    is_wanted[0] = std::find(problem_.results.begin(), problem_.results.end(), value) !=
+                   problem_.results.end();
+    for (const int index : chosen) {
+      for (const PlacementPort& port : problem_.candidates[at(index)].outputs) {
+        if (port.value == value) is_at_hand[at(port.layout)] = true;
+      }
+      for (const PlacementPort& port : problem_.candidates[at(index)].inputs) {
+        if (port.value == value) is_wanted[at(port.layout)] = true;
+      }
+    }
+    return complete(value, is_at_hand, is_wanted);
+  }
+
+  // The least seconds until all that is wanted is at hand, by trying every next conversion.
+  double complete(int value, const std::vector<bool>& is_at_hand,
+                  const std::vector<bool>& is_wanted) const {
+    bool is_done = true;
+    for (size_t layout = 0; layout < is_wanted.size(); ++layout) {
+      is_done = is_done && (!is_wanted[layout] || is_at_hand[layout]);
+    }
+    if (is_done) return 0;
+    double least = kForbidden;
+    for (int from = 0; from < problem_.layout_count; ++from) {
+      for (int to = 0; to < problem_.layout_count; ++to) {
+        if (!is_at_hand[at(from)] || is_at_hand[at(to)]) continue;
+        const double price = conversion_price(problem_, value, from, to);
+        if (price == kForbidden) continue;
+        std::vector<bool> more = is_at_hand;
+        more[at(to)] = true;
+        least = std::min(least, price + complete(value, more, is_wanted));
+      }
+    }
+    return least;
+  }
+
+  const PlacementProblem& problem_;
+  double least_ = kForbidden;
+};
+
+TEST(SolvePlacement, AsGoodAsTryingEverything) {
+  int solved = 0;
+  int branched = 0;
+  int computed_twice = 0;
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    const PlacementProblem problem = make_random_problem(seed, {.most_nodes = 6, .most_groups = 4});
+    const PlacementSolution solution = solve_placement(problem);
+    ASSERT_EQ(solution.seconds, BruteForce(problem).least()) << "seed " << seed;
+    ASSERT_TRUE(solution.is_proven()) << "seed " << seed;
+    if (!solution.is_found()) continue;
+    ASSERT_EQ(explain_violation(problem, solution), "") << "seed " << seed;
+    ++solved;
+    branched += solution.networks > 1 ? 1 : 0;
+    size_t covered = 0;
+    for (const int index : solution.placement.chosen) {
+      covered += problem.candidates[at(index)].nodes.size();
+    }
+    computed_twice += covered > problem.nodes.size() ? 1 : 0;
+  }
+  EXPECT_GT(solved, 240);
+  EXPECT_GT(branched, 5);
+  EXPECT_GT(computed_twice, 2);
+}
+
+// Two groups, each convex alone: {0, 3} and {1, 2} wait for each other.
+PlacementProblem crossing_groups() {
+  PlacementProblem problem;
+  problem.value_count = 6;
+  problem.layout_count = 1;
+  problem.nodes = {{{0}, {2}}, {{1}, {3}}, {{2}, {4}}, {{3}, {5}}};
+  problem.is_constant.assign(6, false);
+  problem.results = {4, 5};
+  problem.conversion_prices.assign(6, {0});
+  for (int node = 0; node < 4; ++node) {
+    const PlacementNode& one = problem.nodes[at(node)];
+    problem.candidates.push_back({.seconds = 10,
+                                  .nodes = {node},
+                                  .inputs = {{one.inputs[0], 0}},
+                                  .outputs = {{one.outputs[0], 0}}});
+  }
+  problem.candidates.push_back(
+      {.seconds = 5, .nodes = {0, 3}, .inputs = {{0, 0}, {3, 0}}, .outputs = {{2, 0}, {5, 0}}});
+  problem.candidates.push_back(
+      {.seconds = 6, .nodes = {1, 2}, .inputs = {{1, 0}, {2, 0}}, .outputs = {{3, 0}, {4, 0}}});
+  return problem;
+}
+
+TEST(SolvePlacement, GroupsThatWaitForEachOther) {
+  const PlacementProblem problem = crossing_groups();
+  const PlacementSolution solution = solve_placement(problem);
+  EXPECT_EQ(solution.seconds, 25);
+  EXPECT_TRUE(solution.is_proven());
+  EXPECT_EQ(solution.placement.chosen, (std::vector<int>{1, 4, 2}));
+}
+
+TEST(SolvePlacement, OneCopyServesAll) {
+  PlacementProblem problem;
+  problem.value_count = 4;
+  problem.layout_count = 2;
+  problem.nodes = {{{0}, {1}}, {{0}, {2}}, {{0}, {3}}};
+  problem.is_constant.assign(4, false);
+  problem.results = {1, 2, 3};
+  problem.conversion_prices.assign(4, {0, 4, 1, 0});
+  for (int node = 0; node < 3; ++node) {
+    problem.candidates.push_back(
+        {.seconds = 5, .nodes = {node}, .inputs = {{0, 0}}, .outputs = {{node + 1, 0}}});
+    problem.candidates.push_back(
+        {.seconds = 2, .nodes = {node}, .inputs = {{0, 1}}, .outputs = {{node + 1, 0}}});
+  }
+  const PlacementSolution solution = solve_placement(problem);
+  EXPECT_EQ(solution.seconds, 10);
+  ASSERT_EQ(solution.conversions.size(), 1);
+  EXPECT_EQ(solution.conversions[0].to, 1);
+}
+
+TEST(SolvePlacement, NoPlacementAtAll) {
+  PlacementProblem problem = crossing_groups();
+  problem.is_forbidden.assign(6, false);
+  problem.is_forbidden[2] = problem.is_forbidden[5] = true;
+  EXPECT_FALSE(solve_placement(problem).is_found());
+}
+
+TEST(SolvePlacement, StopsWithABound) {
+  int unproven = 0;
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    const PlacementProblem problem = make_random_problem(seed, {.most_nodes = 6, .most_groups = 4});
+    const PlacementSolution solution = solve_placement(problem, {.networks = 1});
+    const double least = BruteForce(problem).least();
+    EXPECT_LE(solution.lower_bound, least);
+    EXPECT_GE(solution.seconds, least);
+    if (solution.is_found()) {
+      EXPECT_EQ(explain_violation(problem, solution), "");
+    }
+    unproven += solution.is_proven() ? 0 : 1;
+  }
+  EXPECT_GT(unproven, 0);
+}
+
+TEST(SolvePlacement, LongChainsAndManyBranches) {
+  // What a wide network looks like: 64 branches of 100 nodes that one node joins.
+  PlacementProblem problem;
+  problem.layout_count = 3;
+  problem.value_count = 1;
+  PlacementNode join;
+  const auto add_node = [&](const std::vector<int>& inputs) {
+    const int value = problem.value_count++;
+    const auto node = static_cast<int>(problem.nodes.size());
+    problem.nodes.push_back({inputs, {value}});
+    for (int layout = 0; layout < 3; ++layout) {
+      PlacementCandidate made = {.seconds = 1.0 + (node * 7 + layout * 5) % 11, .nodes = {node}};
+      for (const int input : inputs) made.inputs.push_back({input, layout});
+      made.outputs = {{value, layout}};
+      problem.candidates.push_back(std::move(made));
+    }
+    return value;
+  };
+  std::vector<int> ends;
+  for (int branch = 0; branch < 64; ++branch) {
+    int value = 0;
+    for (int depth = 0; depth < 100; ++depth) value = add_node({value});
+    ends.push_back(value);
+  }
+  problem.results = {add_node(ends)};
+  problem.is_constant.assign(at(problem.value_count), false);
+  problem.conversion_prices.assign(at(problem.value_count), {0, 2, 3, 2, 0, 3, 2, 3, 0});
+  const PlacementSolution solution = solve_placement(problem);
+  EXPECT_TRUE(solution.is_proven());
+  EXPECT_EQ(explain_violation(problem, solution), "");
+}
+
+TEST(ExplainSolutionViolation, RejectsWhatIsBroken) {
+  const PlacementProblem problem = crossing_groups();
+  const PlacementSolution sound = solve_placement(problem);
+  using Break = std::function<void(PlacementSolution&)>;
+  const std::vector<std::pair<std::string, Break>> breaks = {
+      {"in no candidate", [](auto& made) { made.placement.chosen.pop_back(); }},
+      {"is not there", [](auto& made) { made.placement.chosen.push_back(9); }},
+      {"chosen twice", [](auto& made) { made.placement.chosen.push_back(1); }},
+      {"computed 2 times", [](auto& made) { made.placement.chosen = {1, 4, 2, 0}; }},
+      {"before all are done", [](auto& made) { made.placement.chosen = {4, 1, 2}; }},
+      {"before all are done", [](auto& made) { made.placement.chosen = {4, 5}; }},
+      {"which is at hand", [](auto& made) { made.conversions.push_back({0, 0, 0}); }},
+      {"not at hand", [](auto& made) { made.conversions.push_back({2, 1, 0}); }},
+      {"take 25", [](auto& made) { made.seconds = 24; }},
+      {"lower bound", [](auto& made) { made.lower_bound = 26; }},
+  };
+  for (const auto& [expected, breaks_it] : breaks) {
+    PlacementSolution broken = sound;
+    breaks_it(broken);
+    EXPECT_NE(explain_violation(problem, broken).find(expected), std::string::npos)
+        << expected << " / " << explain_violation(problem, broken);
+  }
+  PlacementProblem tight = problem;
+  tight.candidates[4].kept_bytes = 5;
+  tight.kept_bytes_limit = 4;
+  EXPECT_NE(explain_violation(tight, sound), "");
+  tight = problem;
+  tight.candidates[4].workspace_bytes = 5;
+  tight.workspace_bytes_limit = 4;
+  EXPECT_NE(explain_violation(tight, sound), "");
+  tight = problem;
+  tight.is_forbidden.assign(6, false);
+  tight.is_forbidden[4] = true;
+  EXPECT_NE(explain_violation(tight, sound), "");
+}
+
+}  // namespace
+}  // namespace tessera

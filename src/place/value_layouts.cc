@@ -1,0 +1,150 @@
+#include "place/value_layouts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace tessera {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Sets of layouts are gone through one by one. Where there are more, some of those that nobody
+// wants are left out as places to pass through; what is wanted of one value is far less.
+constexpr size_t kMostLayouts = 12;
+
+using Set = uint32_t;  // of places in ConversionTrees::layouts
+
+// The cheapest conversions from the sources to every set of layouts: for sets of this size the
+// problem of Steiner trees is solved by adding one layout at a time, to each set in every order.
+class ConversionTrees {
+ public:
+  ConversionTrees(const PlacementProblem& problem, int value, const std::vector<int>& sources,
+                  const std::vector<int>& wanted)
+      : problem_(problem), value_(value), layouts_(sources) {
+    for (const int layout : wanted) add(layout);
+    add_reachable();
+    start_ = (Set{1} << sources.size()) - 1;
+    const size_t count = size_t{1} << layouts_.size();
+    seconds_.assign(count, kNever);
+    before_.assign(count, 0);
+    seconds_[start_] = 0;
+    for (Set set = start_; set < count; ++set) {
+      if (seconds_[set] == kNever) continue;
+      for (size_t place = 0; place < layouts_.size(); ++place) {
+        const Set next = set | (Set{1} << place);
+        if (next == set) continue;
+        const double seconds = seconds_[set] + price_into(set, layouts_[place]).first;
+        if (seconds >= seconds_[next]) continue;
+        seconds_[next] = seconds;
+        before_[next] = set;
+      }
+    }
+  }
+
+  // The cheapest set that contains `layouts`.
+  Set cheapest_with(const std::vector<int>& layouts) const {
+    Set needed = start_;
+    for (const int layout : layouts) needed |= Set{1} << place_of(layout);
+    Set best = needed;
+    for (Set set = needed; set < seconds_.size(); ++set) {
+      if ((set & needed) == needed && seconds_[set] < seconds_[best]) best = set;
+    }
+    return best;
+  }
+
+  double seconds(Set set) const { return seconds_[set]; }
+
+  std::vector<PlacementConversion> conversions(Set set) const {
+    std::vector<PlacementConversion> made;
+    for (; set != start_; set = before_[set]) {
+      const Set added = set & ~before_[set];
+      size_t place = 0;
+      while ((added >> place & 1) == 0) ++place;
+      const int to = layouts_[place];
+      made.push_back({value_, price_into(before_[set], to).second, to});
+    }
+    std::reverse(made.begin(), made.end());
+    return made;
+  }
+
+ private:
+  void add(int layout) {
+    if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) {
+      layouts_.push_back(layout);
+    }
+  }
+
+  size_t place_of(int layout) const {
+    return static_cast<size_t>(std::find(layouts_.begin(), layouts_.end(), layout) -
+                               layouts_.begin());
+  }
+
+  // What conversions lead to, one after the other: each may be a place to pass through.
+  void add_reachable() {
+    for (size_t known = 0; known < layouts_.size(); ++known) {
+      for (int layout = 0; layout < problem_.layout_count; ++layout) {
+        if (layouts_.size() >= kMostLayouts) return;
+        if (conversion_price(problem_, value_, layouts_[known], layout) < kNever) add(layout);
+      }
+    }
+  }
+
+  // The cheapest conversion from one of `set` to `layout`, and from which.
+  std::pair<double, int> price_into(Set set, int layout) const {
+    std::pair<double, int> best = {kNever, 0};
+    for (size_t place = 0; place < layouts_.size(); ++place) {
+      if ((set >> place & 1) == 0) continue;
+      best = std::min(
+          best, {conversion_price(problem_, value_, layouts_[place], layout), layouts_[place]});
+    }
+    return best;
+  }
+
+  const PlacementProblem& problem_;
+  int value_;
+  std::vector<int> layouts_;  // the sources first
+  Set start_ = 0;
+  std::vector<double> seconds_;  // by set
+  std::vector<Set> before_;      // by set: with one layout less
+};
+
+}  // namespace
+
+std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value,
+                                      const std::vector<int>& sources,
+                                      const std::vector<int>& wanted) {
+  if (sources.empty()) return {{}};
+  const ConversionTrees trees(problem, value, sources, wanted);
+  const size_t count = size_t{1} << wanted.size();
+  std::vector<double> seconds(count);
+  const auto layouts_in = [&](size_t set) {
+    std::vector<int> layouts;
+    for (size_t place = 0; place < wanted.size(); ++place) {
+      if ((set >> place & 1) != 0) layouts.push_back(wanted[place]);
+    }
+    return layouts;
+  };
+  for (size_t set = 0; set < count; ++set) {
+    seconds[set] = trees.seconds(trees.cheapest_with(layouts_in(set)));
+  }
+  std::vector<ValueChoice> choices;
+  for (size_t set = 0; set < count; ++set) {
+    bool is_dominated = seconds[set] == kNever;
+    for (size_t place = 0; place < wanted.size() && !is_dominated; ++place) {
+      const size_t more = set | (size_t{1} << place);
+      is_dominated = more != set && seconds[more] <= seconds[set];
+    }
+    if (!is_dominated) choices.push_back({sources, layouts_in(set), seconds[set]});
+  }
+  return choices;
+}
+
+std::vector<PlacementConversion> conversions_of(const PlacementProblem& problem, int value,
+                                                const std::vector<int>& wanted,
+                                                const ValueChoice& choice) {
+  if (choice.sources.empty()) return {};
+  const ConversionTrees trees(problem, value, choice.sources, wanted);
+  return trees.conversions(trees.cheapest_with(choice.layouts));
+}
+
+}  // namespace tessera

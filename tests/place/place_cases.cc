@@ -1,0 +1,92 @@
+// place_cases FIRST COUNT NODES: random placement problems with seeds from FIRST on, and what
+// solve_placement() says of them, as one line of JSON each: for placement_test.py, which has them
+// solved by another solver.
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "place/random_problem.h"
+#include "place/solve_placement.h"
+
+namespace tessera {
+namespace {
+
+using Json = nlohmann::json;
+
+// Infinity is no number of JSON.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json ports_json(const std::vector<PlacementPort>& ports) {
+  Json list = Json::array();
+  for (const PlacementPort& port : ports) list.push_back({port.value, port.layout});
+  return list;
+}
+
+Json problem_json(const PlacementProblem& problem) {
+  Json nodes = Json::array();
+  for (const PlacementNode& node : problem.nodes) {
+    nodes.push_back({{"inputs", node.inputs},
+                     {"outputs", node.outputs},
+                     {"is_recomputable", node.is_recomputable}});
+  }
+  Json candidates = Json::array();
+  for (const PlacementCandidate& candidate : problem.candidates) {
+    candidates.push_back({{"seconds", candidate.seconds},
+                          {"nodes", candidate.nodes},
+                          {"inputs", ports_json(candidate.inputs)},
+                          {"outputs", ports_json(candidate.outputs)},
+                          {"kept_bytes", candidate.kept_bytes},
+                          {"workspace_bytes", candidate.workspace_bytes}});
+  }
+  Json prices = Json::array();
+  for (int value = 0; value < problem.value_count; ++value) {
+    Json row = Json::array();
+    for (int from = 0; from < problem.layout_count; ++from) {
+      for (int to = 0; to < problem.layout_count; ++to) {
+        row.push_back(number(conversion_price(problem, value, from, to)));
+      }
+    }
+    prices.push_back(std::move(row));
+  }
+  return {{"layouts", problem.layout_count},
+          {"nodes", std::move(nodes)},
+          {"candidates", std::move(candidates)},
+          {"conversion_prices", std::move(prices)},
+          {"is_constant", problem.is_constant},
+          {"results", problem.results},
+          {"kept_bytes_limit", problem.kept_bytes_limit},
+          {"workspace_bytes_limit", problem.workspace_bytes_limit}};
+}
+
+Json solution_json(const PlacementProblem& problem, const PlacementSolution& solution) {
+  return {{"chosen", solution.placement.chosen},
+          {"seconds", number(solution.seconds)},
+          {"lower_bound", number(solution.lower_bound)},
+          {"networks", solution.networks},
+          {"violation", solution.is_found() ? explain_violation(problem, solution) : ""}};
+}
+
+int run(int count, char** arguments) {
+  if (count != 4) {
+    std::cerr << "usage: place_cases FIRST COUNT NODES\n\nexample: place_cases 0 100 14\n";
+    return 2;
+  }
+  const auto first = static_cast<unsigned>(std::strtoul(arguments[1], nullptr, 10));
+  const auto cases = static_cast<unsigned>(std::strtoul(arguments[2], nullptr, 10));
+  const int nodes = static_cast<int>(std::strtol(arguments[3], nullptr, 10));
+  for (unsigned seed = first; seed < first + cases; ++seed) {
+    const PlacementProblem problem =
+        make_random_problem(seed, {.most_nodes = nodes, .most_groups = nodes});
+    Json line = {{"seed", seed}, {"problem", problem_json(problem)}};
+    line["solution"] = solution_json(problem, solve_placement(problem));
+    std::cout << line << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tessera
+
+int main(int count, char** arguments) { return tessera::run(count, arguments); }
