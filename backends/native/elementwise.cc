@@ -48,35 +48,25 @@ std::optional<Written> write(const Graph& graph, const std::vector<int32_t>& nod
   return Written{*std::move(text), writer.ports(), can_be_dense, result};
 }
 
-// The port whose memory the result takes best: one that nobody else reads.
-int32_t best_in_place(const Graph& graph, const Written& written) {
+// The port whose memory the result takes best, or -1: one that nobody else reads before one that
+// others do, and that before an input of the graph.
+int32_t in_place_port(const Graph& graph, const Written& written) {
   int32_t best = -1;
+  int best_rank = 0;
   for (const ProgramOperand& operand : written.text.operands) {
-    if (operand.port < 0 || operand.dims != written.text.result.dims) continue;
+    if (operand.port < 0) continue;
     const Value value = graph.value(written.ports[static_cast<size_t>(operand.port)]);
     const bool is_same_storage =
-        operand.element_bytes == plugin::element_bytes(written.text.result.data_type) &&
-        value.type().dims == written.text.result.dims;
-    if (!is_same_storage || value.is_constant() || value.is_input()) continue;
-    if (value.consumers().size() == 1 && !value.is_needed()) return operand.port;
-    if (best < 0) best = operand.port;
+        value.type().dims == written.text.result.dims && operand.dims == value.type().dims &&
+        operand.element_bytes == plugin::element_bytes(written.text.result.data_type);
+    if (!is_same_storage || value.is_constant()) continue;
+    const bool has_one_reader = value.consumers().size() == 1 && !value.is_needed();
+    const int rank = value.is_input() ? 1 : has_one_reader ? 3 : 2;
+    if (rank <= best_rank) continue;
+    best = operand.port;
+    best_rank = rank;
   }
   return best;
-}
-
-int32_t any_in_place(const Written& written, const Graph& graph) {
-  const int32_t best = best_in_place(graph, written);
-  if (best >= 0) return best;
-  // An input of the graph may be overwritten where the host owns it.
-  for (const ProgramOperand& operand : written.text.operands) {
-    if (operand.port < 0 || operand.dims != written.text.result.dims) continue;
-    const Value value = graph.value(written.ports[static_cast<size_t>(operand.port)]);
-    if (value.is_constant() || value.type().dims != written.text.result.dims) continue;
-    if (operand.element_bytes == plugin::element_bytes(written.text.result.data_type)) {
-      return operand.port;
-    }
-  }
-  return -1;
 }
 
 Candidate candidate_of(const Context& context, const std::vector<int32_t>& nodes, Written written) {
@@ -99,7 +89,7 @@ Candidate candidate_of(const Context& context, const std::vector<int32_t>& nodes
     bytes += static_cast<double>(graph.value(value).type().dense_bytes());
   }
   OutputPort output = {.value = written.result.id(), .layout = layout};
-  output.in_place_input = any_in_place(written, graph);
+  output.in_place_input = in_place_port(graph, written);
   if (output.in_place_input >= 0) {
     output.requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
   }
