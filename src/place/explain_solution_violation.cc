@@ -56,7 +56,10 @@ std::string explain_order(const PlacementProblem& problem, const std::vector<int
 
 // Whether all that is wanted is at hand in its layout.
 std::string explain_layouts(const PlacementProblem& problem, const PlacementSolution& solution) {
-  std::vector<std::set<int>> at_hand(at(problem.value_count), {0});
+  std::vector<std::set<int>> at_hand(at(problem.value_count));
+  for (int value = 0; value < problem.value_count; ++value) {
+    at_hand[at(value)] = {fed_layout(problem, value)};
+  }
   for (const PlacementNode& node : problem.nodes) {
     for (const int value : node.outputs) at_hand[at(value)].clear();
   }
@@ -82,8 +85,9 @@ std::string explain_layouts(const PlacementProblem& problem, const PlacementSolu
     }
   }
   for (const int value : problem.results) {
-    if (problem.is_constant[at(value)] || at_hand[at(value)].contains(0)) continue;
-    return "result " + in_layout(value, 0) + " is not at hand";
+    const int fed = fed_layout(problem, value);
+    if (problem.is_constant[at(value)] || at_hand[at(value)].contains(fed)) continue;
+    return "result " + in_layout(value, fed) + " is not at hand";
   }
   return "";
 }

@@ -83,6 +83,9 @@ struct Placement {
 
 double conversion_price(const PlacementProblem& problem, int value, int from, int to);
 
+// The layout in which the caller gives or gets `value`.
+int fed_layout(const PlacementProblem& problem, int value);
+
 // What `placement` takes: its candidates, and the conversions that their inputs and the results
 // need, each made once and from where it is cheapest.
 double predicted_seconds(const PlacementProblem& problem, const Placement& placement);

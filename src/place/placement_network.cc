@@ -168,7 +168,8 @@ std::vector<int> PlacementNetwork::wanted_by(int value, const NodeChoice& choice
 void PlacementNetwork::add_value(int value) {
   const bool is_result = contains(problem_.results, value);
   std::set<int> wanted;
-  if (is_result) wanted.insert(0);
+  const int fed = fed_layout(problem_, value);
+  if (is_result) wanted.insert(fed);
   for (const int node : readers_[at(value)]) {
     for (const NodeChoice& choice : node_choices_[at(node)]) {
       for (const int layout : wanted_by(value, choice)) wanted.insert(layout);
@@ -177,7 +178,7 @@ void PlacementNetwork::add_value(int value) {
   if (wanted.empty()) return;
   // Where it may be made.
   const int producer = producer_[at(value)];
-  std::vector<std::vector<int>> sources_by_choice = {{0}};
+  std::vector<std::vector<int>> sources_by_choice = {{fed}};
   if (producer >= 0) {
     sources_by_choice.clear();
     for (const NodeChoice& choice : node_choices_[at(producer)]) {
@@ -189,7 +190,7 @@ void PlacementNetwork::add_value(int value) {
   for (const std::vector<int>& sources : distinct) {
     for (ValueChoice& choice :
          list_choices(problem_, value, sources, {wanted.begin(), wanted.end()})) {
-      if (!is_result || contains(choice.layouts, 0)) choices.push_back(std::move(choice));
+      if (!is_result || contains(choice.layouts, fed)) choices.push_back(std::move(choice));
     }
   }
   const auto variable = static_cast<int>(network_.domain_sizes.size());

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "place/placement.h"
+#include "place/view_copies.h"
 
 namespace tessera {
 namespace {
@@ -19,10 +20,18 @@ double conversion_price(const PlacementProblem& problem, int value, int from, in
   return problem.conversion_seconds[at(value)] * problem.conversion_hops[at(from)][at(to)];
 }
 
+int fed_layout(const PlacementProblem& problem, int value) {
+  return problem.fed_layout.empty() ? 0 : problem.fed_layout[at(value)];
+}
+
 double predicted_seconds(const PlacementProblem& problem, const Placement& placement) {
   double total = 0;
   // By value: the layouts in which it is at hand; what no candidate makes is there from the start.
   std::vector<std::vector<int>> layouts(at(problem.value_count), {0});
+  for (size_t value = 0; value < problem.fed_layout.size(); ++value) {
+    layouts[value] = {problem.fed_layout[value]};
+  }
+  ViewCopies copies(problem);
   const auto obtain = [&](int value, int layout) {
     if (problem.is_constant[at(value)]) return;
     std::vector<int>& present = layouts[at(value)];
@@ -37,11 +46,12 @@ double predicted_seconds(const PlacementProblem& problem, const Placement& place
   };
   for (const int index : placement.chosen) {
     const PlacementCandidate& candidate = problem.candidates[at(index)];
-    total += candidate.seconds;
+    total += candidate.seconds + copies.seconds(candidate);
+    copies.take(candidate);
     for (const PlacementPort& port : candidate.inputs) obtain(port.value, port.layout);
     for (const PlacementPort& port : candidate.outputs) layouts[at(port.value)] = {port.layout};
   }
-  for (const int value : problem.results) obtain(value, 0);
+  for (const int value : problem.results) obtain(value, fed_layout(problem, value));
   return total;
 }
 
