@@ -47,7 +47,7 @@ TEST(CostsReport, ShowsTheCheapestFirstAndRefusedOnesLast) {
   EXPECT_THAT(text, HasSubstr("chosen"));
   EXPECT_THAT(text, HasSubstr("expected 1, found 2"));
   EXPECT_THAT(text, HasSubstr("\xc2\xb1"
-                              "10 %"));
+                              "10.0 %"));
   EXPECT_THAT(refused_text(all), HasSubstr("refused wrong, Relu: numbers"));
 }
 
