@@ -53,6 +53,29 @@ TEST(NativeElementGroups, AnyGraphAsTheReference) {
   EXPECT_GE(totals.largest, 6U);
 }
 
+// So large that results are written past the caches, in every form of the loop.
+TEST(NativeElementGroups, LargeResults) {
+  const Totals totals = check_each_target(34, 10, [](Dice& dice, const ops::Registry& registry) {
+    RandomGraph made(registry, 19);
+    // Of two dimensions, which no layout but one holds.
+    const std::vector<int64_t> dims = {dice.whole(1500, 1510), dice.whole(1501, 1510)};
+    made.input("x", random_elements(dice, DataType::Float32, dims));
+    const std::vector<std::vector<int64_t>> others = {dims, {}, {dims[0], 1}, {dims[1]}};
+    const std::vector<int64_t>& other = dice.pick(others);
+    made.input("y", random_elements(dice, DataType::Float32, other, {0.5F, 2}));
+    if (dice.one_in(3)) {
+      made.builder.node("c", "Greater", {"x", "y"}, {"c"});
+      made.builder.node("z", "Where", {"c", "x", "y"}, {"z"});
+    } else {
+      made.builder.node("m", "Mul", {"x", "y"}, {"m"});
+      made.builder.node("z", "Tanh", {"m"}, {"z"});
+    }
+    made.builder.output("z");
+    return made;
+  });
+  EXPECT_GE(totals.answered, 10);
+}
+
 TEST(NativeElementGroups, SwishWrittenOut) {
   const Totals totals = check_each_target(33, 200, [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made(registry, 19);
