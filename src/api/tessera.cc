@@ -156,7 +156,7 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
-PlanOptions plan_options(const BindOptions& options) {
+PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
                 "expected 'cpu', the only device so far");
@@ -165,10 +165,10 @@ PlanOptions plan_options(const BindOptions& options) {
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                               : TESSERA_PRECISION_FLOAT32;
   for (const Pin& pin : options.pins) {
-    wanted.selection.pins.push_back({pin.nodes, pin.backend, pin.algorithm});
+    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }
   for (const Exclusion& exclusion : options.exclusions) {
-    wanted.selection.exclusions.push_back({exclusion.backend, exclusion.op});
+    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   return wanted;
@@ -222,7 +222,7 @@ Executor Model::bind(const BindOptions& options) const {
   StageClock clock;
   clock.begin("specialise");
   ThreadPool pool(options.threads);
-  const PlanOptions wanted = plan_options(options);
+  const PlanOptions wanted = plan_options(options, state_->backends.state_->set);
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   const auto build = [&] {
     return build_plan(state_->bound_graph(options, pool), *state_->registry, plugins, state_->packs,

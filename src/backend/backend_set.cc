@@ -29,13 +29,22 @@ BackendSet::BackendSet(std::span<const CatalogEntry> catalog, const std::filesys
       if (folder.empty() || !std::filesystem::exists(entry.file, ignored)) {
         entry.is_tried = true;
         entry.reason = "its plug-in '" + std::string(known.file) + "' is not in '" +
-                       folder.string() + "'; " + std::string(known.install);
+                       folder.string() + "'; to get it: " + std::string(known.install);
       }
     }
     entries_.push_back(std::move(entry));
   }
   std::error_code ignored;
   if (!folder.empty() && std::filesystem::is_directory(folder, ignored)) add_path(folder);
+}
+
+std::string BackendSet::resolve_alias(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) {
+    if (entry.known != nullptr && is_called(*entry.known, name))
+      return std::string(entry.known->name);
+  }
+  return name;
 }
 
 void BackendSet::add_file(const std::filesystem::path& file) {

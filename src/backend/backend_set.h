@@ -40,6 +40,8 @@ class BackendSet {
   // No names: all that can be used, those added by path first. Throws InvalidArgument for a name
   // that nobody has (listing the known ones), Unsupported for one that cannot be used.
   std::vector<std::shared_ptr<const Plugin>> choose(const std::vector<std::string>& names);
+  // The name of the backend that `name` is an alias of; else `name`.
+  std::string resolve_alias(const std::string& name) const;
   // Those that are not in the catalog: the ones whose ops a model may use.
   std::vector<std::shared_ptr<const Plugin>> strangers();
 
@@ -61,7 +63,7 @@ class BackendSet {
   void add_file(const std::filesystem::path& file);
 
   std::shared_ptr<HostServices> services_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Entry> entries_;  // strangers first, then the catalog's, in its order
 };
 

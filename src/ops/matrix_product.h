@@ -1,5 +1,5 @@
 // Matrix products for the reference kernels: blocked, threaded, and summed in a wide type. Conv,
-// ConvTranspose, Gemm, MatMul and LSTM are all this product over operands read in their own way.
+// ConvTranspose, Gemm, MatMul and recurrences are all this product over operands of their own.
 #pragma once
 
 #include <cstdint>

@@ -131,6 +131,10 @@ constexpr std::array kCases = {
     // Recurrent.
     "LSTM/3(5x2x3, #1x16x3, #1x16x4, #1x32) hidden_size=4",
     "LSTM/3(5x2x3, #2x16x3, #2x16x4) hidden_size=4 direction=bidirectional",
+    "GRU/2(5x2x3, #1x12x3, #1x12x4, #1x24) hidden_size=4",
+    "GRU/2(5x2x3, #2x12x3, #2x12x4, #2x24) direction=bidirectional linear_before_reset=1",
+    "RNN/2(5x2x3, #1x4x3, #1x4x4, #1x8) hidden_size=4 direction=reverse",
+    "RNN/2(5x2x3, #2x4x3, #2x4x4) hidden_size=4 direction=bidirectional",
     // Moving elements.
     "Concat(2x3x5, 2x4x5) axis=1",
     "Concat(1x16x3x3, 1x17x3x3, 1x1x3x3) axis=1",

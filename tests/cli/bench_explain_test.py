@@ -186,8 +186,8 @@ def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
             assert step["bytes"] > 0
     # ArgMax is not for oneDNN, which says why.
     [top] = [step for step in explained["steps"] if "top" in step["nodes"]]
-    assert top["backend"] == "reference"
-    assert [refusal["backend"] for refusal in top["refusals"]] == ["onednn"]
+    assert top["backend"] != "onednn"
+    assert "onednn" in [refusal["backend"] for refusal in top["refusals"]]
     text = tessera("explain", model, *SHAPE, "--runs", "1")[1]
     assert "refused by onednn" in text and top["refusals"][0]["reason"][:40] in text
 
@@ -235,9 +235,10 @@ def test_pins_hold_algorithms(needs_onednn, ask, tessera, model):
 
 def test_exclusions_keep_backends_away(needs_onednn, ask, model):
     report = ask("explain", model, *SHAPE, "--runs", "1", "--exclude", "onednn:Conv")
-    assert backend_of(report, "stem/conv:0") == backend_of(report, "head=conv") == "reference"
-    report = ask("explain", model, *SHAPE, "--runs", "1", "--exclude", "onednn")
-    assert {step["backend"] for step in report["steps"]} <= {"reference", ""}
+    assert "onednn" not in (backend_of(report, "stem/conv:0"), backend_of(report, "head=conv"))
+    for name in ("onednn", "dnnl"):
+        report = ask("explain", model, *SHAPE, "--runs", "1", "--exclude", name)
+        assert "onednn" not in {step["backend"] for step in report["steps"]}
 
 
 def test_a_pin_that_nobody_can_serve_says_who_refused(needs_onednn, tessera, model):

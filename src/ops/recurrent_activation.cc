@@ -1,11 +1,10 @@
-#include "ops/lstm_activation.h"
+#include "ops/recurrent_activation.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
 #include <optional>
-#include <string>
 
 #include "tessera/error.h"
 
@@ -72,27 +71,33 @@ double next_parameter(const std::vector<float>* given, size_t& used,
   return (*given)[used++];
 }
 
+// The names in the node's attribute, or the defaults of all directions.
+std::vector<std::string> function_names(const Node& node, std::span<const char* const> defaults,
+                                        int64_t directions) {
+  std::vector<std::string> names;
+  for (int64_t direction = 0; direction < directions; ++direction) {
+    names.insert(names.end(), defaults.begin(), defaults.end());
+  }
+  const std::vector<std::string>* given = node.attributes.find_strings("activations");
+  if (given == nullptr) return names;
+  // ONNX's default for RNN has a function for each of two directions, however many there are.
+  if (defaults.size() == 1 && *given == std::vector<std::string>(2, defaults[0])) return names;
+  if (given->size() != names.size()) {
+    throw Error(ErrorKind::InvalidModel, place(node) + ", attribute 'activations'",
+                "expected " + std::to_string(names.size()) + " names, found " +
+                    std::to_string(given->size()));
+  }
+  return *given;
+}
+
 }  // namespace
 
-std::vector<Activation> read_activations(const Node& node, int64_t directions) {
-  std::vector<std::string> names;
-  if (const std::vector<std::string>* given = node.attributes.find_strings("activations")) {
-    names = *given;
-  } else {
-    for (int64_t direction = 0; direction < directions; ++direction) {
-      names.insert(names.end(), {"Sigmoid", "Tanh", "Tanh"});
-    }
-  }
-  const auto expected = static_cast<size_t>(3 * directions);
-  if (names.size() != expected) {
-    throw Error(
-        ErrorKind::InvalidModel, place(node) + ", attribute 'activations'",
-        "expected " + std::to_string(expected) + " names, found " + std::to_string(names.size()));
-  }
+std::vector<Activation> read_activations(const Node& node, std::span<const char* const> defaults,
+                                         int64_t directions) {
   size_t used_alphas = 0;
   size_t used_betas = 0;
   std::vector<Activation> activations;
-  for (const std::string& name : names) {
+  for (const std::string& name : function_names(node, defaults, directions)) {
     const Known& known = find_known(node, name);
     activations.push_back(
         {known.function,

@@ -1,0 +1,335 @@
+#include "ops/recurrence.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ops/check_shape.h"
+#include "ops/dense_operand.h"
+
+namespace tessera::ops {
+namespace {
+
+bool is_batch_first(const Node& node) {
+  const int64_t* layout = node.attributes.find_int("layout");
+  return layout != nullptr && *layout != 0;
+}
+
+// --- Type rule -----------------------------------------------------------------------------------
+
+void check_attributes(const InferContext& context, const RecurrentKind& kind) {
+  const Node& node = context.node();
+  const std::string& direction = node.attributes.get_string("direction");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    context.fail("expected 'direction' forward, reverse or bidirectional, found '" + direction +
+                 "'");
+  }
+  if (const int64_t* layout = node.attributes.find_int("layout")) {
+    if (*layout != 0 && *layout != 1) {
+      context.fail("expected 'layout' 0 or 1, found " + std::to_string(*layout));
+    }
+  }
+  read_activations(node, kind.activations, direction_count(node));
+}
+
+// The shape of input `index`, checked to have `rank` axes; nullptr where it is unknown.
+const Shape* shape_of_rank(const InferContext& context, size_t index, size_t rank) {
+  const Shape* shape = context.shape(index);
+  if (shape != nullptr && shape->size() != rank) {
+    context.fail_input(index,
+                       "expected rank " + std::to_string(rank) + ", found [" + text(*shape) + "]");
+  }
+  return shape;
+}
+
+// The length of the state, from R or the attribute.
+std::optional<Dim> hidden_size(const InferContext& context) {
+  const int64_t* declared = context.node().attributes.find_int("hidden_size");
+  const Shape* recurrent = shape_of_rank(context, 2, 3);
+  if (declared != nullptr && *declared < 1) {
+    context.fail("expected 'hidden_size' of at least 1, found " + std::to_string(*declared));
+  }
+  if (recurrent == nullptr) return declared ? std::optional(Dim(*declared)) : std::nullopt;
+  if (declared != nullptr && !can_be_equal({recurrent->back()}, {Dim(*declared)})) {
+    context.fail_input(2, "expected a last axis of " + std::to_string(*declared) +
+                              " as 'hidden_size' says, found [" + text(*recurrent) + "]");
+  }
+  return declared != nullptr ? Dim(*declared) : recurrent->back();
+}
+
+// --- Kernel --------------------------------------------------------------------------------------
+
+std::vector<int64_t> sequence_lengths(const KernelCall& call, int64_t batch, int64_t steps) {
+  if (!call.has_input(4)) return std::vector<int64_t>(static_cast<size_t>(batch), steps);
+  std::vector<int64_t> lengths;
+  for (const int32_t length : call.inputs[4].as<int32_t>()) {
+    if (length < 0 || length > steps) {
+      call.fail("expected 'sequence_lens' from 0 to " + std::to_string(steps) + ", found " +
+                std::to_string(length));
+    }
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
+Recurrence recurrence_of(const KernelCall& call, const RecurrentKind& kind) {
+  Recurrence shape;
+  const auto input = call.inputs[0].dims;
+  shape.is_batched = is_batch_first(call.node);
+  shape.steps = input[shape.is_batched ? 1 : 0];
+  shape.batch = input[shape.is_batched ? 0 : 1];
+  shape.features = input[2];
+  shape.hidden = call.inputs[2].dims[2];
+  shape.gates = kind.gates;
+  shape.directions = direction_count(call.node);
+  if (const float* clip = call.node.attributes.find_float("clip")) {
+    if (*clip > 0) shape.clip = *clip;
+  }
+  shape.lengths = sequence_lengths(call, shape.batch, shape.steps);
+  return shape;
+}
+
+std::vector<double> initial_state(const KernelCall& call, size_t index, const Recurrence& shape,
+                                  int64_t direction) {
+  std::vector<double> state(static_cast<size_t>(shape.batch * shape.hidden), 0.0);
+  if (!call.has_input(index)) return state;
+  const std::vector<double> given = to_doubles(call.inputs[index]);
+  for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+    std::copy_n(given.begin() + shape.state_row(direction, sequence) * shape.hidden, shape.hidden,
+                state.begin() + sequence * shape.hidden);
+  }
+  return state;
+}
+
+Direction direction_of(const KernelCall& call, const RecurrentKind& kind, const Recurrence& shape,
+                       int64_t index) {
+  Direction direction;
+  direction.index = index;
+  direction.is_reverse = index == 1 || call.node.attributes.get_string("direction") == "reverse";
+  const std::vector<Activation> activations =
+      read_activations(call.node, kind.activations, shape.directions);
+  const auto count = static_cast<std::ptrdiff_t>(kind.activations.size());
+  direction.activations.assign(activations.begin() + index * count,
+                               activations.begin() + (index + 1) * count);
+  const int64_t width = shape.gates * shape.hidden;
+  direction.input_bias.assign(static_cast<size_t>(width), 0.0);
+  direction.state_bias = direction.input_bias;
+  if (call.has_input(3)) {
+    const std::vector<double> both = to_doubles(call.inputs[3]);
+    std::copy_n(both.begin() + 2 * index * width, width, direction.input_bias.begin());
+    std::copy_n(both.begin() + (2 * index + 1) * width, width, direction.state_bias.begin());
+  }
+  for (int64_t state = 0; state < kind.states; ++state) {
+    direction.states.push_back(initial_state(call, 5 + static_cast<size_t>(state), shape, index));
+  }
+  return direction;
+}
+
+// One direction's matrix of weights, [lines, line_length], from line `first` on.
+MatrixOperand<double> weight_operand(const TensorView& weights, int64_t first,
+                                     int64_t line_length) {
+  MatrixOperand<double> operand;
+  visit_floating(weights.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    operand =
+        dense_operand<double>(weights.as<T>().data() + first * line_length, line_length, true);
+  });
+  return operand;
+}
+
+// Adds what `product` gives to columns of [rows, width] from `first` on.
+void add_product(ThreadPool& pool, MatrixProduct<double> product, int64_t first, int64_t width,
+                 std::vector<double>& sums) {
+  product.store = [&](int64_t, int64_t row, int64_t column, int64_t count, const double* found) {
+    double* target = sums.data() + row * width + first + column;
+    for (int64_t index = 0; index < count; ++index) target[index] += found[index];
+  };
+  multiply(pool, product);
+}
+
+void store_row(const MutableTensorView& output, int64_t row, const std::vector<double>& values,
+               int64_t sequence, int64_t hidden) {
+  visit_floating(output.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const double* source = values.data() + sequence * hidden;
+    std::transform(source, source + hidden, output.as<T>().data() + row * hidden, from_double<T>);
+  });
+}
+
+void run_direction(const KernelCall& call, const Recurrence& shape, const Direction& direction,
+                   const Advance& advance) {
+  const int64_t most = *std::max_element(shape.lengths.begin(), shape.lengths.end());
+  for (int64_t step = 0; step < most; ++step) {
+    advance(step);
+    if (!call.has_output(0)) continue;
+    for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+      if (!shape.is_running(sequence, step)) continue;
+      const int64_t time = direction.time_of(shape, step, sequence);
+      store_row(call.outputs[0], shape.output_row(time, direction.index, sequence),
+                direction.states[0], sequence, shape.hidden);
+    }
+  }
+  for (size_t state = 0; state < direction.states.size(); ++state) {
+    if (!call.has_output(1 + state)) continue;
+    for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+      store_row(call.outputs[1 + state], shape.state_row(direction.index, sequence),
+                direction.states[state], sequence, shape.hidden);
+    }
+  }
+}
+
+void fill_with_zeros(const MutableTensorView& output) {
+  visit_floating(output.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::ranges::fill(output.as<T>(), T(0.0F));
+  });
+}
+
+}  // namespace
+
+int64_t direction_count(const Node& node) {
+  return node.attributes.get_string("direction") == "bidirectional" ? 2 : 1;
+}
+
+std::vector<Parameter> recurrent_inputs() {
+  return {{"X", "T"},
+          {"W", "T"},
+          {"R", "T"},
+          {"B", "T", Arity::Optional},
+          {"sequence_lens", "T1", Arity::Optional},
+          {"initial_h", "T", Arity::Optional}};
+}
+
+std::vector<AttributeSchema> recurrent_attributes() {
+  return {{"activation_alpha", AttributeKind::Floats, std::nullopt},
+          {"activation_beta", AttributeKind::Floats, std::nullopt},
+          {"clip", AttributeKind::Float, std::nullopt},
+          {"direction", AttributeKind::String, "forward"},
+          {"hidden_size", AttributeKind::Int, std::nullopt},
+          {"layout", AttributeKind::Int, int64_t{0}, 14},
+          {"output_sequence", AttributeKind::Int, int64_t{0}, 1, 6}};
+}
+
+std::optional<Dim> infer_recurrence(InferContext& context, const RecurrentKind& kind) {
+  check_attributes(context, kind);
+  for (int64_t index = 0; index <= kind.states; ++index) {
+    context.set_output(static_cast<size_t>(index), context.element(0));
+  }
+  const Shape* input = shape_of_rank(context, 0, 3);
+  const std::optional<Dim> hidden = hidden_size(context);
+  if (input == nullptr || !hidden) return hidden;
+  const bool is_batched = is_batch_first(context.node());
+  const Dim steps = (*input)[is_batched ? 1 : 0];
+  const Dim batch = (*input)[is_batched ? 0 : 1];
+  const Dim& features = (*input)[2];
+  if (features == Dim(0)) {
+    context.fail_input(0, "expected at least 1 feature, found [" + text(*input) + "]");
+  }
+  const Dim directions = direction_count(context.node());
+  const Dim width = multiply(*hidden, kind.gates);
+  const Shape state =
+      is_batched ? Shape{batch, directions, *hidden} : Shape{directions, batch, *hidden};
+  check_shape(context, 1, {directions, width, features});
+  check_shape(context, 2, {directions, width, *hidden});
+  check_shape(context, 3, {directions, multiply(width, 2)});
+  check_shape(context, 4, {batch});
+  context.set_output(0, context.element(0),
+                     is_batched ? Shape{batch, steps, directions, *hidden}
+                                : Shape{steps, directions, batch, *hidden});
+  for (int64_t index = 0; index < kind.states; ++index) {
+    check_shape(context, static_cast<size_t>(5 + index), state);
+    context.set_output(static_cast<size_t>(1 + index), context.element(0), state);
+  }
+  return hidden;
+}
+
+int64_t recurrence_flops(const RecurrentKind& kind, const Node& node,
+                         std::span<const Type> inputs) {
+  const Shape& input = *inputs[0].shape;
+  const Dim hidden = inputs[2].shape->back();
+  const Dim rows = multiply(multiply(input[0], input[1]), direction_count(node));
+  const Dim width = multiply(hidden, 2 * kind.gates);
+  return multiply(multiply(rows, width), add(input[2], hidden)).value();
+}
+
+double Recurrence::clipped(double sum) const { return std::clamp(sum, -clip, clip); }
+
+int64_t Recurrence::input_row(int64_t step, int64_t sequence) const {
+  return is_batched ? sequence * steps + step : step * batch + sequence;
+}
+
+int64_t Recurrence::output_row(int64_t step, int64_t direction, int64_t sequence) const {
+  return is_batched ? (sequence * steps + step) * directions + direction
+                    : (step * directions + direction) * batch + sequence;
+}
+
+int64_t Recurrence::state_row(int64_t direction, int64_t sequence) const {
+  return is_batched ? sequence * directions + direction : direction * batch + sequence;
+}
+
+int64_t Direction::time_of(const Recurrence& shape, int64_t step, int64_t sequence) const {
+  if (!shape.is_running(sequence, step)) return 0;
+  return is_reverse ? shape.lengths[static_cast<size_t>(sequence)] - 1 - step : step;
+}
+
+void add_input_product(const KernelCall& call, const Recurrence& shape, const Direction& direction,
+                       int64_t step, std::vector<double>& sums) {
+  const int64_t width = shape.gates * shape.hidden;
+  MatrixProduct<double> product = {.rows = shape.batch, .columns = width, .depth = shape.features};
+  product.left.runs_along_depth = true;
+  visit_floating(call.inputs[0].type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* input = call.inputs[0].as<T>().data();
+    product.left.read = [&, input](int64_t, int64_t sequence, int64_t begin, int64_t count,
+                                   double* target) {
+      const int64_t row = shape.input_row(direction.time_of(shape, step, sequence), sequence);
+      const T* source = input + row * shape.features + begin;
+      std::transform(source, source + count, target, to_double<T>);
+    };
+  });
+  product.right = weight_operand(call.inputs[1], direction.index * width, shape.features);
+  add_product(call.pool, std::move(product), 0, width, sums);
+}
+
+void add_state_product(const KernelCall& call, const Recurrence& shape, const Direction& direction,
+                       const std::vector<double>& values, int64_t first, int64_t count,
+                       std::vector<double>& sums) {
+  const int64_t width = shape.gates * shape.hidden;
+  const int64_t first_line = first * shape.hidden;
+  MatrixProduct<double> product = {
+      .rows = shape.batch, .columns = count * shape.hidden, .depth = shape.hidden};
+  product.left = dense_operand<double>(values.data(), shape.hidden, true);
+  product.right =
+      weight_operand(call.inputs[2], direction.index * width + first_line, shape.hidden);
+  add_product(call.pool, std::move(product), first_line, width, sums);
+}
+
+std::vector<double> added_biases(const Direction& direction) {
+  std::vector<double> sums = direction.input_bias;
+  std::transform(sums.begin(), sums.end(), direction.state_bias.begin(), sums.begin(),
+                 std::plus<>());
+  return sums;
+}
+
+void repeat_line(const std::vector<double>& line, int64_t batch, std::vector<double>& target) {
+  target.resize(line.size() * static_cast<size_t>(batch));
+  for (auto place = target.begin(); place != target.end();) {
+    place = std::copy(line.begin(), line.end(), place);
+  }
+}
+
+void run_recurrence(const KernelCall& call, const RecurrentKind& kind, const Begin& begin) {
+  // Without outputs there is nothing to compute, however large the empty input claims to be.
+  if (std::ranges::all_of(call.outputs, [](const auto& output) { return output.elements == 0; })) {
+    return;
+  }
+  const Recurrence shape = recurrence_of(call, kind);
+  // Steps beyond the end of a sequence are zero.
+  if (call.has_output(0)) fill_with_zeros(call.outputs[0]);
+  for (int64_t index = 0; index < shape.directions; ++index) {
+    Direction direction = direction_of(call, kind, shape, index);
+    run_direction(call, shape, direction, begin(shape, direction));
+  }
+}
+
+}  // namespace tessera::ops
