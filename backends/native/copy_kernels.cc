@@ -65,8 +65,10 @@ void fill(const void* element, void* to, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto vector = hn::Set(d, value);
   int64_t index = 0;
-  for (; index + lanes <= count; index += lanes) hn::StoreU(vector, d, target + index);
-  for (; index < count; ++index) target[index] = value;
+  if (kHasVectors) {
+    for (; index + lanes <= count; index += lanes) hn::StoreU(vector, d, target + index);
+  }
+  for (; index < count; ++index) put_element(value, target + index);
 }
 
 // The same past the caches.
@@ -83,10 +85,10 @@ void stream_fill(const void* element, void* to, int64_t count) {
   while (index < count &&
          reinterpret_cast<uintptr_t>(target + index) % (static_cast<size_t>(lanes) * sizeof(T)) !=
              0) {
-    target[index++] = value;
+    put_element(value, target + index++);
   }
   for (; index + lanes <= count; index += lanes) hn::Stream(vector, d, target + index);
-  for (; index < count; ++index) target[index] = value;
+  for (; index < count; ++index) put_element(value, target + index);
 }
 
 // Elements in reverse order, from[0] first.
@@ -94,14 +96,14 @@ template <class T>
 void reverse(const T* from, T* to, int64_t count) {
   int64_t index = 0;
   // Highway reverses no bytes.
-  if constexpr (sizeof(T) > 1) {
+  if constexpr (sizeof(T) > 1 && kHasVectors) {
     const hn::ScalableTag<T> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; index + lanes <= count; index += lanes) {
       hn::StoreU(hn::Reverse(d, hn::LoadU(d, from - index - lanes + 1)), d, to + index);
     }
   }
-  for (; index < count; ++index) to[index] = from[-index];
+  for (; index < count; ++index) put_element(element_at(from - index), to + index);
 }
 
 template <class T>
@@ -110,7 +112,7 @@ void step(const void* source, int64_t step, void* target, int64_t count) {
   T* to = static_cast<T*>(target);
   if (step == -1) return reverse(from, to, count);
   int64_t index = 0;
-  if (step == 2) {
+  if (step == 2 && kHasVectors) {
     const hn::ScalableTag<T> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     // The vectors reach one element past the last one that is wanted.
@@ -121,7 +123,7 @@ void step(const void* source, int64_t step, void* target, int64_t count) {
       hn::StoreU(even, d, to + index);
     }
   }
-  for (; index < count; ++index) to[index] = from[index * step];
+  for (; index < count; ++index) put_element(element_at(from + index * step), to + index);
 }
 
 template <class T>
@@ -138,7 +140,7 @@ void pick(const void* source, const int32_t* places, void* target, int64_t count
       hn::StoreU(hn::GatherIndex(d, from, hn::LoadU(di, places + index)), d, to + index);
     }
   }
-  for (; index < count; ++index) to[index] = from[places[index]];
+  for (; index < count; ++index) put_element(element_at(from + places[index]), to + index);
 }
 
 template <class T>
@@ -146,7 +148,7 @@ void repeat(const void* source, int64_t factor, void* target, int64_t count) {
   const T* from = static_cast<const T*>(source);
   T* to = static_cast<T*>(target);
   int64_t index = 0;
-  if (factor == 2) {
+  if (factor == 2 && kHasVectors) {
     const hn::ScalableTag<T> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; index < count && lanes <= count; index += lanes) {
@@ -157,7 +159,8 @@ void repeat(const void* source, int64_t factor, void* target, int64_t count) {
     }
   }
   for (; index < count; ++index) {
-    for (int64_t copy = 0; copy < factor; ++copy) to[index * factor + copy] = from[index];
+    const T element = element_at(from + index);
+    for (int64_t copy = 0; copy < factor; ++copy) put_element(element, to + index * factor + copy);
   }
 }
 

@@ -21,6 +21,22 @@ namespace tessera::native::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Elements that were widened need not stand where their type should: they are moved one by one
+// through these, and by vectors only where there are real ones.
+constexpr bool kHasVectors = HWY_TARGET != HWY_SCALAR;
+
+template <class T>
+HWY_INLINE T element_at(const T* from) {
+  T element;
+  std::memcpy(&element, static_cast<const void*>(from), sizeof(T));
+  return element;
+}
+
+template <class T>
+HWY_INLINE void put_element(T element, T* to) {
+  std::memcpy(static_cast<void*>(to), &element, sizeof(T));
+}
+
 void stream(const void* from, void* to, int64_t bytes) {
   const auto* source = static_cast<const uint8_t*>(from);
   auto* target = static_cast<uint8_t*>(to);
@@ -50,7 +66,7 @@ template <class T>
 int64_t weave(const T* from, int64_t stride, T* to, int64_t rows, int64_t columns) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (columns < lanes) return 0;
+  if (!kHasVectors || columns < lanes) return 0;
   for (int64_t next = 0; next < columns; next += lanes) {
     // The last vectors overlap those before.
     const int64_t column = std::min(next, columns - lanes);
@@ -77,7 +93,7 @@ template <class T>
 int64_t unweave(const T* from, T* to, int64_t stride, int64_t rows, int64_t columns) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (rows < lanes) return 0;
+  if (!kHasVectors || rows < lanes) return 0;
   for (int64_t next = 0; next < rows; next += lanes) {
     // The last vectors overlap those before.
     const int64_t row = std::min(next, rows - lanes);
@@ -107,7 +123,7 @@ void turn_elements(const T* from, int64_t from_stride, T* to, int64_t to_stride,
                    int64_t columns) {
   for (int64_t column = 0; column < columns; ++column) {
     for (int64_t row = 0; row < rows; ++row) {
-      to[column * to_stride + row] = from[row * from_stride + column];
+      put_element(element_at(from + row * from_stride + column), to + column * to_stride + row);
     }
   }
 }

@@ -265,7 +265,7 @@ RandomGraph streamed(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-TEST(NativeMoves, Streamed) { EXPECT_GE(check_each_target(10, 40, streamed).answered, 40); }
+TEST(NativeMoves, Streamed) { EXPECT_GE(check_each_target(10, 20, streamed).answered, 20); }
 TEST(NativeMoves, Transpose) { EXPECT_GE(check_each_target(1, 600, transpose).answered, 600); }
 TEST(NativeMoves, Concat) { EXPECT_GE(check_each_target(2, 600, concat).answered, 600); }
 TEST(NativeMoves, Split) { EXPECT_GE(check_each_target(3, 600, split).answered, 600); }
