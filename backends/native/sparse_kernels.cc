@@ -97,7 +97,7 @@ void gather_panel(const float* values, const int32_t* columns, int64_t count, co
   }
 }
 
-const SparseLoops* loops() {
+const SparseLoops* sparse_loops() {
   static constexpr SparseLoops kLoops = {combine_rows, scatter_panel, gather_panel};
   return &kLoops;
 }
@@ -109,9 +109,9 @@ HWY_AFTER_NAMESPACE();
 
 namespace tessera::native {
 
-HWY_EXPORT(loops);
+HWY_EXPORT(sparse_loops);
 
-const SparseLoops& sparse_loops() { return *HWY_DYNAMIC_DISPATCH(loops)(); }
+const SparseLoops& sparse_loops() { return *HWY_DYNAMIC_DISPATCH(sparse_loops)(); }
 
 }  // namespace tessera::native
 

@@ -187,7 +187,7 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
-PlanOptions plan_options(const BindOptions& options) {
+PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
                 "expected 'cpu', the only device so far");
@@ -196,10 +196,10 @@ PlanOptions plan_options(const BindOptions& options) {
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                               : TESSERA_PRECISION_FLOAT32;
   for (const Pin& pin : options.pins) {
-    wanted.selection.pins.push_back({pin.nodes, pin.backend, pin.algorithm});
+    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }
   for (const Exclusion& exclusion : options.exclusions) {
-    wanted.selection.exclusions.push_back({exclusion.backend, exclusion.op});
+    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   wanted.keeps_sparse_storage = options.strict_storage;
@@ -249,8 +249,9 @@ std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options
   for (size_t index = 0; index < inputs.size(); ++index) {
     const auto given = options.tuning_inputs.find(expected[index].name);
     if (given == options.tuning_inputs.end()) continue;
-    if (expected[index].is_read) check_input(expected[index], given->second);
-    inputs[index] = given->second;
+    const std::optional<SparseForm> dense;
+    inputs[index] =
+        expected[index].is_read ? feed({expected[index], dense}, given->second) : given->second;
   }
   return inputs;
 }

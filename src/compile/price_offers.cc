@@ -84,7 +84,7 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
                            ThreadPool& pool, int precision, const OfferSelection& selection,
                            tuning::TuneOptions options) {
   check_has_elements(graph);
-  const LayoutTable layouts(plugins);
+  const LayoutTable layouts(plugins, sparse_forms(graph));
   const tessera_graph view(graph, registry);
   const Offers offers =
       select_offers(collect_offers_by_threads(view, plugins, layouts, pool, precision), graph,

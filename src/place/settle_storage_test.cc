@@ -22,11 +22,17 @@ PlacementProblem chain(int nodes, double dense_seconds, double sparse_seconds, d
   problem.is_constant.assign(static_cast<size_t>(problem.value_count), false);
   for (int node = 0; node <= nodes; ++node) {
     problem.nodes.push_back({{node}, {node + 1}});
-    problem.candidates.push_back(
-        {0, dense_seconds, {node}, {{node, kDense}}, {{node + 1, kDense}}});
+    problem.candidates.push_back({.preference = 0,
+                                  .seconds = static_cast<double>(dense_seconds),
+                                  .nodes = {node},
+                                  .inputs = {{node, kDense}},
+                                  .outputs = {{node + 1, kDense}}});
     if (node == nodes) break;
-    problem.candidates.push_back(
-        {1, sparse_seconds, {node}, {{node, kSparse}}, {{node + 1, kSparse}}});
+    problem.candidates.push_back({.preference = 1,
+                                  .seconds = static_cast<double>(sparse_seconds),
+                                  .nodes = {node},
+                                  .inputs = {{node, kSparse}},
+                                  .outputs = {{node + 1, kSparse}}});
   }
   return problem;
 }
@@ -64,7 +70,11 @@ TEST(SettleStorage, OneThatCouldNotBeBuiltLeavesTheOther) {
 
 TEST(SettleStorage, AGroupIsOutWhereOneOfItsNodesStaysSparse) {
   PlacementProblem problem = chain(1, 5, 1, 10);
-  problem.candidates.push_back({0, 5, {0, 1}, {{0, kDense}}, {{2, kDense}}});
+  problem.candidates.push_back({.preference = 0,
+                                .seconds = static_cast<double>(5),
+                                .nodes = {0, 1},
+                                .inputs = {{0, kDense}},
+                                .outputs = {{2, kDense}}});
   EXPECT_EQ(chosen(problem), (std::vector<int>{1, 2}));
   problem.candidates[1].seconds = 100;
   EXPECT_EQ(chosen(problem), (std::vector<int>{3}));

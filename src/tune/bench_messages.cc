@@ -35,9 +35,22 @@ static void transfer(Archive& archive, Type& type) {
 }
 
 template <class Archive>
+static void transfer(Archive& archive, SparseForm& form) {
+  archive(form.format, form.capacity);
+}
+
+template <class Archive>
 static void transfer(Archive& archive, Value& value) {
-  auto& [name, type, constant, elements, is_state, digest] = value;
-  archive(name, type, constant, elements, is_state, digest);
+  auto& [name, type, constant, elements, is_state, sparse, is_exchanged_sparse, sparse_constant,
+         digest] = value;
+  if constexpr (!Archive::kIsReading) {
+    // A sparse constant crosses with all its elements, from which its form is made again.
+    if (sparse_constant != nullptr) {
+      Tensor full = elements_of(value);
+      return archive(name, type, full, elements, is_state, sparse, is_exchanged_sparse, digest);
+    }
+  }
+  archive(name, type, constant, elements, is_state, sparse, is_exchanged_sparse, digest);
 }
 
 // Makes the alternative of this number and reads into it.

@@ -49,14 +49,13 @@ class CandidateChecker {
   }
 
   void check_built(const Kernel& kernel) {
-    if (is_view()) return check_view();
+    if (!candidate_.has_kernel()) return check_view(trial_, pool_, report_);
     if (make_inputs()) check_runs(kernel);
   }
 
   const NumberCheck& numbers() const { return numbers_; }
 
  private:
-  bool is_view() const { return (candidate_.flags & TESSERA_CANDIDATE_VIEW) != 0; }
   bool is_deterministic() const {
     return (candidate_.flags & TESSERA_CANDIDATE_NOT_DETERMINISTIC) == 0;
   }
@@ -194,6 +193,7 @@ class CandidateChecker {
 
   // Whether all runs share this input's memory: large or fenced ones that no output lies in.
   bool is_kept(size_t input, const Request& request) const {
+    if (request.has_strides) return false;
     const bool is_large = inputs_[input].memory->bytes() >= kLargeBytes;
     if (!is_large && trial_.guard == Guard::Bytes) return false;
     if (candidate_.inputs[input].alignment_bytes > TESSERA_ALIGNMENT_BYTES) return false;
@@ -204,6 +204,7 @@ class CandidateChecker {
   Buffers make_buffers(const Request& request, uint8_t fill) {
     Buffers buffers;
     for (size_t index = 0; index < inputs_.size(); ++index) {
+      const CandidateInput& port = candidate_.inputs[index];
       const GuardedMemory& given = *inputs_[index].memory;
       if (is_kept(index, request)) {
         buffers.inputs.push_back(inputs_[index]);
