@@ -223,6 +223,7 @@ class OfferReader {
       refuse("it wants layout '" + std::string(name) + "', which nobody brings");
     }
     if (!holds(*layout, {value})) {
+      if (is_view && is_shared_layout_name(name)) throw PassedOver{};
       refuse("its layout '" + std::string(name) + "' does not hold " + name_of(value));
     }
     return *layout;

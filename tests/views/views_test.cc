@@ -373,7 +373,7 @@ TEST_F(Views, AtOddOffsetsFeedEveryBackend) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_GT(odd_, 100);
+  EXPECT_GT(odd_, 50);
 }
 
 }  // namespace
