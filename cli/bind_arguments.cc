@@ -77,8 +77,8 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
       ->group(kPriceGroup);
   command
       .add_flag("--in-process", arguments.in_process,
-                "measure in this process, which ends if a library crashes (default: in one\nof its "
-                "own, tessera-worker)")
+                "measure in this process, which ends if a library crashes (default: in\none of "
+                "its own, tessera-worker)")
       ->group(kPriceGroup);
 }
 

@@ -209,7 +209,7 @@ class OfferReader {
     return "value '" + graph_.graph.values[static_cast<size_t>(value)].name + "'";
   }
 
-  LayoutId read_layout(const char* name, int32_t value, uint32_t flags) const {
+  LayoutId read_layout(const char* name, int32_t value) const {
     if (name == nullptr) return kDefaultLayout;
     if (std::string_view(name) == TESSERA_LAYOUT_ANY_DENSE) return kAnyDense;
     if (name == tessera::name(SparseFormat::Csr) ||
@@ -217,13 +217,13 @@ class OfferReader {
       return read_sparse_layout(name, value);
     }
     const std::optional<LayoutId> layout = layouts_.find(name);
-    const bool is_view = (flags & (TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT)) != 0;
-    if (!layout && is_view && is_shared_layout_name(name)) throw PassedOver{};
+    // Whoever knows a shared layout may offer kernels in it, though nobody here converts to it.
+    if (!layout && is_shared_layout_name(name)) throw PassedOver{};
     if (!layout || layouts_.sparse_form(*layout)) {
       refuse("it wants layout '" + std::string(name) + "', which nobody brings");
     }
     if (!holds(*layout, {value})) {
-      if (is_view && is_shared_layout_name(name)) throw PassedOver{};
+      if (is_shared_layout_name(name)) throw PassedOver{};
       refuse("its layout '" + std::string(name) + "' does not hold " + name_of(value));
     }
     return *layout;
@@ -259,7 +259,7 @@ class OfferReader {
       if (port.pack != nullptr) check_pack(*port.pack, port.value, is_constant);
       candidate.inputs.push_back(
           {.value = {port.value},
-           .layout = read_layout(port.layout, port.value, face.flags),
+           .layout = read_layout(port.layout, port.value),
            .alignment_bytes = read_alignment(port.alignment_bytes, "input", port.value),
            .accepts_strides = port.accepts_strides != 0,
            .pack = port.pack,
@@ -321,7 +321,7 @@ class OfferReader {
       refuse("the size of its output " + name_of(port.value) + " is not known before running");
     }
     return {.value = {port.value},
-            .layout = read_layout(port.layout, port.value, face.flags),
+            .layout = read_layout(port.layout, port.value),
             .requests = requests,
             .in_place_input = needs_input ? port.in_place_input : -1,
             .is_size_unknown = !has_size,

@@ -11,6 +11,7 @@
 #include "compile/let_go.h"
 #include "compile/storage_fallback.h"
 #include "place/placement.h"
+#include "place/solve_placement.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -297,6 +298,9 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
   }
 }
 
+// Measured prices of a whole model are off by about this much.
+constexpr double kLeastGain = 0.97;
+
 // Chooses candidates, by price or in order.
 class Chooser {
  public:
@@ -318,8 +322,8 @@ class Chooser {
   Placement choose() const {
     PlacementProblem problem = problem_;
     problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
-    const Placement placement = is_by_price_ ? choose_by_price(problem, contender(problem), places_)
-                                             : choose_in_order(problem, places_);
+    const Placement placement =
+        is_by_price_ ? cheapest(problem) : choose_in_order(problem, places_);
 #ifdef TESSERA_CHECKS
     const std::string violation = explain_violation(problem, placement);
     TESSERA_CHECK(violation.empty(), violation);
@@ -332,6 +336,22 @@ class Chooser {
   }
 
  private:
+  // The cheapest for the prices measured; but what would be chosen without prices, which is no
+  // worse than a group at a time, where the gain could be noise.
+  Placement cheapest(const PlacementProblem& problem) const {
+    const Placement known = contender(problem);
+    Placement best = choose_by_price(problem, known, places_);
+    const PlacementSolution solved = solve_placement(problem);
+    double seconds = predicted_seconds(problem, best);
+    if (solved.is_found() && predicted_seconds(problem, solved.placement) < seconds) {
+      best = solved.placement;
+      seconds = predicted_seconds(problem, best);
+    }
+    const bool is_worth_it =
+        known.chosen.empty() || seconds < kLeastGain * predicted_seconds(problem, known);
+    return is_worth_it ? best : known;
+  }
+
   // What would be chosen without prices, or nothing where only candidates for one thread are left.
   Placement contender(const PlacementProblem& problem) const {
     PlacementProblem all_threads = problem;
