@@ -9,15 +9,15 @@ namespace tessera::native {
 namespace {
 
 // Above what a core does at its best: two fused multiply-adds of 16 lanes a cycle at 4 GHz, and
-// what one core reads from its nearest cache.
+// what one core reads from memory, where most of a large model's tensors are.
 constexpr double kFlopsPerSecond = 2 * 16 * 2 * 4e9;
-constexpr double kBytesPerSecond = 400e9;
+constexpr double kBytesPerSecond = 20e9;
 
 }  // namespace
 
 double Context::optimistic_seconds(double flops, double bytes) const {
   const double threads = std::max(options_.threads, 1);
-  return std::max(flops / kFlopsPerSecond, bytes / kBytesPerSecond) / threads;
+  return std::max(flops / (kFlopsPerSecond * threads), bytes / kBytesPerSecond);
 }
 
 void Context::add(plugin::Candidate candidate) {

@@ -247,8 +247,9 @@ void offer_product(Context& context, const Node& node, size_t sparse) {
   const auto stored = static_cast<double>(product.capacity);
   const auto rows = static_cast<double>(product.rows);
   const auto columns = static_cast<double>(product.columns);
-  const double dense =
-      static_cast<double>(product.depth) * (product.is_left_sparse ? columns : rows);
+  // Only rows of the dense factor that meet something stored are read.
+  const double met = std::min(stored, static_cast<double>(product.depth));
+  const double dense = met * (product.is_left_sparse ? columns : rows);
   const double bytes = 8 * stored + sizeof(float) * (dense + rows * columns);
   const double width = product.is_left_sparse ? columns : rows;
   candidate.optimistic_seconds = sparse_seconds(context, 2 * stored * width, bytes);

@@ -85,6 +85,7 @@ def test_eight_executors_hold_one_copy_of_packed_weights(tessera, wide_model):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_libraries_and_the_reference_share_one_pool(tessera, wide_model, threads):
+    libraries = ["onednn"] if has_library(tessera) else []
     figures = run_script(tessera, f"""
         import json, os
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -93,7 +94,7 @@ def test_libraries_and_the_reference_share_one_pool(tessera, wide_model, threads
             return len(os.listdir("/proc/self/task"))
         model = tessera.load({str(wide_model)!r}, threads={threads})
         before = count()
-        executor = model.bind({{"x0": [64, {WIDTH}]}}, threads={threads})
+        executor = model.bind({{"x0": [64, {WIDTH}]}}, threads={threads}, backends={libraries})
         x = {{"x0": numpy.ones((64, {WIDTH}), numpy.float32)}}
         most, is_done = [0], threading.Event()
         def watch():
