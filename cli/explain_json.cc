@@ -67,8 +67,8 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
                {"steps", Json::array()},
                {"totals", Json::array()},
                {"refusals", Json::array()}};
-  if (!plan.candidates.empty()) {
-    json["predicted_seconds"] = plan.predicted_seconds;
+  if (plan.placement) {
+    json["predicted_seconds"] = plan.placement->predicted_seconds;
     json["tuning"] = to_json(plan.tuning);
     json["candidates"] = Json::array();
     json["conversion_costs"] = Json::array();

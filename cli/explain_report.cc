@@ -43,9 +43,9 @@ std::string header_text(const ExplainReport& report) {
   const PlanDescription& plan = report.plan;
   const PlanCounts counts = count_steps(plan);
   const std::string prediction =
-      plan.candidates.empty()
-          ? ""
-          : "predicted " + decimal_text(1000 * plan.predicted_seconds, 3) + " ms; ";
+      plan.placement
+          ? "predicted " + decimal_text(1000 * plan.placement->predicted_seconds, 3) + " ms; "
+          : "";
   return shown_line(report.model) +
          shown_line(count_text(counts.steps, "step") + ", " +
                     count_text(counts.conversions, "conversion") + " among them; " + prediction +

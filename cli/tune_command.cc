@@ -28,7 +28,7 @@ std::string tune_text(const TuneArguments& arguments, const Executor& executor) 
   text += wrapped(std::to_string(counts.steps) + " steps (" + std::to_string(counts.conversions) +
                   " conversions): " + backend_counts_text(counts) + "; " +
                   std::to_string(executor.threads()) + " threads; predicted " +
-                  decimal_text(1000 * plan.predicted_seconds, 3) + " ms");
+                  decimal_text(1000 * plan.placement->predicted_seconds, 3) + " ms");
   if (!arguments.output.empty()) {
     text += wrapped("wrote " + printable(arguments.output) + "; use it with --costs");
   }
@@ -41,7 +41,7 @@ Json tune_json(const TuneArguments& arguments, const Executor& executor) {
                {"threads", executor.threads()},
                {"output", arguments.output},
                {"tuning", to_json(plan.tuning)},
-               {"predicted_seconds", plan.predicted_seconds},
+               {"predicted_seconds", plan.placement->predicted_seconds},
                {"candidates", Json::array()},
                {"conversions", Json::array()}};
   for (const CandidateDescription& candidate : plan.candidates) {

@@ -126,6 +126,20 @@ nb::object to_python(const TuningDescription& tuning) {
       "is_stopped"_a = tuning.is_stopped, "seconds"_a = tuning.seconds, "notes"_a = tuning.notes);
 }
 
+nb::object to_python(const ContenderDescription& contender) {
+  return class_named("ContenderDescription")("name"_a = contender.name,
+                                             "seconds"_a = contender.seconds);
+}
+
+nb::object to_python(const PlacementDescription& placement) {
+  return class_named("PlacementDescription")(
+      "predicted_seconds"_a = placement.predicted_seconds,
+      "measured_seconds"_a = placement.measured_seconds,
+      "lower_bound_seconds"_a = placement.lower_bound_seconds,
+      "is_proven_optimal"_a = placement.is_proven_optimal, "gap"_a = placement.gap,
+      "solve_seconds"_a = placement.solve_seconds, "contenders"_a = to_list(placement.contenders));
+}
+
 nb::object to_python(const TuneProgress& progress) {
   return class_named("TuneProgress")(
       "what"_a = progress.what, "done"_a = progress.done, "total"_a = progress.total,
@@ -135,7 +149,8 @@ nb::object to_python(const TuneProgress& progress) {
 nb::object to_python(const PlanDescription& plan) {
   return class_named("PlanDescription")(
       "steps"_a = to_list(plan.steps), "candidates"_a = to_list(plan.candidates),
-      "conversions"_a = to_list(plan.conversions), "predicted_seconds"_a = plan.predicted_seconds,
+      "conversions"_a = to_list(plan.conversions),
+      "placement"_a = plan.placement ? to_python(*plan.placement) : nb::none(),
       "tuning"_a = to_python(plan.tuning), "arena_bytes"_a = plan.arena_bytes,
       "pack_bytes"_a = plan.pack_bytes, "library_bytes"_a = plan.library_bytes);
 }

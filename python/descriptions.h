@@ -21,6 +21,8 @@ nanobind::object to_python(const MeasuredTime& time);
 nanobind::object to_python(const CandidateDescription& candidate);
 nanobind::object to_python(const ConversionDescription& conversion);
 nanobind::object to_python(const TuningDescription& tuning);
+nanobind::object to_python(const ContenderDescription& contender);
+nanobind::object to_python(const PlacementDescription& placement);
 nanobind::object to_python(const TuneProgress& progress);
 nanobind::object to_python(const PlanDescription& plan);
 nanobind::object to_python(const BackendDescription& backend);

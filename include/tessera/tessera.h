@@ -321,13 +321,31 @@ struct TuningDescription {
   std::vector<std::string> notes;  // what was odd, a sentence each
 };
 
+// A choice of candidates that was run as a whole beside others.
+struct ContenderDescription {
+  std::string name;    // "solved", "greedy", "mylib alone"
+  double seconds = 0;  // of a run
+};
+
+// How good the choice by price is. A price is of kernels and conversions alone, so a run may take
+// longer or, where caches are warm, less.
+struct PlacementDescription {
+  double predicted_seconds = 0;            // the price of what was chosen
+  std::optional<double> measured_seconds;  // of a run of it; nullopt: none was timed when binding
+  double lower_bound_seconds = 0;          // no choice has a lower price
+  bool is_proven_optimal = false;          // the solver found a choice whose price is that bound
+  double gap = 0;            // the part by which predicted_seconds is above the bound: 0.02
+  double solve_seconds = 0;  // that the solver took
+  std::vector<ContenderDescription> contenders;  // the fastest first; empty: no run-off was held
+};
+
 struct PlanDescription {
   std::vector<PlanStep> steps;
   // With costs (BindOptions::optimize or cost_table): everything that was offered, what it costs,
-  // and what all steps together should take.
+  // and how good the choice is.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
-  double predicted_seconds = 0;
+  std::optional<PlacementDescription> placement;
   TuningDescription tuning;
   int64_t arena_bytes = 0;    // inner values and workspaces
   int64_t pack_bytes = 0;     // packed weights that this plan reads

@@ -213,13 +213,34 @@ class TuneProgress:
 
 
 @dataclass(frozen=True)
+class ContenderDescription:
+    """A choice of candidates that was run as a whole beside others."""
+
+    name: str  # "solved", "greedy", "mylib alone"
+    seconds: float  # of a run
+
+
+@dataclass(frozen=True)
+class PlacementDescription:
+    """How good the choice by price is. A price is of kernels and conversions alone."""
+
+    predicted_seconds: float  # the price of what was chosen
+    measured_seconds: float | None  # of a run of it; None: none was timed when binding
+    lower_bound_seconds: float  # no choice has a lower price
+    is_proven_optimal: bool  # the solver found a choice whose price is that bound
+    gap: float  # the part by which predicted_seconds is above the bound: 0.02
+    solve_seconds: float  # that the solver took
+    contenders: list[ContenderDescription]  # the fastest first; empty: no run-off was held
+
+
+@dataclass(frozen=True)
 class PlanDescription:
     """The steps that an executor runs, in order; with costs, everything that was offered."""
 
     steps: list[PlanStep]
     candidates: list[CandidateDescription]
     conversions: list[ConversionDescription]
-    predicted_seconds: float  # of all steps together; 0 without costs
+    placement: PlacementDescription | None  # None without costs
     tuning: TuningDescription
     arena_bytes: int  # inner values and workspaces
     pack_bytes: int  # packed weights that this plan reads

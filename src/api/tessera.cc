@@ -356,7 +356,7 @@ Executor Model::bind(const BindOptions& options) const {
       describe_plan(result.built, result.pack_bytes, pool.threads(), *state_->registry);
   plan.candidates = std::move(result.candidates);
   plan.conversions = std::move(result.conversions);
-  plan.predicted_seconds = result.predicted_seconds;
+  plan.placement = std::move(result.placement);
   plan.tuning = std::move(result.tuning);
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)

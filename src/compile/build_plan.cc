@@ -8,6 +8,7 @@
 
 #include "backend/graph_view.h"
 #include "base/check.h"
+#include "base/stopwatch.h"
 #include "compile/let_go.h"
 #include "compile/storage_fallback.h"
 #include "place/placement.h"
@@ -319,7 +320,7 @@ class Chooser {
 
   void forbid(int candidate) { problem_.is_forbidden[static_cast<size_t>(candidate)] = true; }
 
-  Placement choose() const {
+  Placement choose() {
     PlacementProblem problem = problem_;
     problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
     const Placement placement =
@@ -331,20 +332,31 @@ class Chooser {
     return placement;
   }
 
-  double predict(const Placement& placement) const {
-    return predicted_seconds(problem_, placement);
+  // How good `placement`, the newest that choose() gave by price, is.
+  PlacementDescription describe(const Placement& placement) const {
+    PlacementDescription description{.predicted_seconds = predicted_seconds(problem_, placement),
+                                     .lower_bound_seconds = solved_.lower_bound,
+                                     .is_proven_optimal = solved_.is_found() && solved_.is_proven(),
+                                     .solve_seconds = solve_seconds_};
+    if (solved_.lower_bound > 0) {
+      // Sums of prices in another order differ in their last digits.
+      description.gap = std::max(0.0, description.predicted_seconds / solved_.lower_bound - 1);
+    }
+    return description;
   }
 
  private:
   // The cheapest for the prices measured; but what would be chosen without prices, which is no
   // worse than a group at a time, where the gain could be noise.
-  Placement cheapest(const PlacementProblem& problem) const {
+  Placement cheapest(const PlacementProblem& problem) {
     const Placement known = contender(problem);
     Placement best = choose_by_price(problem, known, places_);
-    const PlacementSolution solved = solve_placement(problem);
+    const Stopwatch stopwatch;
+    solved_ = solve_placement(problem);
+    solve_seconds_ += stopwatch.read().seconds;
     double seconds = predicted_seconds(problem, best);
-    if (solved.is_found() && predicted_seconds(problem, solved.placement) < seconds) {
-      best = solved.placement;
+    if (solved_.is_found() && predicted_seconds(problem, solved_.placement) < seconds) {
+      best = solved_.placement;
       seconds = predicted_seconds(problem, best);
     }
     const bool is_worth_it =
@@ -370,6 +382,8 @@ class Chooser {
   bool is_by_price_;
   bool keeps_sparse_storage_;
   std::vector<bool> is_alone_;  // by candidate
+  PlacementSolution solved_;    // of the newest choice
+  double solve_seconds_ = 0;    // of all choices
 };
 
 }  // namespace
@@ -433,7 +447,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   if (prices) {
     result.candidates = prices->describe(placement);
     result.conversions = prices->describe_conversions();
-    result.predicted_seconds = chooser.predict(placement);
+    result.placement = chooser.describe(placement);
   }
 
   report_dense_uses(built, placement, options);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct PlanResult {
   // Where prices are known.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
-  double predicted_seconds = 0;
+  std::optional<PlacementDescription> placement;
   TuningDescription tuning;
 };
 
