@@ -6,15 +6,10 @@
 
 #include "place/cost_network.h"
 #include "place/placement.h"
+#include "place/solve_placement.h"
 #include "place/value_layouts.h"
 
 namespace tessera {
-
-// Something that is decided before solving.
-struct Decision {
-  int candidate = 0;
-  bool is_chosen = false;
-};
 
 // A variable for each node: the candidate that computes it, or the two; and one for each value that
 // is not constant: where it is made and in which layouts it is at hand. Factors are then of one or

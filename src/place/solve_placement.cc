@@ -94,14 +94,15 @@ class Sorter {
 
 class PlacementSearch {
  public:
-  PlacementSearch(const PlacementProblem& problem, const PlacementEffort& effort)
-      : problem_(problem), effort_(effort), network_(problem) {}
+  PlacementSearch(const PlacementProblem& problem, const PlacementEffort& effort,
+                  const std::vector<Decision>& decisions)
+      : problem_(problem), effort_(effort), decided_(decisions), network_(problem) {}
 
   PlacementSolution solve() {
-    Branch root = solve_branch({});
+    Branch root = solve_branch(decided_);
     if (is_over_limit(root)) {
       price_bytes(kept_bytes(root.chosen));
-      root = solve_branch({});
+      root = solve_branch(decided_);
     }
     add(std::move(root));
     while (!open_.empty() && !is_at_end()) {
@@ -233,11 +234,11 @@ class PlacementSearch {
 
   // Looks for the price of a byte with the best bound: what is kept falls as it rises.
   void price_bytes(int64_t bytes_for_nothing) {
-    const Branch free = solve_branch({});
+    const Branch free = solve_branch(decided_);
     double low = 0;
     double high = std::max(free.lower_bound, 1e-9) / static_cast<double>(bytes_for_nothing);
     seconds_per_byte_ = high;
-    for (int step = 0; step < kByteSteps && is_over_limit(solve_branch({})); ++step) {
+    for (int step = 0; step < kByteSteps && is_over_limit(solve_branch(decided_)); ++step) {
       high *= 2;
       seconds_per_byte_ = high;
     }
@@ -245,7 +246,7 @@ class PlacementSearch {
     double best_price = 0;
     for (int step = 0; step < kByteSteps; ++step) {
       seconds_per_byte_ = (low + high) / 2;
-      const Branch middle = solve_branch({});
+      const Branch middle = solve_branch(decided_);
       if (middle.lower_bound > best_bound) {
         best_bound = middle.lower_bound;
         best_price = seconds_per_byte_;
@@ -257,6 +258,7 @@ class PlacementSearch {
 
   const PlacementProblem& problem_;
   PlacementEffort effort_;
+  const std::vector<Decision>& decided_;  // before solving
   PlacementNetwork network_;
   double seconds_per_byte_ = 0;
   PlacementSolution best_;
@@ -266,8 +268,9 @@ class PlacementSearch {
 
 }  // namespace
 
-PlacementSolution solve_placement(const PlacementProblem& problem, const PlacementEffort& effort) {
-  return PlacementSearch(problem, effort).solve();
+PlacementSolution solve_placement(const PlacementProblem& problem, const PlacementEffort& effort,
+                                  const std::vector<Decision>& decisions) {
+  return PlacementSearch(problem, effort, decisions).solve();
 }
 
 }  // namespace tessera

@@ -10,6 +10,12 @@
 
 namespace tessera {
 
+// Something that is decided before solving.
+struct Decision {
+  int candidate = 0;
+  bool is_chosen = false;
+};
+
 struct PlacementEffort {
   NetworkEffort network;  // for all networks together, but for the largest table
   int networks = 2000;    // one is enough where groups wait for nobody and all limits are kept
@@ -36,9 +42,10 @@ struct PlacementSolution {
 // A cost network says all but the third and the sum of kept bytes; where its answer breaks these, a
 // best-first search forbids in turn each candidate that takes part. A price on bytes (Lagrange's
 // multiplier) makes the bounds of that search tight. Where `effort` ends before, the best found.
-// Pure: equal problems give equal answers.
+// Pure: equal problems give equal answers. `decisions` are kept: the least of what they leave.
 PlacementSolution solve_placement(const PlacementProblem& problem,
-                                  const PlacementEffort& effort = {});
+                                  const PlacementEffort& effort = {},
+                                  const std::vector<Decision>& decisions = {});
 
 // Says what is wrong with `solution`, or "": as explain_violation() of its placement, but with
 // nodes that are computed twice; a layout that is wanted and not at hand, a conversion from a
