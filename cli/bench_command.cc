@@ -91,6 +91,7 @@ CommandResult bench(const BenchArguments& arguments) {
   report.bind_ms = milliseconds(bound.bind.duration);
   report.threads = bound.executor.threads();
   report.counts = count_steps(bound.executor.plan());
+  report.placement = bound.executor.plan().placement;
   const Interrupt interrupt;
   measure(bound, effort, interrupt, report);
   if (!arguments.trace_file.empty()) write_trace(arguments.trace_file, origin, loaded, bound);

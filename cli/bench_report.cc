@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "cli/placement_report.h"
 #include "cli/span.h"
 #include "cli/text_table.h"
 
@@ -52,7 +53,8 @@ std::string bench_text(const BenchReport& report) {
                        count_text(report.counts.conversions, "conversion") + ")";
   if (!report.counts.backends.empty()) counts += ": " + backend_counts_text(report.counts);
   counts += "; " + count_text(report.threads, "thread");
-  return table.text() + shorten(printable(counts), kTextColumns) + "\n";
+  return table.text() + shorten(printable(counts), kTextColumns) + "\n" +
+         placement_text(report.placement, figure_of(report, kFigures[0]));
 }
 
 Json bench_json(const BenchReport& report) {
@@ -70,6 +72,7 @@ Json bench_json(const BenchReport& report) {
   json["conversions"] = report.counts.conversions;
   json["backends"] = Json::object();
   for (const auto& [name, steps] : report.counts.backends) json["backends"][name] = steps;
+  json["placement"] = placement_json(report.placement, figure_of(report, kFigures[0]));
   return json;
 }
 

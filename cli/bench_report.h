@@ -1,6 +1,7 @@
 // What `tessera bench` measured.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,15 @@ struct BenchReport {
   std::vector<double> run_ms;  // each run that was measured; empty where stopped before the first
   int threads = 0;
   PlanCounts counts;
+  std::optional<PlacementDescription> placement;  // nullopt without costs
 };
 
 // Lines of at most kTextColumns characters.
 std::string bench_text(const BenchReport& report);
 
 // load_ms, bind_ms, first_ms, median_ms, min_ms, p90_ms, p99_ms, runs, threads, steps, conversions,
-// and backends: {name: steps that are no conversions}. Figures of no runs are null.
+// backends: {name: steps that are no conversions}, and placement: see placement_json(). Figures of
+// no runs are null.
 Json bench_json(const BenchReport& report);
 
 }  // namespace tessera::cli

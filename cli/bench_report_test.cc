@@ -36,11 +36,14 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
   for (const auto& entry : json.items()) keys.push_back(entry.key());
   EXPECT_THAT(keys, testing::ElementsAre("model", "load_ms", "bind_ms", "first_ms", "median_ms",
                                          "min_ms", "p90_ms", "p99_ms", "runs", "threads", "steps",
-                                         "conversions", "backends"));
+                                         "conversions", "backends", "placement"));
   EXPECT_EQ(json["median_ms"], 2.5);
   EXPECT_EQ(json["min_ms"], 1.0);
   EXPECT_EQ(json["runs"], 4);
   EXPECT_EQ(json["backends"].dump(), R"({"fast":5,"slow":2})");
+  EXPECT_EQ(json["placement"].dump(),
+            R"({"predicted_ms":null,"measured_ms":2.5,"lower_bound_ms":null,)"
+            R"("proven_optimal":null,"gap":null,"solve_ms":null,"contenders":null})");
 }
 
 TEST(BenchReport, WithoutARunThereAreNoFigures) {

@@ -25,6 +25,7 @@ struct BindArguments {
   std::string costs;  // a file; "" for none
   std::string candidate_timeout = "10";
   bool in_process = false;
+  double margin_search_seconds = 0;  // only `explain` asks
 };
 
 // Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "cli/placement_report.h"
 #include "cli/plan_summary.h"
 #include "cli/span.h"
 #include "cli/text_table.h"
@@ -50,8 +51,8 @@ const char* verdict_name(Verdict verdict) {
 }
 
 std::string verdict_text(const CandidateDescription& candidate) {
-  if (candidate.is_chosen) return "chosen";
-  return candidate.verdict == Verdict::Fine ? "" : verdict_name(candidate.verdict);
+  const bool is_in = candidate.is_chosen || candidate.verdict == Verdict::Fine;
+  return is_in ? margin_text(candidate) : verdict_name(candidate.verdict);
 }
 
 bool is_out(const CandidateDescription& candidate) {
@@ -150,6 +151,12 @@ std::string group_text(const CandidateGroup& group) {
 Json time_json(const MeasuredTime& time) {
   return {
       {"seconds", time.seconds}, {"low", time.low}, {"high", time.high}, {"rounds", time.rounds}};
+}
+
+// Infinity, where there is no such choice, is "inf".
+Json seconds_json(const std::optional<double>& seconds) {
+  if (!seconds) return nullptr;
+  return std::isfinite(*seconds) ? Json(*seconds) : Json("inf");
 }
 
 Json layouts_json(const std::vector<PlanPort>& ports) {
@@ -252,6 +259,11 @@ Json to_json(const CandidateDescription& candidate) {
                {"error", number_json(candidate.error)},
                {"tolerance", candidate.tolerance},
                {"build_seconds", candidate.build_seconds},
+               {"workspace_bytes", candidate.workspace_bytes},
+               {"pack_bytes", candidate.pack_bytes},
+               {"library_bytes", candidate.library_bytes},
+               {"behind_seconds", seconds_json(candidate.behind_seconds)},
+               {"ahead_seconds", seconds_json(candidate.ahead_seconds)},
                {"is_chosen", candidate.is_chosen}};
   if (candidate.time) json["time"] = time_json(*candidate.time);
   return json;

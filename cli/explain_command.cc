@@ -16,11 +16,13 @@ constexpr uint64_t kMostRuns = 100'000;
 // Without --runs: as many as make a median steady, but slow models need not be waited for.
 constexpr uint64_t kDefaultRuns = 10;
 constexpr std::chrono::seconds kDefaultTime{2};
+constexpr double kMostMarginSeconds = 3600;
 
 struct ExplainArguments {
   ModelArguments model;
   std::optional<std::string> node;
   std::optional<std::string> runs;
+  std::string margins = "2";
   bool shows_candidates = false;
   bool is_json = false;
 };
@@ -70,8 +72,12 @@ void measure(BoundModel& bound, const RunLimit& limit, ExplainReport& report) {
   }
 }
 
-CommandResult explain(const ExplainArguments& arguments) {
+CommandResult explain(ExplainArguments arguments) {
   const RunLimit limit = parse_limit(arguments);
+  arguments.model.bind.margin_search_seconds =
+      arguments.margins == "0"
+          ? 0
+          : parse_positive_number("--margins", arguments.margins, kMostMarginSeconds);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
@@ -102,6 +108,9 @@ Command make_explain_command(CLI::App& command) {
   command.add_flag("--candidates", arguments->shows_candidates,
                    "with --optimize or --costs: all candidates of all nodes, and what\n"
                    "they and the conversions cost");
+  command.add_option("--margins", arguments->margins,
+                     "with --optimize or --costs: seconds to look for what each candidate\n"
+                     "lacks to be chosen (default 2; 0: do not look)");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.footer(
       "Inputs that have no file get random numbers. Layouts are those of what a step reads and\n"

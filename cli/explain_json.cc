@@ -3,6 +3,7 @@
 
 #include "cli/costs_report.h"
 #include "cli/explain_report.h"
+#include "cli/placement_report.h"
 #include "cli/plan_summary.h"
 
 namespace tessera::cli {
@@ -44,6 +45,7 @@ Json step_json(const PlanStep& step, size_t index, double time_us, double total_
           {"workspace_bytes", step.workspace_bytes},
           {"is_in_place", step.is_in_place},
           {"median_us", time_us},
+          {"predicted_us", step.predicted_seconds ? Json(*step.predicted_seconds * 1e6) : Json()},
           {"share", share_of(time_us, total_us)},
           {"gflops", gflops_of(step.flops, time_us)},
           {"refusals", std::move(refusals)}};
@@ -64,11 +66,11 @@ Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps)
                {"arena_bytes", plan.arena_bytes},
                {"pack_bytes", plan.pack_bytes},
                {"library_bytes", plan.library_bytes},
+               {"placement", placement_json(plan.placement, report.run_us / 1000)},
                {"steps", Json::array()},
                {"totals", Json::array()},
                {"refusals", Json::array()}};
   if (plan.placement) {
-    json["predicted_seconds"] = plan.placement->predicted_seconds;
     json["tuning"] = to_json(plan.tuning);
     json["candidates"] = Json::array();
     json["conversion_costs"] = Json::array();

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "cli/costs_report.h"
+#include "cli/placement_report.h"
 #include "cli/plan_summary.h"
 #include "cli/span.h"
 #include "cli/text_table.h"
@@ -42,37 +44,38 @@ std::string shown_line(const std::string& text) {
 std::string header_text(const ExplainReport& report) {
   const PlanDescription& plan = report.plan;
   const PlanCounts counts = count_steps(plan);
-  const std::string prediction =
-      plan.placement
-          ? "predicted " + decimal_text(1000 * plan.placement->predicted_seconds, 3) + " ms; "
-          : "";
   return shown_line(report.model) +
          shown_line(count_text(counts.steps, "step") + ", " +
-                    count_text(counts.conversions, "conversion") + " among them; " + prediction +
+                    count_text(counts.conversions, "conversion") + " among them; " +
                     decimal_text(report.run_us / 1000, 3) + " ms, the median of " +
                     count_text(report.runs, "run") + "; " + count_text(report.threads, "thread")) +
          shown_line("memory: " + bytes_text(plan.arena_bytes) + " for inner values, " +
                     bytes_text(plan.pack_bytes) + " of packed weights, " +
-                    bytes_text(plan.library_bytes) + " of the libraries' own");
+                    bytes_text(plan.library_bytes) + " of the libraries' own") +
+         placement_text(plan.placement, report.run_us / 1000);
 }
 
 std::string steps_text(const ExplainReport& report) {
-  TextTable table({{"step", Align::Right},
-                   {"name", Align::Left, true},
-                   {"op", Align::Left, true},
-                   {"backend"},
-                   {"algorithm", Align::Left, true},
-                   {"layouts", Align::Left, true},
-                   {"\xc2\xb5s", Align::Right},
-                   {"share", Align::Right},
-                   {"GFLOP/s", Align::Right}});
+  std::vector<Column> columns = {{"step", Align::Right},           {"name", Align::Left, true},
+                                 {"op", Align::Left, true},        {"backend"},
+                                 {"algorithm", Align::Left, true}, {"layouts", Align::Left, true},
+                                 {"\xc2\xb5s", Align::Right}};
+  const bool has_prices = report.plan.placement.has_value();
+  if (has_prices) columns.push_back({"predicted", Align::Right});
+  columns.push_back({"share", Align::Right});
+  columns.push_back({"GFLOP/s", Align::Right});
+  TextTable table(std::move(columns));
   const double total_us = total_of(report.step_us);
   for (size_t index = 0; index < report.plan.steps.size(); ++index) {
     const PlanStep& step = report.plan.steps[index];
     const double time_us = report.step_us[index];
-    table.add_row({std::to_string(index), step.name, step.op, backend_of(step), step.algorithm,
-                   layouts_text(step), time_text(time_us), share_text(time_us, total_us),
-                   gflops_text(step.flops, time_us)});
+    std::vector<std::string> cells = {std::to_string(index), step.name,      step.op,
+                                      backend_of(step),      step.algorithm, layouts_text(step),
+                                      time_text(time_us)};
+    if (has_prices) cells.push_back(time_text(1e6 * step.predicted_seconds.value_or(0)));
+    cells.push_back(share_text(time_us, total_us));
+    cells.push_back(gflops_text(step.flops, time_us));
+    table.add_row(cells);
   }
   return "\n" + table.text();
 }
@@ -234,7 +237,7 @@ std::string explain_text(const ExplainReport& report) {
   std::string text = header_text(report);
   if (report.plan.steps.empty()) return text;
   return text + steps_text(report) + conversion_steps_text(report) + totals_text(report) +
-         refusals_text(report.plan);
+         closest_calls_text(report.plan) + refusals_text(report.plan);
 }
 
 std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps) {

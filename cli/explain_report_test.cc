@@ -174,6 +174,20 @@ TEST(ExplainReport, JsonHasEverything) {
   EXPECT_EQ(explain_json(report, {2})["steps"].size(), 1U);
 }
 
+TEST(ExplainReport, WithCostsThePredictionStandsBesideTheMeasurement) {
+  ExplainReport report = small_report();
+  report.plan.placement = {.predicted_seconds = 0.001, .lower_bound_seconds = 0.001};
+  for (PlanStep& step : report.plan.steps) step.predicted_seconds = 25e-6;
+  const std::string text = explain_text(report);
+  EXPECT_THAT(text, HasSubstr("placement: predicted 1.000 ms, measured 1.234 ms"));
+  EXPECT_THAT(text, HasSubstr("\xc2\xb5s  predicted   share  GFLOP/s\n"));
+  EXPECT_THAT(text, HasSubstr("30.0       25.0  30.0 %     20.0\n"));
+  const Json json = explain_json(report, all_steps(report));
+  EXPECT_EQ(json["steps"][1]["predicted_us"], 25.0);
+  EXPECT_EQ(json["placement"]["measured_ms"], 1.234);
+  EXPECT_EQ(explain_json(small_report(), {0})["steps"][0]["predicted_us"], nullptr);
+}
+
 TEST(ExplainReport, AnEmptyPlanHasOnlyAHeader) {
   ExplainReport report;
   report.runs = 1;

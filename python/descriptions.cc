@@ -68,7 +68,8 @@ nb::object to_python(const PlanStep& step) {
       "algorithm"_a = step.algorithm, "threads"_a = step.threads, "nodes"_a = step.nodes,
       "inputs"_a = to_list(step.inputs), "outputs"_a = to_list(step.outputs),
       "flops"_a = step.flops, "bytes"_a = step.bytes, "workspace_bytes"_a = step.workspace_bytes,
-      "is_in_place"_a = step.is_in_place, "refusals"_a = to_list(step.refusals));
+      "is_in_place"_a = step.is_in_place, "predicted_seconds"_a = step.predicted_seconds,
+      "refusals"_a = to_list(step.refusals));
 }
 
 nb::object to_python(const ModelDescription& model) {
@@ -110,7 +111,9 @@ nb::object to_python(const CandidateDescription& candidate) {
       "has_cold_weights"_a = candidate.has_cold_weights,
       "price_seconds"_a = candidate.price_seconds, "error"_a = candidate.error,
       "tolerance"_a = candidate.tolerance, "build_seconds"_a = candidate.build_seconds,
-      "is_chosen"_a = candidate.is_chosen);
+      "workspace_bytes"_a = candidate.workspace_bytes, "pack_bytes"_a = candidate.pack_bytes,
+      "library_bytes"_a = candidate.library_bytes, "is_chosen"_a = candidate.is_chosen,
+      "behind_seconds"_a = candidate.behind_seconds, "ahead_seconds"_a = candidate.ahead_seconds);
 }
 
 nb::object to_python(const ConversionDescription& conversion) {

@@ -157,7 +157,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      bool optimize, std::filesystem::path cost_table,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
-                     bool strict_storage) {
+                     bool strict_storage, double margin_search_seconds) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -175,6 +175,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .tuning_inputs = dense_by_name(tuning_inputs),
                             .candidate_timeout_seconds = candidate_timeout_seconds,
                             .in_process = in_process,
+                            .margin_search_seconds = margin_search_seconds,
                             .on_progress = progress.watcher()};
   std::unique_ptr<SharedExecutor> executor;
   {
@@ -236,6 +237,7 @@ layouts: of inputs and outputs, by name: "row_major" (where not named), "csr" or
     a sparse one ":<capacity>" says how many elements or rows it has room for; without, a tenth.
 strict_storage: a sparse value that a kernel takes dense only is an error; else it is converted, and
     the log told once.
+margin_search_seconds: with costs, how long to look for what each candidate lacks to be chosen.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -253,8 +255,8 @@ constexpr const char* kBindSignature =
     "tuning_inputs: collections.abc.Mapping[str, numpy.typing.ArrayLike] = {}, "
     "candidate_timeout_seconds: float = 10.0, in_process: bool = False, on_progress: "
     "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
-    "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False) -> "
-    "Executor";
+    "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
+    "margin_search_seconds: float = 0.0) -> Executor";
 
 }  // namespace
 
@@ -267,7 +269,8 @@ void bind_model(nb::module_& module) {
            "fetch_step_outputs"_a = false, "optimize"_a = false, "cost_table"_a = "",
            "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
-           "strict_storage"_a = false, nb::sig(kBindSignature), kBindText)
+           "strict_storage"_a = false, "margin_search_seconds"_a = 0.0, nb::sig(kBindSignature),
+           kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

@@ -149,6 +149,10 @@ struct BindOptions {
   // its own is started for that (tessera-worker, installed beside the library); where it cannot be,
   // the log says so and this process does it. It ends with the thread that calls bind().
   bool in_process = false;
+  // With costs: how long to look for what each candidate lacks to be chosen
+  // (CandidateDescription::behind_seconds). A solution of the placement each; what comes next for
+  // what was chosen first.
+  double margin_search_seconds = 0;
   // Called often while measuring. Gives false to stop: what was measured counts.
   std::function<bool(const TuneProgress&)> on_progress = {};
 };
@@ -263,7 +267,8 @@ struct PlanStep {
   int64_t bytes = 0;  // read and written, as stored
   int64_t workspace_bytes = 0;
   bool is_in_place = false;
-  std::vector<BackendRefusal> refusals;  // of the other backends, for its nodes
+  std::optional<double> predicted_seconds;  // what the choice reckons with; nullopt without costs
+  std::vector<BackendRefusal> refusals;     // of the other backends, for its nodes
 };
 
 struct MeasuredTime {
@@ -297,7 +302,17 @@ struct CandidateDescription {
   double error = 0;                  // found, relative to the magnitude of what was summed
   double tolerance = 0;              // what it may be
   double build_seconds = 0;
+  int64_t workspace_bytes = 0;
+  int64_t pack_bytes = 0;     // of its packed weights
+  int64_t library_bytes = 0;  // that its library keeps to itself
   bool is_chosen = false;
+  // With BindOptions::margin_search_seconds; nullopt: not found out. By how much the cheapest
+  // choice with it is dearer than the cheapest of all: so much cheaper it would have to become.
+  // Infinity: there is no choice with it. What is 0 and not chosen would gain less than noise.
+  std::optional<double> behind_seconds;
+  // By how much the cheapest choice without it is dearer: so much dearer it may become. 0 for what
+  // the cheapest choice does not have.
+  std::optional<double> ahead_seconds;
 };
 
 // One step from a layout to another, with its price for tensors of about `bytes`.

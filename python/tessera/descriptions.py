@@ -141,6 +141,7 @@ class PlanStep:
     bytes: int  # read and written, as stored
     workspace_bytes: int
     is_in_place: bool
+    predicted_seconds: float | None  # what the choice reckons with; None without costs
     refusals: list[BackendRefusal]  # of the other backends, for its nodes
 
 
@@ -173,7 +174,15 @@ class CandidateDescription:
     error: float  # found, relative to the magnitude of what was summed
     tolerance: float  # what it may be
     build_seconds: float
+    workspace_bytes: int
+    pack_bytes: int  # of its packed weights
+    library_bytes: int  # that its library keeps to itself
     is_chosen: bool
+    # By how much the cheapest choice with it is dearer than the cheapest of all; None: not found
+    # out (bind(margin_search_seconds=...)), infinity: there is no choice with it.
+    behind_seconds: float | None
+    # By how much the cheapest choice without it is dearer; 0 for what the cheapest does not have.
+    ahead_seconds: float | None
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,9 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
     throw Error(ErrorKind::InvalidArgument, "candidate_timeout_seconds",
                 "expected more than 0, found " + std::to_string(options.candidate_timeout_seconds));
   }
-  PricingOptions pricing{.costs = &costs, .measures = options.optimize};
+  PricingOptions pricing{.costs = &costs,
+                         .measures = options.optimize,
+                         .margin_search_seconds = options.margin_search_seconds};
   pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
   if (options.on_progress) {
     pricing.tune.on_progress = [tell = options.on_progress](const tuning::TuneProgress& progress) {
@@ -354,6 +356,9 @@ Executor Model::bind(const BindOptions& options) const {
       exchanged_forms(result.built.graph, result.built.graph.outputs);
   PlanDescription plan =
       describe_plan(result.built, result.pack_bytes, pool.threads(), *state_->registry);
+  for (size_t index = 0; index < result.step_seconds.size(); ++index) {
+    plan.steps[index].predicted_seconds = result.step_seconds[index];
+  }
   plan.candidates = std::move(result.candidates);
   plan.conversions = std::move(result.conversions);
   plan.placement = std::move(result.placement);

@@ -301,6 +301,8 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
 
 // Measured prices of a whole model are off by about this much.
 constexpr double kLeastGain = 0.97;
+// About half a second: a candidate whose margin takes longer goes without.
+constexpr double kMarginCells = 5e8;
 
 // Chooses candidates, by price or in order.
 class Chooser {
@@ -323,6 +325,7 @@ class Chooser {
   Placement choose() {
     PlacementProblem problem = problem_;
     problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
+    forbidden_ = problem.is_forbidden;
     const Placement placement =
         is_by_price_ ? cheapest(problem) : choose_in_order(problem, places_);
 #ifdef TESSERA_CHECKS
@@ -343,6 +346,16 @@ class Chooser {
       description.gap = std::max(0.0, description.predicted_seconds / solved_.lower_bound - 1);
     }
     return description;
+  }
+
+  // What candidates lack for the newest choice; none where that is not proven the cheapest.
+  std::vector<CandidateMargin> margins(double search_seconds) const {
+    if (search_seconds <= 0 || !solved_.is_found() || !solved_.is_proven()) return {};
+    PlacementProblem problem = problem_;
+    problem.is_forbidden = forbidden_;
+    const Stopwatch stopwatch;
+    return find_margins(problem, solved_, {.network = {.work_cells = kMarginCells}},
+                        [&] { return stopwatch.read().seconds < search_seconds; });
   }
 
  private:
@@ -381,9 +394,10 @@ class Chooser {
   std::vector<std::string> places_;
   bool is_by_price_;
   bool keeps_sparse_storage_;
-  std::vector<bool> is_alone_;  // by candidate
-  PlacementSolution solved_;    // of the newest choice
-  double solve_seconds_ = 0;    // of all choices
+  std::vector<bool> is_alone_;   // by candidate
+  std::vector<bool> forbidden_;  // candidates, in the newest choice
+  PlacementSolution solved_;     // of the newest choice
+  double solve_seconds_ = 0;     // of all choices
 };
 
 }  // namespace
@@ -445,7 +459,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     watcher("place");
   }
   if (prices) {
-    result.candidates = prices->describe(placement);
+    result.candidates = prices->describe(placement, chooser.margins(pricing.margin_search_seconds));
     result.conversions = prices->describe_conversions();
     result.placement = chooser.describe(placement);
   }
@@ -461,6 +475,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     const bool is_kernel = step.kind == ExecutionStep::Kind::Kernel;
     built.kernels.push_back(is_kernel ? std::move(kernels.at(step.candidate)) : Kernel());
   }
+
+  if (prices) result.step_seconds = prices->step_seconds(built.plan);
 
   watcher("pack");
   ConstantMaker(built, packs, pool).make_all();

@@ -40,6 +40,7 @@ struct PlanResult {
   // Where prices are known.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
+  std::vector<double> step_seconds;  // predicted, by step of the plan
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
 };

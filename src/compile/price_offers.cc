@@ -1,5 +1,6 @@
 #include "compile/price_offers.h"
 
+#include <cmath>
 #include <utility>
 
 #include "backend/graph_view.h"
@@ -99,7 +100,7 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
   tuning::CostTable table;
   CheckedOffers checked;
   checked.tuning = describe_tuning(tuning::tune(subject, plugins, options, table));
-  checked.candidates = PricedOffers(subject, table).describe(Placement{});
+  checked.candidates = PricedOffers(subject, table).describe(Placement{}, {});
   return checked;
 }
 
@@ -145,13 +146,16 @@ CandidateDescription PricedOffers::describe(size_t index) const {
       .backend = candidate.backend(),
       .algorithm = candidate.algorithm,
       .threads = candidate.threads == 0 ? subject_.threads : candidate.threads,
-      .price_seconds = price.seconds};
+      .price_seconds = price.seconds,
+      .workspace_bytes = candidate.workspace_bytes,
+      .library_bytes = candidate.library_bytes};
   for (const NodeId node : candidate.nodes) {
     described.nodes.push_back(subject_.graph[node].name);
     described.op += (described.op.empty() ? "" : "+") + subject_.graph[node].op;
   }
   for (const CandidateInput& port : candidate.inputs) {
     described.inputs.push_back(describe_port(subject_, port.value, port.layout, port.pack));
+    if (port.pack != nullptr) described.pack_bytes += port.pack->bytes;
   }
   for (const CandidateOutput& port : candidate.outputs) {
     described.outputs.push_back(describe_port(subject_, port.value, port.layout, nullptr));
@@ -173,13 +177,38 @@ CandidateDescription PricedOffers::describe(size_t index) const {
   return described;
 }
 
-std::vector<CandidateDescription> PricedOffers::describe(const Placement& placement) const {
+std::vector<CandidateDescription> PricedOffers::describe(
+    const Placement& placement, const std::vector<CandidateMargin>& margins) const {
   std::vector<CandidateDescription> all;
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {
     all.push_back(describe(index));
   }
   for (const int index : placement.chosen) all[static_cast<size_t>(index)].is_chosen = true;
+  for (size_t index = 0; index < margins.size(); ++index) {
+    all[index].behind_seconds = margins[index].behind_seconds;
+    all[index].ahead_seconds = margins[index].ahead_seconds;
+  }
   return all;
+}
+
+std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const {
+  std::vector<double> seconds;
+  for (const ExecutionStep& step : plan.steps) {
+    double& price = seconds.emplace_back(0);
+    if (step.kind == ExecutionStep::Kind::View) continue;
+    if (step.kind == ExecutionStep::Kind::Kernel) {
+      price = prices_.candidates[static_cast<size_t>(step.candidate)].seconds;
+      continue;
+    }
+    const PlanBuffer& from = plan.buffers[static_cast<size_t>(step.inputs[0])];
+    price = assumed_conversion_seconds(from.bytes);
+    const std::vector<double>& row = prices_.conversions[static_cast<size_t>(from.value.index)];
+    if (step.kind != ExecutionStep::Kind::Convert || row.empty()) continue;
+    const size_t hop = static_cast<size_t>(step.conversion.from.index) * subject_.layouts.size() +
+                       static_cast<size_t>(step.conversion.to.index);
+    if (std::isfinite(row[hop])) price = row[hop];
+  }
+  return seconds;
 }
 
 std::vector<ConversionDescription> PricedOffers::describe_conversions() const {

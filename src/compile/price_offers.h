@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "compile/select_offers.h"
+#include "place/margins.h"
 #include "place/placement.h"
+#include "plan/execution_plan.h"
 #include "tessera/tessera.h"
 #include "tune/prices.h"
 #include "tune/tune.h"
@@ -17,7 +19,8 @@ namespace tessera {
 struct PricingOptions {
   // What is known, and where what is measured is added; null: the choice is made in order.
   tuning::CostTable* costs = nullptr;
-  bool measures = false;  // what is not known yet
+  bool measures = false;             // what is not known yet
+  double margin_search_seconds = 0;  // see BindOptions
   tuning::TuneOptions tune;
 };
 
@@ -38,8 +41,12 @@ class PricedOffers {
   std::vector<Refusal> refusals() const;
 
   // For people: every candidate, and which of them were chosen; every conversion with a price.
-  std::vector<CandidateDescription> describe(const Placement& placement) const;
+  // `margins` by candidate, or empty.
+  std::vector<CandidateDescription> describe(const Placement& placement,
+                                             const std::vector<CandidateMargin>& margins) const;
   std::vector<ConversionDescription> describe_conversions() const;
+  // What each step of a plan costs by these prices.
+  std::vector<double> step_seconds(const ExecutionPlan& plan) const;
 
  private:
   CandidateDescription describe(size_t candidate) const;

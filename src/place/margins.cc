@@ -55,8 +55,7 @@ class MarginFinder {
         margins_(problem.candidates.size()) {
     for (size_t index = 0; index < is_usable_.size(); ++index) {
       const bool is_forbidden = !problem.is_forbidden.empty() && problem.is_forbidden[index];
-      const bool fits =
-          problem.candidates[index].workspace_bytes <= problem.workspace_bytes_limit;
+      const bool fits = problem.candidates[index].workspace_bytes <= problem.workspace_bytes_limit;
       is_usable_[index] = !is_forbidden && fits;
       margins_[index].ahead_seconds = 0;
       if (!is_usable_[index]) margins_[index].behind_seconds = kForbidden;
@@ -130,9 +129,9 @@ class MarginFinder {
   void spread(const Alternatives& alternatives, int known, double behind) {
     for (const int index : alternatives) {
       if (margins_[at(index)].behind_seconds) continue;
-      margins_[at(index)].behind_seconds = std::max(
-          0.0, behind + problem_.candidates[at(index)].seconds -
-                   problem_.candidates[at(known)].seconds);
+      margins_[at(index)].behind_seconds =
+          std::max(0.0, behind + problem_.candidates[at(index)].seconds -
+                            problem_.candidates[at(known)].seconds);
     }
   }
 

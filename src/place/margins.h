@@ -21,10 +21,10 @@ struct CandidateMargin {
 };
 
 // By candidate of `problem`, of which `optimum` is the cheapest placement, proven. Candidates that
-// differ in their seconds alone share a placement, so one is solved for all of them. First finds who
-// comes next where each of the optimum's candidates may not be used, then goes on with what is left,
-// node by node, as long as `may_go_on` says so (empty: to the end). Each solution has `effort`; of
-// what it does not prove nothing is said. Pure, but for what `may_go_on` does.
+// differ in their seconds alone share a placement, so one is solved for all of them. First finds
+// who comes next where each of the optimum's candidates may not be used, then goes on with what is
+// left, node by node, as long as `may_go_on` says so (empty: to the end). Each solution has
+// `effort`; of what it does not prove nothing is said. Pure, but for what `may_go_on` does.
 std::vector<CandidateMargin> find_margins(const PlacementProblem& problem,
                                           const PlacementSolution& optimum,
                                           const PlacementEffort& effort = {},
