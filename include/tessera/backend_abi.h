@@ -355,13 +355,21 @@ enum {
   TESSERA_CANDIDATE_BUILT_FOR_ALL = 16,   /* built for every dimension; `built_for` is not read */
   /* The inputs together make up the one output, each being part of it: no kernel is built or run.
    * Who makes an input writes it to its place, where it can; else the host copies it there. */
-  TESSERA_CANDIDATE_JOINT = 32
+  TESSERA_CANDIDATE_JOINT = 32,
+  /* Chosen only where its time was measured, or where the user pins a node to it: for groups that
+   * take long to build, and of which nobody knows beforehand whether they are worth it. */
+  TESSERA_CANDIDATE_MEASURED_ONLY = 64
 };
 
 typedef struct tessera_build_options {
   uint32_t struct_size;
   int32_t threads;
   const char* dense_layout; /* what TESSERA_LAYOUT_ANY_DENSE became; null without such a port */
+  /* The constants of tessera_candidate::absorbed, in that order, dense row-major. They stay where
+   * they are until the kernel is released; their dimensions only during the call. */
+  const tessera_buffer* absorbed;
+  int32_t absorbed_count;
+  int32_t reserved;
 } tessera_build_options;
 
 /* A built kernel. Used from one thread at a time for each set of buffers, from several at once for
@@ -408,6 +416,11 @@ typedef struct tessera_candidate {
   int32_t (*load)(void* self, const void* bytes, size_t size, tessera_kernel* kernel,
                   tessera_error* error);
   void (*release)(void* self);
+  /* Constants that the nodes read and that become part of the kernel while it is built: `build`
+   * gets their elements, and no port has them. */
+  const int32_t* absorbed;
+  int32_t absorbed_count;
+  int32_t reserved;
 } tessera_candidate;
 
 enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };

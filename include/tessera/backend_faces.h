@@ -116,6 +116,10 @@ struct HeldCandidate {
         BuildOptions build;
         build.threads = options->threads;
         if (options->dense_layout != nullptr) build.dense_layout = options->dense_layout;
+        if (options->struct_size >= sizeof(*options)) {
+          build.absorbed =
+              buffers(options->absorbed, static_cast<size_t>(options->absorbed_count));
+        }
         fill_kernel(held.candidate.build(build), held.inputs.size(), held.outputs.size(), kernel);
       });
     };
@@ -130,6 +134,8 @@ struct HeldCandidate {
       };
     }
     face.release = [](void* self) { delete static_cast<HeldCandidate*>(self); };
+    face.absorbed = candidate.absorbed.data();
+    face.absorbed_count = static_cast<int32_t>(candidate.absorbed.size());
   }
 
   Candidate candidate;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -268,6 +269,21 @@ class Graph {
     const int32_t status =
         host_->group_as_onnx(graph_, nodes.data(), static_cast<int32_t>(nodes.size()),
                              border::append_bytes, &bytes, &error);
+    border::throw_on_failure(status, error);
+    return bytes;
+  }
+
+  // The same with `constants` as further inputs, behind those of the group.
+  std::string open_group_as_onnx(std::span<const int32_t> nodes,
+                                 std::span<const int32_t> constants) const {
+    if (host_->struct_size < offsetof(tessera_host, open_group_as_onnx) + sizeof(void*)) {
+      throw Failure(TESSERA_UNSUPPORTED, "this host gives no group without its constants");
+    }
+    std::string bytes;
+    tessera_error error = border::empty_error();
+    const int32_t status = host_->open_group_as_onnx(
+        graph_, nodes.data(), static_cast<int32_t>(nodes.size()), constants.data(),
+        static_cast<int32_t>(constants.size()), border::append_bytes, &bytes, &error);
     border::throw_on_failure(status, error);
     return bytes;
   }

@@ -57,6 +57,13 @@ struct tessera_host {
   int32_t (*get_blob)(const tessera_host* host, const char* key, tessera_bytes_visitor visitor,
                       void* user);
   void (*put_blob)(const tessera_host* host, const char* key, const void* bytes, size_t size);
+
+  /* As group_as_onnx, but `constants` become inputs of the model, in that order, behind those of
+   * the group: a model without its weights, which `build` gets (tessera_candidate::absorbed). */
+  int32_t (*open_group_as_onnx)(const tessera_graph* graph, const int32_t* nodes,
+                                int32_t node_count, const int32_t* constants,
+                                int32_t constant_count, tessera_bytes_visitor visitor, void* user,
+                                tessera_error* error);
 };
 
 /* --- What a plug-in exports

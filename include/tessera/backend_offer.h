@@ -52,6 +52,8 @@ struct OutputPort {
 struct BuildOptions {
   int32_t threads = 1;
   std::string dense_layout;  // what TESSERA_LAYOUT_ANY_DENSE became
+  // The candidate's absorbed constants. Their elements stay where they are until the kernel is gone.
+  std::span<const Buffer> absorbed = {};
 };
 
 // A built kernel; see tessera_kernel for how many threads may use it.
@@ -92,6 +94,7 @@ struct Candidate {
   std::string algorithm = {};
   std::vector<InputPort> inputs = {};
   std::vector<OutputPort> outputs = {};
+  std::vector<int32_t> absorbed = {};  // constants that only `build` reads; they have no port
   int64_t workspace_bytes = 0;
   int64_t library_bytes = 0;
   int32_t threads = 0;

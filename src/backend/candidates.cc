@@ -1,15 +1,20 @@
 #include "backend/candidates.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
 
+#include "backend/kernel_builder.h"
 #include "backend/simple_kernel.h"
 #include "backend/status.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
+
+// What the first version of the contract had; later members stand at the end.
+constexpr size_t kLeastCandidateBytes = offsetof(tessera_candidate, absorbed);
 
 // A layout that stands for any dense one until candidates are expanded.
 constexpr LayoutId kAnyDense{-2};
@@ -66,7 +71,9 @@ class OfferReader {
 
   // The candidate with its ports read and checked; a layout may still be kAnyDense.
   Candidate read(const tessera_candidate& face) const {
-    if (face.struct_size != sizeof(face)) refuse("its struct_size is not that of the contract");
+    if (face.struct_size < kLeastCandidateBytes) {
+      refuse("its struct_size is not that of the contract");
+    }
     constexpr uint32_t kNoKernel = TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT;
     if (face.build == nullptr && (face.flags & kNoKernel) == 0) {
       refuse("it has no function to build a kernel");
@@ -83,6 +90,7 @@ class OfferReader {
         border_of(graph_, {face.nodes, static_cast<size_t>(face.node_count)});
     read_inputs(face, border, candidate);
     read_outputs(face, border, candidate);
+    read_absorbed(face, border, candidate);
     check_built_for(face);
     candidate.workspace_bytes = face.workspace_bytes;
     candidate.library_bytes = face.library_bytes;
@@ -270,6 +278,27 @@ class OfferReader {
           (graph_.values[static_cast<size_t>(value)].flags & TESSERA_VALUE_CONSTANT) != 0;
       // What a kernel knows of a small constant it may have taken up already.
       if (!is_constant && !contains(seen, value)) refuse("it leaves out input " + name_of(value));
+    }
+  }
+
+  void read_absorbed(const tessera_candidate& face, const GroupBorder& border,
+                     Candidate& candidate) const {
+    if (face.struct_size < sizeof(face)) return;
+    if (face.absorbed_count < 0 || (face.absorbed_count > 0 && face.absorbed == nullptr)) {
+      refuse("its list of absorbed constants is null");
+    }
+    for (const int32_t value :
+         std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
+      const ValueId id{value};
+      if (!contains(border.inputs, value) || !graph_.graph[id].is_constant()) {
+        refuse("it absorbs " + std::to_string(value) + ", which is no constant that its nodes read");
+      }
+      if (graph_.graph[id].is_state) refuse("it absorbs " + name_of(value) + ", which changes");
+      const bool is_port =
+          std::any_of(candidate.inputs.begin(), candidate.inputs.end(),
+                      [&](const CandidateInput& port) { return port.value == id; });
+      if (is_port) refuse("it absorbs " + name_of(value) + ", which is one of its inputs too");
+      candidate.absorbed.push_back(id);
     }
   }
 
@@ -478,27 +507,10 @@ class Collector {
   void accept(Candidate candidate, const std::string& dense_layout) {
     reader_.settle_parts(candidate);
     for (const NodeId node : candidate.nodes) is_answered_[static_cast<size_t>(node.index)] = true;
-    candidate.build = [face = candidate.face, plugin = plugin_, dense_layout](int threads) {
-      tessera_build_options options = {};
-      options.struct_size = sizeof(options);
-      options.threads = threads;
-      options.dense_layout = dense_layout.empty() ? nullptr : dense_layout.c_str();
-      tessera_kernel kernel = {};
-      kernel.struct_size = sizeof(kernel);
-      const Status status = call_plugin(
-          [&](tessera_error* error) { return face->build(face->self, &options, &kernel, error); });
-      Kernel owned(kernel, plugin->name());
-      if (!status.is_fine()) {
-        throw Error(status.kind(), "backend '" + plugin->name() + "'", status.message);
-      }
-      if (kernel.run == nullptr || kernel.workspace_bytes > face->workspace_bytes) {
-        throw Error(ErrorKind::DeviceFailed, "backend '" + plugin->name() + "'",
-                    kernel.run == nullptr
-                        ? "the kernel that it built has no function to run"
-                        : "the kernel that it built wants more workspace than its candidate said");
-      }
-      return owned;
-    };
+    std::vector<Value> absorbed;
+    for (const ValueId id : candidate.absorbed) absorbed.push_back(graph_.graph[id]);
+    candidate.build =
+        kernel_builder(candidate.face, plugin_->name(), dense_layout, std::move(absorbed));
     offers_.candidates.push_back(std::move(candidate));
   }
 

@@ -45,13 +45,15 @@ struct Candidate {
   std::vector<NodeId> nodes;
   std::vector<CandidateInput> inputs;
   std::vector<CandidateOutput> outputs;
+  std::vector<ValueId> absorbed;  // constants that only building reads
   int64_t workspace_bytes = 0;
   int64_t library_bytes = 0;
   double optimistic_seconds = 0;
   double build_seconds = 0;
   uint32_t flags = 0;
   int threads = 0;  // that it is built for and runs on: 0 all of the pool, or 1
-  // Throws Error (Unsupported, ...) with the backend's reason.
+  // Throws Error (Unsupported, ...) with the backend's reason; LetGo (let_go_weight.h) where it
+  // absorbs a weight whose elements are gone.
   std::function<Kernel(int threads)> build;
 
   const std::string& backend() const { return plugin->name(); }
@@ -60,6 +62,8 @@ struct Candidate {
   bool is_view() const { return (flags & TESSERA_CANDIDATE_VIEW) != 0; }
   bool is_joint() const { return (flags & TESSERA_CANDIDATE_JOINT) != 0; }
   bool has_kernel() const { return !is_view() && !is_joint(); }
+  // Whether it may be chosen only where its time was measured.
+  bool is_measured_only() const { return (flags & TESSERA_CANDIDATE_MEASURED_ONLY) != 0; }
 };
 
 struct Refusal {

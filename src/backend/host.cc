@@ -47,6 +47,19 @@ std::vector<NodeId> checked_nodes(const tessera_graph& graph, const int32_t* nod
   return ids;
 }
 
+std::vector<ValueId> checked_values(const tessera_graph& graph, const int32_t* values,
+                                    int32_t count) {
+  std::vector<ValueId> ids;
+  for (int32_t index = 0; index < count; ++index) {
+    if (item_at(graph.values, values[index]) == nullptr) {
+      throw Error(ErrorKind::InvalidArgument, "group",
+                  "expected values of the graph, found number " + std::to_string(values[index]));
+    }
+    ids.push_back({values[index]});
+  }
+  return ids;
+}
+
 }  // namespace
 
 std::optional<std::string> HostServices::get_blob(const std::string& key) const {
@@ -97,6 +110,16 @@ void HostTable::fill_graph_access() {
     return serve_plugin(error, [&] {
       const std::string bytes =
           export_group(graph->graph, checked_nodes(*graph, nodes, count), graph->registry);
+      visitor(user, bytes.data(), bytes.size());
+    });
+  };
+  face_.open_group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
+                                const int32_t* constants, int32_t constant_count,
+                                tessera_bytes_visitor visitor, void* user, tessera_error* error) {
+    return serve_plugin(error, [&] {
+      const std::string bytes = export_open_group(
+          graph->graph, checked_nodes(*graph, nodes, count),
+          checked_values(*graph, constants, constant_count), graph->registry);
       visitor(user, bytes.data(), bytes.size());
     });
   };

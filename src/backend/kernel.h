@@ -3,24 +3,29 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "tessera/backend_abi.h"
+#include "tessera/tensor.h"
 
 namespace tessera {
 
 class Kernel {
  public:
   Kernel() = default;
-  // Takes `face` over. `backend` is named in errors.
-  Kernel(const tessera_kernel& face, std::string backend)
-      : face_(face), backend_(std::move(backend)) {}
+  // Takes `face` over. `backend` is named in errors; `absorbed` is kept until it is released.
+  Kernel(const tessera_kernel& face, std::string backend, std::vector<Tensor> absorbed = {})
+      : face_(face), backend_(std::move(backend)), absorbed_(std::move(absorbed)) {}
   Kernel(Kernel&& other) noexcept
-      : face_(std::exchange(other.face_, {})), backend_(std::move(other.backend_)) {}
+      : face_(std::exchange(other.face_, {})),
+        backend_(std::move(other.backend_)),
+        absorbed_(std::move(other.absorbed_)) {}
   Kernel& operator=(Kernel&& other) noexcept {
     std::swap(face_, other.face_);
     std::swap(backend_, other.backend_);
+    std::swap(absorbed_, other.absorbed_);
     return *this;
   }
   ~Kernel() {
@@ -53,6 +58,7 @@ class Kernel {
 
   tessera_kernel face_ = {};
   std::string backend_;
+  std::vector<Tensor> absorbed_;
 };
 
 }  // namespace tessera

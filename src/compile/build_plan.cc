@@ -315,8 +315,10 @@ class Chooser {
         keeps_sparse_storage_(keeps_sparse_storage) {
     problem_.is_forbidden.assign(problem_.candidates.size(), false);
     if (is_by_price_) prices->apply(problem_);
-    for (const Candidate& candidate : offers.candidates) {
-      is_alone_.push_back(candidate.threads == 1);
+    for (size_t index = 0; index < offers.candidates.size(); ++index) {
+      const Candidate& candidate = offers.candidates[index];
+      if (!is_by_price_ && candidate.is_measured_only()) problem_.is_forbidden[index] = true;
+      is_priced_only_.push_back(candidate.threads == 1 || candidate.is_measured_only());
     }
   }
 
@@ -380,8 +382,8 @@ class Chooser {
   // What would be chosen without prices, or nothing where only candidates for one thread are left.
   Placement contender(const PlacementProblem& problem) const {
     PlacementProblem all_threads = problem;
-    for (size_t index = 0; index < is_alone_.size(); ++index) {
-      if (is_alone_[index]) all_threads.is_forbidden[index] = true;
+    for (size_t index = 0; index < is_priced_only_.size(); ++index) {
+      if (is_priced_only_[index]) all_threads.is_forbidden[index] = true;
     }
     try {
       return choose_in_order(all_threads, places_);
@@ -394,10 +396,10 @@ class Chooser {
   std::vector<std::string> places_;
   bool is_by_price_;
   bool keeps_sparse_storage_;
-  std::vector<bool> is_alone_;   // by candidate
-  std::vector<bool> forbidden_;  // candidates, in the newest choice
-  PlacementSolution solved_;     // of the newest choice
-  double solve_seconds_ = 0;     // of all choices
+  std::vector<bool> is_priced_only_;  // by candidate: never chosen in order
+  std::vector<bool> forbidden_;       // candidates, in the newest choice
+  PlacementSolution solved_;          // of the newest choice
+  double solve_seconds_ = 0;          // of all choices
 };
 
 }  // namespace

@@ -1,18 +1,11 @@
 // Weights whose elements nobody needs once they are packed.
 #pragma once
 
-#include <string>
-
+#include "backend/let_go_weight.h"
 #include "engine/built_plan.h"
 #include "graph/graph.h"
 
 namespace tessera {
-
-// Thrown where the elements of a weight are needed that were let go: the model has to be read
-// again.
-struct LetGo {
-  std::string weight;
-};
 
 // Takes the elements of those constants out of `graph` (by name) and out of `built` that `built`
 // reads in packed form only: floating-point ones above TESSERA_SMALL_CONSTANT_BYTES. What other

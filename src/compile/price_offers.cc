@@ -114,7 +114,9 @@ PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTab
 void PricedOffers::apply(PlacementProblem& problem) const {
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
     problem.candidates[index].seconds = prices_.candidates[index].seconds;
-    if (prices_.candidates[index].is_refused()) problem.is_forbidden[index] = true;
+    const bool is_unknown = prices_.candidates[index].timing == nullptr;
+    const bool is_kept_back = subject_.offers.candidates[index].is_measured_only() && is_unknown;
+    if (prices_.candidates[index].is_refused() || is_kept_back) problem.is_forbidden[index] = true;
   }
   problem.conversion_prices = prices_.conversions;
   for (const auto* results : {&subject_.graph.outputs, &subject_.graph.kept}) {

@@ -105,13 +105,15 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
   std::vector<bool> is_served(graph.nodes.size(), false);
   Offers kept;
   kept.refusals = offers.refusals;
-  for (const Candidate& candidate : offers.candidates) {
+  for (Candidate& candidate : offers.candidates) {
     std::string reason;
     if (is_excluded(candidate, graph, selection.exclusions)) reason = "it was excluded";
     for (const NodeId node : candidate.nodes) {
       const NodePin* pin = pins[static_cast<size_t>(node.index)];
-      if (pin != nullptr && !serves(candidate, *pin))
-        reason = "the node is held by " + pin_text(*pin);
+      if (pin == nullptr) continue;
+      if (!serves(candidate, *pin)) reason = "the node is held by " + pin_text(*pin);
+      // Whoever pins a node to it wants it, whatever it costs.
+      candidate.flags &= ~uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY};
     }
     if (reason.empty()) {
       for (const NodeId node : candidate.nodes) is_served[static_cast<size_t>(node.index)] = true;

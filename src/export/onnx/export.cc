@@ -2,6 +2,8 @@
 
 #include <limits>
 #include <map>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -59,6 +61,30 @@ std::string export_onnx(const Graph& graph, const ops::Registry& registry) {
 std::string export_group(const Graph& graph, std::span<const NodeId> nodes,
                          const ops::Registry& registry) {
   return export_onnx(extract_group(graph, nodes), registry);
+}
+
+std::string export_open_group(const Graph& graph, std::span<const NodeId> nodes,
+                              std::span<const ValueId> constants, const ops::Registry& registry) {
+  Graph group = extract_group(graph, nodes);
+  std::unordered_map<std::string_view, ValueId> by_name;
+  for (size_t index = 0; index < group.values.size(); ++index) {
+    by_name.emplace(group.values[index].name, ValueId{static_cast<int32_t>(index)});
+  }
+  for (const ValueId constant : constants) {
+    const auto found = by_name.find(graph[constant].name);
+    if (found == by_name.end() || !group[found->second].is_constant()) {
+      throw Error(ErrorKind::InvalidArgument, "group",
+                  "expected constants that its nodes read, found value '" + graph[constant].name +
+                      "'");
+    }
+    Value& value = group[found->second];
+    value.constant = {};
+    value.sparse_constant = nullptr;
+    value.digest.reset();
+    value.elements.reset();
+    group.inputs.push_back(found->second);
+  }
+  return export_onnx(group, registry);
 }
 
 }  // namespace tessera

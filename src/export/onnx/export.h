@@ -25,4 +25,10 @@ std::string export_onnx(const Graph& graph, const ops::Registry& registry);
 std::string export_group(const Graph& graph, std::span<const NodeId> nodes,
                          const ops::Registry& registry);
 
+// The same with `constants` as further inputs, in that order, behind those of the group; their
+// elements are not looked at. Throws InvalidArgument where one of them is no constant that the
+// group reads.
+std::string export_open_group(const Graph& graph, std::span<const NodeId> nodes,
+                              std::span<const ValueId> constants, const ops::Registry& registry);
+
 }  // namespace tessera

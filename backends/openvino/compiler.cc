@@ -1,0 +1,210 @@
+#include "compiler.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <openvino/openvino.hpp>
+#include <openvino/op/constant.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tessera::openvino {
+
+namespace {
+
+using plugin::Buffer;
+using plugin::Failure;
+using plugin::Type;
+
+ov::element::Type element_of(int32_t data_type) {
+  switch (data_type) {
+    case TESSERA_FLOAT32:
+      return ov::element::f32;
+    case TESSERA_INT32:
+      return ov::element::i32;
+    case TESSERA_INT64:
+      return ov::element::i64;
+    case TESSERA_BOOL:
+      return ov::element::boolean;
+    default:
+      throw Failure(TESSERA_INTERNAL, "a region has a value of a type that is not in the table");
+  }
+}
+
+ov::Shape shape_of(const Type& type) { return {type.dims.begin(), type.dims.end()}; }
+
+std::string text_of(const ov::Output<const ov::Node>& port) {
+  return port.get_element_type().to_string() + " " + port.get_partial_shape().to_string();
+}
+
+// OpenVINO's messages tell where in its sources they come from; the last line is what is wrong.
+std::string last_line(const char* message) {
+  std::string text = message;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  const size_t start = text.rfind('\n');
+  return start == std::string::npos ? text : text.substr(start + 1);
+}
+
+// float32 stays float32, and nothing else that trades exactness for speed; one inference at a time
+// on the threads of whoever calls, none of which is bound to a core.
+ov::AnyMap settings(int32_t threads) {
+  return {ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
+          ov::hint::inference_precision(ov::element::f32),
+          ov::hint::dynamic_quantization_group_size(0),
+          ov::hint::kv_cache_precision(ov::element::f32),
+          ov::hint::enable_cpu_pinning(false),
+          ov::hint::enable_cpu_reservation(false),
+          ov::hint::enable_hyper_threading(true),
+          ov::hint::scheduling_core_type(ov::hint::SchedulingCoreType::ANY_CORE),
+          ov::num_streams(1),
+          ov::inference_num_threads(threads)};
+}
+
+// Puts the weights in place of the inputs that the host made of them.
+void take_weights(ov::Model& network, const RegionModel& model, std::span<const Buffer> weights) {
+  const ov::ParameterVector parameters = network.get_parameters();
+  if (parameters.size() != model.inputs.size() + model.weights.size() ||
+      weights.size() != model.weights.size()) {
+    throw Failure(TESSERA_INTERNAL, "OpenVINO read a region with " +
+                                        std::to_string(parameters.size()) + " inputs, expected " +
+                                        std::to_string(model.inputs.size() + weights.size()));
+  }
+  for (size_t index = 0; index < weights.size(); ++index) {
+    const std::shared_ptr<ov::op::v0::Parameter>& parameter =
+        parameters[model.inputs.size() + index];
+    // The elements are the host's, and stay for as long as the kernel.
+    const auto constant = std::make_shared<ov::op::v0::Constant>(
+        element_of(weights[index].data_type), shape_of(model.weights[index]), weights[index].data,
+        nullptr);
+    constant->set_friendly_name(parameter->get_friendly_name());
+    parameter->output(0).replace(constant->output(0));
+    network.remove_parameter(parameter);
+  }
+  network.validate_nodes_and_infer_types();
+}
+
+void check_ports(const std::vector<ov::Output<const ov::Node>>& found,
+                 const std::vector<Type>& expected, const std::string& side) {
+  if (found.size() != expected.size()) {
+    throw Failure(TESSERA_UNSUPPORTED, "OpenVINO made a region with " +
+                                           std::to_string(found.size()) + " " + side +
+                                           "s, expected " + std::to_string(expected.size()));
+  }
+  for (size_t index = 0; index < found.size(); ++index) {
+    const bool is_equal = found[index].get_element_type() == element_of(expected[index].data_type) &&
+                          found[index].get_partial_shape() == ov::PartialShape(shape_of(expected[index]));
+    if (is_equal) continue;
+    throw Failure(TESSERA_UNSUPPORTED, "OpenVINO made " + side + " " + std::to_string(index) +
+                                           " " + text_of(found[index]) + ", expected " +
+                                           expected[index].shape_text());
+  }
+}
+
+// One inference at a time, on memory of the caller's.
+class Request {
+ public:
+  Request(ov::CompiledModel& compiled, const RegionModel& model)
+      : request_(compiled.create_infer_request()),
+        inputs_(model.inputs.size(), nullptr),
+        outputs_(model.outputs.size(), nullptr) {}
+
+  void run(std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+    for (size_t index = 0; index < inputs.size(); ++index) {
+      if (!changes(inputs_[index], inputs[index])) continue;
+      request_.set_input_tensor(index, tensor_over(inputs[index]));
+    }
+    for (size_t index = 0; index < outputs.size(); ++index) {
+      if (!changes(outputs_[index], outputs[index])) continue;
+      request_.set_output_tensor(index, tensor_over(outputs[index]));
+    }
+    request_.infer();
+  }
+
+ private:
+  // In a plan most buffers are where they were in the run before.
+  static bool changes(const void*& known, const Buffer& buffer) {
+    return std::exchange(known, buffer.data) != buffer.data;
+  }
+
+  static ov::Tensor tensor_over(const Buffer& buffer) {
+    const auto sizes = buffer.sizes();
+    return {element_of(buffer.data_type), ov::Shape(sizes.begin(), sizes.end()), buffer.data};
+  }
+
+  ov::InferRequest request_;
+  std::vector<const void*> inputs_;
+  std::vector<const void*> outputs_;
+};
+
+class RegionKernel : public plugin::Kernel {
+ public:
+  RegionKernel(ov::CompiledModel compiled, const RegionModel& model)
+      : compiled_(std::move(compiled)),
+        // What runs need of it.
+        model_{.inputs = model.inputs, .outputs = model.outputs} {
+    idle_.push_back(std::make_unique<Request>(compiled_, model_));
+  }
+
+  void run(plugin::RunContext& /*context*/, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    std::unique_ptr<Request> request = take();
+    try {
+      request->run(inputs, outputs);
+    } catch (const ov::Exception& exception) {
+      // What failed once is not used again.
+      throw Failure(TESSERA_DEVICE_FAILED, last_line(exception.what()));
+    }
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(request));
+  }
+
+ private:
+  // Callers that run at the same time have a request each.
+  std::unique_ptr<Request> take() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<Request> request = std::move(idle_.back());
+        idle_.pop_back();
+        return request;
+      }
+    }
+    return std::make_unique<Request>(compiled_, model_);
+  }
+
+  ov::CompiledModel compiled_;
+  RegionModel model_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Request>> idle_;
+};
+
+class OpenvinoCompiler : public Compiler {
+ public:
+  std::unique_ptr<plugin::Kernel> compile(const RegionModel& model,
+                                          const plugin::BuildOptions& options) override {
+    try {
+      const std::shared_ptr<ov::Model> network = core_.read_model(model.onnx, ov::Tensor());
+      take_weights(*network, model, options.absorbed);
+      check_ports(std::as_const(*network).inputs(), model.inputs, "input");
+      check_ports(std::as_const(*network).outputs(), model.outputs, "output");
+      return std::make_unique<RegionKernel>(
+          core_.compile_model(network, "CPU", settings(options.threads)), model);
+    } catch (const ov::Exception& exception) {
+      throw Failure(TESSERA_UNSUPPORTED, last_line(exception.what()));
+    }
+  }
+
+ private:
+  ov::Core core_;
+};
+
+}  // namespace
+
+}  // namespace tessera::openvino
+
+extern "C" __attribute__((visibility("default"))) tessera::openvino::Compiler*
+tessera_openvino_make_compiler() {
+  return new tessera::openvino::OpenvinoCompiler();
+}

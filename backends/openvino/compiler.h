@@ -1,0 +1,26 @@
+// The border between the plug-in, which is opened with every model, and the library that is linked
+// with OpenVINO, which is loaded when a region is built first: OpenVINO and what it needs are many
+// megabytes, and most models never use it.
+#pragma once
+
+#include <memory>
+
+#include "region_model.h"
+#include "tessera/backend.h"
+
+namespace tessera::openvino {
+
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  // The kernel of `model` for `options.threads` threads. `options.absorbed` are its weights; they
+  // are not copied. Throws Failure with OpenVINO's reason. From any thread.
+  virtual std::unique_ptr<plugin::Kernel> compile(const RegionModel& model,
+                                                  const plugin::BuildOptions& options) = 0;
+};
+
+// What the library exports: both sides are built together, so that C++ may cross.
+using MakeCompiler = Compiler* (*)();
+#define TESSERA_OPENVINO_MAKE_COMPILER "tessera_openvino_make_compiler"
+
+}  // namespace tessera::openvino

@@ -1,0 +1,111 @@
+#include "openvino.h"
+
+#include <dlfcn.h>
+
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "regions.h"
+#include "supported_ops.h"
+
+namespace tessera::openvino {
+
+namespace {
+
+// Beside this plug-in, in a folder of its own, where nobody takes it for another plug-in.
+constexpr const char* kLibrary = "openvino/openvino_compiler.so";
+
+std::filesystem::path own_folder() {
+  Dl_info found = {};
+  static const char here = 0;
+  if (dladdr(&here, &found) == 0 || found.dli_fname == nullptr) {
+    throw plugin::Failure(TESSERA_INTERNAL, "the plug-in does not find the file that it is in");
+  }
+  return std::filesystem::path(found.dli_fname).parent_path();
+}
+
+plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region,
+                                const plugin::ProposeOptions& options,
+                                std::shared_ptr<CompilerLoader> loader) {
+  const RegionBorder border = border_of(graph, region);
+  const RegionWork work = work_of(graph, region, border);
+  plugin::Candidate candidate;
+  candidate.nodes = region;
+  for (const int32_t value : border.inputs) candidate.inputs.push_back({.value = value});
+  for (const int32_t value : border.outputs) candidate.outputs.push_back({.value = value});
+  candidate.absorbed = border.weights;
+  candidate.optimistic_seconds = optimistic_seconds(work, options.threads);
+  candidate.build_seconds = build_seconds(work, region.size());
+  // Weights in the formats of its kernels, and what it keeps for values inside.
+  candidate.library_bytes = work.weight_bytes + work.inner_bytes;
+  candidate.flags = uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY} | TESSERA_CANDIDATE_INFERENCE_ONLY;
+  auto model = std::make_shared<const RegionModel>(model_of(graph, region, border));
+  candidate.build = [model = std::move(model), loader = std::move(loader)](
+                        const plugin::BuildOptions& build) {
+    return loader->get()->compile(*model, build);
+  };
+  return candidate;
+}
+
+}  // namespace
+
+std::shared_ptr<Compiler> CompilerLoader::get() {
+  const std::lock_guard lock(mutex_);
+  if (compiler_ != nullptr) return compiler_;
+  const std::filesystem::path file = own_folder() / kLibrary;
+  // Never closed again: OpenVINO's threads outlive everything that could close it.
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* reason = dlerror();
+    throw plugin::Failure(TESSERA_UNSUPPORTED,
+                          std::string("OpenVINO cannot be loaded: ") + (reason ? reason : "?"));
+  }
+  const auto make =
+      reinterpret_cast<MakeCompiler>(dlsym(library, TESSERA_OPENVINO_MAKE_COMPILER));
+  if (make == nullptr) {
+    throw plugin::Failure(TESSERA_INTERNAL, file.string() + " is not the library it should be");
+  }
+  compiler_.reset(make());
+  return compiler_;
+}
+
+plugin::Description Openvino::describe() {
+  plugin::Description description;
+  description.name = "openvino";
+  description.version = TESSERA_OPENVINO_VERSION;
+  description.ingredients = {{"version", TESSERA_OPENVINO_VERSION}};
+  return description;
+}
+
+void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
+                       plugin::Proposals& proposals) {
+  std::vector<bool> is_supported(static_cast<size_t>(graph.node_count()), true);
+  std::vector<bool> is_taken(is_supported.size(), false);
+  std::vector<std::string> reasons(is_supported.size());
+  for (const plugin::Node& node : graph.nodes()) {
+    const auto index = static_cast<size_t>(node.id());
+    std::optional<std::string> reason = explain_unsupported(node);
+    is_supported[index] = !reason;
+    reasons[index] = reason ? *std::move(reason)
+                            : "it stands alone between nodes that OpenVINO regions do not contain";
+  }
+  for (const Region& region : find_regions(graph, is_supported)) {
+    try {
+      proposals.add(candidate_for(graph, region, options, loader_));
+      for (const int32_t node : region) is_taken[static_cast<size_t>(node)] = true;
+    } catch (const std::exception& exception) {
+      for (const int32_t node : region) reasons[static_cast<size_t>(node)] = exception.what();
+    }
+  }
+  for (size_t node = 0; node < is_taken.size(); ++node) {
+    if (!is_taken[node]) proposals.refuse(static_cast<int32_t>(node), reasons[node]);
+  }
+}
+
+}  // namespace tessera::openvino
+
+TESSERA_PLUGIN(tessera::openvino::Openvino)

@@ -1,0 +1,33 @@
+// The backend over OpenVINO: regions of a graph, up to the whole of it, compiled as one.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "compiler.h"
+#include "tessera/backend.h"
+
+namespace tessera::openvino {
+
+// Loads the compiler when it is needed first. Shared by all candidates.
+class CompilerLoader {
+ public:
+  // Throws Failure with the loader's reason where the library is not there.
+  std::shared_ptr<Compiler> get();
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Compiler> compiler_;
+};
+
+class Openvino : public plugin::Backend {
+ public:
+  plugin::Description describe() override;
+  void propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
+               plugin::Proposals& proposals) override;
+
+ private:
+  std::shared_ptr<CompilerLoader> loader_ = std::make_shared<CompilerLoader>();
+};
+
+}  // namespace tessera::openvino

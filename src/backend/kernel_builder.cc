@@ -1,0 +1,72 @@
+#include "backend/kernel_builder.h"
+
+#include <utility>
+
+#include "backend/let_go_weight.h"
+#include "backend/status.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// What a kernel is built from, and the tensors that it keeps.
+struct AbsorbedTensors {
+  explicit AbsorbedTensors(const std::vector<Value>& constants) {
+    for (const Value& constant : constants) {
+      const Tensor& tensor = tensors.emplace_back(elements_of(constant));
+      if (!tensor.has_elements()) throw LetGo{constant.name};
+    }
+    for (const Tensor& tensor : tensors) {
+      tessera_buffer& face = faces.emplace_back(tessera_buffer{});
+      face.data = const_cast<void*>(tensor.data());
+      face.bytes = tensor.bytes();
+      face.data_type = static_cast<int32_t>(tensor.type());
+      face.rank = static_cast<int32_t>(tensor.rank());
+      face.dims = tensor.dims().data();
+    }
+  }
+
+  std::vector<Tensor> tensors;
+  std::vector<tessera_buffer> faces;
+};
+
+void check_kernel(const tessera_kernel& kernel, const tessera_candidate& candidate,
+                  const std::string& backend) {
+  if (kernel.run == nullptr) {
+    throw Error(ErrorKind::DeviceFailed, "backend '" + backend + "'",
+                "the kernel that it built has no function to run");
+  }
+  if (kernel.workspace_bytes > candidate.workspace_bytes) {
+    throw Error(ErrorKind::DeviceFailed, "backend '" + backend + "'",
+                "the kernel that it built wants more workspace than its candidate said");
+  }
+}
+
+}  // namespace
+
+std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> face,
+                                                  std::string backend, std::string dense_layout,
+                                                  std::vector<Value> absorbed) {
+  return [face = std::move(face), backend = std::move(backend),
+          dense_layout = std::move(dense_layout), absorbed = std::move(absorbed)](int threads) {
+    AbsorbedTensors given(absorbed);
+    tessera_build_options options = {};
+    options.struct_size = sizeof(options);
+    options.threads = threads;
+    options.dense_layout = dense_layout.empty() ? nullptr : dense_layout.c_str();
+    options.absorbed = given.faces.data();
+    options.absorbed_count = static_cast<int32_t>(given.faces.size());
+    tessera_kernel kernel = {};
+    kernel.struct_size = sizeof(kernel);
+    const Status status = call_plugin(
+        [&](tessera_error* error) { return face->build(face->self, &options, &kernel, error); });
+    Kernel owned(kernel, backend, std::move(given.tensors));
+    if (!status.is_fine()) {
+      throw Error(status.kind(), "backend '" + backend + "'", status.message);
+    }
+    check_kernel(kernel, *face, backend);
+    return owned;
+  };
+}
+
+}  // namespace tessera
