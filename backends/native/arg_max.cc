@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "arg_max_kernels.h"
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
@@ -14,6 +13,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -117,7 +117,7 @@ Arg find_arg(int32_t data_type) {
   }
 }
 
-void offer_arg(Context& context, const Node& node) {
+void offer_arg(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const Arg arg = find_arg(type.data_type);
@@ -154,7 +154,7 @@ void offer_arg(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_arg_max(Context& context) {
+void propose_arg_max(ProposeContext& context) {
   context.for_each({"ArgMax", "ArgMin"}, [&](const Node& node) { offer_arg(context, node); });
 }
 

@@ -4,7 +4,6 @@
 #include <memory>
 #include <type_traits>
 
-#include "context.h"
 #include "families.h"
 #include "indices.h"
 #include "move.h"
@@ -13,6 +12,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -115,7 +115,7 @@ RunSums find_sums(int32_t data_type) {
   }
 }
 
-void offer_cum_sum(Context& context, const Node& node) {
+void offer_cum_sum(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const RunSums sums = find_sums(type.data_type);
@@ -150,7 +150,7 @@ void offer_cum_sum(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_cum_sums(Context& context) {
+void propose_cum_sums(ProposeContext& context) {
   context.for_each({"CumSum"}, [&](const Node& node) { offer_cum_sum(context, node); });
 }
 

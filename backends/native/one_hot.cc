@@ -6,7 +6,6 @@
 #include <string>
 #include <type_traits>
 
-#include "context.h"
 #include "copy_kernels.h"
 #include "families.h"
 #include "move.h"
@@ -15,6 +14,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -96,7 +96,7 @@ PutOn find_put_on(int32_t index_type, int64_t element_bytes) {
   }
 }
 
-void offer_one_hot(Context& context, const Node& node) {
+void offer_one_hot(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type output = node.output(0).type();
   const int64_t element_bytes = plugin::element_bytes(output.data_type);
@@ -135,7 +135,7 @@ void offer_one_hot(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_one_hots(Context& context) {
+void propose_one_hots(ProposeContext& context) {
   context.for_each({"OneHot"}, [&](const Node& node) { offer_one_hot(context, node); });
 }
 

@@ -8,7 +8,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "indices.h"
 #include "move.h"
@@ -17,6 +16,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -170,7 +170,7 @@ Scatter scatter_of(int32_t data_type, Reduction reduction) {
   }
 }
 
-void offer(Context& context, const Node& node, const Targets& targets) {
+void offer(ProposeContext& context, const Node& node, const Targets& targets) {
   const plugin::Type data = node.input(0).type();
   const Scatter scatter = scatter_of(data.data_type, reduction_of(node));
   if (scatter == nullptr) {
@@ -214,7 +214,7 @@ std::optional<std::string> explain_unscatterable(const Node& node) {
   return std::nullopt;
 }
 
-void offer_scatter_nd(Context& context, const Node& node) {
+void offer_scatter_nd(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unscatterable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
   const plugin::Type indices = node.input(1).type();
@@ -226,7 +226,7 @@ void offer_scatter_nd(Context& context, const Node& node) {
   offer(context, node, targets);
 }
 
-void offer_scatter_elements(Context& context, const Node& node) {
+void offer_scatter_elements(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unscatterable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
   if (data.dims.size() > Nest::kMostAxes) {
@@ -246,7 +246,7 @@ void offer_scatter_elements(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_scatters(Context& context) {
+void propose_scatters(ProposeContext& context) {
   context.for_each({"ScatterND"}, [&](const Node& node) { offer_scatter_nd(context, node); });
   context.for_each({"ScatterElements"},
                    [&](const Node& node) { offer_scatter_elements(context, node); });
