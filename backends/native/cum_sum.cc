@@ -4,6 +4,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "element_type.h"
 #include "families.h"
 #include "indices.h"
 #include "move.h"
@@ -97,22 +98,8 @@ using RunSums = void (*)(RunContext& run, const Sums& sums, const Buffer& input,
                          const Buffer& output, int64_t elements);
 
 RunSums find_sums(int32_t data_type) {
-  switch (data_type) {
-    case TESSERA_INT32:
-      return run_sums<int32_t>;
-    case TESSERA_INT64:
-      return run_sums<int64_t>;
-    case TESSERA_UINT32:
-      return run_sums<uint32_t>;
-    case TESSERA_UINT64:
-      return run_sums<uint64_t>;
-    case TESSERA_FLOAT32:
-      return run_sums<float>;
-    case TESSERA_FLOAT64:
-      return run_sums<double>;
-    default:
-      return nullptr;
-  }
+  return find_loop<int32_t, int64_t, uint32_t, uint64_t, float, double>(
+      data_type, []<class T>() -> RunSums { return run_sums<T>; });
 }
 
 void offer_cum_sum(ProposeContext& context, const Node& node) {

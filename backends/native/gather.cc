@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "copy_kernels.h"
+#include "element_type.h"
 #include "families.h"
 #include "hwy/cache_control.h"
 #include "indices.h"
@@ -286,10 +287,7 @@ void offer_gather_elements(ProposeContext& context, const Node& node) {
   candidate.algorithm = "elements";
   candidate.build = [pick,
                      bytes = plugin::element_bytes(data.data_type)](const plugin::BuildOptions&) {
-    if (bytes == 1) return element_kernel<uint8_t>(pick);
-    if (bytes == 2) return element_kernel<uint16_t>(pick);
-    if (bytes == 4) return element_kernel<uint32_t>(pick);
-    return element_kernel<uint64_t>(pick);
+    return find_moving_loop(bytes, [&]<class T>() { return element_kernel<T>(pick); });
   };
   context.add(std::move(candidate));
 }

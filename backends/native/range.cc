@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "copy_kernels.h"
+#include "element_type.h"
 #include "families.h"
 #include "move.h"
 
@@ -94,20 +95,8 @@ using RunRange = void (*)(RunContext& run, const RangePorts& ports, std::span<co
                           const Buffer& output);
 
 RunRange find_range(int32_t data_type) {
-  switch (data_type) {
-    case TESSERA_INT16:
-      return run_range<int16_t>;
-    case TESSERA_INT32:
-      return run_range<int32_t>;
-    case TESSERA_INT64:
-      return run_range<int64_t>;
-    case TESSERA_FLOAT32:
-      return run_range<float>;
-    case TESSERA_FLOAT64:
-      return run_range<double>;
-    default:
-      return nullptr;
-  }
+  return find_loop<int16_t, int32_t, int64_t, float, double>(
+      data_type, []<class T>() -> RunRange { return run_range<T>; });
 }
 
 void offer_range(ProposeContext& context, const Node& node) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "element_type.h"
 #include "families.h"
 #include "indices.h"
 #include "move.h"
@@ -132,42 +133,14 @@ Scatter scatter_by(Reduction reduction) {
   return scatter_any<Reduction::None, T>;
 }
 
-Scatter scatter_bytes(int64_t element_bytes) {
-  if (element_bytes == 1) return scatter_any<Reduction::None, uint8_t>;
-  if (element_bytes == 2) return scatter_any<Reduction::None, uint16_t>;
-  if (element_bytes == 4) return scatter_any<Reduction::None, uint32_t>;
-  return scatter_any<Reduction::None, uint64_t>;
-}
-
 // Null for types that have no arithmetic here.
 Scatter scatter_of(int32_t data_type, Reduction reduction) {
-  if (reduction == Reduction::None) return scatter_bytes(plugin::element_bytes(data_type));
-  switch (data_type) {
-    case TESSERA_BOOL:
-      return scatter_by<bool>(reduction);
-    case TESSERA_INT8:
-      return scatter_by<int8_t>(reduction);
-    case TESSERA_INT16:
-      return scatter_by<int16_t>(reduction);
-    case TESSERA_INT32:
-      return scatter_by<int32_t>(reduction);
-    case TESSERA_INT64:
-      return scatter_by<int64_t>(reduction);
-    case TESSERA_UINT8:
-      return scatter_by<uint8_t>(reduction);
-    case TESSERA_UINT16:
-      return scatter_by<uint16_t>(reduction);
-    case TESSERA_UINT32:
-      return scatter_by<uint32_t>(reduction);
-    case TESSERA_UINT64:
-      return scatter_by<uint64_t>(reduction);
-    case TESSERA_FLOAT32:
-      return scatter_by<float>(reduction);
-    case TESSERA_FLOAT64:
-      return scatter_by<double>(reduction);
-    default:
-      return nullptr;
+  if (reduction == Reduction::None) {
+    return find_moving_loop(plugin::element_bytes(data_type),
+                            []<class T>() -> Scatter { return scatter_any<Reduction::None, T>; });
   }
+  if (data_type == TESSERA_BOOL) return scatter_by<bool>(reduction);
+  return find_number_loop(data_type, [&]<class T>() { return scatter_by<T>(reduction); });
 }
 
 void offer(ProposeContext& context, const Node& node, const Targets& targets) {
