@@ -17,10 +17,8 @@ namespace tessera::native {
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Graph;
-using plugin::Node;
 using plugin::OutputPort;
 using plugin::ProposeContext;
-using plugin::Type;
 using plugin::Value;
 
 namespace {

@@ -16,7 +16,6 @@ namespace tessera::native {
 using plugin::Attributes;
 using plugin::Failure;
 using plugin::Node;
-using plugin::Type;
 using plugin::Value;
 using Id = ProgramWriter::Id;
 
