@@ -16,9 +16,12 @@
 namespace tessera {
 namespace {
 
-using testing::ElementsAre;
-using namespace testing_plugins;
+using plugin::Proposals;
 using plugin::ProposeContext;
+using plugin::ProposeOptions;
+using testing::ElementsAre;
+using testing_plugins::open_mirror;
+using testing_plugins::relu_candidate;
 
 // What became of x -> Relu -> y -> Neg -> z -> Exp: "node: taken" or "node: reason", in order.
 std::vector<std::string> answers(const std::function<void(ProposeContext& context)>& propose) {

@@ -5,7 +5,10 @@ namespace tessera {
 namespace {
 
 using testing::ElementsAre;
-using namespace testing_plugins;
+using testing_plugins::kEasy;
+using testing_plugins::kInPlace;
+using testing_plugins::kOdd;
+using testing_plugins::SharedViews;
 
 TEST_F(SharedViews, CostNothingWhereEverybodyTakesThem) {
   input("x", {4, 6});

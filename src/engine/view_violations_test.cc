@@ -8,7 +8,8 @@
 namespace tessera {
 namespace {
 
-using namespace testing_plugins;
+using testing_plugins::Kind;
+using testing_plugins::SharedViews;
 
 class ViewViolations : public SharedViews {
  protected:
