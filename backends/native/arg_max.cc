@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "arg_max_kernels.h"
-#include "context.h"
+#include "element_type.h"
 #include "families.h"
 #include "move.h"
 
@@ -14,6 +14,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -91,33 +92,16 @@ void find_float_places(RunContext& run, const ArgRule& rule, const ArgShape& sha
 }
 
 Arg find_arg(int32_t data_type) {
-  switch (data_type) {
-    case TESSERA_INT8:
-      return find_places<int8_t>;
-    case TESSERA_INT16:
-      return find_places<int16_t>;
-    case TESSERA_INT32:
-      return find_places<int32_t>;
-    case TESSERA_INT64:
-      return find_places<int64_t>;
-    case TESSERA_UINT8:
-      return find_places<uint8_t>;
-    case TESSERA_UINT16:
-      return find_places<uint16_t>;
-    case TESSERA_UINT32:
-      return find_places<uint32_t>;
-    case TESSERA_UINT64:
-      return find_places<uint64_t>;
-    case TESSERA_FLOAT32:
+  return find_number_loop(data_type, []<class T>() -> Arg {
+    if constexpr (std::is_same_v<T, float>) {
       return find_float_places;
-    case TESSERA_FLOAT64:
-      return find_places<double>;
-    default:
-      return nullptr;
-  }
+    } else {
+      return find_places<T>;
+    }
+  });
 }
 
-void offer_arg(Context& context, const Node& node) {
+void offer_arg(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const Arg arg = find_arg(type.data_type);
@@ -154,7 +138,7 @@ void offer_arg(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_arg_max(Context& context) {
+void propose_arg_max(ProposeContext& context) {
   context.for_each({"ArgMax", "ArgMin"}, [&](const Node& node) { offer_arg(context, node); });
 }
 

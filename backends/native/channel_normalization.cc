@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "normalization_kernels.h"
 #include "picture.h"
@@ -18,6 +17,7 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Value;
 
@@ -168,7 +168,7 @@ void check_batch_normalization(const Node& node) {
   if (node.input(0).type().rank < 2) refuse("needs batch and channels");
 }
 
-void add_batch_normalization(Context& context, const Node& node, const Picture& picture,
+void add_batch_normalization(ProposeContext& context, const Node& node, const Picture& picture,
                              const std::string& layout, const Node* relu) {
   Ports ports(node);
   Candidate& candidate = ports.candidate;
@@ -192,7 +192,7 @@ void add_batch_normalization(Context& context, const Node& node, const Picture& 
   context.add(std::move(candidate));
 }
 
-void offer_batch_normalization(Context& context, const Node& node, const Node* relu) {
+void offer_batch_normalization(ProposeContext& context, const Node& node, const Node* relu) {
   check_batch_normalization(node);
   const std::vector<int64_t> dims = node.input(0).type().dims;
   if (node.input(0).type().elements() == 0) refuse("has nothing to normalise");
@@ -252,7 +252,7 @@ class GroupKernel : public plugin::Kernel {
   NormalizationLoops loops_;
 };
 
-void offer_groups(Context& context, const Node& node) {
+void offer_groups(ProposeContext& context, const Node& node) {
   constexpr int32_t kFirstPerChannelVersion = 21;
   for (size_t index = 0; index < 3; ++index) check_usable(node.input(index));
   const plugin::Type type = node.input(0).type();
@@ -283,7 +283,7 @@ void offer_groups(Context& context, const Node& node) {
 // Pixels that are worked on at a time, so that their neighbours are in the nearest cache.
 constexpr int64_t kTile = 256;
 
-void offer_local_response(Context& context, const Node& node) {
+void offer_local_response(ProposeContext& context, const Node& node) {
   check_usable(node.input(0));
   const plugin::Type type = node.input(0).type();
   if (type.elements() == 0) refuse("has nothing to normalise");
@@ -326,7 +326,7 @@ void offer_local_response(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_channel_normalizations(Context& context) {
+void propose_channel_normalizations(ProposeContext& context) {
   for (const auto& match : context.graph().match("b = BatchNormalization; Relu(b)")) {
     const Node relu = context.graph().node(match[1]);
     try {

@@ -2,13 +2,13 @@
 #include <string>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
 namespace tessera::native {
 
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::Value;
 
 namespace {
@@ -68,7 +68,7 @@ std::vector<Value> distinct(const std::vector<Value>& values, std::vector<size_t
   return result;
 }
 
-void offer_joint(Context& context, const Node& node, const std::vector<Value>& parts,
+void offer_joint(ProposeContext& context, const Node& node, const std::vector<Value>& parts,
                  const Value& whole, size_t axis, bool is_split) {
   std::vector<size_t> ports;
   const std::vector<Value> values = distinct(parts, ports);
@@ -91,7 +91,7 @@ void offer_joint(Context& context, const Node& node, const std::vector<Value>& p
   }
 }
 
-void offer_concat(Context& context, const Node& node) {
+void offer_concat(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   std::vector<Value> parts;
   for (size_t index = 0; index < node.input_count(); ++index) {
@@ -107,7 +107,7 @@ void offer_concat(Context& context, const Node& node) {
 }
 
 // Where the parts lie is told by their own sizes.
-void offer_split(Context& context, const Node& node) {
+void offer_split(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   std::vector<Value> parts;
   for (size_t index = 0; index < node.output_count(); ++index) parts.push_back(node.output(index));
@@ -118,7 +118,7 @@ void offer_split(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_concats(Context& context) {
+void propose_concats(ProposeContext& context) {
   context.for_each({"Concat"}, [&](const Node& node) { offer_concat(context, node); });
   context.for_each({"Split"}, [&](const Node& node) { offer_split(context, node); });
 }

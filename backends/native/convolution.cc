@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "product_kernels.h"
 #include "window.h"
@@ -18,6 +17,7 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Value;
 
@@ -216,7 +216,7 @@ Problem problem_of(const Node& node) {
   return problem;
 }
 
-void add(Context& context, const Node& node, const Problem& problem, const Node* relu) {
+void add(ProposeContext& context, const Node& node, const Problem& problem, const Node* relu) {
   Candidate candidate;
   candidate.nodes = {node.id()};
   candidate.algorithm = problem.is_pointwise() ? "pointwise" : "panels";
@@ -251,7 +251,7 @@ void add(Context& context, const Node& node, const Problem& problem, const Node*
 
 }  // namespace
 
-void propose_convolutions(Context& context) {
+void propose_convolutions(ProposeContext& context) {
   for (const auto& match : context.graph().match("c = Conv; Relu(c)")) {
     const Node node = context.graph().node(match[0]);
     const Node relu = context.graph().node(match[1]);

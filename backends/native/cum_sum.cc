@@ -4,7 +4,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "context.h"
+#include "element_type.h"
 #include "families.h"
 #include "indices.h"
 #include "move.h"
@@ -13,6 +13,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -97,25 +98,11 @@ using RunSums = void (*)(RunContext& run, const Sums& sums, const Buffer& input,
                          const Buffer& output, int64_t elements);
 
 RunSums find_sums(int32_t data_type) {
-  switch (data_type) {
-    case TESSERA_INT32:
-      return run_sums<int32_t>;
-    case TESSERA_INT64:
-      return run_sums<int64_t>;
-    case TESSERA_UINT32:
-      return run_sums<uint32_t>;
-    case TESSERA_UINT64:
-      return run_sums<uint64_t>;
-    case TESSERA_FLOAT32:
-      return run_sums<float>;
-    case TESSERA_FLOAT64:
-      return run_sums<double>;
-    default:
-      return nullptr;
-  }
+  return find_loop<int32_t, int64_t, uint32_t, uint64_t, float, double>(
+      data_type, []<class T>() -> RunSums { return run_sums<T>; });
 }
 
-void offer_cum_sum(Context& context, const Node& node) {
+void offer_cum_sum(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const RunSums sums = find_sums(type.data_type);
@@ -150,7 +137,7 @@ void offer_cum_sum(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_cum_sums(Context& context) {
+void propose_cum_sums(ProposeContext& context) {
   context.for_each({"CumSum"}, [&](const Node& node) { offer_cum_sum(context, node); });
 }
 

@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
 namespace tessera::native {
 
 using plugin::Node;
+using plugin::ProposeContext;
 
 namespace {
 
@@ -29,7 +29,7 @@ DepthSteps depth_steps(const Node& node, int64_t depth, int64_t block) {
   return {1, block * depth, depth};
 }
 
-void offer_blocks(Context& context, const Node& node, bool is_to_space) {
+void offer_blocks(ProposeContext& context, const Node& node, bool is_to_space) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type from = node.input(0).type();
   const plugin::Type to = node.output(0).type();
@@ -76,7 +76,7 @@ void offer_blocks(Context& context, const Node& node, bool is_to_space) {
 
 }  // namespace
 
-void propose_depth_to_space(Context& context) {
+void propose_depth_to_space(ProposeContext& context) {
   context.for_each({"DepthToSpace"}, [&](const Node& node) { offer_blocks(context, node, true); });
   context.for_each({"SpaceToDepth"}, [&](const Node& node) { offer_blocks(context, node, false); });
 }

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "element_groups.h"
 #include "families.h"
 #include "node_program.h"
@@ -18,9 +17,8 @@ namespace tessera::native {
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Graph;
-using plugin::Node;
 using plugin::OutputPort;
-using plugin::Type;
+using plugin::ProposeContext;
 using plugin::Value;
 
 namespace {
@@ -69,7 +67,8 @@ int32_t in_place_port(const Graph& graph, const Written& written) {
   return best;
 }
 
-Candidate candidate_of(const Context& context, const std::vector<int32_t>& nodes, Written written) {
+Candidate candidate_of(const ProposeContext& context, const std::vector<int32_t>& nodes,
+                       Written written) {
   const Graph& graph = context.graph();
   Candidate candidate;
   candidate.nodes = nodes;
@@ -106,7 +105,7 @@ Candidate candidate_of(const Context& context, const std::vector<int32_t>& nodes
 
 }  // namespace
 
-void propose_elementwise(Context& context) {
+void propose_elementwise(ProposeContext& context) {
   const Graph& graph = context.graph();
   std::vector<bool> is_element(static_cast<size_t>(graph.node_count()), false);
   std::vector<Candidate> single;

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "copy_kernels.h"
+#include "element_type.h"
 #include "families.h"
 #include "hwy/cache_control.h"
 #include "indices.h"
@@ -17,6 +17,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -33,7 +34,7 @@ std::optional<std::string> explain_unindexable(const Node& node) {
 }
 
 // The data and the indices, as ports; the data's may serve as both.
-plugin::Candidate gather_candidate(Context& context, const Node& node) {
+plugin::Candidate gather_candidate(ProposeContext& context, const Node& node) {
   plugin::Candidate candidate = plugin::candidate_for(node);
   const auto output = static_cast<double>(node.output(0).type().dense_bytes());
   const auto indices = static_cast<double>(node.input(1).type().dense_bytes());
@@ -138,7 +139,7 @@ struct SlicePick {
   }
 };
 
-void offer_slices(Context& context, const Node& node, SlicePick pick) {
+void offer_slices(ProposeContext& context, const Node& node, SlicePick pick) {
   plugin::Candidate candidate = gather_candidate(context, node);
   candidate.algorithm = "slices";
   candidate.build = [pick = std::move(pick)](const plugin::BuildOptions&) {
@@ -151,7 +152,7 @@ void offer_slices(Context& context, const Node& node, SlicePick pick) {
 }
 
 // Constant indices at equal distances are a slice. Whether it was offered.
-bool offer_range(Context& context, const Node& node, size_t axis) {
+bool offer_range(ProposeContext& context, const Node& node, size_t axis) {
   const plugin::Type from = node.input(0).type();
   auto indices = known_integers(node.input(1));
   if (!indices || indices->empty()) return false;
@@ -182,7 +183,7 @@ bool offer_range(Context& context, const Node& node, size_t axis) {
   return true;
 }
 
-void offer_gather(Context& context, const Node& node) {
+void offer_gather(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
   const size_t axis = normalized_axis(node.attributes().get_int("axis"), data.dims.size());
@@ -199,7 +200,7 @@ void offer_gather(Context& context, const Node& node) {
   offer_slices(context, node, pick);
 }
 
-void offer_gather_nd(Context& context, const Node& node) {
+void offer_gather_nd(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
   const plugin::Type indices = node.input(1).type();
@@ -272,7 +273,7 @@ std::unique_ptr<plugin::Kernel> element_kernel(const ElementPick& pick) {
       });
 }
 
-void offer_gather_elements(Context& context, const Node& node) {
+void offer_gather_elements(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unindexable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
   const size_t axis = normalized_axis(node.attributes().get_int("axis"), data.dims.size());
@@ -286,17 +287,14 @@ void offer_gather_elements(Context& context, const Node& node) {
   candidate.algorithm = "elements";
   candidate.build = [pick,
                      bytes = plugin::element_bytes(data.data_type)](const plugin::BuildOptions&) {
-    if (bytes == 1) return element_kernel<uint8_t>(pick);
-    if (bytes == 2) return element_kernel<uint16_t>(pick);
-    if (bytes == 4) return element_kernel<uint32_t>(pick);
-    return element_kernel<uint64_t>(pick);
+    return find_moving_loop(bytes, [&]<class T>() { return element_kernel<T>(pick); });
   };
   context.add(std::move(candidate));
 }
 
 }  // namespace
 
-void propose_gathers(Context& context) {
+void propose_gathers(ProposeContext& context) {
   context.for_each({"Gather"}, [&](const Node& node) { offer_gather(context, node); });
   context.for_each({"GatherND"}, [&](const Node& node) { offer_gather_nd(context, node); });
   context.for_each({"GatherElements"},

@@ -9,7 +9,6 @@
 
 #include "axes.h"
 #include "constants.h"
-#include "context.h"
 #include "families.h"
 #include "normalization_kernels.h"
 
@@ -19,6 +18,7 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Type;
 using plugin::Value;
@@ -97,7 +97,7 @@ Problem problem_of(const std::vector<int64_t>& dims, size_t axis) {
   return problem;
 }
 
-void add(Context& context, const Problem& problem, Candidate candidate) {
+void add(ProposeContext& context, const Problem& problem, Candidate candidate) {
   candidate.algorithm = "rows";
   candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
   candidate.outputs[0].in_place_input = 0;
@@ -119,7 +119,7 @@ int port_of(Candidate& candidate, const Value& value) {
   return static_cast<int>(candidate.inputs.size()) - 1;
 }
 
-void offer_node(Context& context, const Node& node) {
+void offer_node(ProposeContext& context, const Node& node) {
   check_usable(node.input(0));
   const std::vector<int64_t> dims = node.input(0).type().dims;
   int64_t axis = node.attributes().get_int("axis", -1);
@@ -220,7 +220,7 @@ Value other_operand(const Node& node, const std::vector<int32_t>& nodes) {
   return node.input(is_made ? 1 : 0);
 }
 
-void offer_form(Context& context, const Steps& steps, const std::vector<int32_t>& nodes) {
+void offer_form(ProposeContext& context, const Steps& steps, const std::vector<int32_t>& nodes) {
   const plugin::Graph& graph = context.graph();
   const Node first = graph.node(nodes.front());
   const Value x = first.input(0);
@@ -265,7 +265,7 @@ void offer_form(Context& context, const Steps& steps, const std::vector<int32_t>
 }
 
 // Scale and shift may follow.
-void offer_written(Context& context, Steps steps) {
+void offer_written(ProposeContext& context, Steps steps) {
   const Step tails[] = {{Role::Scale, "g = Mul(q, _)"}, {Role::Shift, "Add(g, _)"}};
   for (size_t tail = 0; tail <= std::size(tails); ++tail) {
     const auto matches = context.graph().match(text_of(steps));
@@ -284,7 +284,7 @@ void offer_written(Context& context, Steps steps) {
 
 }  // namespace
 
-void propose_layer_normalizations(Context& context) {
+void propose_layer_normalizations(ProposeContext& context) {
   for (const Steps& form : written_forms()) offer_written(context, form);
   context.for_each({"LayerNormalization"}, [&](const Node& node) { offer_node(context, node); });
 }

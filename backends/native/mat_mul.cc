@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "plain_product.h"
 #include "product.h"
@@ -19,6 +18,7 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Type;
 using plugin::Value;
@@ -198,7 +198,7 @@ struct Group {
 
 class ProductOffer {
  public:
-  ProductOffer(Context& context, const Node& node)
+  ProductOffer(ProposeContext& context, const Node& node)
       : context_(context), node_(node), product_(product_of(node)) {}
 
   void offer() {
@@ -322,12 +322,12 @@ class ProductOffer {
     return pack_in_panels;
   }
 
-  Context& context_;
+  ProposeContext& context_;
   Node node_;
   Product product_;
 };
 
-void offer_plain(Context& context, const Node& node) {
+void offer_plain(ProposeContext& context, const Node& node) {
   const PlainProduct multiply = find_plain_product(node.output(0).type().data_type);
   if (multiply == nullptr) refuse("has no product of elements of this type");
   const Product product = product_of(node);
@@ -357,7 +357,7 @@ void offer_plain(Context& context, const Node& node) {
   context.add(std::move(candidate));
 }
 
-void offer_product(Context& context, const Node& node) {
+void offer_product(ProposeContext& context, const Node& node) {
   for (const size_t index : {size_t{0}, size_t{1}}) {
     if (!node.input(index).type().is_known()) refuse("takes tensors of known shape only");
   }
@@ -374,7 +374,7 @@ void offer_product(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_products(Context& context) {
+void propose_products(ProposeContext& context) {
   context.for_each({"MatMul", "Gemm"}, [&](const Node& node) { offer_product(context, node); });
 }
 

@@ -7,6 +7,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Value;
 
@@ -128,7 +129,7 @@ int64_t Move::from_offset(const int64_t* input_strides) const {
   return offset;
 }
 
-void offer_moves(Context& context, const Node& node, const MoveOffer& offer) {
+void offer_moves(ProposeContext& context, const Node& node, const MoveOffer& offer) {
   plugin::Candidate candidate;
   candidate.nodes = {node.id()};
   const plugin::Type type = offer.inputs.front().type();

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "arrangement.h"
-#include "context.h"
 #include "strided_copy.h"
 #include "tessera/backend.h"
 
@@ -43,7 +42,7 @@ struct MoveOffer {
 };
 
 // Row-major inputs may be strided.
-void offer_moves(Context& context, const plugin::Node& node, const MoveOffer& offer);
+void offer_moves(plugin::ProposeContext& context, const plugin::Node& node, const MoveOffer& offer);
 
 // Why the elements of `value` cannot be moved.
 std::optional<std::string> explain_immovable(const plugin::Value& value);

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "context.h"
 #include "families.h"
 #include "hwy/targets.h"
 
@@ -13,7 +12,7 @@ namespace {
 // Raised when a kernel's code changes in speed or in its last digits: what was measured is void.
 constexpr const char* kRevision = "1";
 
-using Propose = void (*)(Context& context);
+using Propose = void (*)(plugin::ProposeContext& context);
 
 // What is offered first is chosen among equals.
 constexpr Propose kFamilies[] = {
@@ -63,9 +62,9 @@ plugin::Description Native::describe() {
 
 void Native::propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
                      plugin::Proposals& proposals) {
-  Context context(graph, options, proposals);
+  plugin::ProposeContext context(graph, options, proposals);
   for (const Propose family : kFamilies) family(context);
-  context.report_refusals();
+  context.report_refusals("there is no native kernel for this op");
 }
 
 }  // namespace tessera::native

@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "constants.h"
+
 namespace tessera::native {
 
 using plugin::Attributes;
 using plugin::Failure;
 using plugin::Node;
-using plugin::Type;
 using plugin::Value;
 using Id = ProgramWriter::Id;
 
@@ -247,34 +248,6 @@ void write_comparison(const Node& node, ProgramWriter& writer) {
   give(node, writer, writer.apply(node.op(), loops, TESSERA_BOOL, {left, right}));
 }
 
-// The one number that `value` holds for all elements, where that is known.
-std::optional<double> constant_number(const Value& value) {
-  if (!value.is_constant() || !value.type().is_known() || value.type().elements() != 1) {
-    return std::nullopt;
-  }
-  switch (value.type().data_type) {
-    case TESSERA_FLOAT32: {
-      const auto elements = value.constant_as<float>();
-      return elements.empty() ? std::nullopt : std::optional<double>(elements[0]);
-    }
-    case TESSERA_FLOAT64: {
-      const auto elements = value.constant_as<double>();
-      return elements.empty() ? std::nullopt : std::optional<double>(elements[0]);
-    }
-    case TESSERA_INT32: {
-      const auto elements = value.constant_as<int32_t>();
-      return elements.empty() ? std::nullopt : std::optional<double>(elements[0]);
-    }
-    case TESSERA_INT64: {
-      const auto elements = value.constant_as<int64_t>();
-      return elements.empty() ? std::nullopt
-                              : std::optional<double>(static_cast<double>(elements[0]));
-    }
-    default:
-      return std::nullopt;
-  }
-}
-
 std::string_view power_function(double exponent) {
   if (exponent == 2) return "Square";
   if (exponent == 3) return "Cube";
@@ -284,7 +257,7 @@ std::string_view power_function(double exponent) {
 }
 
 void write_power(const Node& node, ProgramWriter& writer) {
-  const std::optional<double> exponent = constant_number(node.input(1));
+  const std::optional<double> exponent = number_in(node.input(1));
   const Id base = operand(writer, node.input(0));
   const int32_t type = writer.type_of(base);
   const bool is_stretched = node.input(0).type().dims != writer.result().dims;
@@ -372,8 +345,8 @@ void write_clip(const Node& node, ProgramWriter& writer) {
   } else {
     check_bound(node.input(1));
     check_bound(node.input(2));
-    if (node.input(1).is_present()) low = constant_number(node.input(1));
-    if (node.input(2).is_present()) high = constant_number(node.input(2));
+    if (node.input(1).is_present()) low = number_in(node.input(1));
+    if (node.input(2).is_present()) high = number_in(node.input(2));
   }
   if (type == TESSERA_FLOAT32 && low && high) {
     const Parameters bounds = {static_cast<float>(*low), static_cast<float>(*high)};

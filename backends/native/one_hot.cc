@@ -6,8 +6,8 @@
 #include <string>
 #include <type_traits>
 
-#include "context.h"
 #include "copy_kernels.h"
+#include "element_type.h"
 #include "families.h"
 #include "move.h"
 
@@ -15,6 +15,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -60,43 +61,14 @@ void put_on(const Lines& lines, const void* indices, const char* on, char* to, i
   }
 }
 
-template <class T>
-PutOn put_on_for(int64_t element_bytes) {
-  if (element_bytes == 1) return put_on<T, uint8_t>;
-  if (element_bytes == 2) return put_on<T, uint16_t>;
-  if (element_bytes == 4) return put_on<T, uint32_t>;
-  return put_on<T, uint64_t>;
-}
-
 // Null for 16-bit floating indices.
 PutOn find_put_on(int32_t index_type, int64_t element_bytes) {
-  switch (index_type) {
-    case TESSERA_INT8:
-      return put_on_for<int8_t>(element_bytes);
-    case TESSERA_INT16:
-      return put_on_for<int16_t>(element_bytes);
-    case TESSERA_INT32:
-      return put_on_for<int32_t>(element_bytes);
-    case TESSERA_INT64:
-      return put_on_for<int64_t>(element_bytes);
-    case TESSERA_UINT8:
-      return put_on_for<uint8_t>(element_bytes);
-    case TESSERA_UINT16:
-      return put_on_for<uint16_t>(element_bytes);
-    case TESSERA_UINT32:
-      return put_on_for<uint32_t>(element_bytes);
-    case TESSERA_UINT64:
-      return put_on_for<uint64_t>(element_bytes);
-    case TESSERA_FLOAT32:
-      return put_on_for<float>(element_bytes);
-    case TESSERA_FLOAT64:
-      return put_on_for<double>(element_bytes);
-    default:
-      return nullptr;
-  }
+  return find_number_loop(index_type, [&]<class T>() {
+    return find_moving_loop(element_bytes, []<class E>() -> PutOn { return put_on<T, E>; });
+  });
 }
 
-void offer_one_hot(Context& context, const Node& node) {
+void offer_one_hot(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type output = node.output(0).type();
   const int64_t element_bytes = plugin::element_bytes(output.data_type);
@@ -135,7 +107,7 @@ void offer_one_hot(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_one_hots(Context& context) {
+void propose_one_hots(ProposeContext& context) {
   context.for_each({"OneHot"}, [&](const Node& node) { offer_one_hot(context, node); });
 }
 

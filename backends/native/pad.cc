@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "arrangement.h"
-#include "context.h"
 #include "families.h"
 #include "move.h"
 #include "table_copy.h"
@@ -16,6 +15,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -105,7 +105,7 @@ Filling filling_of(const Node& node) {
   return filling;
 }
 
-void offer_in(Context& context, const Node& node, const std::string& layout,
+void offer_in(ProposeContext& context, const Node& node, const std::string& layout,
               const ArrangedTables& tables, const Filling& filling) {
   const int64_t element_bytes = plugin::element_bytes(node.input(0).type().data_type);
   plugin::Candidate candidate;
@@ -128,7 +128,7 @@ void offer_in(Context& context, const Node& node, const std::string& layout,
   context.add(std::move(candidate));
 }
 
-void offer_pad(Context& context, const Node& node) {
+void offer_pad(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const auto pads = pads_of(node, type.dims.size());
@@ -157,7 +157,7 @@ void offer_pad(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_pads(Context& context) {
+void propose_pads(ProposeContext& context) {
   context.for_each({"Pad"}, [&](const Node& node) { offer_pad(context, node); });
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "element_type.h"
+
 namespace tessera::native {
 
 using plugin::RunContext;
@@ -60,20 +62,8 @@ void multiply(RunContext& context, const Product& product, const void* left, con
 }  // namespace
 
 PlainProduct find_plain_product(int32_t data_type) {
-  switch (data_type) {
-    case TESSERA_FLOAT64:
-      return multiply<double>;
-    case TESSERA_INT32:
-      return multiply<int32_t>;
-    case TESSERA_INT64:
-      return multiply<int64_t>;
-    case TESSERA_UINT32:
-      return multiply<uint32_t>;
-    case TESSERA_UINT64:
-      return multiply<uint64_t>;
-    default:
-      return nullptr;
-  }
+  return find_loop<double, int32_t, int64_t, uint32_t, uint64_t>(
+      data_type, []<class T>() -> PlainProduct { return multiply<T>; });
 }
 
 }  // namespace tessera::native

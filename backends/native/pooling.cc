@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "picture.h"
 #include "pooling_kernels.h"
@@ -17,6 +16,7 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Value;
 
@@ -125,7 +125,7 @@ class PoolKernel : public plugin::Kernel {
   std::array<std::vector<float>, 3> factors_;
 };
 
-void offer(Context& context, const Node& node) {
+void offer(ProposeContext& context, const Node& node) {
   for (const Value& value : {node.input(0), node.output(0)}) {
     if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
       throw Failure(TESSERA_UNSUPPORTED, "takes float32 tensors of known shape only");
@@ -169,7 +169,7 @@ void offer(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_poolings(Context& context) {
+void propose_poolings(ProposeContext& context) {
   context.for_each({"AveragePool", "MaxPool"}, [&](const Node& node) { offer(context, node); });
 }
 

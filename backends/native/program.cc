@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dense.h"
+#include "element_type.h"
 #include "hwy/cache_control.h"
 #include "streaming.h"
 
@@ -69,19 +70,9 @@ void gather_rows(const T* from, int64_t row_stride, int64_t stride, T* to, int64
 
 void gather_rows_of(int64_t element_bytes, const void* from, int64_t row_stride, int64_t stride,
                     void* to, int64_t rows, int64_t width) {
-  const auto gather = [&]<class T>(T*) {
+  find_moving_loop(element_bytes, [&]<class T>() {
     gather_rows(static_cast<const T*>(from), row_stride, stride, static_cast<T*>(to), rows, width);
-  };
-  switch (element_bytes) {
-    case 1:
-      return gather(static_cast<uint8_t*>(nullptr));
-    case 2:
-      return gather(static_cast<uint16_t*>(nullptr));
-    case 4:
-      return gather(static_cast<uint32_t*>(nullptr));
-    default:
-      return gather(static_cast<uint64_t*>(nullptr));
-  }
+  });
 }
 
 // An operand within the loop: where its elements lie for each of the loop's axes.

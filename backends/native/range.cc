@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "context.h"
 #include "copy_kernels.h"
+#include "element_type.h"
 #include "families.h"
 #include "move.h"
 
@@ -18,6 +18,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -94,23 +95,11 @@ using RunRange = void (*)(RunContext& run, const RangePorts& ports, std::span<co
                           const Buffer& output);
 
 RunRange find_range(int32_t data_type) {
-  switch (data_type) {
-    case TESSERA_INT16:
-      return run_range<int16_t>;
-    case TESSERA_INT32:
-      return run_range<int32_t>;
-    case TESSERA_INT64:
-      return run_range<int64_t>;
-    case TESSERA_FLOAT32:
-      return run_range<float>;
-    case TESSERA_FLOAT64:
-      return run_range<double>;
-    default:
-      return nullptr;
-  }
+  return find_loop<int16_t, int32_t, int64_t, float, double>(
+      data_type, []<class T>() -> RunRange { return run_range<T>; });
 }
 
-void offer_range(Context& context, const Node& node) {
+void offer_range(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.output(0).type();
   const RunRange range = find_range(type.data_type);
   if (range == nullptr) return context.refuse(node.id(), "counts in no 16-bit floating types");
@@ -184,7 +173,7 @@ class FillKernel : public plugin::Kernel {
   const CopyLoops* loops_;
 };
 
-void offer_constant(Context& context, const Node& node) {
+void offer_constant(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.output(0).type();
   Element element = {};
   const tessera_attribute* value = node.attributes().find("value");
@@ -211,7 +200,7 @@ int64_t clamped_axis(int64_t axis, int64_t rank) {
   return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
 }
 
-void offer_shape(Context& context, const Node& node) {
+void offer_shape(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.input(0).type();
   if (plugin::element_bytes(type.data_type) == 0) {
     return context.refuse(node.id(), "takes no strings");
@@ -243,7 +232,7 @@ void offer_shape(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_ranges(Context& context) {
+void propose_ranges(ProposeContext& context) {
   context.for_each({"Range"}, [&](const Node& node) { offer_range(context, node); });
   context.for_each({"ConstantOfShape"}, [&](const Node& node) { offer_constant(context, node); });
   context.for_each({"Shape", "Size"}, [&](const Node& node) { offer_shape(context, node); });

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "axes.h"
-#include "context.h"
 #include "families.h"
 #include "picture.h"
 #include "plain_reduction.h"
@@ -18,6 +17,7 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -38,7 +38,7 @@ class ReductionKernel : public plugin::Kernel {
 
 class ReductionOffer {
  public:
-  ReductionOffer(Context& context, const Node& node, ReductionKind kind,
+  ReductionOffer(ProposeContext& context, const Node& node, ReductionKind kind,
                  std::vector<bool> is_reduced)
       : context_(context),
         node_(node),
@@ -110,14 +110,14 @@ class ReductionOffer {
     return candidate;
   }
 
-  Context& context_;
+  ProposeContext& context_;
   Node node_;
   ReductionKind kind_;
   std::vector<bool> is_reduced_;
   std::vector<int64_t> dims_;
 };
 
-void offer_plain(Context& context, const Node& node, const std::vector<bool>& is_reduced) {
+void offer_plain(ProposeContext& context, const Node& node, const std::vector<bool>& is_reduced) {
   const plugin::Type type = node.input(0).type();
   const PlainReduction reduction = find_plain_reduction(node.op(), type.data_type);
   if (reduction == nullptr) {
@@ -143,7 +143,7 @@ void offer_plain(Context& context, const Node& node, const std::vector<bool>& is
   context.add(std::move(candidate));
 }
 
-void offer_reduction(Context& context, const Node& node) {
+void offer_reduction(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.input(0).type();
   if (!type.is_known()) throw Failure(TESSERA_UNSUPPORTED, "takes tensors of known shape only");
   std::vector<bool> is_reduced = reduced_axes(node, type.dims.size());
@@ -151,7 +151,7 @@ void offer_reduction(Context& context, const Node& node) {
   ReductionOffer(context, node, reduction_kind(node.op()), std::move(is_reduced)).offer();
 }
 
-void offer_global_pool(Context& context, const Node& node) {
+void offer_global_pool(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.input(0).type();
   if (type.data_type != TESSERA_FLOAT32 || !type.is_known()) {
     throw Failure(TESSERA_UNSUPPORTED, "takes float32 tensors of known shape only");
@@ -166,7 +166,7 @@ void offer_global_pool(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_reductions(Context& context) {
+void propose_reductions(ProposeContext& context) {
   context.for_each({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
                     "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"},
                    [&](const Node& node) { offer_reduction(context, node); });

@@ -1,22 +1,22 @@
 // Expand and Tile: the same elements again and again.
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
 namespace tessera::native {
 
 using plugin::Node;
+using plugin::ProposeContext;
 
 namespace {
 
-void offer_move(Context& context, const Node& node, const Move& move) {
+void offer_move(ProposeContext& context, const Node& node, const Move& move) {
   offer_moves(context, node,
               {.inputs = {node.input(0)}, .outputs = {node.output(0)}, .moves = {move}});
 }
 
-void offer_expand(Context& context, const Node& node) {
+void offer_expand(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const std::vector<int64_t> from = node.input(0).type().dims;
   const std::vector<int64_t> to = node.output(0).type().dims;
@@ -33,7 +33,7 @@ void offer_expand(Context& context, const Node& node) {
   offer_move(context, node, move);
 }
 
-void offer_tile(Context& context, const Node& node) {
+void offer_tile(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const std::vector<int64_t> from = node.input(0).type().dims;
   const std::vector<int64_t> to = node.output(0).type().dims;
@@ -51,7 +51,7 @@ void offer_tile(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_repeats(Context& context) {
+void propose_repeats(ProposeContext& context) {
   context.for_each({"Expand"}, [&](const Node& node) { offer_expand(context, node); });
   context.for_each({"Tile"}, [&](const Node& node) { offer_tile(context, node); });
 }

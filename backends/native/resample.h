@@ -1,5 +1,7 @@
 // From where each element of a resized axis takes its value, as Resize in ONNX's Operators.md says.
 // Coordinates are computed in float32, as frameworks do, so that ties fall the same way.
+// The reference has its own of these in src/ops, which a plug-in cannot include and should not: an
+// optimised path that shared code with what it is judged by would share its mistakes.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,15 @@
 // Reshape and its like as copies: for where no view can be had.
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
 namespace tessera::native {
 
 using plugin::Node;
+using plugin::ProposeContext;
 
 namespace {
 
-void offer_copy(Context& context, const Node& node) {
+void offer_copy(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const Arrangement source = arrange(TESSERA_LAYOUT_DEFAULT, node.input(0).type().dims);
   Move move;
@@ -26,7 +26,7 @@ void offer_copy(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_reshapes(Context& context) {
+void propose_reshapes(ProposeContext& context) {
   context.for_each({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"},
                    [&](const Node& node) { offer_copy(context, node); });
 }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "arrangement.h"
-#include "context.h"
 #include "families.h"
 #include "move.h"
 #include "resample.h"
@@ -20,6 +19,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Value;
 
@@ -171,7 +171,8 @@ Resampling resampling_of(const Node& node) {
   return result;
 }
 
-plugin::Candidate candidate_in(Context& context, const Node& node, const std::string& layout) {
+plugin::Candidate candidate_in(ProposeContext& context, const Node& node,
+                               const std::string& layout) {
   plugin::Candidate candidate;
   candidate.nodes = {node.id()};
   candidate.inputs = {{.value = node.input(0).id(), .layout = layout}};
@@ -182,7 +183,7 @@ plugin::Candidate candidate_in(Context& context, const Node& node, const std::st
   return candidate;
 }
 
-void offer_nearest(Context& context, const Node& node, const Resampling& resampling,
+void offer_nearest(ProposeContext& context, const Node& node, const Resampling& resampling,
                    const std::string& layout) {
   const plugin::Type type = node.input(0).type();
   std::vector<SourceTable> tables;
@@ -219,7 +220,7 @@ std::vector<ResampleAxis> axes_in_memory(const std::string& layout, const plugin
   return axes;
 }
 
-void offer_separable(Context& context, const Node& node, const Resampling& resampling,
+void offer_separable(ProposeContext& context, const Node& node, const Resampling& resampling,
                      const std::string& layout) {
   const ResampleOptions& options = resampling.options;
   std::vector<ResampleAxis> axes = axes_in_memory(layout, node.input(0).type(), resampling.axes);
@@ -253,7 +254,7 @@ void offer_separable(Context& context, const Node& node, const Resampling& resam
   context.add(std::move(candidate));
 }
 
-void offer_resize(Context& context, const Node& node) {
+void offer_resize(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const Resampling resampling = resampling_of(node);
@@ -276,7 +277,7 @@ void offer_resize(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_resizes(Context& context) {
+void propose_resizes(ProposeContext& context) {
   context.for_each({"Resize", "Upsample"}, [&](const Node& node) { offer_resize(context, node); });
 }
 

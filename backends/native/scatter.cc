@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "context.h"
+#include "element_type.h"
 #include "families.h"
 #include "indices.h"
 #include "move.h"
@@ -17,6 +17,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
@@ -132,45 +133,17 @@ Scatter scatter_by(Reduction reduction) {
   return scatter_any<Reduction::None, T>;
 }
 
-Scatter scatter_bytes(int64_t element_bytes) {
-  if (element_bytes == 1) return scatter_any<Reduction::None, uint8_t>;
-  if (element_bytes == 2) return scatter_any<Reduction::None, uint16_t>;
-  if (element_bytes == 4) return scatter_any<Reduction::None, uint32_t>;
-  return scatter_any<Reduction::None, uint64_t>;
-}
-
 // Null for types that have no arithmetic here.
 Scatter scatter_of(int32_t data_type, Reduction reduction) {
-  if (reduction == Reduction::None) return scatter_bytes(plugin::element_bytes(data_type));
-  switch (data_type) {
-    case TESSERA_BOOL:
-      return scatter_by<bool>(reduction);
-    case TESSERA_INT8:
-      return scatter_by<int8_t>(reduction);
-    case TESSERA_INT16:
-      return scatter_by<int16_t>(reduction);
-    case TESSERA_INT32:
-      return scatter_by<int32_t>(reduction);
-    case TESSERA_INT64:
-      return scatter_by<int64_t>(reduction);
-    case TESSERA_UINT8:
-      return scatter_by<uint8_t>(reduction);
-    case TESSERA_UINT16:
-      return scatter_by<uint16_t>(reduction);
-    case TESSERA_UINT32:
-      return scatter_by<uint32_t>(reduction);
-    case TESSERA_UINT64:
-      return scatter_by<uint64_t>(reduction);
-    case TESSERA_FLOAT32:
-      return scatter_by<float>(reduction);
-    case TESSERA_FLOAT64:
-      return scatter_by<double>(reduction);
-    default:
-      return nullptr;
+  if (reduction == Reduction::None) {
+    return find_moving_loop(plugin::element_bytes(data_type),
+                            []<class T>() -> Scatter { return scatter_any<Reduction::None, T>; });
   }
+  if (data_type == TESSERA_BOOL) return scatter_by<bool>(reduction);
+  return find_number_loop(data_type, [&]<class T>() { return scatter_by<T>(reduction); });
 }
 
-void offer(Context& context, const Node& node, const Targets& targets) {
+void offer(ProposeContext& context, const Node& node, const Targets& targets) {
   const plugin::Type data = node.input(0).type();
   const Scatter scatter = scatter_of(data.data_type, reduction_of(node));
   if (scatter == nullptr) {
@@ -214,7 +187,7 @@ std::optional<std::string> explain_unscatterable(const Node& node) {
   return std::nullopt;
 }
 
-void offer_scatter_nd(Context& context, const Node& node) {
+void offer_scatter_nd(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unscatterable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
   const plugin::Type indices = node.input(1).type();
@@ -226,7 +199,7 @@ void offer_scatter_nd(Context& context, const Node& node) {
   offer(context, node, targets);
 }
 
-void offer_scatter_elements(Context& context, const Node& node) {
+void offer_scatter_elements(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unscatterable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type data = node.input(0).type();
   if (data.dims.size() > Nest::kMostAxes) {
@@ -246,7 +219,7 @@ void offer_scatter_elements(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_scatters(Context& context) {
+void propose_scatters(ProposeContext& context) {
   context.for_each({"ScatterND"}, [&](const Node& node) { offer_scatter_nd(context, node); });
   context.for_each({"ScatterElements"},
                    [&](const Node& node) { offer_scatter_elements(context, node); });

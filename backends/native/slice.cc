@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
 namespace tessera::native {
 
 using plugin::Node;
+using plugin::ProposeContext;
 
 namespace {
 
@@ -85,7 +85,7 @@ std::optional<std::vector<Range>> ranges_in(const Arrangement& source, std::vect
   return ranges;
 }
 
-void offer_slice(Context& context, const Node& node) {
+void offer_slice(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const auto ranges = ranges_of(node);
   if (!ranges) return context.refuse(node.id(), "takes starts, ends, axes and steps as constants");
@@ -117,7 +117,7 @@ void offer_slice(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_slices(Context& context) {
+void propose_slices(ProposeContext& context) {
   context.for_each({"Slice"}, [&](const Node& node) { offer_slice(context, node); });
 }
 

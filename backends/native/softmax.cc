@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "constants.h"
-#include "context.h"
 #include "families.h"
 #include "picture.h"
 #include "softmax_kernels.h"
@@ -18,6 +17,7 @@ using plugin::Buffer;
 using plugin::Candidate;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Value;
 
@@ -155,7 +155,7 @@ class SoftmaxKernel : public plugin::Kernel {
   SoftmaxLoops loops_;
 };
 
-void add(Context& context, const Problem& problem, Candidate candidate) {
+void add(ProposeContext& context, const Problem& problem, Candidate candidate) {
   candidate.algorithm = problem.rows.inner > 1 ? "columns" : "rows";
   candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
   candidate.outputs[0].in_place_input = 0;
@@ -177,7 +177,7 @@ Problem problem_of(const Node& node) {
   return {.rows = rows_of(node, type.dims), .is_log = node.op() == "LogSoftmax"};
 }
 
-void offer_alone(Context& context, const Node& node) {
+void offer_alone(ProposeContext& context, const Node& node) {
   const Problem problem = problem_of(node);
   const std::vector<int64_t> dims = node.input(0).type().dims;
   const Rows channels = rows_of(node, dims);
@@ -194,7 +194,7 @@ void offer_alone(Context& context, const Node& node) {
 }
 
 // Softmax(x * scale + mask), in any of its forms: `scaling` and `addition` are nodes or -1.
-void offer_prepared(Context& context, int32_t scaling, int32_t addition, int32_t softmax) {
+void offer_prepared(ProposeContext& context, int32_t scaling, int32_t addition, int32_t softmax) {
   const plugin::Graph& graph = context.graph();
   const Node last = graph.node(softmax);
   Problem problem = problem_of(last);
@@ -237,7 +237,7 @@ void offer_prepared(Context& context, int32_t scaling, int32_t addition, int32_t
 
 }  // namespace
 
-void propose_softmaxes(Context& context) {
+void propose_softmaxes(ProposeContext& context) {
   const plugin::Graph& graph = context.graph();
   for (const auto& match : graph.match("s = Mul|Div(_, _); a = Add(s, _); Softmax|LogSoftmax(a)")) {
     offer_prepared(context, match[0], match[1], match[2]);

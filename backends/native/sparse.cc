@@ -39,7 +39,7 @@ plugin::Candidate sparse_candidate(const plugin::Node& node, size_t input) {
   return candidate;
 }
 
-double sparse_seconds(const Context& context, double flops, double bytes) {
+double sparse_seconds(const plugin::ProposeContext& context, double flops, double bytes) {
   const double threads = std::max(context.options().threads, 1);
   return std::max(flops / (kFlopsPerSecond * threads), bytes / kBytesPerSecond);
 }

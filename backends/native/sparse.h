@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include "context.h"
 #include "tessera/backend.h"
 
 namespace tessera::native {
@@ -33,7 +32,7 @@ plugin::Candidate sparse_candidate(const plugin::Node& node, size_t input);
 
 // The least time for so many operations on stored elements, whose places are only known when they
 // are read, and for so many bytes of memory.
-double sparse_seconds(const Context& context, double flops, double bytes);
+double sparse_seconds(const plugin::ProposeContext& context, double flops, double bytes);
 
 // Throws Failure (TESSERA_INVALID_ARGUMENT) where `stored` is more than there is room for.
 void check_capacity(int64_t stored, int64_t capacity);

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "context.h"
 #include "families.h"
 #include "sparse.h"
 
@@ -16,6 +15,7 @@ using plugin::Buffer;
 using plugin::CsrTarget;
 using plugin::CsrView;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RowSparseTarget;
 using plugin::RowSparseView;
 using plugin::RunContext;
@@ -143,7 +143,7 @@ class StoredKernel : public plugin::Kernel {
 };
 
 // The host says which results are sparse: those of scaling are where the other operand is a number.
-void offer_stored(Context& context, const Node& node, const NamedLoop& named) {
+void offer_stored(ProposeContext& context, const Node& node, const NamedLoop& named) {
   const Value output = node.output(0);
   const size_t input = node.input(0).sparse_format() == TESSERA_DENSE ? 1 : 0;
   const SparseShape from = sparse_shape(node.input(input));
@@ -217,7 +217,7 @@ class AddToDenseKernel : public plugin::Kernel {
   size_t dense_;
 };
 
-void offer_add(Context& context, const Node& node) {
+void offer_add(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.output(0).type();
   const bool is_offered = type.data_type == TESSERA_FLOAT32 && type.is_known() &&
                           node.input(0).type().dims == type.dims &&
@@ -241,7 +241,7 @@ void offer_add(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_sparse_elementwise(Context& context) {
+void propose_sparse_elementwise(ProposeContext& context) {
   context.for_each(
       {"Abs", "Asinh", "Atan", "Ceil", "Div", "Erf", "Floor", "LeakyRelu", "Mul", "Neg", "Relu",
        "Round", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh"},

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "context.h"
 #include "families.h"
 #include "sparse.h"
 #include "sparse_kernels.h"
@@ -15,6 +14,7 @@ namespace tessera::native {
 using plugin::Buffer;
 using plugin::CsrView;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 using plugin::Value;
 
@@ -232,7 +232,7 @@ std::optional<SparseProduct> product_of(const Node& node, size_t sparse) {
   return product;
 }
 
-void offer_product(Context& context, const Node& node, size_t sparse) {
+void offer_product(ProposeContext& context, const Node& node, size_t sparse) {
   if (!is_csr(node.input(sparse)) || !is_float(node.input(0)) || !is_float(node.input(1))) return;
   std::optional<SparseProduct> found = product_of(node, sparse);
   if (!found) return;
@@ -270,7 +270,7 @@ void offer_product(Context& context, const Node& node, size_t sparse) {
 
 }  // namespace
 
-void propose_sparse_matmul(Context& context) {
+void propose_sparse_matmul(ProposeContext& context) {
   context.for_each({"MatMul", "Gemm"}, [&](const Node& node) {
     offer_product(context, node, 0);
     offer_product(context, node, 1);

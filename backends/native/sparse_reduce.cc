@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "sparse.h"
 
@@ -17,6 +16,7 @@ namespace tessera::native {
 using plugin::Buffer;
 using plugin::CsrView;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RowSparseView;
 using plugin::RunContext;
 
@@ -166,7 +166,7 @@ std::optional<Over> over_of(const std::vector<int64_t>& axes, int64_t rank) {
   return std::nullopt;
 }
 
-void offer_sum(Context& context, const Node& node) {
+void offer_sum(ProposeContext& context, const Node& node) {
   SparseSum sum;
   sum.shape = sparse_shape(node.input(0));
   const plugin::Type type = node.input(0).type();
@@ -196,7 +196,7 @@ void offer_sum(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_sparse_reduce(Context& context) {
+void propose_sparse_reduce(ProposeContext& context) {
   context.for_each({"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"},
                    [&](const Node& node) { offer_sum(context, node); });
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "context.h"
 #include "families.h"
 #include "sparse.h"
 
@@ -12,6 +11,7 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RowSparseTarget;
 using plugin::RowSparseView;
 using plugin::RunContext;
@@ -69,7 +69,7 @@ class GatherRowsKernel : public plugin::Kernel {
   int64_t row_bytes_;
 };
 
-void offer_gather(Context& context, const Node& node) {
+void offer_gather(ProposeContext& context, const Node& node) {
   const SparseShape shape = sparse_shape(node.input(0));
   const plugin::Type indices = node.input(1).type();
   const plugin::Type type = node.input(0).type();
@@ -169,7 +169,7 @@ class ScatterRowsKernel : public plugin::Kernel {
   int64_t updates_;
 };
 
-void offer_scatter(Context& context, const Node& node) {
+void offer_scatter(ProposeContext& context, const Node& node) {
   const SparseShape shape = sparse_shape(node.input(0));
   const SparseShape result = sparse_shape(node.output(0));
   const plugin::Type indices = node.input(1).type();
@@ -194,7 +194,7 @@ void offer_scatter(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_sparse_rows(Context& context) {
+void propose_sparse_rows(ProposeContext& context) {
   context.for_each({"Gather"}, [&](const Node& node) { offer_gather(context, node); });
   context.for_each({"ScatterND"}, [&](const Node& node) { offer_scatter(context, node); });
 }

@@ -1,5 +1,6 @@
 // Copies from one arrangement of elements in memory to another: what transposing, slicing, joining,
-// repeating and moving blocks about have in common.
+// repeating and moving blocks about have in common. The host's copies of views
+// (src/engine/strided_copy.h) know nothing of this: plug-ins and host share the contract alone.
 #pragma once
 
 #include <array>

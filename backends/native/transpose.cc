@@ -3,13 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
 namespace tessera::native {
 
 using plugin::Node;
+using plugin::ProposeContext;
 
 namespace {
 
@@ -20,7 +20,7 @@ std::vector<int64_t> axis_order(const Node& node, size_t rank) {
   return order;
 }
 
-void offer_transpose(Context& context, const Node& node) {
+void offer_transpose(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type from = node.input(0).type();
   const plugin::Type to = node.output(0).type();
@@ -52,7 +52,7 @@ void offer_transpose(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_transposes(Context& context) {
+void propose_transposes(ProposeContext& context) {
   context.for_each({"Transpose"}, [&](const Node& node) { offer_transpose(context, node); });
 }
 

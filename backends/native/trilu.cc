@@ -3,7 +3,6 @@
 #include <cstring>
 #include <memory>
 
-#include "context.h"
 #include "families.h"
 #include "move.h"
 
@@ -11,13 +10,14 @@ namespace tessera::native {
 
 using plugin::Buffer;
 using plugin::Node;
+using plugin::ProposeContext;
 using plugin::RunContext;
 
 namespace {
 
 constexpr int64_t kGrain = 16 * 1024;
 
-void offer_trilu(Context& context, const Node& node) {
+void offer_trilu(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const int64_t width = type.dims.back();
@@ -70,7 +70,7 @@ void offer_trilu(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_trilus(Context& context) {
+void propose_trilus(ProposeContext& context) {
   context.for_each({"Trilu"}, [&](const Node& node) { offer_trilu(context, node); });
 }
 

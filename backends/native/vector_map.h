@@ -12,39 +12,15 @@
 
 #include "element_loops.h"
 #include "hwy/highway.h"
+#include "partial_vector.h"
 #include "streaming.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 using Floats = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<Floats>;
-
-// The first `count` lanes, and nothing beside them; the others are 1, which no function minds.
-HWY_INLINE FloatVector load_first(Floats d, const float* from, int64_t count) {
-#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
-  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
-  return hn::IfThenElse(mask, hn::MaskedLoad(mask, d, from), hn::Set(d, 1.0F));
-#else
-  HWY_ALIGN float lanes[hn::MaxLanes(Floats())];
-  std::fill_n(lanes, hn::Lanes(d), 1.0F);
-  std::copy_n(from, count, lanes);
-  return hn::Load(d, lanes);
-#endif
-}
-
-HWY_INLINE void store_first(FloatVector vector, Floats d, float* to, int64_t count) {
-#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
-  hn::BlendedStore(vector, hn::FirstN(d, static_cast<size_t>(count)), d, to);
-#else
-  HWY_ALIGN float lanes[hn::MaxLanes(Floats())];
-  hn::Store(vector, d, lanes);
-  std::copy_n(lanes, count, to);
-#endif
-}
 
 // One operand of a loop: a vector for each place, or one for all places.
 template <bool kIsOne>
@@ -52,7 +28,8 @@ struct Source {
   explicit Source(const void* elements) : from(static_cast<const float*>(elements)) {}
   HWY_INLINE FloatVector at(Floats d, int64_t index) const { return hn::LoadU(d, from + index); }
   HWY_INLINE FloatVector first(Floats d, int64_t index, int64_t count) const {
-    return load_first(d, from + index, count);
+    // No function minds a 1 in the lanes that are left.
+    return load_some_or(d, from + index, count, hn::Set(d, 1.0F));
   }
   HWY_INLINE void expect(int64_t index) const { expect_read(from + index); }
   const float* from;
@@ -79,7 +56,7 @@ HWY_INLINE void map_sources(float* to, int64_t count, const Compute& compute,
   const Floats d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto some = [&](int64_t index, int64_t wanted) HWY_ATTR {
-    store_first(compute(d, sources.first(d, index, wanted)...), d, to + index, wanted);
+    store_some(compute(d, sources.first(d, index, wanted)...), d, to + index, wanted);
   };
   int64_t index = 0;
   if constexpr (kStreams) {

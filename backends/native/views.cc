@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "context.h"
 #include "families.h"
 
 namespace tessera::native {
 
 using plugin::Node;
 using plugin::Part;
+using plugin::ProposeContext;
 using plugin::Type;
 using plugin::Value;
 
@@ -109,7 +109,7 @@ bool is_row_major_too(const std::string& layout, const Dims& dims) {
 }
 
 // Elements in the same order under other dimensions.
-void offer_reshape(Context& context, const Node& node) {
+void offer_reshape(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const Type from = node.input(0).type();
   const Type to = node.output(0).type();
@@ -142,7 +142,7 @@ std::vector<size_t> walk(const Dims& dims, const std::vector<size_t>& axes) {
   return walked;
 }
 
-void offer_transpose(Context& context, const Node& node) {
+void offer_transpose(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const Dims dims = node.input(0).type().dims;
   std::vector<int64_t> order = node.attributes().get_ints("perm");
@@ -222,7 +222,7 @@ void for_each_layout(const Dims& whole, const std::vector<Box>& boxes, int64_t e
   }
 }
 
-void offer_boxes(Context& context, const Node& node, const std::vector<Box>& boxes) {
+void offer_boxes(ProposeContext& context, const Node& node, const std::vector<Box>& boxes) {
   const Type whole = node.input(0).type();
   for_each_layout(whole.dims, boxes, plugin::element_bytes(whole.data_type),
                   [&](const std::string& layout, const std::vector<Part>& parts) {
@@ -247,7 +247,7 @@ std::vector<Box> side_by_side(const std::vector<Dims>& parts, size_t axis) {
   return boxes;
 }
 
-void offer_split(Context& context, const Node& node) {
+void offer_split(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const auto axis = axis_of(node.attributes().get_int("axis", 0), node.input(0).type().dims.size());
   if (!axis) return context.refuse(node.id(), "the axis of the split is not there");
@@ -310,7 +310,7 @@ std::optional<Cuts> cuts_of(const Node& node) {
   return is_whole ? std::optional(cuts) : std::nullopt;
 }
 
-void offer_slice(Context& context, const Node& node) {
+void offer_slice(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const auto cuts = cuts_of(node);
   if (!cuts) return context.refuse(node.id(), "makes views of slices with constant starts only");
@@ -332,7 +332,7 @@ void offer_slice(Context& context, const Node& node) {
 
 // --- Tensors that make up another one ------------------------------------------------------------
 
-void offer_concat(Context& context, const Node& node) {
+void offer_concat(ProposeContext& context, const Node& node) {
   std::vector<Dims> parts;
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   for (size_t index = 0; index < node.input_count(); ++index) {
@@ -366,7 +366,7 @@ void offer_concat(Context& context, const Node& node) {
 
 }  // namespace
 
-void propose_views(Context& context) {
+void propose_views(ProposeContext& context) {
   context.for_each({"Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"},
                    [&](const Node& node) { offer_reshape(context, node); });
   context.for_each({"Transpose"}, [&](const Node& node) { offer_transpose(context, node); });

@@ -1,4 +1,6 @@
 // The window that a pooling or a convolution slides over the spatial axes.
+// The reference has its own of these in src/ops, which a plug-in cannot include and should not: an
+// optimised path that shared code with what it is judged by would share its mistakes.
 #pragma once
 
 #include <array>

@@ -58,7 +58,7 @@ void Onednn::propose(const plugin::Graph& graph, const plugin::ProposeOptions& o
         Call& made = *static_cast<Call*>(argument);
         try {
           for (const Propose family : kFamilies) family(made.context);
-          made.context.report_refusals();
+          made.context.report_refusals("oneDNN has no primitive for this op");
         } catch (...) {
           made.failure = std::current_exception();
         }

@@ -12,9 +12,7 @@
 namespace tessera::onednn {
 
 using dnnl::memory;
-using plugin::Failure;
 using plugin::Node;
-using plugin::Value;
 
 namespace {
 

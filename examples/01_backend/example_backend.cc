@@ -58,7 +58,6 @@ void multiply(RunContext& context, std::span<const Buffer> inputs,
 }
 
 std::optional<std::string> explain_refusal_of_product(const Node& node) {
-  if (node.op() != "MatMul" || !node.domain().empty()) return "of ONNX's ops it has MatMul only";
   for (size_t index = 0; index < 2; ++index) {
     const Type type = node.input(index).type();
     if (type.data_type != TESSERA_FLOAT32) return "it multiplies float32 only";
@@ -162,14 +161,14 @@ struct ExampleBackend : Backend {
                                 .run = leaky_relu}}};
   }
 
-  void propose(const Graph& graph, const ProposeOptions&, Proposals& proposals) override {
-    for (const Node& node : graph.nodes()) {
-      if (const std::optional<std::string> reason = explain_refusal_of_product(node)) {
-        proposals.refuse(node.id(), *reason);
-      } else {
-        proposals.add(product_candidate(node));
-      }
-    }
+  void propose(const Graph& graph, const ProposeOptions& options, Proposals& proposals) override {
+    ProposeContext context(graph, options, proposals);
+    context.for_each({"MatMul"}, [&](const Node& node) {
+      const std::optional<std::string> reason = explain_refusal_of_product(node);
+      if (reason) return context.refuse(node.id(), *reason);
+      context.add(product_candidate(node));
+    });
+    context.report_refusals("of ONNX's ops it has MatMul only");
   }
 };
 

@@ -16,6 +16,7 @@
 #include "tessera/backend_faces.h"
 #include "tessera/backend_graph.h"
 #include "tessera/backend_offer.h"
+#include "tessera/backend_propose.h"
 #include "tessera/backend_sparse.h"
 
 #define TESSERA_EXPORT extern "C" __attribute__((visibility("default")))

@@ -1,388 +1,17 @@
 #include "backend/candidates.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <span>
 #include <utility>
 
 #include "backend/kernel_builder.h"
+#include "backend/read_offer.h"
 #include "backend/simple_kernel.h"
 #include "backend/status.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
-
-// What the first version of the contract had; later members stand at the end.
-constexpr size_t kLeastCandidateBytes = offsetof(tessera_candidate, absorbed);
-
-// A layout that stands for any dense one until candidates are expanded.
-constexpr LayoutId kAnyDense{-2};
-
-// What a group reads from outside and what others need of it.
-struct GroupBorder {
-  std::vector<int32_t> inputs;   // values, constants among them
-  std::vector<int32_t> outputs;  // values that somebody outside reads, or that are needed
-};
-
-bool contains(const std::vector<int32_t>& list, int32_t item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes) {
-  GroupBorder border;
-  const auto is_inside = [&](int32_t node) {
-    return std::binary_search(nodes.begin(), nodes.end(), node);
-  };
-  for (const int32_t id : nodes) {
-    const tessera_node& node = graph.nodes[static_cast<size_t>(id)];
-    for (const int32_t input : std::span(node.inputs, static_cast<size_t>(node.input_count))) {
-      if (input < 0) continue;
-      const int32_t producer = graph.values[static_cast<size_t>(input)].producer;
-      const bool is_outside = producer < 0 || !is_inside(producer);
-      if (is_outside && !contains(border.inputs, input)) border.inputs.push_back(input);
-    }
-    for (const int32_t output : std::span(node.outputs, static_cast<size_t>(node.output_count))) {
-      if (output < 0) continue;
-      const tessera_value& value = graph.values[static_cast<size_t>(output)];
-      const std::span consumers(value.consumers, static_cast<size_t>(value.consumer_count));
-      const bool is_read = std::any_of(consumers.begin(), consumers.end(),
-                                       [&](int32_t reader) { return !is_inside(reader); });
-      if (is_read || (value.flags & TESSERA_VALUE_NEEDED) != 0) border.outputs.push_back(output);
-    }
-  }
-  return border;
-}
-
-// Thrown inside this file where an offer is not legal.
-struct IllegalOffer {
-  std::string reason;
-};
-
-// Thrown inside this file for an offer that is legal, but nobody here could use.
-struct PassedOver {};
-
-[[noreturn]] void refuse(const std::string& reason) { throw IllegalOffer{reason}; }
-
-class OfferReader {
- public:
-  OfferReader(const tessera_graph& graph, const LayoutTable& layouts)
-      : graph_(graph), layouts_(layouts) {}
-
-  // The candidate with its ports read and checked; a layout may still be kAnyDense.
-  Candidate read(const tessera_candidate& face) const {
-    if (face.struct_size < kLeastCandidateBytes) {
-      refuse("its struct_size is not that of the contract");
-    }
-    constexpr uint32_t kNoKernel = TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT;
-    if (face.build == nullptr && (face.flags & kNoKernel) == 0) {
-      refuse("it has no function to build a kernel");
-    }
-    if (face.algorithm == nullptr) refuse("its algorithm is null");
-    if (face.workspace_bytes < 0 || face.library_bytes < 0) refuse("it asks for negative memory");
-    if (face.workspace_bytes > kMostPluginBytes || face.library_bytes > kMostPluginBytes) {
-      refuse("it asks for more memory than any machine has");
-    }
-    Candidate candidate;
-    candidate.algorithm = face.algorithm;
-    read_nodes(face, candidate);
-    const GroupBorder border =
-        border_of(graph_, {face.nodes, static_cast<size_t>(face.node_count)});
-    read_inputs(face, border, candidate);
-    read_outputs(face, border, candidate);
-    read_absorbed(face, border, candidate);
-    check_built_for(face);
-    candidate.workspace_bytes = face.workspace_bytes;
-    candidate.library_bytes = face.library_bytes;
-    candidate.optimistic_seconds = face.optimistic_seconds;
-    candidate.build_seconds = face.build_seconds;
-    candidate.flags = face.flags;
-    return candidate;
-  }
-
-  // Checks where the ports of a view or a joint candidate lie, now that layouts are settled, and
-  // leaves out strides that say nothing.
-  void settle_parts(Candidate& candidate) const {
-    if (candidate.has_kernel()) return;
-    if (candidate.is_view() && candidate.is_joint()) refuse("it is a view and joint at once");
-    if (candidate.inputs.empty() || candidate.outputs.empty() ||
-        (candidate.is_joint() && candidate.outputs.size() != 1)) {
-      refuse("it says that it is a view, which has an input and an output");
-    }
-    CandidateInput& input = candidate.inputs[0];
-    CandidateOutput& output = candidate.outputs[0];
-    if (candidate.is_view()) {
-      const StoredType whole = stored(input.value, input.layout);
-      for (CandidateOutput& port : candidate.outputs) {
-        settle_part(port.part, stored(port.value, port.layout), whole,
-                    "output " + name_of(port.value.index));
-      }
-      return;
-    }
-    const StoredType whole = stored(output.value, output.layout);
-    std::vector<StoragePart> parts;
-    std::vector<StoredType> tensors;
-    for (CandidateInput& port : candidate.inputs) {
-      tensors.push_back(stored(port.value, port.layout));
-      settle_part(port.part, tensors.back(), whole, "input " + name_of(port.value.index));
-      parts.push_back(port.part);
-    }
-    const std::string wrong = explain_incomplete(parts, tensors, whole);
-    if (!wrong.empty()) refuse("it says that its inputs make up its output, but " + wrong);
-  }
-
-  // Whether `layout` holds the value; one of unknown size lies in the default layout only.
-  bool holds(LayoutId layout, ValueId value) const {
-    if (layout == kDefaultLayout) return true;
-    const std::optional<TensorType> type = known_type(graph_.graph[value].type);
-    return type && layouts_.storage_bytes(layout, *type).has_value();
-  }
-
- private:
-  StoredType stored(ValueId value, LayoutId layout) const {
-    const std::optional<TensorType> type = known_type(graph_.graph[value].type);
-    if (!type) {
-      refuse("it says that " + name_of(value.index) + " shares memory, whose size is not known");
-    }
-    // That the layout holds the value was checked when the port was read.
-    return {*type, layouts_.name(layout), *layouts_.storage_bytes(layout, *type)};
-  }
-
-  void settle_part(StoragePart& part, const StoredType& tensor, const StoredType& whole,
-                   const std::string& port) const {
-    const std::string wrong = explain_illegal_part(part, tensor, whole);
-    if (!wrong.empty()) {
-      refuse("it says that it is a view, but its " + port + " " + wrong);
-    }
-    part = simplified(part, tensor);
-  }
-
-  void read_nodes(const tessera_candidate& face, Candidate& candidate) const {
-    if (face.node_count < 1 || face.nodes == nullptr) refuse("it covers no node");
-    const std::span nodes(face.nodes, static_cast<size_t>(face.node_count));
-    for (size_t index = 0; index < nodes.size(); ++index) {
-      if (nodes[index] < 0 || static_cast<size_t>(nodes[index]) >= graph_.nodes.size()) {
-        refuse("it names node " + std::to_string(nodes[index]) + ", which is not there");
-      }
-      if (index > 0 && nodes[index] <= nodes[index - 1]) refuse("its nodes are not ascending");
-      candidate.nodes.push_back({nodes[index]});
-    }
-    check_convex(nodes);
-  }
-
-  // A group runs as one step, so what others make of its values cannot be fed back into it.
-  void check_convex(std::span<const int32_t> nodes) const {
-    std::vector<bool> depends(graph_.values.size(), false);  // made by the group, or of that
-    for (int32_t id = nodes.front(); id <= nodes.back(); ++id) {
-      const tessera_node& node = graph_.nodes[static_cast<size_t>(id)];
-      const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), id);
-      bool reads_group = is_inside;
-      for (const int32_t input : std::span(node.inputs, static_cast<size_t>(node.input_count))) {
-        if (input < 0 || !depends[static_cast<size_t>(input)]) continue;
-        const int32_t producer = graph_.values[static_cast<size_t>(input)].producer;
-        const bool is_own = std::binary_search(nodes.begin(), nodes.end(), producer);
-        if (is_inside && !is_own) {
-          refuse("between its nodes lies node " + std::to_string(producer) +
-                 ", which is not one of them");
-        }
-        reads_group = true;
-      }
-      if (!reads_group) continue;
-      for (const int32_t output : std::span(node.outputs, static_cast<size_t>(node.output_count))) {
-        if (output >= 0) depends[static_cast<size_t>(output)] = true;
-      }
-    }
-  }
-
-  void check_built_for(const tessera_candidate& face) const {
-    if ((face.flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0 || face.built_for_count == 0) return;
-    if (face.built_for_count < 0 || face.built_for == nullptr) {
-      refuse("the list of dimensions that it is built for is null");
-    }
-    for (const tessera_built_for& dimension :
-         std::span(face.built_for, static_cast<size_t>(face.built_for_count))) {
-      const bool has_port = dimension.input_port >= 0 && dimension.input_port < face.input_count;
-      const int32_t rank =
-          has_port ? graph_.values[static_cast<size_t>(face.inputs[dimension.input_port].value)]
-                         .type.rank
-                   : 0;
-      if (dimension.axis < 0 || dimension.axis >= rank) {
-        refuse("it is built for axis " + std::to_string(dimension.axis) + " of input " +
-               std::to_string(dimension.input_port) + ", which is not there");
-      }
-    }
-  }
-
-  std::string name_of(int32_t value) const {
-    return "value '" + graph_.graph.values[static_cast<size_t>(value)].name + "'";
-  }
-
-  LayoutId read_layout(const char* name, int32_t value) const {
-    if (name == nullptr) return kDefaultLayout;
-    if (std::string_view(name) == TESSERA_LAYOUT_ANY_DENSE) return kAnyDense;
-    if (name == tessera::name(SparseFormat::Csr) ||
-        name == tessera::name(SparseFormat::RowSparse)) {
-      return read_sparse_layout(name, value);
-    }
-    const std::optional<LayoutId> layout = layouts_.find(name);
-    // Whoever knows a shared layout may offer kernels in it, though nobody here converts to it.
-    if (!layout && is_shared_layout_name(name)) throw PassedOver{};
-    if (!layout || layouts_.sparse_form(*layout)) {
-      refuse("it wants layout '" + std::string(name) + "', which nobody brings");
-    }
-    if (!holds(*layout, {value})) {
-      if (is_shared_layout_name(name)) throw PassedOver{};
-      refuse("its layout '" + std::string(name) + "' does not hold " + name_of(value));
-    }
-    return *layout;
-  }
-
-  // It is named without a capacity, which the value tells.
-  LayoutId read_sparse_layout(const char* name, int32_t value) const {
-    const std::optional<SparseForm>& form = graph_.graph[ValueId{value}].sparse;
-    const std::optional<LayoutId> layout =
-        form && name == tessera::name(form->format) ? layouts_.find(text(*form)) : std::nullopt;
-    if (!layout) {
-      refuse("its layout '" + std::string(name) + "' is not one that " + name_of(value) +
-             " may lie in");
-    }
-    return *layout;
-  }
-
-  void read_inputs(const tessera_candidate& face, const GroupBorder& border,
-                   Candidate& candidate) const {
-    if (face.input_count < 0 || (face.input_count > 0 && face.inputs == nullptr)) {
-      refuse("its list of inputs is null");
-    }
-    std::vector<int32_t> seen;
-    for (const tessera_input_port& port :
-         std::span(face.inputs, static_cast<size_t>(face.input_count))) {
-      if (!contains(border.inputs, port.value)) {
-        refuse("its input " + std::to_string(port.value) + " is not read by its nodes");
-      }
-      if (contains(seen, port.value)) refuse("it lists " + name_of(port.value) + " twice");
-      seen.push_back(port.value);
-      const bool is_constant =
-          (graph_.values[static_cast<size_t>(port.value)].flags & TESSERA_VALUE_CONSTANT) != 0;
-      if (port.pack != nullptr) check_pack(*port.pack, port.value, is_constant);
-      candidate.inputs.push_back(
-          {.value = {port.value},
-           .layout = read_layout(port.layout, port.value),
-           .alignment_bytes = read_alignment(port.alignment_bytes, "input", port.value),
-           .accepts_strides = port.accepts_strides != 0,
-           .pack = port.pack,
-           .part = read_part(port.part)});
-    }
-    for (const int32_t value : border.inputs) {
-      const bool is_constant =
-          (graph_.values[static_cast<size_t>(value)].flags & TESSERA_VALUE_CONSTANT) != 0;
-      // What a kernel knows of a small constant it may have taken up already.
-      if (!is_constant && !contains(seen, value)) refuse("it leaves out input " + name_of(value));
-    }
-  }
-
-  void read_absorbed(const tessera_candidate& face, const GroupBorder& border,
-                     Candidate& candidate) const {
-    if (face.struct_size < sizeof(face)) return;
-    if (face.absorbed_count < 0 || (face.absorbed_count > 0 && face.absorbed == nullptr)) {
-      refuse("its list of absorbed constants is null");
-    }
-    for (const int32_t value :
-         std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
-      const ValueId id{value};
-      if (!contains(border.inputs, value) || !graph_.graph[id].is_constant()) {
-        refuse("it absorbs " + std::to_string(value) + ", which is no constant that its nodes read");
-      }
-      if (graph_.graph[id].is_state) refuse("it absorbs " + name_of(value) + ", which changes");
-      const bool is_port =
-          std::any_of(candidate.inputs.begin(), candidate.inputs.end(),
-                      [&](const CandidateInput& port) { return port.value == id; });
-      if (is_port) refuse("it absorbs " + name_of(value) + ", which is one of its inputs too");
-      candidate.absorbed.push_back(id);
-    }
-  }
-
-  void check_pack(const tessera_pack& pack, int32_t value, bool is_constant) const {
-    if (!is_constant) refuse("it packs " + name_of(value) + ", which is no constant");
-    if (pack.struct_size != sizeof(pack) || pack.id == nullptr || pack.pack == nullptr ||
-        pack.bytes < 0) {
-      refuse("its pack of " + name_of(value) + " lacks an id, a function or a size");
-    }
-  }
-
-  void read_outputs(const tessera_candidate& face, const GroupBorder& border,
-                    Candidate& candidate) const {
-    if (face.output_count < 0 || (face.output_count > 0 && face.outputs == nullptr)) {
-      refuse("its list of outputs is null");
-    }
-    std::vector<int32_t> seen;
-    for (const tessera_output_port& port :
-         std::span(face.outputs, static_cast<size_t>(face.output_count))) {
-      if (port.value < 0 || static_cast<size_t>(port.value) >= graph_.values.size() ||
-          !std::binary_search(face.nodes, face.nodes + face.node_count,
-                              graph_.values[static_cast<size_t>(port.value)].producer)) {
-        refuse("its output " + std::to_string(port.value) + " is not made by its nodes");
-      }
-      if (contains(seen, port.value)) refuse("it lists " + name_of(port.value) + " twice");
-      seen.push_back(port.value);
-      candidate.outputs.push_back(read_output(face, port));
-    }
-    for (const int32_t value : border.outputs) {
-      if (!contains(seen, value)) refuse("it swallows " + name_of(value) + ", which others need");
-    }
-  }
-
-  CandidateOutput read_output(const tessera_candidate& face,
-                              const tessera_output_port& port) const {
-    const uint32_t requests = port.requests == 0 ? uint32_t{TESSERA_REQUEST_WRITE} : port.requests;
-    const bool needs_input = (requests & (TESSERA_REQUEST_IN_PLACE | TESSERA_REQUEST_ADD)) != 0;
-    constexpr uint32_t kKnown = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE |
-                                TESSERA_REQUEST_ADD | TESSERA_REQUEST_NONE;
-    if ((requests & ~kKnown) != 0) {
-      refuse("its output " + name_of(port.value) + " serves a request that there is not");
-    }
-    if (needs_input && (port.in_place_input < 0 || port.in_place_input >= face.input_count)) {
-      refuse("its output " + name_of(port.value) + " names an in-place input that is not there");
-    }
-    const bool has_size = known_type(graph_.graph[ValueId{port.value}].type).has_value();
-    const bool says_unknown = (port.flags & TESSERA_OUTPUT_SIZE_UNKNOWN) != 0;
-    if (!has_size && !says_unknown) {
-      refuse("the size of its output " + name_of(port.value) + " is not known before running");
-    }
-    return {.value = {port.value},
-            .layout = read_layout(port.layout, port.value),
-            .requests = requests,
-            .in_place_input = needs_input ? port.in_place_input : -1,
-            .is_size_unknown = !has_size,
-            .alignment_bytes = read_alignment(port.alignment_bytes, "output", port.value),
-            .accepts_strides = (port.flags & TESSERA_OUTPUT_ACCEPTS_STRIDES) != 0,
-            .part = read_part(port.part)};
-  }
-
-  int64_t read_alignment(int64_t bytes, const std::string& side, int32_t value) const {
-    if (bytes == 0) return TESSERA_ALIGNMENT_BYTES;
-    if (bytes > TESSERA_ALIGNMENT_BYTES) {
-      refuse("its " + side + " " + name_of(value) + " is to be aligned to more than " +
-             std::to_string(TESSERA_ALIGNMENT_BYTES) + " bytes, which the host does not promise");
-    }
-    if (bytes < 0 || (bytes & (bytes - 1)) != 0) {
-      refuse("the alignment of its " + side + " " + name_of(value) + " is no power of two");
-    }
-    return bytes;
-  }
-
-  static StoragePart read_part(const tessera_part* part) {
-    if (part == nullptr) return {};
-    if (part->stride_count < 0 || (part->stride_count > 0 && part->strides == nullptr)) {
-      refuse("it says that it is a view, but a list of strides is null");
-    }
-    return {part->offset_bytes,
-            {part->strides, part->strides + static_cast<size_t>(part->stride_count)}};
-  }
-
-  const tessera_graph& graph_;
-  const LayoutTable& layouts_;
-};
 
 bool has_any_dense(const Candidate& candidate) {
   const auto is_any = [](const auto& port) { return port.layout == kAnyDense; };
@@ -392,13 +21,13 @@ bool has_any_dense(const Candidate& candidate) {
 
 // `candidate` with `layout` in place of any dense one; nullopt where that does not hold a value.
 std::optional<Candidate> with_dense_layout(const Candidate& candidate, LayoutId layout,
-                                           const OfferReader& reader) {
+                                           const tessera_graph& graph, const LayoutTable& layouts) {
   Candidate result = candidate;
   const auto settle = [&](auto& ports) {
     return std::all_of(ports.begin(), ports.end(), [&](auto& port) {
       if (port.layout != kAnyDense) return true;
       port.layout = layout;
-      return reader.holds(layout, port.value);
+      return can_hold(layouts, layout, graph.graph[port.value].type);
     });
   };
   if (!settle(result.inputs) || !settle(result.outputs)) return std::nullopt;
@@ -412,7 +41,6 @@ class Collector {
             std::shared_ptr<const Plugin> plugin, int preference, Offers& offers)
       : graph_(graph),
         layouts_(layouts),
-        reader_(graph, layouts),
         plugin_(std::move(plugin)),
         preference_(preference),
         offers_(offers),
@@ -467,7 +95,7 @@ class Collector {
           if (candidate->release != nullptr) candidate->release(candidate->self);
         });
     try {
-      Candidate candidate = reader_.read(*held);
+      Candidate candidate = read_offer(*held, graph_, layouts_);
       candidate.plugin = plugin_;
       candidate.preference = preference_;
       candidate.face = held;
@@ -498,14 +126,15 @@ class Collector {
     for (size_t index = 0; index < layouts_.size(); ++index) {
       const LayoutId layout{static_cast<int32_t>(index)};
       if (!layouts_.is_dense(layout)) continue;
-      if (std::optional<Candidate> settled = with_dense_layout(candidate, layout, reader_)) {
+      if (std::optional<Candidate> settled =
+              with_dense_layout(candidate, layout, graph_, layouts_)) {
         accept(*std::move(settled), layouts_.name(layout));
       }
     }
   }
 
   void accept(Candidate candidate, const std::string& dense_layout) {
-    reader_.settle_parts(candidate);
+    settle_parts(candidate, graph_, layouts_);
     for (const NodeId node : candidate.nodes) is_answered_[static_cast<size_t>(node.index)] = true;
     std::vector<Value> absorbed;
     for (const ValueId id : candidate.absorbed) absorbed.push_back(graph_.graph[id]);
@@ -576,7 +205,6 @@ class Collector {
 
   const tessera_graph& graph_;
   const LayoutTable& layouts_;
-  OfferReader reader_;
   std::shared_ptr<const Plugin> plugin_;
   int preference_;
   Offers& offers_;

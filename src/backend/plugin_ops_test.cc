@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/scale_op_test.h"
 #include "base/error_test.h"
 #include "import/onnx/import.h"
 #include "infer/infer.h"
@@ -17,7 +18,6 @@
 #include "ops/evaluate.h"
 #include "ops/registry.h"
 #include "ops/schema.h"
-#include "tessera/backend.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -25,58 +25,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr const char* kDomain = "org.example";
-
-// y = x * factor + (bias, where it is given)
-plugin::Op scale_op() {
-  return {.domain = kDomain,
-          .name = "Scale",
-          .inputs = {{"X"}, {.name = "bias", .arity = TESSERA_ARITY_OPTIONAL}},
-          .outputs = {{"Y"}},
-          .attributes = {{.name = "factor", .kind = TESSERA_ATTRIBUTE_FLOAT, .default_float = 2}},
-          .is_elementwise = true,
-          .infer = [](plugin::InferContext& context) { context.set_output(0, context.input(0)); },
-          .reference =
-              [](const plugin::Attributes& attributes, plugin::RunContext& context,
-                 std::span<const plugin::Buffer> inputs, std::span<const plugin::Buffer> outputs) {
-                const float factor = attributes.get_float("factor");
-                const auto* x = inputs[0].as<float>();
-                const float bias = inputs[1].is_present() ? *inputs[1].as<float>() : 0;
-                auto* y = outputs[0].as<float>();
-                context.parallel_for(inputs[0].elements(), 1, [&](int64_t begin, int64_t end) {
-                  for (int64_t index = begin; index < end; ++index)
-                    y[index] = x[index] * factor + bias;
-                });
-              }};
-}
-
-class OneOp : public plugin::Backend {
- public:
-  explicit OneOp(plugin::Op op) : op_(std::move(op)) {}
-  plugin::Description describe() override {
-    return {.name = "mylib", .version = "1", .ops = {op_}};
-  }
-
- private:
-  plugin::Op op_;
-};
-
-// A backend with these ops, as the host sees it.
-class Opened {
- public:
-  explicit Opened(plugin::Op op)
-      : held_(std::make_shared<plugin::border::HeldBackend>(std::make_unique<OneOp>(std::move(op)),
-                                                            nullptr)) {
-    held_->fill(&face);
-  }
-  std::vector<ops::Op> ops() const { return make_ops(face, held_); }
-
-  tessera_backend face = {};
-
- private:
-  std::shared_ptr<plugin::border::HeldBackend> held_;
-};
 
 ops::Op op_of(plugin::Op op) { return std::move(Opened(std::move(op)).ops().at(0)); }
 
@@ -336,112 +284,6 @@ TEST(MakeOps, EveryRuleKeepsThePluginOpen) {
   const ops::Op copy = ops[0];
   ops.clear();
   EXPECT_EQ(token.use_count(), 2);
-}
-
-// --- Tables that are wrong -----------------------------------------------------------------------
-
-// explain_illegal_op() behind the name of the op.
-std::string reason_of(const tessera_op& op) {
-  const std::string reason = explain_illegal_op(op);
-  const std::string place = op.name == nullptr || *op.name == '\0'
-                                ? std::string("an op: ")
-                                : "op '" + std::string(op.name) + "': ";
-  EXPECT_TRUE(reason.empty() || reason.starts_with(place)) << reason;
-  return reason.substr(reason.empty() ? 0 : place.size());
-}
-
-TEST(ExplainIllegalOp, NamesWhatIsWrong) {
-  using Change = std::function<void(plugin::Op&)>;
-  const std::pair<Change, const char*> cases[] = {
-      {[](plugin::Op&) {}, ""},
-      {[](plugin::Op& op) { op.name = ""; }, "it has no name"},
-      {[](plugin::Op& op) { op.domain = ""; },
-       "it has no domain: ops of ONNX's own cannot be added"},
-      {[](plugin::Op& op) { op.domain = "ai.onnx"; }, "its domain 'ai.onnx' is ONNX's own"},
-      {[](plugin::Op& op) { op.domain = "ai.onnx.ml"; }, "its domain 'ai.onnx.ml' is ONNX's own"},
-      {[](plugin::Op& op) { op.domain = "ai.onnxruntime"; }, ""},
-      {[](plugin::Op& op) { op.version = 0; }, "expected a version from 1 to 1000, found 0"},
-      {[](plugin::Op& op) { op.inputs[0].name = ""; }, "input 0 has no name"},
-      {[](plugin::Op& op) { op.inputs[1].name = "X"; }, "input 'X' is there twice"},
-      {[](plugin::Op& op) { op.inputs[0].type_variable = ""; }, "input 'X' has no type variable"},
-      {[](plugin::Op& op) { op.inputs[0].data_types = {}; },
-       "input 'X': expected a set of data types, found the bits 0"},
-      {[](plugin::Op& op) { op.inputs[0].data_types = {TESSERA_UNDEFINED}; },
-       "input 'X': expected a set of data types, found the bits 1"},
-      {[](plugin::Op& op) { op.inputs[0].data_types = {20}; },
-       "input 'X': expected a set of data types, found the bits 1048576"},
-      {[](plugin::Op& op) { op.inputs[0].arity = 3; },
-       "input 'X': expected an arity of TESSERA_ARITY_, found 3"},
-      {[](plugin::Op& op) { op.inputs[0].arity = TESSERA_ARITY_VARIADIC; },
-       "input 'X' is variadic, but not the last one"},
-      {[](plugin::Op& op) { op.inputs[1].arity = TESSERA_ARITY_VARIADIC; }, ""},
-      {[](plugin::Op& op) { op.outputs[0].data_types = {TESSERA_INT8}; },
-       "output 'Y' has type variable 'T', which stands for other data types elsewhere in the op"},
-      {[](plugin::Op& op) { op.outputs.clear(); }, "it has no outputs"},
-      {[](plugin::Op& op) { op.inputs.clear(); }, ""},
-      {[](plugin::Op& op) { op.attributes[0].name = ""; }, "attribute 0 has no name"},
-      {[](plugin::Op& op) { op.attributes.push_back(op.attributes[0]); },
-       "attribute 'factor' is there twice"},
-      {[](plugin::Op& op) { op.attributes[0].kind = 0; },
-       "attribute 'factor' has no kind of TESSERA_ATTRIBUTE_, but 0"},
-      {[](plugin::Op& op) { op.attributes[0].is_required = true; },
-       "attribute 'factor' is required, but has a default"},
-  };
-  for (const auto& [change, expected] : cases) {
-    plugin::Op op = scale_op();
-    change(op);
-    const Opened opened(op);
-    EXPECT_EQ(reason_of(opened.face.ops[0]), expected);
-  }
-}
-
-TEST(ExplainIllegalOp, BelievesNoPointer) {
-  using Change = std::function<void(tessera_op&)>;
-  const std::pair<Change, const char*> cases[] = {
-      {[](tessera_op& op) { op.struct_size = 8; }, "its struct_size is 8, less than the"},
-      {[](tessera_op& op) { op.name = nullptr; }, "it has no name"},
-      {[](tessera_op& op) { op.domain = nullptr; }, "it has no domain"},
-      {[](tessera_op& op) { op.inputs = nullptr; }, "the pointer to them is null"},
-      {[](tessera_op& op) { op.outputs = nullptr; }, "the pointer to them is null"},
-      {[](tessera_op& op) { op.attributes = nullptr; }, "the pointer to them is null"},
-      {[](tessera_op& op) { op.input_count = -1; }, "expected from 0 to 1000 inputs, found -1"},
-      {[](tessera_op& op) { op.output_count = 2000000; },
-       "expected from 0 to 1000 outputs, found 2000000"},
-      {[](tessera_op& op) { op.infer = nullptr; }, "it has no type rule (infer is null)"},
-  };
-  for (const auto& [change, expected] : cases) {
-    const Opened opened(scale_op());
-    tessera_op op = opened.face.ops[0];
-    change(op);
-    EXPECT_THAT(explain_illegal_op(op), HasSubstr(expected));
-  }
-}
-
-TEST(ExplainIllegalOp, DefaultsMustBeWhole) {
-  const Opened opened(scale_op());
-  tessera_op op = opened.face.ops[0];
-  tessera_attribute value = {};
-  tessera_attribute_schema schema = {"a", TESSERA_ATTRIBUTE_STRINGS, 0, &value};
-  op.attributes = &schema;
-  const auto explain = [&](int32_t kind) {
-    schema.kind = kind;
-    value.kind = kind;
-    return reason_of(op);
-  };
-  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRING), "attribute 'a' has a default without its text");
-  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_TENSOR),
-            "attribute 'a' has a tensor as its default, which is not supported");
-  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_INTS), "");
-  value.count = 2;
-  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_INTS), "attribute 'a' has a default without its elements");
-  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_FLOATS), "attribute 'a' has a default without its elements");
-  const char* texts[] = {"one", nullptr};
-  value.strings = texts;
-  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRINGS), "attribute 'a' has a default without its texts");
-  texts[1] = "two";
-  EXPECT_EQ(explain(TESSERA_ATTRIBUTE_STRINGS), "");
-  schema.kind = TESSERA_ATTRIBUTE_INT;
-  EXPECT_EQ(reason_of(op), "attribute 'a' has a default of another kind");
 }
 
 TEST(MakeOps, RefusesIllegalOnesByName) {

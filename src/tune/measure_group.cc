@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <span>
@@ -10,8 +9,6 @@
 
 namespace tessera::tuning {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Rounds that every candidate gets which is not far behind, and the most that any gets.
 constexpr int kLeastRounds = 9;

@@ -39,9 +39,8 @@ struct MeasureLimits {
 using TrialWatcher = std::function<bool(const Trial& trial, double best_seconds)>;
 
 // Builds, checks and times `trials`. `best_seconds` is the best time known before for the group,
-// infinite where there is none: what cannot beat it by its
-// bound is left out, and one thread alone where the best takes long. All kernels are
-// dropped at the end. Gives false where it was stopped.
+// infinite where there is none: what cannot beat it by its bound is left out, and one thread alone
+// where the best takes long. All kernels are dropped at the end. Gives false where it was stopped.
 bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, double best_seconds,
                    const TrialWatcher& watcher);
 

@@ -1,0 +1,91 @@
+// Proposing op by op: what a backend with several families of kernels works with while it offers
+// candidates. Included by tessera/backend.h, which authors include.
+//
+//   void propose(const Graph& graph, const ProposeOptions& options, Proposals& proposals) override
+//   {
+//     ProposeContext context(graph, options, proposals);
+//     context.for_each({"MatMul", "Gemm"}, [&](const Node& node) { offer_product(context, node);
+//     }); context.report_refusals("there is no kernel for this op");
+//   }
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tessera/backend_graph.h"
+#include "tessera/backend_offer.h"
+
+namespace tessera::plugin {
+
+// One call of Backend::propose(), whose arguments must outlive it. Refusals wait until the end, so
+// that a node that one family refuses and another one takes is not refused.
+class ProposeContext {
+ public:
+  ProposeContext(const Graph& graph, const ProposeOptions& options, Proposals& proposals)
+      : graph_(graph), options_(options), proposals_(proposals) {}
+
+  const Graph& graph() const { return graph_; }
+  const ProposeOptions& options() const { return options_; }
+
+  // For Candidate::optimistic_seconds of kernels on the processor: the least time in which these
+  // threads could do so many operations and move so many bytes. The choice without measured costs
+  // compares such estimates of different backends, which must be in the same units for that.
+  double optimistic_seconds(double flops, double bytes) const {
+    // Above what a core does at its best: two fused multiply-adds of 16 lanes a cycle at 4 GHz, and
+    // what one core reads from memory, where most of a large model's tensors are.
+    constexpr double kFlopsPerSecond = 2 * 16 * 2 * 4e9;
+    constexpr double kBytesPerSecond = 20e9;
+    const double threads = std::max(options_.threads, 1);
+    return std::max(flops / (kFlopsPerSecond * threads), bytes / kBytesPerSecond);
+  }
+
+  // Hands a candidate over. Its nodes count as taken.
+  void add(Candidate candidate) {
+    taken_.insert(candidate.nodes.begin(), candidate.nodes.end());
+    proposals_.add(std::move(candidate));
+  }
+
+  // Why `node` alone cannot be computed. The first reason stands, unless a candidate is added.
+  void refuse(int32_t node, const std::string& reason) { reasons_.try_emplace(node, reason); }
+
+  // Calls `offer` for every node whose op is among `ops` (of ONNX's own domain). What it throws
+  // becomes the node's refusal.
+  void for_each(std::initializer_list<std::string_view> ops,
+                const std::function<void(const Node& node)>& offer) {
+    for (const Node& node : graph_.nodes()) {
+      if (!node.domain().empty() || std::find(ops.begin(), ops.end(), node.op()) == ops.end()) {
+        continue;
+      }
+      try {
+        offer(node);
+      } catch (const std::exception& exception) {
+        refuse(node.id(), exception.what());
+      }
+    }
+  }
+
+  // Tells the host of every node that nobody took: the reason given for it, or `otherwise`. Last.
+  void report_refusals(const std::string& otherwise) {
+    for (int32_t node = 0; node < graph_.node_count(); ++node) {
+      if (taken_.contains(node)) continue;
+      const auto found = reasons_.find(node);
+      proposals_.refuse(node, found == reasons_.end() ? otherwise : found->second);
+    }
+  }
+
+ private:
+  const Graph& graph_;
+  const ProposeOptions& options_;
+  Proposals& proposals_;
+  std::set<int32_t> taken_;
+  std::map<int32_t, std::string> reasons_;
+};
+
+}  // namespace tessera::plugin

@@ -1,0 +1,107 @@
+// plugin::ProposeContext of tessera/backend_propose.h, as the host sees what it hands over.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "backend/test_plugins.h"
+#include "ops/graph_test.h"
+
+namespace tessera {
+namespace {
+
+using plugin::Proposals;
+using plugin::ProposeContext;
+using plugin::ProposeOptions;
+using testing::ElementsAre;
+using testing_plugins::open_mirror;
+using testing_plugins::relu_candidate;
+
+// What became of x -> Relu -> y -> Neg -> z -> Exp: "node: taken" or "node: reason", in order.
+std::vector<std::string> answers(const std::function<void(ProposeContext& context)>& propose) {
+  const ops::Registry registry = ops::make_registry();
+  GraphBuilder builder(registry);
+  builder.input("x", float_type(Shape{2, 3}))
+      .node("0", "Relu", {"x"}, {"y"})
+      .node("1", "Neg", {"y"}, {"z"})
+      .node("2", "Exp", {"z"}, {"e"})
+      .output("e");
+  tessera::Graph graph = builder.graph();
+  for (Value& value : graph.values) value.type = float_type(Shape{2, 3});
+  const tessera_graph view(graph, registry);
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {
+      open_mirror([&](const plugin::Graph& given, Proposals& proposals) {
+        const ProposeOptions options;
+        ProposeContext context(given, options, proposals);
+        propose(context);
+        context.report_refusals("it does not know this op");
+      })};
+  const Offers offers = collect_offers(view, plugins, LayoutTable(plugins), {});
+  std::multiset<std::string> told;
+  for (const tessera::Candidate& candidate : offers.candidates) {
+    told.insert(std::to_string(candidate.nodes[0].index) + ": taken");
+  }
+  for (const Refusal& refusal : offers.refusals) {
+    told.insert(std::to_string(refusal.node.index) + ": " + refusal.reason);
+  }
+  return {told.begin(), told.end()};
+}
+
+plugin::Candidate plain_candidate(const plugin::Node& node) {
+  return relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
+}
+
+TEST(ProposeContext, RefusesWhatNobodySpokeOf) {
+  EXPECT_THAT(answers([](ProposeContext& context) {
+                context.for_each({"Relu", "Exp"}, [&](const plugin::Node& node) {
+                  context.add(plain_candidate(node));
+                });
+              }),
+              ElementsAre("0: taken", "1: it does not know this op", "2: taken"));
+}
+
+TEST(ProposeContext, TheFirstReasonStands) {
+  EXPECT_THAT(answers([](ProposeContext& context) {
+                context.refuse(1, "too small");
+                context.refuse(1, "too large");
+                context.for_each({"Neg", "Relu"}, [](const plugin::Node& node) {
+                  throw std::runtime_error("no " + std::string(node.op()));
+                });
+              }),
+              ElementsAre("0: no Relu", "1: too small", "2: it does not know this op"));
+}
+
+TEST(ProposeContext, WhatOneFamilyRefusesAnotherMayTakeBeforeOrAfter) {
+  EXPECT_THAT(answers([](ProposeContext& context) {
+                context.refuse(0, "not alone");
+                context.add(plain_candidate(context.graph().node(0)));
+                context.add(plain_candidate(context.graph().node(2)));
+                context.refuse(2, "not again");
+              }),
+              ElementsAre("0: taken", "1: it does not know this op", "2: taken"));
+}
+
+TEST(ProposeContext, EstimatesAreBoundByWorkOrByMemory) {
+  answers([](ProposeContext& context) {
+    const double work = context.optimistic_seconds(1e12, 0);
+    const double memory = context.optimistic_seconds(0, 1e9);
+    EXPECT_GT(work, 0);
+    EXPECT_GT(memory, 0);
+    EXPECT_EQ(context.optimistic_seconds(1e12, 1e9), std::max(work, memory));
+    ProposeOptions four;
+    four.threads = 4;
+    Proposals nobody(nullptr);
+    const ProposeContext wider(context.graph(), four, nobody);
+    EXPECT_EQ(wider.optimistic_seconds(1e12, 0), work / 4);
+    EXPECT_EQ(wider.optimistic_seconds(0, 1e9), memory);
+  });
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,57 @@
+// Random graphs with what they are fed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ops/graph_test.h"
+#include "ops/registry.h"
+#include "tessera/sparse_tensor.h"
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+// Random numbers that are the same on every machine.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 1) {}
+
+  // From `low` to `high`, both included.
+  int64_t whole(int64_t low, int64_t high);
+  bool one_in(int64_t count) { return whole(1, count) == 1; }
+  float number(float low, float high);
+  template <class T>
+  const T& pick(const std::vector<T>& from) {
+    return from[static_cast<size_t>(whole(0, static_cast<int64_t>(from.size()) - 1))];
+  }
+  Tensor tensor(std::vector<int64_t> dims, float low = -1, float high = 1);
+  // The same with zeros; one element (or row, for row_sparse) in about `rarity` is none.
+  Tensor sparse_tensor(SparseFormat format, std::vector<int64_t> dims, int64_t rarity);
+
+ private:
+  uint64_t next();
+  uint64_t state_;
+};
+
+// A graph with its inputs, made step by step.
+class RandomGraph {
+ public:
+  RandomGraph(const ops::Registry& registry, int opset) : builder(registry, opset) {}
+
+  // A fed input, or a constant, of these elements.
+  RandomGraph& input(const std::string& name, Tensor tensor);
+  RandomGraph& constant(const std::string& name, Tensor tensor);
+  // One or the other.
+  RandomGraph& operand(Dice& dice, const std::string& name, Tensor tensor);
+
+  // A fed input in csr or row_sparse, with room for all of it.
+  RandomGraph& sparse_input(const std::string& name, SparseFormat format, Tensor tensor);
+
+  GraphBuilder builder;
+  std::map<std::string, Tensor> fed;
+  std::map<std::string, SparseForm> sparse;
+};
+
+}  // namespace tessera
