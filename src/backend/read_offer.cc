@@ -223,11 +223,11 @@ class OfferReader {
       if (!contains(border.inputs, value) || !graph_.graph[id].is_constant()) {
         refuse("it absorbs " + std::to_string(value) + ", which is no constant that its nodes read");
       }
-      if (graph_.graph[id].is_state) refuse("it absorbs " + name_of(value) + ", which changes");
+      if (graph_.graph[id].is_state) refuse("it absorbs " + name_of(graph_, value) + ", which changes");
       const bool is_port =
           std::any_of(candidate.inputs.begin(), candidate.inputs.end(),
                       [&](const CandidateInput& port) { return port.value == id; });
-      if (is_port) refuse("it absorbs " + name_of(value) + ", which is one of its inputs too");
+      if (is_port) refuse("it absorbs " + name_of(graph_, value) + ", which is one of its inputs too");
       candidate.absorbed.push_back(id);
     }
   }
