@@ -133,8 +133,8 @@ struct BindOptions {
   // A sparse value for which a kernel takes dense storage only is an error that names the node;
   // else it is converted, and the log told once.
   bool strict_storage = false;
-  // Measure every candidate that is not known yet: check it against the reference, time it, and
-  // choose by price. Off by default: it takes seconds to a minute, and what was measured is known
+  // Measure what is not known yet and could win: check it against the reference, time it alone and
+  // in the whole plan, and choose what is fastest. Off by default: it takes seconds to a minute, and what was measured is known
   // to this model until it goes, and to other processes only through a file (Executor::costs).
   bool optimize = false;
   // A file with what Executor::costs() gave, to choose by; "": none. Throws InvalidArgument where
@@ -142,6 +142,10 @@ struct BindOptions {
   std::filesystem::path cost_table = {};
   // For the true values that candidates are judged by, by name; empty: drawn.
   std::map<std::string, Tensor> tuning_inputs = {};
+  // With optimize, how long to measure, the building of kernels included; 0: as long as it takes. What
+  // is known when the time is spent decides. Graphs that take less than a millisecond get at most a
+  // tenth of a second.
+  double tune_budget_seconds = 0;
   // A candidate that needs longer for one run is not used. Building one may take a minute, or
   // three times as long as its backend announces.
   double candidate_timeout_seconds = 10;
@@ -331,7 +335,9 @@ struct TuningDescription {
   int measured = 0;  // candidates and conversions
   int known = 0;     // that had been measured before, or stand in the graph twice
   int refused = 0;   // of those measured
+  int offered = 0;   // candidates in all: those that could not win are not measured
   bool is_stopped = false;
+  bool is_out_of_time = false;  // BindOptions::tune_budget_seconds were spent
   double seconds = 0;
   std::vector<std::string> notes;  // what was odd, a sentence each
 };
@@ -346,6 +352,8 @@ struct ContenderDescription {
 // longer or, where caches are warm, less.
 struct PlacementDescription {
   double predicted_seconds = 0;            // the price of what was chosen
+  // The same by what each kernel took alone, before it was timed amid the others.
+  std::optional<double> isolated_seconds;
   std::optional<double> measured_seconds;  // of a run of it; nullopt: none was timed when binding
   double lower_bound_seconds = 0;          // no choice has a lower price
   bool is_proven_optimal = false;          // the solver found a choice whose price is that bound

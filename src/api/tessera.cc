@@ -233,6 +233,12 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
   PricingOptions pricing{.costs = &costs,
                          .measures = options.optimize,
                          .margin_search_seconds = options.margin_search_seconds};
+  if (!(options.tune_budget_seconds >= 0)) {
+    throw Error(ErrorKind::InvalidArgument, "tune_budget_seconds",
+                "expected 0 (no limit) or more, found " +
+                    std::to_string(options.tune_budget_seconds));
+  }
+  pricing.tune.budget_seconds = options.tune_budget_seconds;
   pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
   if (options.on_progress) {
     pricing.tune.on_progress = [tell = options.on_progress](const tuning::TuneProgress& progress) {

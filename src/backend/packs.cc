@@ -52,6 +52,7 @@ PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
   make(memory.get());
   const std::lock_guard lock(mutex_);
   entry->bytes = memory;
+  entry->size = bytes;
   total_bytes_ += bytes;
   return entry->bytes;
 }
@@ -60,6 +61,17 @@ PackStore::Bytes PackStore::find(const PackKey& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
   return found == entries_.end() ? nullptr : found->second->bytes;
+}
+
+void PackStore::drop_unused() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const auto& item) {
+    const Entry& entry = *item.second;
+    // Whoever makes it, or waits for it, holds the entry.
+    const bool is_unused = item.second.use_count() == 1 && entry.bytes.use_count() <= 1;
+    if (is_unused) total_bytes_ -= entry.size;
+    return is_unused;
+  });
 }
 
 int64_t PackStore::total_bytes() const {

@@ -42,12 +42,16 @@ class PackStore {
   // nullptr where there is none.
   Bytes find(const PackKey& key) const;
 
+  // Lets go of the packs that nobody holds but the store.
+  void drop_unused();
+
   int64_t total_bytes() const;
 
  private:
   struct Entry {
     std::mutex mutex;
     Bytes bytes;
+    int64_t size = 0;
   };
   mutable std::mutex mutex_;
   std::map<PackKey, std::shared_ptr<Entry>> entries_;

@@ -29,7 +29,7 @@ struct PlanOptions {
   PricingOptions pricing;
 };
 
-// Told when a stage begins: "propose", "tune", "place", "plan", "build", "pack"; a stage may come
+// Told when a stage begins: "propose", "tune", "place", "build", "plan", "pack"; a stage may come
 // again.
 using StageWatcher = std::function<void(const std::string& stage)>;
 

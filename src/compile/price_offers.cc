@@ -5,12 +5,10 @@
 
 #include "backend/graph_view.h"
 #include "compile/let_go.h"
+#include "compile/placement_problem.h"
 
 namespace tessera {
 namespace {
-
-constexpr double kConversionBytesPerSecond = 10e9;
-constexpr double kConversionSeconds = 2e-6;
 
 PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId layout,
                        const tessera_pack* pack) {
@@ -27,11 +25,6 @@ MeasuredTime describe_time(const tuning::Timing& timing) {
 }
 
 }  // namespace
-
-double assumed_conversion_seconds(int64_t bytes) {
-  // Every byte is read and written.
-  return kConversionSeconds + 2 * static_cast<double>(bytes) / kConversionBytesPerSecond;
-}
 
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
@@ -70,6 +63,7 @@ TuningDescription describe_tuning(tuning::TuneReport report) {
           .known = report.known,
           .refused = report.refused,
           .is_stopped = report.is_stopped,
+          .is_out_of_time = report.is_out_of_time,
           .seconds = report.seconds,
           .notes = std::move(report.notes)};
 }
@@ -108,17 +102,35 @@ PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTab
     : subject_(subject),
       table_(table),
       groups_(tuning::collect_groups(subject)),
-      keys_(tuning::cost_keys(subject, groups_)),
-      prices_(tuning::look_up_prices(subject, groups_, keys_, table, assumed_conversion_seconds)) {}
+      keys_(tuning::cost_keys(subject, groups_)) {
+  look_up_guesses();
+}
+
+void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
+  has_bounds_ = true;
+  is_given_up_ = is_given_up;
+  prices_ = tuning::look_up_prices(subject_, groups_, keys_, table_,
+                                   {.unmeasured = tuning::Unmeasured::Bounded,
+                                    .is_guessed = is_given_up,
+                                    .conversion_seconds = assumed_conversion_seconds});
+}
+
+void PricedOffers::look_up_guesses() {
+  has_bounds_ = false;
+  prices_ = tuning::look_up_prices(subject_, groups_, keys_, table_,
+                                   {.conversion_seconds = assumed_conversion_seconds});
+}
 
 void PricedOffers::apply(PlacementProblem& problem) const {
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
     problem.candidates[index].seconds = prices_.candidates[index].seconds;
-    const bool is_unknown = prices_.candidates[index].timing == nullptr;
-    const bool is_kept_back = subject_.offers.candidates[index].is_measured_only() && is_unknown;
-    if (prices_.candidates[index].is_refused() || is_kept_back) problem.is_forbidden[index] = true;
+    const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
+    const bool is_kept_back = subject_.offers.candidates[index].is_measured_only() &&
+                              !may_be_unknown && !is_measured(static_cast<int>(index));
+    problem.is_forbidden[index] = prices_.candidates[index].is_refused() || is_kept_back;
   }
   problem.conversion_prices = prices_.conversions;
+  problem.results.clear();
   for (const auto* results : {&subject_.graph.outputs, &subject_.graph.kept}) {
     for (const ValueId value : *results) problem.results.push_back(value.index);
   }

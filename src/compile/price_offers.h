@@ -33,9 +33,30 @@ Offers collect_offers_by_threads(const tessera_graph& view,
 // Owns what prices refer to. The subject and the table must outlive it.
 class PricedOffers {
  public:
+  // With guesses for what the table does not know.
   PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table);
 
-  // Puts prices into `problem`, which was made of the same offers, and forbids what was refused.
+  const std::vector<tuning::TuneGroup>& groups() const { return groups_; }
+  // By candidate; nullopt where its group cannot be measured alone.
+  const std::vector<std::optional<tuning::CostKey>>& keys() const { return keys_; }
+
+  // Looks up all prices anew: the table has grown. With bounds for what it does not know, but
+  // guesses for those candidates that are given up.
+  void look_up_bounds(const std::vector<bool>& is_given_up);
+  // The same with guesses.
+  void look_up_guesses();
+
+  // Whether the candidate's time is known.
+  bool is_measured(int candidate) const {
+    return prices_.candidates[static_cast<size_t>(candidate)].timing != nullptr;
+  }
+  double seconds(int candidate) const {
+    return prices_.candidates[static_cast<size_t>(candidate)].seconds;
+  }
+
+  // Puts prices into `problem`, which was made of the same offers, and forbids what was refused, and
+  // what may be chosen only where it was measured. Where prices are bounds, the latter is chosen
+  // all the same.
   void apply(PlacementProblem& problem) const;
   // A refusal for each node of what was refused.
   std::vector<Refusal> refusals() const;
@@ -53,6 +74,8 @@ class PricedOffers {
 
   const tuning::Subject& subject_;
   const tuning::CostTable& table_;
+  bool has_bounds_ = false;
+  std::vector<bool> is_given_up_;  // by candidate, or empty
   std::vector<tuning::TuneGroup> groups_;
   std::vector<std::optional<tuning::CostKey>> keys_;
   tuning::Prices prices_;
@@ -74,8 +97,5 @@ void check_has_elements(const Graph& graph);
 
 TuningDescription describe_tuning(tuning::TuneReport report);
 std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins);
-
-// What the choice assumes of this machine until conversions are measured.
-double assumed_conversion_seconds(int64_t bytes);
 
 }  // namespace tessera

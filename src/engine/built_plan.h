@@ -18,7 +18,7 @@ struct BuiltPlan {
   std::shared_ptr<const LayoutTable> layouts;
   Offers offers;  // those chosen are referred to by the plan's steps
   ExecutionPlan plan;
-  std::vector<Kernel> kernels;                         // by step; empty for conversions and copies
+  std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null for conversions and copies
   std::vector<std::shared_ptr<const void>> constants;  // by PlanConstant: their bytes
   std::vector<Tensor> constant_results;  // by result: the tensor, where it is a constant's
 };

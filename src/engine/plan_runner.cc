@@ -209,7 +209,7 @@ void PlanRunner::run_step(size_t index, RunContext& context) {
           return allocate_dynamic(index, output, dims);
         });
       }
-      built_.kernels[index].run(buffers.place, context, buffers.inputs.data(),
+      built_.kernels[index]->run(buffers.place, context, buffers.inputs.data(),
                                 buffers.outputs.data());
       break;
     case ExecutionStep::Kind::Convert:

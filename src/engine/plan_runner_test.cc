@@ -43,8 +43,9 @@ class PlanRunners : public testing::Test {
     for (const ExecutionStep& step : built.plan.steps) {
       built.kernels.push_back(
           step.kind == Kind::Kernel
-              ? built.offers.candidates[static_cast<size_t>(step.candidate)].build(1)
-              : tessera::Kernel());
+              ? std::make_shared<const tessera::Kernel>(
+                    built.offers.candidates[static_cast<size_t>(step.candidate)].build(1))
+              : nullptr);
     }
     built.constant_results.resize(built.plan.results.size());
     return built;

@@ -94,33 +94,42 @@ std::vector<ValueLayouts> value_layouts(const Subject& subject) {
   return values;
 }
 
+std::vector<NeededConversion> conversions_between(const Subject& subject, ValueId value,
+                                                  LayoutId from, LayoutId to) {
+  std::vector<NeededConversion> needed;
+  const std::optional<TensorType> type = known_type(subject.graph[value].type);
+  if (!type) return needed;
+  const int64_t bytes = tensor_bytes(type->element, type->dims);
+  for (const ConversionStep& step : subject.layouts.route(from, to, *type)) {
+    NeededConversion& conversion = needed.emplace_back();
+    conversion.key = {.backend = step.plugin->name(),
+                      .from = subject.layouts.name(step.from),
+                      .to = subject.layouts.name(step.to),
+                      .element = type->element,
+                      .dims = type->dims,
+                      .threads = subject.threads};
+    conversion.cost_key = {.backend = conversion.key.backend,
+                           .ingredients = step.plugin->ingredients(),
+                           .from = conversion.key.from,
+                           .to = conversion.key.to,
+                           .element = type->element,
+                           .size_class = size_class_of(bytes),
+                           .threads = subject.threads};
+    conversion.bytes = bytes;
+  }
+  return needed;
+}
+
 std::vector<NeededConversion> needed_conversions(const Subject& subject) {
   std::vector<NeededConversion> needed;
   std::set<ConversionCostKey> seen;
   const std::vector<ValueLayouts> layouts = value_layouts(subject);
   for (size_t index = 0; index < layouts.size(); ++index) {
-    const std::optional<TensorType> type = known_type(subject.graph.values[index].type);
-    if (!type) continue;
-    const int64_t bytes = tensor_bytes(type->element, type->dims);
+    const ValueId value{static_cast<int32_t>(index)};
     for (const LayoutId made : layouts[index].made) {
       for (const LayoutId read : layouts[index].read) {
-        for (const ConversionStep& step : subject.layouts.route(made, read, *type)) {
-          NeededConversion conversion;
-          conversion.key = {.backend = step.plugin->name(),
-                            .from = subject.layouts.name(step.from),
-                            .to = subject.layouts.name(step.to),
-                            .element = type->element,
-                            .dims = type->dims,
-                            .threads = subject.threads};
-          conversion.cost_key = {.backend = conversion.key.backend,
-                                 .ingredients = step.plugin->ingredients(),
-                                 .from = conversion.key.from,
-                                 .to = conversion.key.to,
-                                 .element = type->element,
-                                 .size_class = size_class_of(bytes),
-                                 .threads = subject.threads};
-          conversion.bytes = bytes;
-          if (seen.insert(conversion.cost_key).second) needed.push_back(std::move(conversion));
+        for (NeededConversion& step : conversions_between(subject, value, made, read)) {
+          if (seen.insert(step.cost_key).second) needed.push_back(std::move(step));
         }
       }
     }

@@ -52,6 +52,10 @@ struct NeededConversion {
   int64_t bytes = 0;  // of a row-major tensor of that type
 };
 
+// The steps of the route of a value from a layout to another.
+std::vector<NeededConversion> conversions_between(const Subject& subject, ValueId value,
+                                                  LayoutId from, LayoutId to);
+
 // Every step of a route between two layouts in which some candidate makes a value and another one
 // reads it, or in which results leave the graph: one for each class of sizes.
 std::vector<NeededConversion> needed_conversions(const Subject& subject);

@@ -1,6 +1,9 @@
 #include "tune/prices.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/processor.h"
 #include "tune/bounds.h"
@@ -14,27 +17,68 @@ constexpr double kLeastSeconds = 1e-6;
 // To enter an arena of one thread and to come back; see src/base/parallel_test.cc.
 constexpr double kSecondsToBeAlone = 5e-7;
 
+// What loosens the bound of a candidate like which one, or several, were measured.
+constexpr double kSlackOfOne = 1.4;
+constexpr double kSlackOfSeveral = 1.2;
+constexpr int kSeveral = 3;
+// And like which only others of other sizes were.
+constexpr double kSlackOfOtherSizes = 3;
+// What a kernel takes at least, whatever it does; a view takes nothing.
+constexpr double kLeastBoundSeconds = 2e-7;
+// Work within this factor (as a power of two) is about as much.
+constexpr double kSizeClassBits = 3;
+// What a run in context can change of a time, on the whole.
+constexpr double kLeastContextFactor = 0.6;
+constexpr double kMostContextFactor = 2;
+
+// How near to their bounds candidates came that are alike.
+struct Efficiency {
+  double best = 0;  // bound over time
+  int count = 0;
+
+  void add(double efficiency) {
+    best = std::max(best, efficiency);
+    ++count;
+  }
+};
+
 class Pricer {
  public:
-  Pricer(const Subject& subject, const CostTable& table)
+  Pricer(const Subject& subject, const std::vector<TuneGroup>& groups,
+         const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
+         const PriceOptions& options)
       : subject_(subject),
+        groups_(groups),
+        keys_(keys),
         table_(table),
+        options_(options),
         weights_(weights_between_runs(subject.graph)),
-        speed_(assumed_speed()) {}
+        speed_(assumed_speed()),
+        prices_(subject.offers.candidates.size()) {}
 
-  std::vector<CandidatePrice> price_candidates(const std::vector<TuneGroup>& groups,
-                                               const std::vector<std::optional<CostKey>>& keys) {
-    std::vector<CandidatePrice> prices(subject_.offers.candidates.size());
-    for (const TuneGroup& group : groups) price_group(group, keys, prices);
-    return prices;
+  std::vector<CandidatePrice> price_candidates() {
+    for (const TuneGroup& group : groups_) look_up(group);
+    context_factor_ = find_context_factor();
+    if (options_.unmeasured == Unmeasured::Bounded) {
+      for (const TuneGroup& group : groups_) learn(group);
+    }
+    for (const TuneGroup& group : groups_) price(group);
+    return std::move(prices_);
   }
 
+  double context_factor() const { return context_factor_; }
+
  private:
-  const Timing* timing_of(const Cost& cost) const {
-    if (cost.in_context) return &*cost.in_context;
+  CandidatePrice& price_of(int candidate) { return prices_[static_cast<size_t>(candidate)]; }
+  const Candidate& offered(int candidate) const {
+    return subject_.offers.candidates[static_cast<size_t>(candidate)];
+  }
+
+  // Alone on its buffers; the other one where the group has no weights, or was measured for another
+  // model.
+  const Timing* isolated(const Cost& cost) const {
     const auto& wanted = weights_ == Weights::Cold ? cost.cold : cost.warm;
     const auto& other = weights_ == Weights::Cold ? cost.warm : cost.cold;
-    // The other one where the group has no weights, or was measured for another model.
     if (wanted) return &*wanted;
     return other ? &*other : nullptr;
   }
@@ -43,47 +87,141 @@ class Pricer {
     return candidate.threads == 1 && subject_.threads > 1;
   }
 
-  void price_group(const TuneGroup& group, const std::vector<std::optional<CostKey>>& keys,
-                   std::vector<CandidatePrice>& prices) const {
-    double dearest = 0;
+  int threads_of(const Candidate& candidate) const {
+    return candidate.threads == 0 ? subject_.threads : candidate.threads;
+  }
+
+  void look_up(const TuneGroup& group) {
     for (const int index : group.candidates) {
-      const auto position = static_cast<size_t>(index);
-      if (!keys[position]) continue;
-      const auto found = table_.kernels.find(*keys[position]);
+      const std::optional<CostKey>& key = keys_[static_cast<size_t>(index)];
+      if (!key) continue;
+      const auto found = table_.kernels.find(*key);
       if (found == table_.kernels.end()) continue;
-      CandidatePrice& price = prices[position];
+      CandidatePrice& price = price_of(index);
       price.cost = &found->second;
-      price.timing = price.is_refused() ? nullptr : timing_of(found->second);
-      if (price.timing == nullptr) continue;
-      price.seconds = price.timing->seconds;
-      dearest = std::max(dearest, price.seconds);
+      if (price.is_refused()) continue;
+      const auto& in_context = found->second.in_context;
+      price.timing = in_context ? &*in_context : isolated(found->second);
     }
+  }
+
+  double find_context_factor() const {
+    double alone = 0;
+    double together = 0;
+    for (const CandidatePrice& price : prices_) {
+      if (price.timing == nullptr || !price.cost->in_context) continue;
+      const Timing* timing = isolated(*price.cost);
+      if (timing == nullptr) continue;
+      alone += timing->seconds;
+      together += price.timing->seconds;
+    }
+    if (!(alone > 0)) return 1;
+    return std::clamp(together / alone, kLeastContextFactor, kMostContextFactor);
+  }
+
+  double bound(const TuneGroup& group, const Candidate& candidate) const {
+    const double seconds = bound_seconds(group.graph, subject_.registry, speed_,
+                                         threads_of(candidate), subject_.precision);
+    return std::max(seconds, kLeastBoundSeconds);
+  }
+
+  // Of candidates that come about as near to their bounds, whatever their size.
+  std::string kind_of(const TuneGroup& group, const Candidate& candidate) const {
+    std::string kind = candidate.backend() + " " + std::to_string(threads_of(candidate));
+    // Groups cut for a library that takes whatever it gets are each a work of their own.
+    if (candidate.is_measured_only()) return kind;
+    kind += " " + candidate.algorithm;
+    // The types come first; sizes are told apart by the bound.
+    if (group.text) kind += group.text->text.substr(group.text->text.find(": "));
+    for (const CandidateInput& port : candidate.inputs) {
+      kind += " " + std::to_string(port.layout.index);
+    }
+    for (const CandidateOutput& port : candidate.outputs) {
+      kind += " " + std::to_string(port.layout.index);
+    }
+    return kind;
+  }
+
+  static int size_class(double bound_seconds) {
+    return static_cast<int>(std::floor(std::log2(bound_seconds) / kSizeClassBits));
+  }
+
+  void learn(const TuneGroup& group) {
     for (const int index : group.candidates) {
-      CandidatePrice& price = prices[static_cast<size_t>(index)];
-      const Candidate& candidate = subject_.offers.candidates[static_cast<size_t>(index)];
-      if (price.timing == nullptr) price.seconds = guess(group, candidate, dearest);
-      if (is_alone(candidate)) price.seconds += kSecondsToBeAlone;
+      const CandidatePrice& price = price_of(index);
+      if (price.timing == nullptr || !offered(index).has_kernel()) continue;
+      const double bound_of_it = bound(group, offered(index));
+      const double efficiency = bound_of_it / std::max(price.timing->seconds, bound_of_it);
+      const std::string kind = kind_of(group, offered(index));
+      of_size_[{kind, size_class(bound_of_it)}].add(efficiency);
+      of_kind_[kind].add(efficiency);
     }
+  }
+
+  double loosened_bound(const TuneGroup& group, const Candidate& candidate) const {
+    if (!candidate.has_kernel()) return 0;
+    const double least = bound(group, candidate);
+    const std::string kind = kind_of(group, candidate);
+    const auto of_size = of_size_.find({kind, size_class(least)});
+    if (of_size != of_size_.end()) {
+      const bool are_several = of_size->second.count >= kSeveral;
+      const double slack = are_several ? kSlackOfSeveral : kSlackOfOne;
+      return std::max(least, least / (of_size->second.best * slack));
+    }
+    const auto of_kind = of_kind_.find(kind);
+    if (of_kind == of_kind_.end()) return least;
+    return std::max(least, least / (of_kind->second.best * kSlackOfOtherSizes));
   }
 
   double guess(const TuneGroup& group, const Candidate& candidate, double dearest) const {
-    if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) return 0;
+    if (!candidate.has_kernel()) return 0;
     if (dearest > 0) return 2 * dearest;
-    const int threads = candidate.threads == 0 ? subject_.threads : candidate.threads;
-    const double bound =
-        bound_seconds(group.graph, subject_.registry, speed_, threads, subject_.precision);
-    return std::max({kOverBound * bound, candidate.optimistic_seconds, kLeastSeconds});
+    return std::max({kOverBound * bound(group, candidate), candidate.optimistic_seconds,
+                     kLeastSeconds});
+  }
+
+  double seconds_of(const CandidatePrice& price) const {
+    return price.timing->seconds * (price.cost->in_context ? 1 : context_factor_);
+  }
+
+  bool is_guessed(int candidate) const {
+    return options_.unmeasured == Unmeasured::Guessed ||
+           (!options_.is_guessed.empty() && options_.is_guessed[static_cast<size_t>(candidate)]);
+  }
+
+  void price(const TuneGroup& group) {
+    double dearest = 0;
+    for (const int index : group.candidates) {
+      CandidatePrice& price = price_of(index);
+      if (price.timing == nullptr) continue;
+      price.seconds = seconds_of(price);
+      dearest = std::max(dearest, price.seconds);
+    }
+    for (const int index : group.candidates) {
+      CandidatePrice& price = price_of(index);
+      if (price.timing == nullptr) {
+        price.seconds = is_guessed(index) ? guess(group, offered(index), dearest)
+                                          : loosened_bound(group, offered(index));
+      }
+      if (is_alone(offered(index))) price.seconds += kSecondsToBeAlone;
+    }
   }
 
   const Subject& subject_;
+  const std::vector<TuneGroup>& groups_;
+  const std::vector<std::optional<CostKey>>& keys_;
   const CostTable& table_;
+  const PriceOptions& options_;
   Weights weights_;
   ProcessorSpeed speed_;
+  std::vector<CandidatePrice> prices_;
+  double context_factor_ = 1;
+  std::map<std::pair<std::string, int>, Efficiency> of_size_;
+  std::map<std::string, Efficiency> of_kind_;
 };
 
 double conversion_seconds(const Subject& subject, const CostTable& table, LayoutId from,
-                          LayoutId to, const TensorType& type,
-                          double (*unmeasured)(int64_t bytes)) {
+                          LayoutId to, const TensorType& type, const PriceOptions& options) {
   const int64_t bytes = tensor_bytes(type.element, type.dims);
   double seconds = 0;
   for (const ConversionStep& step : subject.layouts.route(from, to, type)) {
@@ -95,7 +233,9 @@ double conversion_seconds(const Subject& subject, const CostTable& table, Layout
                                                .size_class = size_class_of(bytes),
                                                .threads = subject.threads});
     if (found == table.conversions.end() || !found->second.refusal.empty()) {
-      seconds += unmeasured(bytes);
+      const bool is_bound =
+          options.unmeasured == Unmeasured::Bounded && found == table.conversions.end();
+      seconds += options.conversion_seconds(bytes) / (is_bound ? kOverBound : 1);
     } else {
       const auto measured = static_cast<double>(std::max<int64_t>(found->second.bytes, 1));
       seconds += found->second.timing.seconds * static_cast<double>(bytes) / measured;
@@ -108,9 +248,10 @@ double conversion_seconds(const Subject& subject, const CostTable& table, Layout
 
 Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
                       const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
-                      double (*unmeasured)(int64_t bytes)) {
+                      const PriceOptions& options) {
   Prices prices;
-  prices.candidates = Pricer(subject, table).price_candidates(groups, keys);
+  Pricer pricer(subject, groups, keys, table, options);
+  prices.candidates = pricer.price_candidates();
   const std::vector<ValueLayouts> layouts = value_layouts(subject);
   const size_t count = subject.layouts.size();
   for (size_t index = 0; index < layouts.size(); ++index) {
@@ -127,7 +268,7 @@ Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& grou
     for (const LayoutId from : all) {
       for (const LayoutId to : all) {
         row[static_cast<size_t>(from.index) * count + static_cast<size_t>(to.index)] =
-            conversion_seconds(subject, table, from, to, *type, unmeasured);
+            pricer.context_factor() * conversion_seconds(subject, table, from, to, *type, options);
       }
     }
   }

@@ -1,6 +1,7 @@
 // From a CostTable to the prices that a choice is made by.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,14 +27,33 @@ struct Prices {
   std::vector<std::vector<double>> conversions;
 };
 
-// What is not measured gets a guess. Where others of its group were measured, it was left out
-// because it could not win: it costs twice the dearest of these. Else its bound by the table of
-// assumed_speed(), four times, which is what kernels reach on the whole, or what its backend says
-// where that is more. A conversion of another size than the one measured costs in proportion; one
-// that is not measured, `unmeasured` (of its bytes). What runs on one thread of several costs what
-// it takes to leave the others besides. `table` must outlive the result.
+// How a candidate or conversion is priced that nobody measured.
+enum class Unmeasured : uint8_t {
+  // As what it would likely take, so that a choice rests on what is known. Where others of its group
+  // were measured, it was left out because it could not win: twice the dearest of these. Else its
+  // bound by the table of assumed_speed(), four times, which is what kernels reach on the whole, or
+  // what its backend says where that is more.
+  Guessed,
+  // As what it takes at least, so that whatever could win is chosen, and then measured. Candidates
+  // alike (backend, algorithm, ops with their attributes, layouts, threads, about as much work) come
+  // about as near to their bounds: where some were measured, that is reckoned with, loosened.
+  Bounded,
+};
+
+struct PriceOptions {
+  Unmeasured unmeasured = Unmeasured::Guessed;
+  // By candidate, those that are guessed whatever `unmeasured` says; empty: none.
+  std::vector<bool> is_guessed;
+  // Of a conversion that nobody measured, from its bytes.
+  double (*conversion_seconds)(int64_t bytes) = nullptr;
+};
+
+// A conversion of another size than the one measured costs in proportion. What runs on one thread of
+// several costs what it takes to leave the others besides. Where some candidates of the graph were
+// timed in context, what the others took alone is scaled by what that changed on the whole. `table`
+// must outlive the result.
 Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
                       const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
-                      double (*unmeasured)(int64_t bytes));
+                      const PriceOptions& options);
 
 }  // namespace tessera::tuning

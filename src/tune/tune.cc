@@ -5,7 +5,11 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -53,35 +57,67 @@ struct PendingGroup {
   int64_t bytes = 0;            // of these
 };
 
-class Tuner {
- public:
-  Tuner(const Subject& subject, std::vector<std::shared_ptr<const Plugin>> plugins,
-        const TuneOptions& options, CostTable& table)
+}  // namespace
+
+struct Tuner::State {
+  State(const Subject& subject, const std::vector<TuneGroup>& groups,
+        const std::vector<std::optional<CostKey>>& keys,
+        std::vector<std::shared_ptr<const Plugin>> plugins, TuneOptions options, CostTable& table)
       : subject_(subject),
-        options_(options),
+        groups_(groups),
+        keys_(keys),
+        options_(std::move(options)),
         table_(table),
         own_bench_(std::move(plugins), subject.registry, subject.threads),
         pool_(subject.threads),
         weights_(weights_between_runs(subject.graph)),
-        groups_(collect_groups(subject)),
-        keys_(cost_keys(subject, groups_)) {
-    collect_pending();
+        speed_(assumed_speed()) {}
+
+  bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions) {
+    const std::vector<PendingGroup> pending = collect_pending(candidates);
+    std::vector<const NeededConversion*> unknown;
+    for (const NeededConversion& conversion : conversions) {
+      if (table_.conversions.contains(conversion.cost_key)) {
+        ++report_.known;
+      } else {
+        unknown.push_back(&conversion);
+      }
+    }
+    size_t wanted = unknown.size();
+    for (const PendingGroup& group : pending) wanted += group.candidates.size();
+    if (wanted == 0) return may_go_on();
+    total_ = done_ + wanted;
+    begin();
+    run_groups(pending);
+    run_conversions(unknown);
+    return may_go_on();
   }
 
-  TuneReport run() {
-    start_ = Clock::now();
-    if (total_ > 0) {
-      if (options_.start_bench) bench_ = options_.start_bench();
-      table_.machine = this_machine();
-      speed_ = total_ >= kManyCandidates ? measure_speed() : assumed_speed();
-      run_groups();
-      run_conversions();
-    }
-    report_.seconds = seconds_since(start_);
-    return std::move(report_);
+  double seconds_left() const {
+    if (options_.budget_seconds <= 0) return std::numeric_limits<double>::infinity();
+    return options_.budget_seconds - seconds_since(start_);
   }
+
+  TuneReport report() const {
+    TuneReport report = report_;
+    report.seconds = seconds_since(start_);
+    return report;
+  }
+
+  bool may_go_on() const { return !report_.is_stopped && !has_failed_; }
 
  private:
+  // What is needed for anything to be measured.
+  void begin() {
+    table_.machine = this_machine();
+    if (!has_begun_ && options_.start_bench) bench_ = options_.start_bench();
+    has_begun_ = true;
+    if (!has_speed_ && total_ >= kManyCandidates && !options_.only_checks) {
+      speed_ = measure_speed();
+      has_speed_ = true;
+    }
+  }
+
   // The field of a cost that counts for this graph: without weights there is nothing cold.
   Weights weights_of(const TuneGroup& group) const {
     return has_weights(group.graph) ? weights_ : Weights::Warm;
@@ -94,33 +130,31 @@ class Tuner {
     return !cost.refusal.empty() || (weights == Weights::Cold ? cost.cold : cost.warm).has_value();
   }
 
-  void collect_pending() {
+  // By group, in their order.
+  std::vector<PendingGroup> collect_pending(std::span<const int> candidates) {
+    std::vector<bool> is_wanted(subject_.offers.candidates.size(), false);
+    for (const int index : candidates) is_wanted[static_cast<size_t>(index)] = true;
+    std::vector<PendingGroup> all;
     std::set<CostKey> seen;
     for (const TuneGroup& group : groups_) {
       if (!group.text) continue;
       PendingGroup pending{.group = &group};
       for (const int index : group.candidates) {
+        if (!is_wanted[static_cast<size_t>(index)]) continue;
         const CostKey& key = *keys_[static_cast<size_t>(index)];
         if (is_known(key, weights_of(group)) || !seen.insert(key).second) {
           ++report_.known;
           continue;
         }
+        const Candidate& candidate = subject_.offers.candidates[static_cast<size_t>(index)];
+        if (candidate.build_seconds > seconds_left()) continue;
         pending.candidates.push_back(index);
       }
       if (pending.candidates.empty()) continue;
-      total_ += pending.candidates.size();
       add_values(pending);
-      pending_.push_back(std::move(pending));
+      all.push_back(std::move(pending));
     }
-    if (options_.only_checks) return;
-    for (NeededConversion& conversion : needed_conversions(subject_)) {
-      if (table_.conversions.contains(conversion.cost_key)) {
-        ++report_.known;
-      } else {
-        conversions_.push_back(std::move(conversion));
-      }
-    }
-    total_ += conversions_.size();
+    return all;
   }
 
   void add_values(PendingGroup& pending) const {
@@ -142,35 +176,68 @@ class Tuner {
     return by_name_;
   }
 
-  // Groups in order, as many at a time as their true values fit into what may be kept.
-  void run_groups() {
-    if (pending_.empty()) return;
+  // True values of all groups, where they may be kept together.
+  void capture_all() {
+    if (has_tried_all_) return;
+    has_tried_all_ = true;
+    int64_t bytes = 0;
+    std::set<ValueId> seen;
+    std::vector<ValueId> wanted;
+    for (const TuneGroup& group : groups_) {
+      if (!group.text) continue;
+      PendingGroup values{.group = &group};
+      add_values(values);
+      for (const ValueId id : values.values) {
+        if (!seen.insert(id).second) continue;
+        wanted.push_back(id);
+        bytes += type_bytes(subject_.graph[id].type).value_or(0);
+      }
+    }
+    if (bytes <= options_.capture_bytes) all_values_ = capture(wanted);
+  }
+
+  // nullopt where the reference cannot run.
+  std::optional<CapturedValues> capture(std::span<const ValueId> wanted) {
     const bool are_drawn = options_.inputs.empty();
-    Capture capture(subject_.graph, subject_.registry, subject_.threads,
-                    are_drawn ? draw_inputs(subject_.graph, options_.seed) : options_.inputs);
+    try {
+      if (!capture_) {
+        capture_.emplace(subject_.graph, subject_.registry, subject_.threads,
+                         are_drawn ? draw_inputs(subject_.graph, options_.seed) : options_.inputs);
+      }
+      return capture_->run(wanted);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::OutOfMemory) throw;
+      report_.notes.push_back(
+          std::string("the reference could not run on ") +
+          (are_drawn ? "inputs that were drawn; give some to tune with" : "these inputs") + ": " +
+          error.what());
+      has_failed_ = true;
+      return std::nullopt;
+    }
+  }
+
+  // Groups in order, as many at a time as their true values fit into what may be kept.
+  void run_groups(const std::vector<PendingGroup>& pending) {
+    if (pending.empty()) return;
+    capture_all();
     size_t begin = 0;
-    while (begin < pending_.size() && !report_.is_stopped) {
+    while (begin < pending.size() && may_go_on()) {
       size_t end = begin;
       int64_t bytes = 0;
       std::vector<ValueId> wanted;
-      while (end < pending_.size() &&
-             (end == begin || bytes + pending_[end].bytes <= options_.capture_bytes)) {
-        bytes += pending_[end].bytes;
-        wanted.insert(wanted.end(), pending_[end].values.begin(), pending_[end].values.end());
+      while (end < pending.size() && (end == begin || all_values_ ||
+                                      bytes + pending[end].bytes <= options_.capture_bytes)) {
+        bytes += pending[end].bytes;
+        wanted.insert(wanted.end(), pending[end].values.begin(), pending[end].values.end());
         ++end;
       }
-      CapturedValues values;
-      try {
-        values = capture.run(wanted);
-      } catch (const Error& error) {
-        if (error.kind() == ErrorKind::OutOfMemory) throw;
-        report_.notes.push_back(
-            std::string("the reference could not run on ") +
-            (are_drawn ? "inputs that were drawn; give some to tune with" : "these inputs") + ": " +
-            error.what());
-        return;
+      std::optional<CapturedValues> some;
+      if (!all_values_) {
+        some = capture(wanted);
+        if (!some) return;
       }
-      for (; begin < end && !report_.is_stopped; ++begin) run_group(pending_[begin], values);
+      const CapturedValues& values = all_values_ ? *all_values_ : *some;
+      for (; begin < end && !report_.is_stopped; ++begin) run_group(pending[begin], values);
     }
   }
 
@@ -284,8 +351,9 @@ class Tuner {
     merge(table_, found);
   }
 
-  void run_conversions() {
-    for (const NeededConversion& conversion : conversions_) {
+  void run_conversions(const std::vector<const NeededConversion*>& unknown) {
+    for (const NeededConversion* needed : unknown) {
+      const NeededConversion& conversion = *needed;
       if (report_.is_stopped) return;
       done_in_group_ = 0;
       if (!tell(conversion.key.from + " to " + conversion.key.to, 0)) {
@@ -301,40 +369,74 @@ class Tuner {
   }
 
   bool tell(const std::string& what, double best_seconds) {
+    if (seconds_left() <= 0) {
+      report_.is_out_of_time = true;
+      return false;
+    }
     if (!options_.on_progress) return true;
     const size_t done = done_ + done_in_group_;
-    const double spent = seconds_since(start_);
-    const double left =
-        done == 0 ? 0 : spent / static_cast<double>(done) * static_cast<double>(total_ - done);
-    return options_.on_progress({what, done, total_, best_seconds, left});
+    const double seconds = seconds_since(start_);
+    const double each = done == 0 ? 0 : seconds / static_cast<double>(done);
+    return options_.on_progress({.what = what,
+                                 .done = done,
+                                 .total = total_,
+                                 .best_seconds = best_seconds,
+                                 .seconds_left = each * static_cast<double>(total_ - done)});
   }
 
   const Subject& subject_;
-  const TuneOptions& options_;
+  const std::vector<TuneGroup>& groups_;
+  const std::vector<std::optional<CostKey>>& keys_;
+  const TuneOptions options_;
   CostTable& table_;
-  std::unique_ptr<Bench> bench_;  // null: own_bench_ measures all
   GroupBench own_bench_;
+  std::unique_ptr<Bench> bench_;
   ThreadPool pool_;
   Weights weights_;
   ProcessorSpeed speed_;
-  std::vector<TuneGroup> groups_;
-  std::vector<std::optional<CostKey>> keys_;  // by candidate
-  std::vector<PendingGroup> pending_;
-  std::vector<NeededConversion> conversions_;
-  std::vector<int> trial_candidates_;  // of the group being measured: by trial
+  bool has_speed_ = false;  // measured, not assumed
+  bool has_begun_ = false;
+  std::optional<Capture> capture_;
+  bool has_tried_all_ = false;
+  bool has_failed_ = false;  // the reference could not run
+  std::optional<CapturedValues> all_values_;  // of all groups, where they may be kept
   mutable std::map<std::string, ValueId> by_name_;
+  std::vector<int> trial_candidates_;
   TuneReport report_;
-  Clock::time_point start_;
+  Clock::time_point start_ = Clock::now();
   size_t done_ = 0;
   size_t done_in_group_ = 0;
   size_t total_ = 0;
 };
 
-}  // namespace
+Tuner::Tuner(const Subject& subject, const std::vector<TuneGroup>& groups,
+             const std::vector<std::optional<CostKey>>& keys,
+             std::vector<std::shared_ptr<const Plugin>> plugins, TuneOptions options,
+             CostTable& table)
+    : state_(std::make_unique<State>(subject, groups, keys, std::move(plugins), std::move(options),
+                                     table)) {}
+Tuner::~Tuner() = default;
+
+bool Tuner::measure(std::span<const int> candidates,
+                    std::span<const NeededConversion> conversions) {
+  return state_->measure(candidates, conversions);
+}
+
+bool Tuner::may_go_on() const { return state_->may_go_on() && seconds_left() > 0; }
+double Tuner::seconds_left() const { return state_->seconds_left(); }
+TuneReport Tuner::report() const { return state_->report(); }
 
 TuneReport tune(const Subject& subject, std::vector<std::shared_ptr<const Plugin>> plugins,
                 const TuneOptions& options, CostTable& table) {
-  return Tuner(subject, std::move(plugins), options, table).run();
+  const std::vector<TuneGroup> groups = collect_groups(subject);
+  const std::vector<std::optional<CostKey>> keys = cost_keys(subject, groups);
+  Tuner tuner(subject, groups, keys, std::move(plugins), options, table);
+  std::vector<int> all(subject.offers.candidates.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<NeededConversion> conversions =
+      options.only_checks ? std::vector<NeededConversion>{} : needed_conversions(subject);
+  tuner.measure(all, conversions);
+  return tuner.report();
 }
 
 }  // namespace tessera::tuning

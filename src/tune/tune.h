@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,11 +28,13 @@ struct TuneOptions {
   // For the true values, in the order of the graph's inputs; empty: drawn from `seed`.
   std::vector<Tensor> inputs;
   uint64_t seed = 1;
+  // Ends measuring after so long, what is built then included; 0: never.
+  double budget_seconds = 0;
   // A candidate that needs longer for one run is refused.
   double candidate_timeout_seconds = 10;
   // True values are kept up to this at a time. Groups that need more than all of it are measured
   // all the same, each after a run of its own.
-  int64_t capture_bytes = int64_t{256} << 20;
+  int64_t capture_bytes = int64_t{512} << 20;
   // Candidates of one group are measured in turns as long as their buffers stay below this; else
   // one after the other.
   int64_t buffer_bytes = int64_t{512} << 20;
@@ -45,16 +49,43 @@ struct TuneOptions {
 
 struct TuneReport {
   int measured = 0;  // candidates and conversions
-  int known = 0;     // that the table had already, or twice in the graph
+  int known = 0;     // that were asked for and the table had already, or twice in the graph
   int refused = 0;   // of those measured
   bool is_stopped = false;
+  bool is_out_of_time = false;  // stopped because the budget was spent
   double seconds = 0;
   std::vector<std::string> notes;  // what is odd, a sentence each
 };
 
-// Measures what `table` does not know yet of the subject's candidates and conversions. A failure of
-// a candidate is an entry with its reason. Every constant of the graph has its elements. Throws
-// OutOfMemory where the reference run does not fit.
+// Measures candidates and conversions of one subject, those that it is asked for. A failure of a
+// candidate is an entry of the table with its reason. Every constant of the graph has its elements.
+class Tuner {
+ public:
+  // `groups` are those of collect_groups(), `keys` of cost_keys(). All but `plugins` and `options`
+  // must outlive it. Time runs from here on.
+  Tuner(const Subject& subject, const std::vector<TuneGroup>& groups,
+        const std::vector<std::optional<CostKey>>& keys,
+        std::vector<std::shared_ptr<const Plugin>> plugins, TuneOptions options, CostTable& table);
+  ~Tuner();
+
+  // Measures what the table does not know. What cannot win by its bound against what is known of its
+  // group is passed over, and so is what announces to take longer to build than there is time.
+  // Candidates of one group are measured side by side. Gives false where it was stopped. Throws
+  // OutOfMemory where the reference run does not fit.
+  bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions);
+
+  // Whether there is time left.
+  bool may_go_on() const;
+  double seconds_left() const;  // infinity without a budget
+
+  TuneReport report() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Measures all candidates and conversions of the subject.
 TuneReport tune(const Subject& subject, std::vector<std::shared_ptr<const Plugin>> plugins,
                 const TuneOptions& options, CostTable& table);
 

@@ -1,0 +1,149 @@
+#include "compile/chooser.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/stopwatch.h"
+#include "compile/placement_problem.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// Measured prices of a whole model are off by about this much.
+constexpr double kLeastGain = 0.97;
+// About half a second: a candidate whose margin takes longer goes without.
+constexpr double kMarginCells = 5e8;
+
+}  // namespace
+
+Chooser::Chooser(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+                 bool keeps_sparse_storage)
+    : problem_(make_problem(graph, offers, layouts)),
+      places_(node_places(graph)),
+      keeps_sparse_storage_(keeps_sparse_storage),
+      is_broken_(offers.candidates.size(), false) {
+  problem_.is_forbidden.assign(problem_.candidates.size(), false);
+  for (const Candidate& candidate : offers.candidates) {
+    is_alone_.push_back(candidate.threads == 1);
+    is_measured_only_.push_back(candidate.is_measured_only());
+  }
+}
+
+void Chooser::set_prices(const PricedOffers& prices) {
+  prices.apply(problem_);
+  has_prices_ = true;
+}
+
+PlacementProblem Chooser::usable_problem() const {
+  PlacementProblem problem = problem_;
+  for (size_t index = 0; index < is_broken_.size(); ++index) {
+    if (is_broken_[index]) problem.is_forbidden[index] = true;
+    if (!has_prices_ && is_measured_only_[index]) problem.is_forbidden[index] = true;
+  }
+  problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
+  return problem;
+}
+
+Placement Chooser::checked([[maybe_unused]] const PlacementProblem& problem,
+                           Placement placement) const {
+#ifdef TESSERA_CHECKS
+  const std::string violation =
+      placement.chosen.empty() ? "" : explain_violation(problem, placement);
+  TESSERA_CHECK(violation.empty(), violation);
+#endif
+  return placement;
+}
+
+Placement Chooser::choose() {
+  const PlacementProblem problem = usable_problem();
+  if (!has_prices_) return checked(problem, choose_in_order(problem, places_));
+  const Placement known = in_order(problem);
+  Placement best = choose_by_price(problem, known, places_);
+  double seconds = predicted_seconds(problem, best);
+  const Placement solved = solve();
+  if (!solved.chosen.empty() && predicted_seconds(problem, solved) < seconds) {
+    best = solved;
+    seconds = predicted_seconds(problem, best);
+  }
+  const bool is_worth_it =
+      known.chosen.empty() || seconds < kLeastGain * predicted_seconds(problem, known);
+  return checked(problem, is_worth_it ? best : known);
+}
+
+Placement Chooser::in_order() const { return in_order(usable_problem()); }
+
+Placement Chooser::in_order(PlacementProblem problem) const {
+  for (size_t index = 0; index < is_alone_.size(); ++index) {
+    if (is_alone_[index] || is_measured_only_[index]) problem.is_forbidden[index] = true;
+  }
+  try {
+    return choose_in_order(problem, places_);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+Placement Chooser::solve() {
+  const PlacementProblem problem = usable_problem();
+  const Stopwatch stopwatch;
+  solved_ = solve_placement(problem);
+  solve_seconds_ = stopwatch.read().seconds;
+  return checked(problem, solved_.placement);
+}
+
+Placement Chooser::greedy() const {
+  const PlacementProblem problem = usable_problem();
+  return checked(problem, choose_by_price(problem, {}, places_));
+}
+
+Placement Chooser::alone(int preference) const {
+  PlacementProblem problem = usable_problem();
+  std::vector<bool> has_own(problem.nodes.size(), false);
+  const auto is_forbidden = [&](size_t index) { return problem.is_forbidden[index]; };
+  bool has_any = false;
+  for (size_t index = 0; index < problem.candidates.size(); ++index) {
+    const PlacementCandidate& candidate = problem.candidates[index];
+    if (is_forbidden(index) || candidate.preference != preference) continue;
+    has_any = true;
+    for (const int node : candidate.nodes) has_own[static_cast<size_t>(node)] = true;
+  }
+  if (!has_any) return {};
+  for (size_t index = 0; index < problem.candidates.size(); ++index) {
+    const PlacementCandidate& candidate = problem.candidates[index];
+    if (candidate.preference == preference) continue;
+    // Views are nobody's work.
+    if (candidate.sharing != PlacementCandidate::Sharing::None) continue;
+    const bool takes_over =
+        std::any_of(candidate.nodes.begin(), candidate.nodes.end(),
+                    [&](int node) { return has_own[static_cast<size_t>(node)]; });
+    if (takes_over || candidate.preference < preference) problem.is_forbidden[index] = true;
+  }
+  return checked(problem, solve_placement(problem).placement);
+}
+
+double Chooser::price(const Placement& placement) const {
+  return predicted_seconds(problem_, placement);
+}
+
+PlacementDescription Chooser::describe(const Placement& placement) const {
+  PlacementDescription description{.predicted_seconds = price(placement),
+                                   .lower_bound_seconds = solved_.lower_bound,
+                                   .is_proven_optimal = solved_.is_found() && solved_.is_proven(),
+                                   .solve_seconds = solve_seconds_};
+  if (solved_.lower_bound > 0) {
+    // Sums of prices in another order differ in their last digits.
+    description.gap = std::max(0.0, description.predicted_seconds / solved_.lower_bound - 1);
+  }
+  return description;
+}
+
+std::vector<CandidateMargin> Chooser::margins(double search_seconds) const {
+  if (search_seconds <= 0 || !solved_.is_found() || !solved_.is_proven()) return {};
+  const Stopwatch stopwatch;
+  return find_margins(usable_problem(), solved_, {.network = {.work_cells = kMarginCells}},
+                      [&] { return stopwatch.read().seconds < search_seconds; });
+}
+
+}  // namespace tessera

@@ -1,0 +1,76 @@
+// The choice among what was offered: in order, or by price.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "backend/layouts.h"
+#include "compile/price_offers.h"
+#include "graph/graph.h"
+#include "place/margins.h"
+#include "place/placement.h"
+#include "place/solve_placement.h"
+#include "tessera/tessera.h"
+
+namespace tessera {
+
+// Keeps the problem, what may not be used in it, and its newest solution.
+class Chooser {
+ public:
+  // Until it gets prices it chooses in order.
+  Chooser(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+          bool keeps_sparse_storage);
+
+  // From here on choices are made by these prices.
+  void set_prices(const PricedOffers& prices);
+  // A candidate that could not be built.
+  void forbid(int candidate) { is_broken_[static_cast<size_t>(candidate)] = true; }
+
+  // The choice: without prices in order. With them the cheapest known, unless what would be chosen
+  // without is as cheap, give or take what measured prices of a whole model are off by. Throws
+  // Unsupported for a node that nobody can compute.
+  Placement choose();
+
+  // What choose() would give without prices; nothing chosen where only candidates are left that are
+  // not chosen without.
+  Placement in_order() const;
+  // The cheapest by prices; nothing chosen where there is none, or none was found.
+  Placement solve();
+  // By prices, with a greedy cover and a descent.
+  Placement greedy() const;
+  // The cheapest with the candidates of one backend, by its preference, and for nodes for which it
+  // has none those of the backends that are asked after it. Nothing chosen where it has none at
+  // all.
+  Placement alone(int preference) const;
+
+  // Of the newest solve() or choose().
+  const PlacementSolution& solution() const { return solved_; }
+
+  // By the newest prices.
+  double price(const Placement& placement) const;
+
+  // How good `placement` is by the newest prices and solution.
+  PlacementDescription describe(const Placement& placement) const;
+  // What candidates lack to be chosen; none where the newest solution is not proven the cheapest.
+  std::vector<CandidateMargin> margins(double search_seconds) const;
+
+ private:
+  // The problem with everything forbidden that may not be used.
+  PlacementProblem usable_problem() const;
+  Placement checked(const PlacementProblem& problem, Placement placement) const;
+  Placement in_order(PlacementProblem problem) const;
+
+  PlacementProblem problem_;
+  std::vector<std::string> places_;
+  bool has_prices_ = false;
+  bool keeps_sparse_storage_;
+  std::vector<bool> is_measured_only_;  // by candidate
+  std::vector<bool> is_alone_;          // by candidate: on one thread of several
+  std::vector<bool> is_broken_;         // by candidate
+  PlacementSolution solved_;
+  double solve_seconds_ = 0;  // of the newest solution
+};
+
+}  // namespace tessera

@@ -1,0 +1,42 @@
+// Kernels and plans of the placements that are tried for one graph.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/packs.h"
+#include "base/parallel.h"
+#include "compile/plan_constants.h"
+#include "engine/built_plan.h"
+#include "place/placement.h"
+
+namespace tessera {
+
+// Owns the kernels by candidate: placements that share a candidate share its kernel. `pool` and
+// `packs` must outlive it.
+class PlanAssembler {
+ public:
+  PlanAssembler(ThreadPool& pool, PackStore& packs) : pool_(pool), packs_(packs) {}
+
+  // Builds the kernels of `placement` that it does not have. Gives the candidates that could not be
+  // built, having refused them in `offers`. Throws LetGo.
+  std::vector<int> build(const Placement& placement, Offers& offers);
+
+  // The plan of `placement`, whose kernels are built, without constants. `base` has graph, plug-ins,
+  // layouts and offers; what libraries keep for candidates that the placement lacks is let go of.
+  // `also` as make_plan() has it.
+  BuiltPlan lay_out(BuiltPlan base, const Placement& placement,
+                    std::span<const ValueId> also) const;
+
+  // Fills in the constants. Throws LetGo, and what packing fails with.
+  void pack(BuiltPlan& built) const { make_constants(built, packs_, pool_); }
+
+ private:
+  ThreadPool& pool_;
+  PackStore& packs_;
+  std::map<int, std::shared_ptr<const Kernel>> kernels_;
+};
+
+}  // namespace tessera

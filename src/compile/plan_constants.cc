@@ -1,0 +1,143 @@
+#include "compile/plan_constants.h"
+
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "compile/let_go.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+class ConstantMaker {
+ public:
+  ConstantMaker(BuiltPlan& built, PackStore& packs, ThreadPool& pool)
+      : built_(built), packs_(packs), context_(pool), pool_(pool) {}
+
+  void make_all() {
+    for (const PlanConstant& constant : built_.plan.constants) {
+      built_.constants.push_back(make(constant));
+    }
+    for (const int result : built_.plan.results) {
+      const PlanBuffer& buffer = built_.plan.buffers[static_cast<size_t>(result)];
+      built_.constant_results.push_back(constant_result(buffer));
+    }
+  }
+
+ private:
+  Tensor constant_result(const PlanBuffer& buffer) const {
+    if (buffer.kind != PlanBuffer::Kind::Constant) return {};
+    if (!built_.layouts->sparse_form(buffer.layout)) return elements(buffer.value);
+    const auto& bytes = built_.constants[static_cast<size_t>(buffer.index)];
+    return {DataType::UInt8, {buffer.bytes}, bytes, bytes.get()};
+  }
+
+  Tensor elements(ValueId value) const {
+    Tensor tensor = elements_of(built_.graph[value]);
+    if (!tensor.has_elements()) throw LetGo{built_.graph[value].name};
+    return tensor;
+  }
+
+  // What a pack is found by.
+  std::array<uint64_t, 2> digest(const Value& value, ValueId id) const {
+    if (value.digest) return *value.digest;
+    const bool is_sparse = value.sparse_constant && !value.constant.has_elements();
+    return digest_of(is_sparse ? value.sparse_constant->storage() : elements(id));
+  }
+
+  // Whether the file has it in the very form that is asked for.
+  bool is_as_in_file(const PlanConstant& constant, const Value& value) const {
+    const std::optional<SparseForm> form = built_.layouts->sparse_form(constant.layout);
+    return form && value.sparse_constant && constant.pack == nullptr &&
+           *form == SparseForm{value.sparse_constant->format(), value.sparse_constant->stored()};
+  }
+
+  std::shared_ptr<const void> make(const PlanConstant& constant) {
+    const Value& value = built_.graph[constant.value];
+    if (constant.pack == nullptr && constant.layout == kDefaultLayout) {
+      const auto held = std::make_shared<const Tensor>(elements(constant.value));
+      return {held, held->data()};
+    }
+    if (is_as_in_file(constant, value)) {
+      return {value.sparse_constant, value.sparse_constant->storage().data()};
+    }
+    PackKey key;
+    key.weight = digest(value, constant.value);
+    if (constant.pack != nullptr) {
+      const Candidate& candidate =
+          built_.offers.candidates[static_cast<size_t>(constant.candidate)];
+      key.id = constant.pack->id;
+      key.ingredients = candidate.backend() + ";" + candidate.plugin->ingredients();
+    } else {
+      key.id = "layout " + built_.layouts->name(constant.layout);
+    }
+    // The digest of a sparse one is that of its storage, which does not tell all dimensions.
+    if (value.sparse_constant) key.id += " of " + text(value.type);
+    return packs_.get(key, constant.bytes,
+                      [&](void* memory) { pool_.execute([&] { fill(constant, value, memory); }); });
+  }
+
+  static tessera_buffer face_of(const Tensor& tensor) {
+    tessera_buffer face = {};
+    face.data = const_cast<void*>(tensor.data());
+    face.bytes = tensor.bytes();
+    face.data_type = static_cast<int32_t>(tensor.type());
+    face.rank = static_cast<int32_t>(tensor.rank());
+    face.dims = tensor.dims().data();
+    return face;
+  }
+
+  void fill(const PlanConstant& constant, const Value& value, void* memory) {
+    const Tensor dense = elements(constant.value);
+    const tessera_buffer from = face_of(dense);
+    const std::string place = "weight '" + value.name + "'";
+    if (constant.pack == nullptr) {
+      convert_along_route(constant, place, from, memory);
+      return;
+    }
+    const Candidate& candidate = built_.offers.candidates[static_cast<size_t>(constant.candidate)];
+    const Status status = call_plugin([&](tessera_error* error) {
+      return constant.pack->pack(constant.pack->self, context_.face(), &from, memory,
+                                 constant.bytes, error);
+    });
+    if (!status.is_fine()) {
+      throw Error(status.kind(), place,
+                  "backend '" + candidate.backend() + "' could not pack it: " + status.message);
+    }
+  }
+
+  void convert_along_route(const PlanConstant& constant, const std::string& place,
+                           const tessera_buffer& from, void* memory) {
+    const TensorType type = *known_type(built_.graph[constant.value].type);
+    // From the default layout there is always a direct way.
+    const std::vector<ConversionStep> route =
+        built_.layouts->route(kDefaultLayout, constant.layout, type);
+    TESSERA_CHECK(!route.empty(), "a constant in the default layout is the tensor itself");
+    std::vector<Tensor> between;
+    tessera_buffer source = from;
+    for (size_t index = 0; index < route.size(); ++index) {
+      tessera_buffer target = from;
+      target.bytes = *built_.layouts->storage_bytes(route[index].to, type);
+      target.data = memory;
+      if (index + 1 < route.size()) {
+        target.data = between.emplace_back(Tensor(DataType::UInt8, {target.bytes})).mutable_data();
+      }
+      convert(route[index], place, context_, source, target);
+      source = target;
+    }
+  }
+
+  BuiltPlan& built_;
+  PackStore& packs_;
+  RunContext context_;
+  ThreadPool& pool_;
+};
+
+}  // namespace
+
+void make_constants(BuiltPlan& built, PackStore& packs, ThreadPool& pool) {
+  ConstantMaker(built, packs, pool).make_all();
+}
+
+}  // namespace tessera

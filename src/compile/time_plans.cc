@@ -1,0 +1,72 @@
+#include "compile/time_plans.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tessera {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Runs of a turn: the first brings caches back, and of the others the least counts.
+constexpr int kRunsOfTurn = 3;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double run_once(PlanRunner& runner, std::span<const Tensor> inputs) {
+  const auto start = Clock::now();
+  runner.run(inputs);
+  return seconds_since(start);
+}
+
+double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
+  run_once(runner, inputs);
+  double least = run_once(runner, inputs);
+  for (int run = 2; run < kRunsOfTurn; ++run) least = std::min(least, run_once(runner, inputs));
+  return least;
+}
+
+}  // namespace
+
+std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
+                                                      std::span<const Tensor> inputs,
+                                                      const RunLimits& limits) {
+  std::vector<std::vector<double>> samples(runner.built().plan.steps.size());
+  const auto start = Clock::now();
+  runner.run(inputs);
+  for (int run = 0; run < limits.most_runs; ++run) {
+    if (run >= limits.least_runs && seconds_since(start) > limits.seconds) break;
+    runner.run(inputs, [&](const PlanEvent& event) {
+      samples[event.step].push_back(std::chrono::duration<double>(event.duration).count());
+    });
+  }
+  std::vector<std::optional<tuning::Timing>> timings;
+  for (const std::vector<double>& sample : samples) {
+    timings.push_back(sample.empty() ? std::nullopt
+                                     : std::optional(tuning::summarise(sample)));
+  }
+  return timings;
+}
+
+std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
+                                      std::span<const Tensor> inputs, const RunLimits& limits) {
+  std::vector<std::vector<double>> samples(runners.size());
+  const auto start = Clock::now();
+  const double seconds = limits.seconds * static_cast<double>(runners.size());
+  for (int turn = 0; turn < limits.most_runs; ++turn) {
+    if (turn >= limits.least_runs && seconds_since(start) > seconds) break;
+    for (size_t place = 0; place < runners.size(); ++place) {
+      const size_t index = (place + static_cast<size_t>(turn)) % runners.size();
+      samples[index].push_back(run_turn(*runners[index], inputs));
+    }
+  }
+  std::vector<tuning::Timing> timings;
+  for (const std::vector<double>& sample : samples) {
+    timings.push_back(tuning::summarise(sample));
+  }
+  return timings;
+}
+
+}  // namespace tessera

@@ -1,0 +1,329 @@
+#include "compile/tune_placement.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "compile/time_plans.h"
+#include "tessera/error.h"
+#include "tune/capture.h"
+
+namespace tessera {
+namespace {
+
+using tuning::CostKey;
+using tuning::NeededConversion;
+using tuning::Timing;
+
+// A graph that takes less is given little time.
+constexpr double kShortSeconds = 1e-3;
+constexpr double kBudgetOfShort = 0.1;
+constexpr int kContextRounds = 3;
+// Runs of whole plans within this of each other are equally fast.
+constexpr double kNoise = 1.02;
+// Contenders whose price is so far from the best are not run.
+constexpr double kHopeless = 1.6;
+// Candidates for the same nodes within this of the chosen one's bound are measured beside it.
+constexpr double kRivals = 1.05;
+
+struct Contender {
+  std::string name;
+  Placement placement;
+};
+
+class PlacementTuner {
+ public:
+  PlacementTuner(const TuningGround& ground, const PricingOptions& options)
+      : base_(ground.base),
+        subject_(ground.subject),
+        prices_(ground.prices),
+        chooser_(ground.chooser),
+        assembler_(ground.assembler),
+        costs_(*options.costs),
+        is_given_up_(subject_.offers.candidates.size(), false),
+        tuner_(subject_, prices_.groups(), prices_.keys(), base_.plugins, effort(options), costs_) {
+    for (const tuning::TuneGroup& group : prices_.groups()) {
+      for (const int index : group.candidates) group_of_[index] = &group;
+    }
+    for (size_t index = 0; index < is_given_up_.size(); ++index) {
+      // What cannot be measured alone keeps its guess.
+      if (!prices_.keys()[index]) is_given_up_[index] = true;
+    }
+  }
+
+  TunedPlacement run() {
+    measure_what_could_win([&] { return chooser_.solve(); });
+    Placement best = choose_buildable();
+    const double isolated_seconds = chooser_.price(best);
+    std::vector<ContenderDescription> run_off;
+    if (is_worth_running()) {
+      try {
+        refine_in_context(best);
+        run_off = hold_run_off(best);
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::OutOfMemory) throw;
+        notes_.push_back("the plan could not be run as a whole on the inputs to tune with: " +
+                         std::string(error.what()));
+      }
+    }
+    // What the last rounds learned of the others changes nothing any more.
+    prices_.look_up_guesses();
+    chooser_.set_prices(prices_);
+    TunedPlacement result{.placement = best, .description = chooser_.describe(best)};
+    result.description.isolated_seconds = isolated_seconds;
+    if (!run_off.empty()) {
+      result.description.measured_seconds = run_off.front().seconds;
+      result.description.contenders = std::move(run_off);
+    }
+    result.tuning = describe_tuning(tuner_.report());
+    result.tuning.offered = static_cast<int>(subject_.offers.candidates.size());
+    for (std::string& note : notes_) result.tuning.notes.push_back(std::move(note));
+    return result;
+  }
+
+ private:
+  // Little for graphs that take little: nothing is started then, and nothing measured of the
+  // machine.
+  tuning::TuneOptions effort(const PricingOptions& options) {
+    tuning::TuneOptions effort = options.tune;
+    given_inputs_ = effort.inputs;
+    const Placement in_order = chooser_.in_order();
+    is_short_ = !in_order.chosen.empty() && chooser_.price(in_order) < kShortSeconds;
+    if (!is_short_) return effort;
+    effort.start_bench = nullptr;
+    const bool has_less = effort.budget_seconds > 0 && effort.budget_seconds < kBudgetOfShort;
+    if (!has_less) effort.budget_seconds = kBudgetOfShort;
+    return effort;
+  }
+
+  // --- Measuring what could win
+
+  // Until what `choose` gives by bounds rests on measurements.
+  template <class Choose>
+  void measure_what_could_win(const Choose& choose) {
+    while (tuner_.may_go_on()) {
+      prices_.look_up_bounds(is_given_up_);
+      chooser_.set_prices(prices_);
+      const Placement placement = choose();
+      if (placement.chosen.empty()) return;
+      const std::vector<int> candidates = unknown_candidates(placement);
+      const std::vector<NeededConversion> conversions = unknown_conversions();
+      if (candidates.empty() && conversions.empty()) return;
+      tuner_.measure(candidates, conversions);
+      // Whatever came of it, nobody asks again.
+      for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
+      for (const NeededConversion& conversion : conversions) asked_.insert(conversion.cost_key);
+    }
+  }
+
+  bool is_unknown(int candidate) const {
+    return !is_given_up_[static_cast<size_t>(candidate)] && !prices_.is_measured(candidate);
+  }
+
+  // Of the placement, and for the same nodes those that promise as much: they are measured side by
+  // side.
+  std::vector<int> unknown_candidates(const Placement& placement) const {
+    std::vector<int> unknown;
+    for (const int chosen : placement.chosen) {
+      if (!is_unknown(chosen)) continue;
+      for (const int rival : group_of_.at(chosen)->candidates) {
+        if (!is_unknown(rival)) continue;
+        if (prices_.seconds(rival) <= kRivals * prices_.seconds(chosen)) unknown.push_back(rival);
+      }
+    }
+    return unknown;
+  }
+
+  std::vector<NeededConversion> unknown_conversions() const {
+    std::vector<NeededConversion> unknown;
+    std::set<tuning::ConversionCostKey> seen = asked_;
+    for (const PlacementConversion& made : chooser_.solution().conversions) {
+      for (NeededConversion& step : tuning::conversions_between(
+               subject_, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {
+        const bool is_known = costs_.conversions.contains(step.cost_key);
+        if (!is_known && seen.insert(step.cost_key).second) unknown.push_back(std::move(step));
+      }
+    }
+    return unknown;
+  }
+
+  // The choice by what is known, built.
+  Placement choose_buildable() {
+    prices_.look_up_guesses();
+    chooser_.set_prices(prices_);
+    while (true) {
+      Placement placement = chooser_.choose();
+      const std::vector<int> failed = assembler_.build(placement, base_.offers);
+      if (failed.empty()) return placement;
+      for (const int index : failed) chooser_.forbid(index);
+    }
+  }
+
+  // --- Running whole plans
+
+  bool is_worth_running() const {
+    const bool has_sparse =
+        std::any_of(base_.graph.values.begin(), base_.graph.values.end(),
+                    [](const Value& value) { return value.sparse.has_value(); });
+    return !has_sparse && tuner_.may_go_on() && tuner_.report().measured > 0;
+  }
+
+  RunLimits limits() const {
+    RunLimits limits;
+    if (is_short_) limits.seconds = kBudgetOfShort / 20;
+    limits.seconds = std::min(limits.seconds, tuner_.seconds_left() / 4);
+    return limits;
+  }
+
+  std::unique_ptr<PlanRunner> runner_of(const Placement& placement) {
+    BuiltPlan built = assembler_.lay_out(base_, placement, {});
+    assembler_.pack(built);
+    return std::make_unique<PlanRunner>(std::move(built), subject_.threads);
+  }
+
+  const std::vector<Tensor>& inputs() {
+    if (inputs_.empty()) {
+      inputs_ = given_inputs_.empty() ? tuning::draw_inputs(base_.graph, 1) : given_inputs_;
+    }
+    return inputs_;
+  }
+
+  void refine_in_context(Placement& best) {
+    for (int round = 0; round < kContextRounds && tuner_.may_go_on(); ++round) {
+      record_in_context(best);
+      measure_what_could_win([&] { return chooser_.solve(); });
+      const Placement next = choose_buildable();
+      if (next.chosen == best.chosen) return;
+      best = next;
+    }
+    if (tuner_.may_go_on()) record_in_context(best);
+  }
+
+  // Steps of equal work share a price: that of all of them on the whole.
+  void record_in_context(const Placement& placement) {
+    const std::unique_ptr<PlanRunner> runner = runner_of(placement);
+    const std::vector<std::optional<Timing>> timings = time_steps(*runner, inputs(), limits());
+    std::map<CostKey, std::vector<Timing>> by_key;
+    const ExecutionPlan& plan = runner->built().plan;
+    for (size_t index = 0; index < timings.size(); ++index) {
+      if (!timings[index] || plan.steps[index].kind != ExecutionStep::Kind::Kernel) continue;
+      const std::optional<CostKey>& key =
+          prices_.keys()[static_cast<size_t>(plan.steps[index].candidate)];
+      if (key) by_key[*key].push_back(*timings[index]);
+    }
+    for (const auto& [key, several] : by_key) {
+      const auto found = costs_.kernels.find(key);
+      if (found != costs_.kernels.end()) found->second.in_context = mean(several);
+    }
+  }
+
+  static Timing mean(const std::vector<Timing>& timings) {
+    Timing sum;
+    const auto part = 1 / static_cast<double>(timings.size());
+    for (const Timing& timing : timings) {
+      sum.seconds += part * timing.seconds;
+      sum.low += part * timing.low;
+      sum.high += part * timing.high;
+      sum.rounds = std::max(sum.rounds, timing.rounds);
+    }
+    return sum;
+  }
+
+  void add(std::vector<Contender>& contenders, const std::string& name, Placement placement) {
+    if (placement.chosen.empty()) return;
+    const bool is_new = std::none_of(
+        contenders.begin(), contenders.end(),
+        [&](const Contender& other) { return other.placement.chosen == placement.chosen; });
+    const bool is_measured =
+        std::all_of(placement.chosen.begin(), placement.chosen.end(), [&](int index) {
+          return prices_.is_measured(index) || !prices_.keys()[static_cast<size_t>(index)];
+        });
+    const bool has_hope = contenders.empty() || chooser_.price(placement) <
+                                                    kHopeless * chooser_.price(contenders[0].placement);
+    if (!is_new || !is_measured || !has_hope) return;
+    if (!assembler_.build(placement, base_.offers).empty()) return;
+    contenders.push_back({name, std::move(placement)});
+  }
+
+  std::vector<Contender> contenders(const Placement& best) {
+    std::vector<Contender> all;
+    add(all, "solved", best);
+    prices_.look_up_guesses();
+    chooser_.set_prices(prices_);
+    add(all, "solved", chooser_.solve());
+    add(all, "greedy", chooser_.greedy());
+    std::set<std::pair<int, std::string>> backends;
+    for (const Candidate& candidate : base_.offers.candidates) {
+      if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
+    }
+    for (const auto& [preference, backend] : backends) {
+      measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); });
+      prices_.look_up_guesses();
+      chooser_.set_prices(prices_);
+      add(all, backend + " alone", chooser_.alone(preference));
+    }
+    add(all, "in order", chooser_.in_order());
+    return all;
+  }
+
+  // By bounds; nothing where even these are too far from what is known.
+  Placement alone_if_hopeful(int preference, const std::vector<Contender>& known) const {
+    Placement placement = chooser_.alone(preference);
+    const bool has_hope =
+        placement.chosen.empty() || known.empty() ||
+        chooser_.price(placement) < kHopeless * chooser_.price(known[0].placement);
+    return has_hope ? placement : Placement{};
+  }
+
+  // Gives what each took, the fastest first, and makes `best` the winner.
+  std::vector<ContenderDescription> hold_run_off(Placement& best) {
+    if (!tuner_.may_go_on()) return {};
+    const std::vector<Contender> all = contenders(best);
+    std::vector<std::unique_ptr<PlanRunner>> owners;
+    std::vector<PlanRunner*> runners;
+    for (const Contender& contender : all) {
+      owners.push_back(runner_of(contender.placement));
+      runners.push_back(owners.back().get());
+    }
+    const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
+    double least = timings[0].seconds;
+    for (const Timing& timing : timings) least = std::min(least, timing.seconds);
+    size_t winner = 0;
+    while (timings[winner].seconds > kNoise * least) ++winner;
+    best = all[winner].placement;
+    std::vector<ContenderDescription> described;
+    for (size_t index = 0; index < all.size(); ++index) {
+      described.push_back({all[index].name, timings[index].seconds});
+    }
+    std::rotate(described.begin(), described.begin() + static_cast<std::ptrdiff_t>(winner),
+                described.begin() + static_cast<std::ptrdiff_t>(winner) + 1);
+    std::stable_sort(described.begin() + 1, described.end(),
+                     [](const auto& left, const auto& right) { return left.seconds < right.seconds; });
+    return described;
+  }
+
+  BuiltPlan& base_;
+  const tuning::Subject& subject_;
+  PricedOffers& prices_;
+  Chooser& chooser_;
+  PlanAssembler& assembler_;
+  tuning::CostTable& costs_;
+  std::vector<Tensor> given_inputs_;
+  std::vector<Tensor> inputs_;
+  bool is_short_ = false;
+  std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate
+  std::vector<bool> is_given_up_;  // by candidate: asked for once, or not to be measured at all
+  std::set<tuning::ConversionCostKey> asked_;
+  std::vector<std::string> notes_;
+  tuning::Tuner tuner_;
+};
+
+}  // namespace
+
+TunedPlacement tune_placement(const TuningGround& ground, const PricingOptions& options) {
+  return PlacementTuner(ground, options).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+// The loop of measuring and choosing, from what was offered to a placement that was run.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compile/chooser.h"
+#include "compile/plan_assembler.h"
+#include "compile/price_offers.h"
+#include "engine/built_plan.h"
+#include "tune/groups.h"
+
+namespace tessera {
+
+struct TunedPlacement {
+  Placement placement;  // whose kernels are built
+  PlacementDescription description;
+  TuningDescription tuning;
+};
+
+// What the loop works on. All of it outlives it.
+struct TuningGround {
+  BuiltPlan& base;  // graph, plug-ins, layouts, offers; what cannot be built is refused in these
+  const tuning::Subject& subject;  // of `base`
+  PricedOffers& prices;
+  Chooser& chooser;
+  PlanAssembler& assembler;
+};
+
+// 1. Solves with bounds where nothing is measured, measures what the answer uses, and solves again,
+//    until the answer rests on measurements: what cannot win is never measured.
+// 2. Runs the whole plan: a step gets the time that it takes amid the others, and all is solved
+//    again, three rounds at most.
+// 3. Runs the plans of the solution, of a greedy choice, of the choice without prices and of each
+//    backend alone by turns. The fastest wins; where several are as fast, the first of them.
+// Effort is bounded by `options.tune.budget_seconds`, and for graphs that take less than a
+// millisecond by a tenth of a second, in this process; when that is spent, by what is known then.
+// Steps 2 and 3 are left out where nothing was measured for this graph, where a value is stored
+// sparsely, and where the plan cannot run on the inputs. Prices are guesses again at the end.
+TunedPlacement tune_placement(const TuningGround& ground, const PricingOptions& options);
+
+}  // namespace tessera
