@@ -76,6 +76,11 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
                   "seconds that a candidate may take to run once (default 10)")
       ->group(kPriceGroup);
   command
+      .add_option("--tune-budget", arguments.tune_budget,
+                  "seconds to measure at most, the building of kernels included; what is\nknown then "
+                  "decides (default 0: as long as it takes)")
+      ->group(kPriceGroup);
+  command
       .add_flag("--in-process", arguments.in_process,
                 "measure in this process, which ends if a library crashes (default: in\none of "
                 "its own, tessera-worker)")
@@ -85,7 +90,7 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
 void add_price_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_flag("--optimize", arguments.optimize,
-                "measure every candidate first, and choose by price")
+                "measure first whatever could win, and choose by price")
       ->group(kPriceGroup);
   command
       .add_option("--costs", arguments.costs,
@@ -157,6 +162,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.margin_search_seconds = arguments.margin_search_seconds;
   options.candidate_timeout_seconds =
       parse_positive_number("--candidate-timeout", arguments.candidate_timeout, kMostSeconds);
+  options.tune_budget_seconds = parse_number("--tune-budget", arguments.tune_budget, kMostSeconds);
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);
   for (const std::string& text : arguments.layouts) {

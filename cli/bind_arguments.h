@@ -24,6 +24,7 @@ struct BindArguments {
   bool optimize = false;
   std::string costs;  // a file; "" for none
   std::string candidate_timeout = "10";
+  std::string tune_budget = "0";
   bool in_process = false;
   double margin_search_seconds = 0;  // only `explain` asks
 };
@@ -35,7 +36,7 @@ void add_bind_options(CLI::App& command, BindArguments& arguments);
 // Adds --optimize and --costs, and those of add_measuring_options().
 void add_price_options(CLI::App& command, BindArguments& arguments);
 
-// Adds --candidate-timeout and --in-process.
+// Adds --candidate-timeout, --tune-budget and --in-process.
 void add_measuring_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.

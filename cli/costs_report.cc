@@ -220,7 +220,9 @@ std::string tuning_text(const TuningDescription& tuning) {
                      " candidates and conversions in " + decimal_text(tuning.seconds, 1) + " s (" +
                      std::to_string(tuning.known) + " more were known), refused " +
                      std::to_string(tuning.refused);
-  if (tuning.is_stopped) text += "; stopped early";
+  if (tuning.offered > 0) text += ", of " + std::to_string(tuning.offered) + " candidates offered";
+  if (tuning.is_out_of_time) text += "; the time for it was spent";
+  if (tuning.is_stopped && !tuning.is_out_of_time) text += "; stopped early";
   text += "\n";
   for (const std::string& note : tuning.notes) text += wrapped("note: " + note);
   return text;
@@ -278,7 +280,8 @@ Json to_json(const ConversionDescription& conversion) {
 
 Json to_json(const TuningDescription& tuning) {
   return {{"measured", tuning.measured}, {"known", tuning.known},
-          {"refused", tuning.refused},   {"is_stopped", tuning.is_stopped},
+          {"refused", tuning.refused},   {"offered", tuning.offered},
+          {"is_stopped", tuning.is_stopped}, {"is_out_of_time", tuning.is_out_of_time},
           {"seconds", tuning.seconds},   {"notes", tuning.notes}};
 }
 

@@ -126,7 +126,8 @@ nb::object to_python(const ConversionDescription& conversion) {
 nb::object to_python(const TuningDescription& tuning) {
   return class_named("TuningDescription")(
       "measured"_a = tuning.measured, "known"_a = tuning.known, "refused"_a = tuning.refused,
-      "is_stopped"_a = tuning.is_stopped, "seconds"_a = tuning.seconds, "notes"_a = tuning.notes);
+      "offered"_a = tuning.offered, "is_stopped"_a = tuning.is_stopped,
+      "is_out_of_time"_a = tuning.is_out_of_time, "seconds"_a = tuning.seconds, "notes"_a = tuning.notes);
 }
 
 nb::object to_python(const ContenderDescription& contender) {
@@ -137,6 +138,7 @@ nb::object to_python(const ContenderDescription& contender) {
 nb::object to_python(const PlacementDescription& placement) {
   return class_named("PlacementDescription")(
       "predicted_seconds"_a = placement.predicted_seconds,
+      "isolated_seconds"_a = placement.isolated_seconds,
       "measured_seconds"_a = placement.measured_seconds,
       "lower_bound_seconds"_a = placement.lower_bound_seconds,
       "is_proven_optimal"_a = placement.is_proven_optimal, "gap"_a = placement.gap,

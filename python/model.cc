@@ -157,7 +157,8 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      bool optimize, std::filesystem::path cost_table,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
-                     bool strict_storage, double margin_search_seconds) {
+                     bool strict_storage, double margin_search_seconds,
+                     double tune_budget_seconds) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -173,6 +174,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .optimize = optimize,
                             .cost_table = std::move(cost_table),
                             .tuning_inputs = dense_by_name(tuning_inputs),
+                            .tune_budget_seconds = tune_budget_seconds,
                             .candidate_timeout_seconds = candidate_timeout_seconds,
                             .in_process = in_process,
                             .margin_search_seconds = margin_search_seconds,
@@ -226,8 +228,8 @@ exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
 fetch_step_outputs: give every output of every step after `fetch`.
-optimize: check every candidate against the reference, time it, and choose by price. What was
-    measured is known to this model until it goes, and in Executor.costs.
+optimize: check what could win against the reference, time it, alone and in the whole plan, and
+    choose what is fastest. What was measured is known to this model until it goes, and in Executor.costs.
 cost_table: a file with what Executor.costs gave, to choose by.
 tuning_inputs: arrays by name that candidates are judged on; drawn where not given.
 candidate_timeout_seconds: a candidate that needs longer to be built or to run is not used.
@@ -238,6 +240,8 @@ layouts: of inputs and outputs, by name: "row_major" (where not named), "csr" or
 strict_storage: a sparse value that a kernel takes dense only is an error; else it is converted, and
     the log told once.
 margin_search_seconds: with costs, how long to look for what each candidate lacks to be chosen.
+tune_budget_seconds: how long to measure at most, the building of kernels included; what is known
+    then decides. 0: as long as it takes.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -256,7 +260,7 @@ constexpr const char* kBindSignature =
     "candidate_timeout_seconds: float = 10.0, in_process: bool = False, on_progress: "
     "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
-    "margin_search_seconds: float = 0.0) -> Executor";
+    "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0) -> Executor";
 
 }  // namespace
 
@@ -269,8 +273,8 @@ void bind_model(nb::module_& module) {
            "fetch_step_outputs"_a = false, "optimize"_a = false, "cost_table"_a = "",
            "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
-           "strict_storage"_a = false, "margin_search_seconds"_a = 0.0, nb::sig(kBindSignature),
-           kBindText)
+           "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
+           "tune_budget_seconds"_a = 0.0, nb::sig(kBindSignature), kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

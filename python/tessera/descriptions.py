@@ -205,7 +205,9 @@ class TuningDescription:
     measured: int  # candidates and conversions
     known: int  # that had been measured before, or stand in the graph twice
     refused: int  # of those measured
+    offered: int  # candidates in all: those that could not win are not measured
     is_stopped: bool
+    is_out_of_time: bool  # tune_budget_seconds were spent
     seconds: float
     notes: list[str]  # what was odd, a sentence each
 
@@ -234,6 +236,7 @@ class PlacementDescription:
     """How good the choice by price is. A price is of kernels and conversions alone."""
 
     predicted_seconds: float  # the price of what was chosen
+    isolated_seconds: float | None  # by what each kernel took alone, before it ran amid the others
     measured_seconds: float | None  # of a run of it; None: none was timed when binding
     lower_bound_seconds: float  # no choice has a lower price
     is_proven_optimal: bool  # the solver found a choice whose price is that bound

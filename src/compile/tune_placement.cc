@@ -1,11 +1,14 @@
 #include "compile/tune_placement.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "base/stopwatch.h"
 #include "compile/time_plans.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
@@ -27,6 +30,9 @@ constexpr double kNoise = 1.02;
 constexpr double kHopeless = 1.6;
 // Candidates for the same nodes within this of the chosen one's bound are measured beside it.
 constexpr double kRivals = 1.05;
+// What backends alone are good for may take so much of the time spent before.
+constexpr double kShareOfBackendsAlone = 0.15;
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct Contender {
   std::string name;
@@ -42,14 +48,16 @@ class PlacementTuner {
         chooser_(ground.chooser),
         assembler_(ground.assembler),
         costs_(*options.costs),
+        families_(tuning::candidate_families(subject_, prices_.groups())),
         is_given_up_(subject_.offers.candidates.size(), false),
         tuner_(subject_, prices_.groups(), prices_.keys(), base_.plugins, effort(options), costs_) {
     for (const tuning::TuneGroup& group : prices_.groups()) {
       for (const int index : group.candidates) group_of_[index] = &group;
     }
     for (size_t index = 0; index < is_given_up_.size(); ++index) {
-      // What cannot be measured alone keeps its guess.
-      if (!prices_.keys()[index]) is_given_up_[index] = true;
+      // What cannot be measured alone keeps its guess; views take nothing.
+      const bool has_kernel = subject_.offers.candidates[index].has_kernel();
+      if (!prices_.keys()[index] || !has_kernel) is_given_up_[index] = true;
     }
   }
 
@@ -101,9 +109,11 @@ class PlacementTuner {
   // --- Measuring what could win
 
   // Until what `choose` gives by bounds rests on measurements.
+  // After `most_seconds` it is left at what is known.
   template <class Choose>
-  void measure_what_could_win(const Choose& choose) {
-    while (tuner_.may_go_on()) {
+  void measure_what_could_win(const Choose& choose, double most_seconds = kNoLimit) {
+    const Stopwatch stopwatch;
+    while (tuner_.may_go_on() && stopwatch.read().seconds < most_seconds) {
       prices_.look_up_bounds(is_given_up_);
       chooser_.set_prices(prices_);
       const Placement placement = choose();
@@ -123,14 +133,18 @@ class PlacementTuner {
   }
 
   // Of the placement, and for the same nodes those that promise as much: they are measured side by
-  // side.
+  // side. Of each family those of one group: what they teach may leave out the others.
   std::vector<int> unknown_candidates(const Placement& placement) const {
     std::vector<int> unknown;
+    std::map<std::string_view, const tuning::TuneGroup*> taken;
     for (const int chosen : placement.chosen) {
       if (!is_unknown(chosen)) continue;
-      for (const int rival : group_of_.at(chosen)->candidates) {
+      const tuning::TuneGroup* group = group_of_.at(chosen);
+      for (const int rival : group->candidates) {
         if (!is_unknown(rival)) continue;
-        if (prices_.seconds(rival) <= kRivals * prices_.seconds(chosen)) unknown.push_back(rival);
+        if (prices_.seconds(rival) > kRivals * prices_.seconds(chosen)) continue;
+        const std::string_view family = families_[static_cast<size_t>(rival)];
+        if (taken.try_emplace(family, group).first->second == group) unknown.push_back(rival);
       }
     }
     return unknown;
@@ -238,7 +252,10 @@ class PlacementTuner {
         [&](const Contender& other) { return other.placement.chosen == placement.chosen; });
     const bool is_measured =
         std::all_of(placement.chosen.begin(), placement.chosen.end(), [&](int index) {
-          return prices_.is_measured(index) || !prices_.keys()[static_cast<size_t>(index)];
+          const bool has_kernel =
+              subject_.offers.candidates[static_cast<size_t>(index)].has_kernel();
+          return prices_.is_measured(index) || !has_kernel ||
+                 !prices_.keys()[static_cast<size_t>(index)];
         });
     const bool has_hope = contenders.empty() || chooser_.price(placement) <
                                                     kHopeless * chooser_.price(contenders[0].placement);
@@ -258,8 +275,10 @@ class PlacementTuner {
     for (const Candidate& candidate : base_.offers.candidates) {
       if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
     }
+    const double most_seconds = kShareOfBackendsAlone * tuner_.report().seconds;
     for (const auto& [preference, backend] : backends) {
-      measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); });
+      measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); },
+                             most_seconds);
       prices_.look_up_guesses();
       chooser_.set_prices(prices_);
       add(all, backend + " alone", chooser_.alone(preference));
@@ -314,6 +333,7 @@ class PlacementTuner {
   std::vector<Tensor> inputs_;
   bool is_short_ = false;
   std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate
+  std::vector<std::string> families_;  // by candidate
   std::vector<bool> is_given_up_;  // by candidate: asked for once, or not to be measured at all
   std::set<tuning::ConversionCostKey> asked_;
   std::vector<std::string> notes_;

@@ -15,6 +15,10 @@ constexpr double kBFloat16Speed = 16;
 
 }  // namespace
 
+bool is_product(const std::string& op) {
+  return op == "Conv" || op == "ConvTranspose" || op == "MatMul" || op == "Gemm";
+}
+
 double bound_seconds(const Graph& group, const ops::Registry& registry, const ProcessorSpeed& speed,
                      int threads, int precision) {
   double flops = 0;
@@ -23,8 +27,7 @@ double bound_seconds(const Graph& group, const ops::Registry& registry, const Pr
     // Only products of matrices come near the processor's peak; the others need fewer operations
     // than they are counted for where a library fuses or skips them.
     const bool is_convolution = node.op == "Conv" || node.op == "ConvTranspose";
-    const bool is_product = is_convolution || node.op == "MatMul" || node.op == "Gemm";
-    if (is_product) flops += is_convolution ? work / kFastAlgorithms : work;
+    if (is_product(node.op)) flops += is_convolution ? work / kFastAlgorithms : work;
   }
   if (precision == TESSERA_PRECISION_BFLOAT16) flops /= kBFloat16Speed;
   // Outputs alone: a kernel that picks a part of its input need not read the rest.

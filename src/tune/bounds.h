@@ -2,11 +2,16 @@
 // 2009).
 #pragma once
 
+#include <string>
+
 #include "base/processor.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 
 namespace tessera::tuning {
+
+// Whether an op multiplies matrices: what comes near the processor's peak.
+bool is_product(const std::string& op);
 
 // Seconds that no kernel for `group` on `threads` threads can undercut, for what `speed` says of
 // one thread; 0 where its work is not known. Convolutions are given a quarter of their

@@ -27,8 +27,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-bool is_view(const Candidate& candidate) { return (candidate.flags & TESSERA_CANDIDATE_VIEW) != 0; }
-
 size_t at(ValueId id) { return static_cast<size_t>(id.index); }
 
 // Runs `body`; what it throws becomes the reason.
@@ -403,8 +401,8 @@ Outcome GroupBench::build(const CandidateKey& key) {
     state_->enter(BenchStage::Build, entry.candidate.build_seconds);
     const Clock::time_point start = Clock::now();
     pool.execute([&] {
-      entry.kernel.emplace(is_view(entry.candidate) ? Kernel()
-                                                    : entry.candidate.build(pool.threads()));
+      entry.kernel.emplace(entry.candidate.has_kernel() ? entry.candidate.build(pool.threads())
+                                                        : Kernel());
     });
     const double seconds = seconds_since(start);
     state_->entries.erase(key);
@@ -415,6 +413,8 @@ Outcome GroupBench::build(const CandidateKey& key) {
 
 Checked GroupBench::check(const CandidateKey& key) {
   Entry& entry = state_->built(key);
+  // That its inputs make up its output was seen when it was offered.
+  if (entry.candidate.is_joint()) return {};
   verification::Report report;
   const auto guard = state_->watcher ? verification::Guard::Pages : verification::Guard::Bytes;
   const auto watcher = [&](bool is_running) {
@@ -446,8 +446,8 @@ Outcome GroupBench::run_once(const CandidateKey& key, Weights weights) {
   Entry& entry = state_->built(key);
   ThreadPool& pool = state_->pool_of(key.threads);
   return attempt([&] {
-    // Its outputs are the memory of its input.
-    if (is_view(entry.candidate)) return Outcome();
+    // Its outputs are the memory of its input, or the other way round.
+    if (!entry.candidate.has_kernel()) return Outcome();
     if (!entry.buffers) {
       entry.buffers = state_->make_buffers(entry.candidate, *entry.kernel, pool);
     }

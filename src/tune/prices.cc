@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "base/processor.h"
@@ -17,16 +19,21 @@ constexpr double kLeastSeconds = 1e-6;
 // To enter an arena of one thread and to come back; see src/base/parallel_test.cc.
 constexpr double kSecondsToBeAlone = 5e-7;
 
-// What loosens the bound of a candidate like which one, or several, were measured.
-constexpr double kSlackOfOne = 1.4;
-constexpr double kSlackOfSeveral = 1.2;
+// What loosens the bound of a candidate like which several were measured, or only one.
+constexpr double kSlackOfSeveral = 1.15;
+constexpr double kSlackOfOne = 1.3;
 constexpr int kSeveral = 3;
-// And like which only others of other sizes were.
-constexpr double kSlackOfOtherSizes = 3;
+// And of one like which only others of another size were, or of another shape of kernel, or both.
+constexpr double kSlackOfOtherSizes = 1.8;
+constexpr double kSlackOfOtherKinds = 1.8;
+constexpr double kSlackOfOthers = 2.5;
+// Parts of a graph that a library compiles as one are all alike to it.
+constexpr double kSlackOfRegions = 1.1;
 // What a kernel takes at least, whatever it does; a view takes nothing.
 constexpr double kLeastBoundSeconds = 2e-7;
 // Work within this factor (as a power of two) is about as much.
 constexpr double kSizeClassBits = 3;
+constexpr int kAnySize = std::numeric_limits<int>::max();
 // What a run in context can change of a time, on the whole.
 constexpr double kLeastContextFactor = 0.6;
 constexpr double kMostContextFactor = 2;
@@ -42,6 +49,32 @@ struct Efficiency {
   }
 };
 
+std::string main_op(const Graph& group) {
+  std::string all;
+  for (const Node& node : group.nodes) {
+    if (is_product(node.op)) return node.op;
+    all += node.op + "+";
+  }
+  return all;
+}
+
+std::string family_of(const Subject& subject, const std::string& op, const Candidate& candidate) {
+  const int threads = candidate.threads == 0 ? subject.threads : candidate.threads;
+  std::string family = candidate.backend() + " " + std::to_string(threads);
+  // Groups cut for a library that takes whatever it gets are each a work of their own.
+  if (candidate.is_measured_only()) return family;
+  family += " " + candidate.algorithm + " " + op;
+  for (const CandidateInput& port : candidate.inputs) {
+    if (subject.graph[port.value].is_constant()) continue;
+    family += " " + std::to_string(port.layout.index);
+    break;
+  }
+  for (const CandidateOutput& port : candidate.outputs) {
+    family += " " + std::to_string(port.layout.index);
+  }
+  return family;
+}
+
 class Pricer {
  public:
   Pricer(const Subject& subject, const std::vector<TuneGroup>& groups,
@@ -50,6 +83,7 @@ class Pricer {
       : subject_(subject),
         groups_(groups),
         keys_(keys),
+        families_(candidate_families(subject, groups)),
         table_(table),
         options_(options),
         weights_(weights_between_runs(subject.graph)),
@@ -126,20 +160,10 @@ class Pricer {
   }
 
   // Of candidates that come about as near to their bounds, whatever their size.
-  std::string kind_of(const TuneGroup& group, const Candidate& candidate) const {
-    std::string kind = candidate.backend() + " " + std::to_string(threads_of(candidate));
-    // Groups cut for a library that takes whatever it gets are each a work of their own.
-    if (candidate.is_measured_only()) return kind;
-    kind += " " + candidate.algorithm;
-    // The types come first; sizes are told apart by the bound.
-    if (group.text) kind += group.text->text.substr(group.text->text.find(": "));
-    for (const CandidateInput& port : candidate.inputs) {
-      kind += " " + std::to_string(port.layout.index);
-    }
-    for (const CandidateOutput& port : candidate.outputs) {
-      kind += " " + std::to_string(port.layout.index);
-    }
-    return kind;
+  std::string kind_of(const TuneGroup& group, int candidate) const {
+    // The types come first in the text; sizes are told apart by the bound.
+    return families_[static_cast<size_t>(candidate)] +
+           (group.text ? group.text->text.substr(group.text->text.find(": ")) : "");
   }
 
   static int size_class(double bound_seconds) {
@@ -152,25 +176,39 @@ class Pricer {
       if (price.timing == nullptr || !offered(index).has_kernel()) continue;
       const double bound_of_it = bound(group, offered(index));
       const double efficiency = bound_of_it / std::max(price.timing->seconds, bound_of_it);
-      const std::string kind = kind_of(group, offered(index));
-      of_size_[{kind, size_class(bound_of_it)}].add(efficiency);
-      of_kind_[kind].add(efficiency);
+      const std::string kind = kind_of(group, index);
+      const std::string& family = families_[static_cast<size_t>(index)];
+      const int size = size_class(bound_of_it);
+      for (const std::string& name : {kind, family}) {
+        known_[{name, size}].add(efficiency);
+        known_[{name, kAnySize}].add(efficiency);
+      }
     }
   }
 
-  double loosened_bound(const TuneGroup& group, const Candidate& candidate) const {
+  double loosened_bound(const TuneGroup& group, int index) const {
+    const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
     const double least = bound(group, candidate);
-    const std::string kind = kind_of(group, candidate);
-    const auto of_size = of_size_.find({kind, size_class(least)});
-    if (of_size != of_size_.end()) {
-      const bool are_several = of_size->second.count >= kSeveral;
-      const double slack = are_several ? kSlackOfSeveral : kSlackOfOne;
-      return std::max(least, least / (of_size->second.best * slack));
+    const auto by = [&](const std::string& name, int size, double slack) {
+      const auto found = known_.find({name, size});
+      if (found == known_.end()) return 0.0;
+      const bool are_several = slack == kSlackOfOne && found->second.count >= kSeveral;
+      return least / (found->second.best * (are_several ? kSlackOfSeveral : slack));
+    };
+    const std::string& family = families_[static_cast<size_t>(index)];
+    if (candidate.is_measured_only()) {
+      return std::max(least, by(family, kAnySize, kSlackOfRegions));
     }
-    const auto of_kind = of_kind_.find(kind);
-    if (of_kind == of_kind_.end()) return least;
-    return std::max(least, least / (of_kind->second.best * kSlackOfOtherSizes));
+    const std::string kind = kind_of(group, index);
+    const int size = size_class(least);
+    // The nearest of its like counts.
+    for (const double bound : {by(kind, size, kSlackOfOne), by(kind, kAnySize, kSlackOfOtherSizes),
+                               by(family, size, kSlackOfOtherKinds),
+                               by(family, kAnySize, kSlackOfOthers)}) {
+      if (bound > 0) return std::max(least, bound);
+    }
+    return least;
   }
 
   double guess(const TuneGroup& group, const Candidate& candidate, double dearest) const {
@@ -201,7 +239,7 @@ class Pricer {
       CandidatePrice& price = price_of(index);
       if (price.timing == nullptr) {
         price.seconds = is_guessed(index) ? guess(group, offered(index), dearest)
-                                          : loosened_bound(group, offered(index));
+                                          : loosened_bound(group, index);
       }
       if (is_alone(offered(index))) price.seconds += kSecondsToBeAlone;
     }
@@ -210,14 +248,14 @@ class Pricer {
   const Subject& subject_;
   const std::vector<TuneGroup>& groups_;
   const std::vector<std::optional<CostKey>>& keys_;
+  std::vector<std::string> families_;  // by candidate
   const CostTable& table_;
   const PriceOptions& options_;
   Weights weights_;
   ProcessorSpeed speed_;
   std::vector<CandidatePrice> prices_;
   double context_factor_ = 1;
-  std::map<std::pair<std::string, int>, Efficiency> of_size_;
-  std::map<std::string, Efficiency> of_kind_;
+  std::map<std::pair<std::string, int>, Efficiency> known_;  // by kind or family, and size
 };
 
 double conversion_seconds(const Subject& subject, const CostTable& table, LayoutId from,
@@ -245,6 +283,19 @@ double conversion_seconds(const Subject& subject, const CostTable& table, Layout
 }
 
 }  // namespace
+
+std::vector<std::string> candidate_families(const Subject& subject,
+                                            const std::vector<TuneGroup>& groups) {
+  std::vector<std::string> families(subject.offers.candidates.size());
+  for (const TuneGroup& group : groups) {
+    const std::string op = main_op(group.graph);
+    for (const int index : group.candidates) {
+      const auto position = static_cast<size_t>(index);
+      families[position] = family_of(subject, op, subject.offers.candidates[position]);
+    }
+  }
+  return families;
+}
 
 Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
                       const std::vector<std::optional<CostKey>>& keys, const CostTable& table,

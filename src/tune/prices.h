@@ -27,6 +27,11 @@ struct Prices {
   std::vector<std::vector<double>> conversions;
 };
 
+// By candidate a name, the same for candidates that do the same kind of work in the same way: backend,
+// algorithm, main op, layouts and threads. With what a product is fused hardly counts.
+std::vector<std::string> candidate_families(const Subject& subject,
+                                            const std::vector<TuneGroup>& groups);
+
 // How a candidate or conversion is priced that nobody measured.
 enum class Unmeasured : uint8_t {
   // As what it would likely take, so that a choice rests on what is known. Where others of its group

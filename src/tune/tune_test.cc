@@ -150,7 +150,7 @@ TEST_F(Tunings, GivePricesAndGuesses) {
   const std::vector<TuneGroup> groups = collect_groups(of);
   const auto keys = cost_keys(of, groups);
   const auto unmeasured = [](int64_t) { return 7.0; };
-  const Prices guessed = look_up_prices(of, groups, keys, table_, unmeasured);
+  const Prices guessed = look_up_prices(of, groups, keys, table_, {.conversion_seconds = unmeasured});
   for (const CandidatePrice& price : guessed.candidates) {
     EXPECT_EQ(price.cost, nullptr);
     EXPECT_GT(price.seconds, 0);
@@ -161,7 +161,7 @@ TEST_F(Tunings, GivePricesAndGuesses) {
   };
   EXPECT_EQ(conversion(guessed), 7);
   tune_all();
-  const Prices known = look_up_prices(of, groups, keys, table_, unmeasured);
+  const Prices known = look_up_prices(of, groups, keys, table_, {.conversion_seconds = unmeasured});
   EXPECT_LT(conversion(known), 1);
   int refused = 0;
   for (const CandidatePrice& price : known.candidates) {
