@@ -428,6 +428,14 @@ class Model {
   // tuning inputs. Throws as bind() does.
   ModelVerification verify(const BindOptions& options = {}) const;
 
+  // The graph that bind() plans for `options`, rewritten and with its weights, as the bytes of an
+  // ONNX file. `notes` are added to the metadata_props of its nodes, by the node's name; what no
+  // node is called is passed over. Throws as bind() does, and Unsupported where the graph has no
+  // form as a file.
+  std::string to_onnx(
+      const BindOptions& options,
+      const std::map<std::string, std::map<std::string, std::string>>& notes = {}) const;
+
   ModelDescription describe() const;
   // What load() did, in order.
   const std::vector<StageRecord>& stages() const;
