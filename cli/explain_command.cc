@@ -128,8 +128,8 @@ Command make_explain_command(CLI::App& command) {
                      "with --optimize or --costs: seconds to look for what each candidate\n"
                      "lacks to be chosen (default 2; 0: do not look)");
   command.add_option("--onnx", arguments->onnx_file,
-                     "FILE: write the model as it is planned, with backend, times and layouts\n"
-                     "in the metadata of its nodes, for Netron");
+                     "FILE: write the model as it is planned, with backend, times and\n"
+                     "layouts in the metadata of its nodes, for Netron");
   command.add_option("--html", arguments->page_file,
                      "FILE: write a page for a browser: graph, times, candidates");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
