@@ -320,6 +320,10 @@ class Chooser {
     }
   }
 
+  const std::vector<bool>& forbidden() const { return problem_.is_forbidden; }
+  const std::vector<std::vector<double>>& conversion_prices() const {
+    return problem_.conversion_prices;
+  }
   void forbid(int candidate) { problem_.is_forbidden[static_cast<size_t>(candidate)] = true; }
 
   Placement choose() {
@@ -451,6 +455,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   KernelsByCandidate kernels;
   Placement placement;
   while (true) {
+    check_is_covered(built.offers, built.graph, chooser.forbidden());
     placement = chooser.choose();
     watcher("build");
     const std::vector<int> failed = build_kernels(placement, built.offers, pool, kernels);
@@ -470,7 +475,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   if (options.returns_step_outputs) {
     result.step_outputs = values_between_steps(built.offers, placement);
   }
-  built.plan = make_plan(built.graph, built.offers, placement, *built.layouts, result.step_outputs);
+  built.plan = make_plan(built.graph, built.offers, placement, *built.layouts, result.step_outputs,
+                         chooser.conversion_prices());
   for (const ExecutionStep& step : built.plan.steps) {
     const bool is_kernel = step.kind == ExecutionStep::Kind::Kernel;
     built.kernels.push_back(is_kernel ? std::move(kernels.at(step.candidate)) : Kernel());
