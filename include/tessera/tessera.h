@@ -238,6 +238,7 @@ struct PlanPort {
   std::string value;
   std::string type;    // "float32 1x64x56x56"
   std::string layout;  // "nchw16c"
+  std::string device;  // that the layout is on: "cpu"
   std::string pack;    // id of the pack that is read instead; "" for none
   bool is_constant = false;
   // Of a sparse layout: the most that it stores, elements (csr) or rows (row_sparse), and which
@@ -256,7 +257,8 @@ struct BackendRefusal {
 // run executes.
 struct PlanStep {
   std::string name;  // of the node; of a group's last node; of a conversion's value
-  std::string op;    // "Conv", "Conv+Add+Relu", "convert", "copy"
+  // "Conv", "Conv+Add+Relu", "convert", "convert+copy" (to another device), "copy"
+  std::string op;
   std::string backend;
   std::string algorithm;
   int threads = 1;
