@@ -78,7 +78,7 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_option("--tune-budget", arguments.tune_budget,
                   "seconds to measure at most, the building of kernels included; what is\nknown then "
-                  "decides (default 0: as long as it takes)")
+                  "decides (default: as long as it takes)")
       ->group(kPriceGroup);
   command
       .add_flag("--in-process", arguments.in_process,
@@ -162,7 +162,10 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.margin_search_seconds = arguments.margin_search_seconds;
   options.candidate_timeout_seconds =
       parse_positive_number("--candidate-timeout", arguments.candidate_timeout, kMostSeconds);
-  options.tune_budget_seconds = parse_number("--tune-budget", arguments.tune_budget, kMostSeconds);
+  if (arguments.tune_budget) {
+    options.tune_budget_seconds =
+        parse_positive_number("--tune-budget", *arguments.tune_budget, kMostSeconds);
+  }
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);
   for (const std::string& text : arguments.layouts) {

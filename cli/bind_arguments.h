@@ -24,7 +24,7 @@ struct BindArguments {
   bool optimize = false;
   std::string costs;  // a file; "" for none
   std::string candidate_timeout = "10";
-  std::string tune_budget = "0";
+  std::optional<std::string> tune_budget;  // no limit where not given
   bool in_process = false;
   double margin_search_seconds = 0;  // only `explain` asks
 };

@@ -81,6 +81,12 @@ ModelVerification ModelRequest::verify(const LoadedModel& loaded) const {
   return loaded.model.verify(options);
 }
 
+std::string ModelRequest::to_onnx(
+    const LoadedModel& loaded,
+    const std::map<std::string, std::map<std::string, std::string>>& notes) const {
+  return loaded.model.to_onnx(options_for(loaded), notes);
+}
+
 BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origin,
                               const std::vector<std::string>& fetch,
                               bool fetches_step_outputs) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,6 +75,10 @@ class ModelRequest {
 
   // Checks what the backends offer, as bind() would bind.
   ModelVerification verify(const LoadedModel& loaded) const;
+
+  // The graph that bind() plans, as the bytes of an ONNX file, with `notes` at its nodes by name.
+  std::string to_onnx(const LoadedModel& loaded,
+                      const std::map<std::string, std::map<std::string, std::string>>& notes) const;
 
   // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
   // `fetches_step_outputs` are those of BindOptions. Throws Error.

@@ -165,6 +165,7 @@ Json layouts_json(const std::vector<PlanPort>& ports) {
     json.push_back({{"value", port.value},
                     {"type", port.type},
                     {"layout", port.layout},
+                    {"device", port.device},
                     {"is_constant", port.is_constant},
                     {"pack", port.pack}});
   }

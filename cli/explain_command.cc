@@ -6,8 +6,11 @@
 #include "cli/explain_report.h"
 #include "cli/interrupt.h"
 #include "cli/named_argument.h"
+#include "cli/plan_notes.h"
+#include "cli/plan_page.h"
 #include "cli/plan_summary.h"
 #include "cli/progress.h"
+#include "cli/staged_files.h"
 
 namespace tessera::cli {
 namespace {
@@ -23,6 +26,8 @@ struct ExplainArguments {
   std::optional<std::string> node;
   std::optional<std::string> runs;
   std::string margins = "2";
+  std::string onnx_file;  // "" for none
+  std::string page_file;  // "" for none
   bool shows_candidates = false;
   bool is_json = false;
 };
@@ -72,6 +77,16 @@ void measure(BoundModel& bound, const RunLimit& limit, ExplainReport& report) {
   }
 }
 
+void write_files(const ExplainArguments& arguments, const ModelRequest& request,
+                 const LoadedModel& loaded, const ExplainReport& report) {
+  StagedFiles files;
+  if (!arguments.onnx_file.empty()) {
+    files.write_text(arguments.onnx_file, request.to_onnx(loaded, plan_notes(report)));
+  }
+  if (!arguments.page_file.empty()) files.write_text(arguments.page_file, plan_page(report));
+  files.commit();
+}
+
 CommandResult explain(ExplainArguments arguments) {
   const RunLimit limit = parse_limit(arguments);
   arguments.model.bind.margin_search_seconds =
@@ -90,6 +105,7 @@ CommandResult explain(ExplainArguments arguments) {
   std::iota(steps.begin(), steps.end(), size_t{0});
   if (arguments.node) steps = find_steps(report.plan, *arguments.node);
   measure(bound, limit, report);
+  write_files(arguments, request, loaded, report);
   if (arguments.is_json) return {kFine, json_text(explain_json(report, steps))};
   std::string text = arguments.node ? explain_steps_text(report, steps) : explain_text(report);
   if (arguments.node || arguments.shows_candidates) text += explain_costs_text(report, steps);
@@ -111,6 +127,11 @@ Command make_explain_command(CLI::App& command) {
   command.add_option("--margins", arguments->margins,
                      "with --optimize or --costs: seconds to look for what each candidate\n"
                      "lacks to be chosen (default 2; 0: do not look)");
+  command.add_option("--onnx", arguments->onnx_file,
+                     "FILE: write the model as it is planned, with backend, times and\n"
+                     "layouts in the metadata of its nodes, for Netron");
+  command.add_option("--html", arguments->page_file,
+                     "FILE: write a page for a browser: graph, times, candidates");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.footer(
       "Inputs that have no file get random numbers. Layouts are those of what a step reads and\n"

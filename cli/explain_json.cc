@@ -15,6 +15,7 @@ Json ports_json(const std::vector<PlanPort>& ports) {
     json.push_back({{"value", port.value},
                     {"type", port.type},
                     {"layout", port.layout},
+                    {"device", port.device},
                     {"is_constant", port.is_constant},
                     {"pack", port.pack},
                     {"capacity", port.capacity ? Json(*port.capacity) : Json()},

@@ -22,7 +22,9 @@ std::string layouts_of(const std::vector<PlanPort>& ports) {
 
 }  // namespace
 
-bool is_conversion(const PlanStep& step) { return step.op == "convert"; }
+bool is_conversion(const PlanStep& step) {
+  return step.op == "convert" || step.op == "convert+copy";
+}
 
 std::string backend_of(const PlanStep& step) {
   return step.backend.empty() ? "tessera" : step.backend;

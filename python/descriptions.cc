@@ -52,9 +52,10 @@ nb::object to_python(const PassDescription& pass) {
 }
 
 nb::object to_python(const PlanPort& port) {
-  return class_named("PlanPort")(
-      "value"_a = port.value, "type"_a = port.type, "layout"_a = port.layout, "pack"_a = port.pack,
-      "is_constant"_a = port.is_constant, "capacity"_a = port.capacity, "density"_a = port.density);
+  return class_named("PlanPort")("value"_a = port.value, "type"_a = port.type,
+                                 "layout"_a = port.layout, "device"_a = port.device,
+                                 "pack"_a = port.pack, "is_constant"_a = port.is_constant,
+                                 "capacity"_a = port.capacity, "density"_a = port.density);
 }
 
 nb::object to_python(const BackendRefusal& refusal) {

@@ -242,6 +242,7 @@ struct PlanPort {
   std::string value;
   std::string type;    // "float32 1x64x56x56"
   std::string layout;  // "nchw16c"
+  std::string device;  // that the layout is on: "cpu"
   std::string pack;    // id of the pack that is read instead; "" for none
   bool is_constant = false;
   // Of a sparse layout: the most that it stores, elements (csr) or rows (row_sparse), and which
@@ -260,7 +261,8 @@ struct BackendRefusal {
 // run executes.
 struct PlanStep {
   std::string name;  // of the node; of a group's last node; of a conversion's value
-  std::string op;    // "Conv", "Conv+Add+Relu", "convert", "copy"
+  // "Conv", "Conv+Add+Relu", "convert", "convert+copy" (to another device), "copy"
+  std::string op;
   std::string backend;
   std::string algorithm;
   int threads = 1;
@@ -435,6 +437,14 @@ class Model {
   // Checks everything that the backends offer for these shapes against the reference, on the
   // tuning inputs. Throws as bind() does.
   ModelVerification verify(const BindOptions& options = {}) const;
+
+  // The graph that bind() plans for `options`, rewritten and with its weights, as the bytes of an
+  // ONNX file. `notes` are added to the metadata_props of its nodes, by the node's name; what no
+  // node is called is passed over. Throws as bind() does, and Unsupported where the graph has no
+  // form as a file.
+  std::string to_onnx(
+      const BindOptions& options,
+      const std::map<std::string, std::map<std::string, std::string>>& notes = {}) const;
 
   ModelDescription describe() const;
   // What load() did, in order.

@@ -110,6 +110,7 @@ class PlanPort:
     value: str
     type: str  # "float32 1x64x56x56"
     layout: str  # "nchw16c"
+    device: str  # that the layout is on: "cpu"
     pack: str  # id of the pack that is read instead; "" for none
     is_constant: bool
     capacity: int | None = None  # of a sparse layout: the most elements or rows that it stores
@@ -130,7 +131,7 @@ class PlanStep:
     """A kernel for a node or a group, or a conversion between layouts."""
 
     name: str  # of the node; of a group's last node; of a conversion's value
-    op: str  # "Conv", "Conv+Add+Relu", "convert", "copy"
+    op: str  # "Conv+Relu", "convert", "convert+copy" (to another device), "copy"
     backend: str
     algorithm: str
     threads: int

@@ -16,7 +16,8 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
   const PlanBuffer& buffer = buffer_of(built, index);
   PlanPort port{.value = built.graph[buffer.value].name,
                 .type = text(built.graph[buffer.value].type),
-                .layout = built.layouts->name(buffer.layout)};
+                .layout = built.layouts->name(buffer.layout),
+                .device = built.layouts->device(buffer.layout)};
   if (const std::optional<SparseForm> form = built.layouts->sparse_form(buffer.layout)) {
     const int64_t most = most_stored(form->format, buffer.type->dims);
     port.capacity = form->capacity;
@@ -74,6 +75,8 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step, int th
   const bool is_conversion = step.kind == ExecutionStep::Kind::Convert;
   described.name = described.inputs[0].value;
   described.op = is_conversion ? "convert" : "copy";
+  const bool changes_device = described.inputs[0].device != described.outputs[0].device;
+  if (is_conversion && changes_device) described.op = "convert+copy";
   // Sparse layouts are the host's own.
   const bool has_backend = is_conversion && step.conversion.plugin != nullptr;
   if (has_backend) described.backend = step.conversion.plugin->name();

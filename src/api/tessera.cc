@@ -21,6 +21,7 @@
 #include "compile/compile.h"
 #include "compile/let_go.h"
 #include "engine/plan_runner.h"
+#include "export/onnx/export.h"
 #include "infer/mark_sparse.h"
 #include "ops/registry.h"
 #include "ops/work.h"
@@ -403,6 +404,28 @@ ModelVerification Model::verify(const BindOptions& options) const {
     checked = check();
   }
   return {std::move(checked.candidates), std::move(checked.tuning)};
+}
+
+std::string Model::to_onnx(
+    const BindOptions& options,
+    const std::map<std::string, std::map<std::string, std::string>>& notes) const {
+  ThreadPool pool(options.threads);
+  const auto write = [&] {
+    Graph graph = state_->bound_graph(options, pool);
+    check_has_elements(graph);
+    for (Node& node : graph.nodes) {
+      const auto found = notes.find(node.name);
+      if (found == notes.end()) continue;
+      for (const auto& [key, value] : found->second) node.metadata[key] = value;
+    }
+    return export_onnx(graph, *state_->registry);
+  };
+  try {
+    return write();
+  } catch (const LetGo&) {
+    state_->restore();
+    return write();
+  }
 }
 
 ModelDescription Model::describe() const {

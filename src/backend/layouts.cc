@@ -79,7 +79,13 @@ void LayoutTable::add_layouts(const Plugin& plugin) {
     // A shared layout that two bring is the same: the first one's conversions serve.
     if (find(layout.name)) continue;
     const LayoutId id{static_cast<int32_t>(entries_.size())};
-    entries_.push_back({layout.name, (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0, &layout, {}});
+    const tessera_device& device = face.devices[layout.device];
+    const std::string ordinal = device.ordinal == 0 ? "" : ":" + std::to_string(device.ordinal);
+    entries_.push_back({layout.name,
+                        (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0,
+                        &layout,
+                        {},
+                        device.kind + ordinal});
     conversions_.push_back({id, kDefaultLayout, &plugin, layout.to_default, layout.self});
     conversions_.push_back({kDefaultLayout, id, &plugin, layout.from_default, layout.self});
   }

@@ -64,6 +64,8 @@ class LayoutTable {
   size_t size() const { return entries_.size(); }
   const std::string& name(LayoutId id) const { return entry(id).name; }
   bool is_dense(LayoutId id) const { return entry(id).is_dense; }
+  // On which device its tensors lie: "cpu" for the host's memory, "kind" or "kind:ordinal".
+  const std::string& device(LayoutId id) const { return entry(id).device; }
   // nullopt where it is dense, or of a plug-in.
   std::optional<SparseForm> sparse_form(LayoutId id) const;
   // nullopt where no plug-in brings it.
@@ -86,6 +88,7 @@ class LayoutTable {
     bool is_dense = true;
     const tessera_layout* face = nullptr;  // null: the default layout, or a sparse one
     std::unique_ptr<SparseForm> form = {};
+    std::string device = "cpu";
   };
   const Entry& entry(LayoutId id) const { return entries_[static_cast<size_t>(id.index)]; }
   void add_form(const SparseForm& form);

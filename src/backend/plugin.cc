@@ -57,6 +57,14 @@ std::string explain_illegal_array(const void* items, int32_t count, const std::s
   return "";
 }
 
+std::string explain_illegal_devices(const tessera_backend& backend) {
+  for (const tessera_device& device :
+       std::span(backend.devices, static_cast<size_t>(backend.device_count))) {
+    if (device.kind == nullptr || *device.kind == '\0') return "a device has no kind";
+  }
+  return "";
+}
+
 std::string explain_illegal_layouts(const tessera_backend& backend) {
   std::set<std::string> seen;
   for (const tessera_layout& layout :
@@ -125,6 +133,7 @@ std::string explain_illegal(const tessera_backend& backend) {
         {backend.simple_kernels, backend.simple_kernel_count, "simple kernels"}}) {
     if (std::string wrong = explain_illegal_array(items, count, name); !wrong.empty()) return wrong;
   }
+  if (std::string wrong = explain_illegal_devices(backend); !wrong.empty()) return wrong;
   if (std::string wrong = explain_illegal_layouts(backend); !wrong.empty()) return wrong;
   return explain_illegal_kernels(backend);
 }

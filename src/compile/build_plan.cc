@@ -55,13 +55,14 @@ Offers collect(const BuiltPlan& base, const ops::Registry& registry, ThreadPool&
 }
 
 // Chooses and builds, until all that is chosen can be built.
-Placement choose_and_build(Chooser& chooser, PlanAssembler& assembler, Offers& offers,
+Placement choose_and_build(Chooser& chooser, PlanAssembler& assembler, BuiltPlan& base,
                            const StageWatcher& watcher) {
   while (true) {
     watcher("place");
+    check_is_covered(base.offers, base.graph, chooser.forbidden());
     const Placement placement = chooser.choose();
     watcher("build");
-    const std::vector<int> failed = assembler.build(placement, offers);
+    const std::vector<int> failed = assembler.build(placement, base.offers);
     if (failed.empty()) return placement;
     for (const int index : failed) chooser.forbid(index);
   }
@@ -106,7 +107,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     result.placement = std::move(tuned.description);
     result.tuning = std::move(tuned.tuning);
   } else {
-    placement = choose_and_build(chooser, assembler, base.offers, watcher);
+    placement = choose_and_build(chooser, assembler, base, watcher);
     if (prices) result.placement = chooser.describe(placement);
   }
   if (prices) {
@@ -122,10 +123,11 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   }
   if (prices) {
     // Prices describe what is offered, of which the plan keeps only what it uses.
-    result.built = assembler.lay_out(base, placement, result.step_outputs);
+    result.built = assembler.lay_out(base, placement, result.step_outputs,
+                                     chooser.conversion_prices());
     result.step_seconds = prices->step_seconds(result.built.plan);
   } else {
-    result.built = assembler.lay_out(std::move(base), placement, result.step_outputs);
+    result.built = assembler.lay_out(std::move(base), placement, result.step_outputs, {});
   }
   watcher("pack");
   assembler.pack(result.built);

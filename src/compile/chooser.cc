@@ -36,12 +36,18 @@ void Chooser::set_prices(const PricedOffers& prices) {
   has_prices_ = true;
 }
 
+std::vector<bool> Chooser::forbidden() const {
+  std::vector<bool> is_forbidden = problem_.is_forbidden;
+  for (size_t index = 0; index < is_broken_.size(); ++index) {
+    if (is_broken_[index]) is_forbidden[index] = true;
+    if (!has_prices_ && is_measured_only_[index]) is_forbidden[index] = true;
+  }
+  return is_forbidden;
+}
+
 PlacementProblem Chooser::usable_problem() const {
   PlacementProblem problem = problem_;
-  for (size_t index = 0; index < is_broken_.size(); ++index) {
-    if (is_broken_[index]) problem.is_forbidden[index] = true;
-    if (!has_prices_ && is_measured_only_[index]) problem.is_forbidden[index] = true;
-  }
+  problem.is_forbidden = forbidden();
   problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
   return problem;
 }

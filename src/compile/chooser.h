@@ -45,6 +45,13 @@ class Chooser {
   // all.
   Placement alone(int preference) const;
 
+  // By candidate, what may not be used.
+  std::vector<bool> forbidden() const;
+  // As PlacementProblem has them; empty without prices.
+  const std::vector<std::vector<double>>& conversion_prices() const {
+    return problem_.conversion_prices;
+  }
+
   // Of the newest solve() or choose().
   const PlacementSolution& solution() const { return solved_; }
 

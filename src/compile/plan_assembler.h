@@ -26,9 +26,9 @@ class PlanAssembler {
 
   // The plan of `placement`, whose kernels are built, without constants. `base` has graph, plug-ins,
   // layouts and offers; what libraries keep for candidates that the placement lacks is let go of.
-  // `also` as make_plan() has it.
-  BuiltPlan lay_out(BuiltPlan base, const Placement& placement,
-                    std::span<const ValueId> also) const;
+  // `also` and `conversion_prices` as make_plan() has them.
+  BuiltPlan lay_out(BuiltPlan base, const Placement& placement, std::span<const ValueId> also,
+                    const std::vector<std::vector<double>>& conversion_prices) const;
 
   // Fills in the constants. Throws LetGo, and what packing fails with.
   void pack(BuiltPlan& built) const { make_constants(built, packs_, pool_); }

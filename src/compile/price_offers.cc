@@ -16,6 +16,7 @@ PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId l
   return {.value = described.name,
           .type = text(described.type),
           .layout = subject.layouts.name(layout),
+          .device = subject.layouts.device(layout),
           .pack = pack == nullptr ? "" : std::string(pack->id),
           .is_constant = described.is_constant()};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tessera/error.h"
@@ -130,6 +131,29 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
                 who_refused(offers, graph, {static_cast<int32_t>(index)}, *pins[index]));
   }
   return kept;
+}
+
+void check_is_covered(const Offers& offers, const Graph& graph,
+                      const std::vector<bool>& is_forbidden) {
+  std::vector<bool> is_covered(graph.nodes.size(), false);
+  for (size_t index = 0; index < offers.candidates.size(); ++index) {
+    if (is_forbidden[index]) continue;
+    for (const NodeId node : offers.candidates[index].nodes) {
+      is_covered[static_cast<size_t>(node.index)] = true;
+    }
+  }
+  const auto uncovered = std::find(is_covered.begin(), is_covered.end(), false);
+  if (uncovered == is_covered.end()) return;
+  const NodeId node{static_cast<int32_t>(uncovered - is_covered.begin())};
+  std::string answers;
+  std::set<std::pair<std::string, std::string>> told;  // a reason may stand for many candidates
+  for (const Refusal& refusal : offers.refusals) {
+    if (refusal.node != node || !told.emplace(refusal.backend, refusal.reason).second) continue;
+    answers += "; " + refusal.backend + ": " + refusal.reason;
+  }
+  throw Error(ErrorKind::Unsupported, place(graph[node]),
+              "no backend can compute this node" +
+                  (answers.empty() ? "; none said anything about it" : answers));
 }
 
 }  // namespace tessera

@@ -33,4 +33,9 @@ struct OfferSelection {
 Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection,
                      const std::vector<std::string>& backends);
 
+// Throws Unsupported for the first node that no candidate covers which is not forbidden (by
+// candidate), with what each backend said of it.
+void check_is_covered(const Offers& offers, const Graph& graph,
+                      const std::vector<bool>& is_forbidden);
+
 }  // namespace tessera

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "compile/select_offers.h"
 #include "compile/time_plans.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
@@ -168,6 +169,7 @@ class PlacementTuner {
     prices_.look_up_guesses();
     chooser_.set_prices(prices_);
     while (true) {
+      check_is_covered(base_.offers, base_.graph, chooser_.forbidden());
       Placement placement = chooser_.choose();
       const std::vector<int> failed = assembler_.build(placement, base_.offers);
       if (failed.empty()) return placement;
@@ -192,7 +194,7 @@ class PlacementTuner {
   }
 
   std::unique_ptr<PlanRunner> runner_of(const Placement& placement) {
-    BuiltPlan built = assembler_.lay_out(base_, placement, {});
+    BuiltPlan built = assembler_.lay_out(base_, placement, {}, chooser_.conversion_prices());
     assembler_.pack(built);
     return std::make_unique<PlanRunner>(std::move(built), subject_.threads);
   }

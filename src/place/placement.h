@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -83,11 +84,17 @@ struct Placement {
 
 double conversion_price(const PlacementProblem& problem, int value, int from, int to);
 
+// The layouts on the cheapest way from one of `present` to `wanted`, both ends included: through
+// others where that is cheaper than the price of the one conversion. Empty where there is no way.
+// `price(from, to)` may be infinite.
+std::vector<int> cheapest_way(int layout_count, const std::vector<int>& present, int wanted,
+                              const std::function<double(int from, int to)>& price);
+
 // The layout in which the caller gives or gets `value`.
 int fed_layout(const PlacementProblem& problem, int value);
 
 // What `placement` takes: its candidates, and the conversions that their inputs and the results
-// need, each made once and from where it is cheapest.
+// need, each made once and from where and on the way that is cheapest.
 double predicted_seconds(const PlacementProblem& problem, const Placement& placement);
 
 // Chooses group by group: for each node the candidates of lowest preference value, larger groups

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "place/placement.h"
@@ -20,6 +21,35 @@ double conversion_price(const PlacementProblem& problem, int value, int from, in
   return problem.conversion_seconds[at(value)] * problem.conversion_hops[at(from)][at(to)];
 }
 
+std::vector<int> cheapest_way(int layout_count, const std::vector<int>& present, int wanted,
+                              const std::function<double(int from, int to)>& price) {
+  // Dijkstra; a linear search for the nearest is enough for a dozen layouts.
+  std::vector<double> distance(at(layout_count), std::numeric_limits<double>::infinity());
+  std::vector<int> before(at(layout_count), -1);
+  std::vector<bool> is_done(at(layout_count), false);
+  for (const int layout : present) distance[at(layout)] = 0;
+  while (true) {
+    int nearest = -1;
+    for (int layout = 0; layout < layout_count; ++layout) {
+      if (is_done[at(layout)] || !std::isfinite(distance[at(layout)])) continue;
+      if (nearest < 0 || distance[at(layout)] < distance[at(nearest)]) nearest = layout;
+    }
+    if (nearest < 0) return {};
+    if (nearest == wanted) break;
+    is_done[at(nearest)] = true;
+    for (int to = 0; to < layout_count; ++to) {
+      const double through = distance[at(nearest)] + price(nearest, to);
+      if (through >= distance[at(to)]) continue;
+      distance[at(to)] = through;
+      before[at(to)] = nearest;
+    }
+  }
+  std::vector<int> way = {wanted};
+  while (before[at(way.back())] >= 0) way.push_back(before[at(way.back())]);
+  std::reverse(way.begin(), way.end());
+  return way;
+}
+
 int fed_layout(const PlacementProblem& problem, int value) {
   return problem.fed_layout.empty() ? 0 : problem.fed_layout[at(value)];
 }
@@ -35,13 +65,12 @@ double predicted_seconds(const PlacementProblem& problem, const Placement& place
   const auto obtain = [&](int value, int layout) {
     if (problem.is_constant[at(value)]) return;
     std::vector<int>& present = layouts[at(value)];
-    double least = std::numeric_limits<double>::infinity();
-    for (const int known : present) {
-      least = std::min(least, conversion_price(problem, value, known, layout));
-    }
-    total += least;
-    if (std::find(present.begin(), present.end(), layout) == present.end()) {
-      present.push_back(layout);
+    const auto price = [&](int from, int to) { return conversion_price(problem, value, from, to); };
+    const std::vector<int> way = cheapest_way(problem.layout_count, present, layout, price);
+    if (way.empty()) total = std::numeric_limits<double>::infinity();
+    for (size_t step = 1; step < way.size(); ++step) {
+      total += price(way[step - 1], way[step]);
+      present.push_back(way[step]);
     }
   };
   for (const int index : placement.chosen) {

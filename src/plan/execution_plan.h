@@ -87,9 +87,11 @@ struct ExecutionPlan {
 // gets a dense, aligned copy where it takes nothing else. Results have memory of their own. Then
 // offsets in the arena. Pure. `also` are further values to return; those that no step makes are
 // passed over. `graph` needs all ids that `offers` uses; both must live until the kernels are
-// built.
+// built. `conversion_prices` are those of the placement's problem, which decide the way of a
+// conversion; without, it is the one with the fewest steps, then bytes.
 ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placement& placement,
-                        const LayoutTable& layouts, std::span<const ValueId> also);
+                        const LayoutTable& layouts, std::span<const ValueId> also,
+                        const std::vector<std::vector<double>>& conversion_prices = {});
 
 // Values that some step of `placement` makes and that no group keeps to itself, in their order.
 std::vector<ValueId> values_between_steps(const Offers& offers, const Placement& placement);

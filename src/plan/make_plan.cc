@@ -84,8 +84,9 @@ std::vector<ValueId> values_between_steps(const Offers& offers, const Placement&
 }
 
 ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placement& placement,
-                        const LayoutTable& layouts, std::span<const ValueId> also) {
-  StepBuilder builder(graph, offers, layouts);
+                        const LayoutTable& layouts, std::span<const ValueId> also,
+                        const std::vector<std::vector<double>>& conversion_prices) {
+  StepBuilder builder(graph, offers, layouts, conversion_prices);
   for (const int index : placement.chosen) builder.add(index);
   for (const ValueId value : graph.outputs) builder.add_result(value);
   for (const ValueId value : graph.kept) builder.add_result(value);

@@ -19,8 +19,13 @@ size_t at(int index) { return static_cast<size_t>(index); }
 
 }  // namespace
 
-StepBuilder::StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts)
-    : graph_(graph), offers_(offers), layouts_(layouts), present_(graph.values.size()) {
+StepBuilder::StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+                         const std::vector<std::vector<double>>& conversion_prices)
+    : graph_(graph),
+      offers_(offers),
+      layouts_(layouts),
+      conversion_prices_(conversion_prices),
+      present_(graph.values.size()) {
   for (size_t index = 0; index < graph.inputs.size(); ++index) {
     const LayoutId layout = layouts.exchanged_layout(graph[graph.inputs[index]]);
     const int buffer = add_buffer(Kind::Input, graph.inputs[index], layout);
@@ -222,14 +227,41 @@ int StepBuilder::obtain(ValueId value, LayoutId layout, const PortNeeds& needs) 
   return unfit < 0 ? convert(value, layout) : copied(unfit);
 }
 
-int StepBuilder::convert(ValueId value, LayoutId layout) {
+std::vector<ConversionStep> StepBuilder::way_to(ValueId value, LayoutId layout) const {
+  std::vector<ConversionStep> best = cheapest_way_to(value, layout);
+  if (!best.empty()) return best;
   const auto& present = present_[at(value.index)];
   const TensorType type = *plan_.buffers[at(present[0].second)].type;
-  std::vector<ConversionStep> best;
   for (const auto& [known, buffer] : present) {
     std::vector<ConversionStep> route = layouts_.route(known, layout, type);
     if (best.empty() || route.size() < best.size()) best = std::move(route);
   }
+  return best;
+}
+
+// By price; empty where prices are not known.
+std::vector<ConversionStep> StepBuilder::cheapest_way_to(ValueId value, LayoutId layout) const {
+  if (at(value.index) >= conversion_prices_.size()) return {};
+  const std::vector<double>& prices = conversion_prices_[at(value.index)];
+  if (prices.empty()) return {};
+  std::vector<int> present;
+  for (const auto& [known, buffer] : present_[at(value.index)]) present.push_back(known.index);
+  const auto count = static_cast<int>(layouts_.size());
+  const std::vector<int> way = cheapest_way(count, present, layout.index, [&](int from, int to) {
+    return prices[at(from * count + to)];
+  });
+  const TensorType type = *plan_.buffers[at(present_[at(value.index)][0].second)].type;
+  std::vector<ConversionStep> steps;
+  for (size_t hop = 1; hop < way.size(); ++hop) {
+    for (ConversionStep& step : layouts_.route({way[hop - 1]}, {way[hop]}, type)) {
+      steps.push_back(step);
+    }
+  }
+  return steps;
+}
+
+int StepBuilder::convert(ValueId value, LayoutId layout) {
+  const std::vector<ConversionStep> best = way_to(value, layout);
   int from = obtain(value, best.front().from, PortNeeds{});
   for (const ConversionStep& conversion : best) {
     const int to = add_buffer(Kind::Arena, value, conversion.to);

@@ -16,7 +16,9 @@ namespace tessera {
 // joint values lie in the buffer of another one. Offsets count from the beginning of the owner.
 class StepBuilder {
  public:
-  StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts);
+  // As make_plan(); all must outlive it.
+  StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+              const std::vector<std::vector<double>>& conversion_prices);
 
   // In the order of the placement.
   void add(int candidate);
@@ -37,12 +39,15 @@ class StepBuilder {
   void note(ValueId value, LayoutId layout, int buffer);
   int obtain(ValueId value, LayoutId layout, const PortNeeds& needs);
   int convert(ValueId value, LayoutId layout);
+  std::vector<ConversionStep> way_to(ValueId value, LayoutId layout) const;
+  std::vector<ConversionStep> cheapest_way_to(ValueId value, LayoutId layout) const;
   int copied(int buffer);
   int constant(const CandidateInput& port, int candidate);
 
   const Graph& graph_;
   const Offers& offers_;
   const LayoutTable& layouts_;
+  const std::vector<std::vector<double>>& conversion_prices_;
   ExecutionPlan plan_;
   std::vector<std::vector<std::pair<LayoutId, int>>> present_;  // by value: layout, buffer
   std::map<std::tuple<ValueId, LayoutId, std::string>, int> constants_;

@@ -310,12 +310,17 @@ Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& grou
     const std::optional<TensorType> type = known_type(subject.graph.values[index].type);
     const bool is_converted = layouts[index].made.size() + layouts[index].read.size() > 0;
     if (!type || !is_converted || subject.graph.values[index].is_constant()) continue;
-    // Any layout in which it is made or read may be one that it is converted from.
-    std::vector<LayoutId> all = layouts[index].made;
-    for (const LayoutId id : layouts[index].read) {
-      if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+    // Any layout in which it is made or read may be one that it is converted from, and through the
+    // default one may be cheaper than a direct way.
+    std::vector<LayoutId> all = {kDefaultLayout};
+    for (const auto* some : {&layouts[index].made, &layouts[index].read}) {
+      for (const LayoutId id : *some) {
+        if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+      }
     }
-    row.assign(count * count, 0);
+    // No way leads through the others: they may not hold the value at all.
+    row.assign(count * count, std::numeric_limits<double>::infinity());
+    for (size_t layout = 0; layout < count; ++layout) row[layout * count + layout] = 0;
     for (const LayoutId from : all) {
       for (const LayoutId to : all) {
         row[static_cast<size_t>(from.index) * count + static_cast<size_t>(to.index)] =

@@ -23,7 +23,8 @@ struct CandidatePrice {
 
 struct Prices {
   std::vector<CandidatePrice> candidates;  // by candidate
-  // By value, from layout a to b at a * layouts + b; empty for what no route leads to or from.
+  // By value, from layout a to b at a * layouts + b: infinity where nothing makes or reads it in
+  // one of them. Empty for what no route leads to or from.
   std::vector<std::vector<double>> conversions;
 };
 

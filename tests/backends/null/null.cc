@@ -1,0 +1,136 @@
+// A plug-in without a library behind it: two devices, each with a layout of its own, and kernels
+// whose prices tests invent, so that the choice can be tested on any machine. The second device's
+// memory is the host's. TESSERA_TEST_NULL=no_direct leaves out what leads straight from one device
+// to the other.
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/backend.h"
+
+namespace {
+
+using namespace tessera::plugin;
+using Buffers = std::span<const Buffer>;
+
+constexpr int kHost = 0;
+constexpr int kSecondDevice = 1;
+constexpr const char* kLayoutA = "null:a";
+constexpr const char* kLayoutB = "null:b";
+
+bool has_direct_ways() {
+  const char* wanted = std::getenv("TESSERA_TEST_NULL");
+  return wanted == nullptr || std::string_view(wanted) != "no_direct";
+}
+
+// --- Layouts that no kernel could mistake for each other
+// ------------------------------------------
+
+// Where element `index` of `count` lies: in A from behind, in B one further.
+int64_t place_in_a(int64_t index, int64_t count) { return count - 1 - index; }
+int64_t place_in_b(int64_t index, int64_t count) { return (index + 1) % count; }
+int64_t place_in_default(int64_t index, int64_t /*count*/) { return index; }
+
+using Place = int64_t (*)(int64_t index, int64_t count);
+
+ConvertFunction converter(Place from_place, Place to_place) {
+  return [=](RunContext& /*context*/, const Buffer& from, const Buffer& to) {
+    const int64_t count = from.elements();
+    for (int64_t index = 0; index < count; ++index) {
+      to.as<float>()[to_place(index, count)] = from.as<float>()[from_place(index, count)];
+    }
+  };
+}
+
+Layout layout(const char* name, int device, Place place) {
+  return {.name = name,
+          .device = device,
+          .storage_bytes = [](const Type& type) -> std::optional<int64_t> {
+            if (type.data_type != TESSERA_FLOAT32) return std::nullopt;
+            return type.dense_bytes();
+          },
+          .to_default = converter(place, place_in_default),
+          .from_default = converter(place_in_default, place)};
+}
+
+// --- Kernels: of one element each, in whichever order they lie
+// ------------------------------------
+
+using Function = std::function<float(float)>;
+
+const std::map<std::string, Function, std::less<>>& functions() {
+  static const std::map<std::string, Function, std::less<>> known = {
+      {"Neg", [](float x) { return -x; }},
+      {"Abs", [](float x) { return std::fabs(x); }},
+      {"Floor", [](float x) { return std::floor(x); }},
+      {"Sqrt", [](float x) { return std::sqrt(x); }},
+      {"Sin", [](float x) { return std::sin(x); }},
+      {"Cos", [](float x) { return std::cos(x); }}};
+  return known;
+}
+
+std::optional<std::string> explain_refusal(const Node& node) {
+  if (!node.domain().empty() || !functions().contains(node.op())) return "it knows no such op";
+  if (node.input(0).type().data_type != TESSERA_FLOAT32) return "it computes float32 only";
+  return std::nullopt;
+}
+
+Candidate chain(const std::vector<Node>& nodes, const char* algorithm, const char* layout_name) {
+  Candidate candidate;
+  candidate.algorithm = algorithm;
+  std::vector<Function> steps;
+  for (const Node& node : nodes) {
+    candidate.nodes.push_back(node.id());
+    steps.push_back(functions().find(node.op())->second);
+  }
+  candidate.inputs = {{.value = nodes.front().input(0).id(), .layout = layout_name}};
+  candidate.outputs = {{.value = nodes.back().output(0).id(), .layout = layout_name}};
+  candidate.build = [steps](const BuildOptions&) {
+    return make_kernel([steps](RunContext&, Buffers inputs, Buffers outputs) {
+      for (int64_t index = 0; index < inputs[0].elements(); ++index) {
+        float element = inputs[0].as<float>()[index];
+        for (const Function& step : steps) element = step(element);
+        outputs[0].as<float>()[index] = element;
+      }
+    });
+  };
+  return candidate;
+}
+
+class Null : public Backend {
+ public:
+  Description describe() override {
+    Description description{.name = "null", .version = "1"};
+    description.devices = {{.kind = "cpu"}, {.kind = "null"}};
+    description.layouts = {layout(kLayoutA, kHost, place_in_a),
+                           layout(kLayoutB, kSecondDevice, place_in_b)};
+    if (has_direct_ways()) {
+      description.conversions = {{kLayoutA, kLayoutB, converter(place_in_a, place_in_b)},
+                                 {kLayoutB, kLayoutA, converter(place_in_b, place_in_a)}};
+    }
+    return description;
+  }
+
+  void propose(const Graph& graph, const ProposeOptions&, Proposals& proposals) override {
+    for (const Node& node : graph.nodes()) {
+      if (const std::optional<std::string> reason = explain_refusal(node)) {
+        proposals.refuse(node.id(), *reason);
+        continue;
+      }
+      proposals.add(chain({node}, "a", kLayoutA));
+      proposals.add(chain({node}, "b", kLayoutB));
+    }
+    for (const std::vector<int32_t>& pair : graph.match("sine = Sin(x); Cos(sine)")) {
+      proposals.add(chain({graph.node(pair[0]), graph.node(pair[1])}, "pair", kLayoutA));
+    }
+  }
+};
+
+}  // namespace
+
+TESSERA_PLUGIN(Null)
