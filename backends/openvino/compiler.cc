@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
-#include <openvino/openvino.hpp>
 #include <openvino/op/constant.hpp>
+#include <openvino/openvino.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -95,11 +95,12 @@ void check_ports(const std::vector<ov::Output<const ov::Node>>& found,
                                            "s, expected " + std::to_string(expected.size()));
   }
   for (size_t index = 0; index < found.size(); ++index) {
-    const bool is_equal = found[index].get_element_type() == element_of(expected[index].data_type) &&
-                          found[index].get_partial_shape() == ov::PartialShape(shape_of(expected[index]));
+    const bool is_equal =
+        found[index].get_element_type() == element_of(expected[index].data_type) &&
+        found[index].get_partial_shape() == ov::PartialShape(shape_of(expected[index]));
     if (is_equal) continue;
-    throw Failure(TESSERA_UNSUPPORTED, "OpenVINO made " + side + " " + std::to_string(index) +
-                                           " " + text_of(found[index]) + ", expected " +
+    throw Failure(TESSERA_UNSUPPORTED, "OpenVINO made " + side + " " + std::to_string(index) + " " +
+                                           text_of(found[index]) + ", expected " +
                                            expected[index].shape_text());
   }
 }

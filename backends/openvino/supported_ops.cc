@@ -27,8 +27,8 @@ struct SupportedOp {
 };
 
 // In alphabetical order. Every other input and every output is float32. ReduceL1, ReduceL2 and
-// ReduceLogSum are not here: where they reduce axes of one element, OpenVINO leaves out what they do
-// to each element.
+// ReduceLogSum are not here: where they reduce axes of one element, OpenVINO leaves out what they
+// do to each element.
 constexpr SupportedOp kSupportedOps[] = {
     {"Abs", 6, 13},
     {"Add", 7, 14},
@@ -107,9 +107,9 @@ constexpr SupportedOp kSupportedOps[] = {
 constexpr size_t kMostAxes = 6;
 
 const SupportedOp* find_op(std::string_view op) {
-  const auto* const found =
-      std::lower_bound(std::begin(kSupportedOps), std::end(kSupportedOps), op,
-                       [](const SupportedOp& entry, std::string_view name) { return entry.op < name; });
+  const auto* const found = std::lower_bound(
+      std::begin(kSupportedOps), std::end(kSupportedOps), op,
+      [](const SupportedOp& entry, std::string_view name) { return entry.op < name; });
   return found != std::end(kSupportedOps) && found->op == op ? found : nullptr;
 }
 

@@ -287,11 +287,11 @@ class OfferReader {
     if (face.absorbed_count < 0 || (face.absorbed_count > 0 && face.absorbed == nullptr)) {
       refuse("its list of absorbed constants is null");
     }
-    for (const int32_t value :
-         std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
+    for (const int32_t value : std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
       const ValueId id{value};
       if (!contains(border.inputs, value) || !graph_.graph[id].is_constant()) {
-        refuse("it absorbs " + std::to_string(value) + ", which is no constant that its nodes read");
+        refuse("it absorbs " + std::to_string(value) +
+               ", which is no constant that its nodes read");
       }
       if (graph_.graph[id].is_state) refuse("it absorbs " + name_of(value) + ", which changes");
       const bool is_port =
@@ -434,6 +434,7 @@ class Collector {
     wanted.struct_size = sizeof(wanted);
     wanted.threads = options.threads;
     wanted.precision = options.precision;
+    wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     tessera_proposals sink = {};
     sink.struct_size = sizeof(sink);
     sink.host_state = this;

@@ -395,7 +395,9 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   } else {
     pool.execute([&] {
       built.offers = collect_offers(view, built.plugins, *built.layouts,
-                                    {.threads = pool.threads(), .precision = options.precision});
+                                    {.threads = pool.threads(),
+                                     .precision = options.precision,
+                                     .skips_measured_only = options.selection.pins.empty()});
     });
   }
   built.offers = select_offers(std::move(built.offers), built.graph, options.selection,

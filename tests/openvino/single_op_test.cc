@@ -28,9 +28,9 @@ RandomGraph finish(RandomGraph made, const std::string& op, const std::vector<st
 
 RandomGraph function(Dice& dice, const ops::Registry& registry) {
   static const std::vector<std::string> kOps = {
-      "Abs",  "Ceil", "Elu",        "Erf",  "Exp",     "Floor", "Gelu",    "HardSigmoid", "HardSwish",
-      "Identity", "LeakyRelu", "Mish", "Neg", "Relu", "Selu",  "Sigmoid", "Softplus",    "Softsign",
-      "Tanh"};
+      "Abs",         "Ceil",      "Elu",      "Erf",       "Exp",  "Floor", "Gelu",
+      "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Mish", "Neg",   "Relu",
+      "Selu",        "Sigmoid",   "Softplus", "Softsign",  "Tanh"};
   RandomGraph made(registry, 20);
   made.input("x", dice.tensor(any_dims(dice, 0, 6), -8, 8));
   return finish(std::move(made), dice.pick(kOps), {"x"});
@@ -44,8 +44,8 @@ RandomGraph positive_function(Dice& dice, const ops::Registry& registry) {
 }
 
 RandomGraph binary(Dice& dice, const ops::Registry& registry) {
-  static const std::vector<std::string> kOps = {"Add", "Div", "Max",  "Mean", "Min",
-                                                "Mul", "Pow", "PRelu", "Sub", "Sum"};
+  static const std::vector<std::string> kOps = {"Add", "Div", "Max",   "Mean", "Min",
+                                                "Mul", "Pow", "PRelu", "Sub",  "Sum"};
   RandomGraph made(registry, 15);
   const std::string op = dice.pick(kOps);
   const std::vector<int64_t> dims = any_dims(dice, 1, 5);
@@ -71,9 +71,9 @@ RandomGraph clip(Dice& dice, const ops::Registry& registry) {
 }
 
 RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
-  static const std::vector<std::string> kOps = {
-      "ReduceLogSumExp", "ReduceMax", "ReduceMean",     "ReduceMin",
-      "ReduceProd",      "ReduceSum", "ReduceSumSquare"};
+  static const std::vector<std::string> kOps = {"ReduceLogSumExp", "ReduceMax",  "ReduceMean",
+                                                "ReduceMin",       "ReduceProd", "ReduceSum",
+                                                "ReduceSumSquare"};
   const bool has_attribute = dice.one_in(2);
   RandomGraph made(registry, has_attribute ? 12 : 18);
   const std::vector<int64_t> dims = any_dims(dice, 1, 4);
@@ -189,7 +189,8 @@ RandomGraph choice(Dice& dice, const ops::Registry& registry) {
 RandomGraph picture(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const int64_t channels = dice.pick(std::vector<int64_t>{2, 4, 18});
-  const std::vector<int64_t> dims = {dice.whole(1, 2), channels, dice.whole(3, 8), dice.whole(3, 8)};
+  const std::vector<int64_t> dims = {dice.whole(1, 2), channels, dice.whole(3, 8),
+                                     dice.whole(3, 8)};
   made.input("x", dice.tensor(dims));
   Attributes attributes;
   switch (dice.whole(0, 4)) {
@@ -290,19 +291,17 @@ TEST_P(OpenvinoOps, AreTheReference) {
 
 const Tolerance kOfFunctions = {.relative = 1e-5, .of_largest = 1e-5};
 
-INSTANTIATE_TEST_SUITE_P(, OpenvinoOps,
-                         testing::Values(Family{"Function", function, 120, kOfFunctions},
-                                         Family{"PositiveFunction", positive_function, 30},
-                                         Family{"Binary", binary, 120, kOfFunctions},
-                                         Family{"Clip", clip, 20},
-                                         Family{"Reduction", reduction, 120, kOfFunctions},
-                                         Family{"Softmax", softmax, 40, kOfFunctions},
-                                         Family{"Slice", slice, 40}, Family{"Pad", pad, 40},
-                                         Family{"Move", move, 80}, Family{"Choice", choice, 30},
-                                         Family{"Picture", picture, 60, kOfFunctions},
-                                         Family{"Gemm", gemm, 40}, Family{"Split", split, 10},
-                                         Family{"Recurrence", recurrence, 30, kOfFunctions}),
-                         [](const auto& row) { return std::string(row.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    , OpenvinoOps,
+    testing::Values(Family{"Function", function, 120, kOfFunctions},
+                    Family{"PositiveFunction", positive_function, 30},
+                    Family{"Binary", binary, 120, kOfFunctions}, Family{"Clip", clip, 20},
+                    Family{"Reduction", reduction, 120, kOfFunctions},
+                    Family{"Softmax", softmax, 40, kOfFunctions}, Family{"Slice", slice, 40},
+                    Family{"Pad", pad, 40}, Family{"Move", move, 80}, Family{"Choice", choice, 30},
+                    Family{"Picture", picture, 60, kOfFunctions}, Family{"Gemm", gemm, 40},
+                    Family{"Split", split, 10}, Family{"Recurrence", recurrence, 30, kOfFunctions}),
+    [](const auto& row) { return std::string(row.param.name); });
 
 // What the table leaves out, with the reason that is told.
 TEST(OpenvinoRefusals, SayWhy) {
