@@ -1,6 +1,8 @@
-"""What all tests in Python share: where the programs are."""
+"""What all tests in Python share: where the programs are, and the module of the same build."""
 
+import importlib
 import pathlib
+import sys
 
 import pytest
 
@@ -29,3 +31,18 @@ def tessera_binary(bin_dir):
     binary = bin_dir / "tessera"
     assert binary.exists(), f"{binary} is not built: tools/build release"
     return binary
+
+
+@pytest.fixture(scope="session")
+def tessera(bin_dir):
+    """The module beside the programs; tests that need it are skipped where it was not built."""
+    folder = bin_dir.parent / "python"
+    if not any(folder.glob("tessera/_core*")):
+        pytest.skip(
+            f"{folder.parent.name} has no Python module: a sanitizer's build never has one; "
+            "another's configure.log says why"
+        )
+    sys.path.insert(0, str(folder))
+    module = importlib.import_module("tessera")
+    assert module.__file__.startswith(str(folder)), f"another tessera came first: {module.__file__}"
+    return module

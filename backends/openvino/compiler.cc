@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
-#include <openvino/openvino.hpp>
 #include <openvino/op/constant.hpp>
+#include <openvino/openvino.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,9 +39,11 @@ std::string text_of(const ov::Output<const ov::Node>& port) {
   return port.get_element_type().to_string() + " " + port.get_partial_shape().to_string();
 }
 
-// OpenVINO's messages tell where in its sources they come from; the last line is what is wrong.
-std::string last_line(const char* message) {
-  std::string text = message;
+// What is wrong: OpenVINO's messages begin with the places of its sources that they come from, and
+// may end with a summary.
+std::string reason_of(const ov::Exception& exception) {
+  std::string text = exception.what();
+  text.resize(std::min(text.size(), text.find("\nSummary:")));
   while (!text.empty() && text.back() == '\n') text.pop_back();
   const size_t start = text.rfind('\n');
   return start == std::string::npos ? text : text.substr(start + 1);
@@ -93,11 +95,12 @@ void check_ports(const std::vector<ov::Output<const ov::Node>>& found,
                                            "s, expected " + std::to_string(expected.size()));
   }
   for (size_t index = 0; index < found.size(); ++index) {
-    const bool is_equal = found[index].get_element_type() == element_of(expected[index].data_type) &&
-                          found[index].get_partial_shape() == ov::PartialShape(shape_of(expected[index]));
+    const bool is_equal =
+        found[index].get_element_type() == element_of(expected[index].data_type) &&
+        found[index].get_partial_shape() == ov::PartialShape(shape_of(expected[index]));
     if (is_equal) continue;
-    throw Failure(TESSERA_UNSUPPORTED, "OpenVINO made " + side + " " + std::to_string(index) +
-                                           " " + text_of(found[index]) + ", expected " +
+    throw Failure(TESSERA_UNSUPPORTED, "OpenVINO made " + side + " " + std::to_string(index) + " " +
+                                           text_of(found[index]) + ", expected " +
                                            expected[index].shape_text());
   }
 }
@@ -154,7 +157,7 @@ class RegionKernel : public plugin::Kernel {
       request->run(inputs, outputs);
     } catch (const ov::Exception& exception) {
       // What failed once is not used again.
-      throw Failure(TESSERA_DEVICE_FAILED, last_line(exception.what()));
+      throw Failure(TESSERA_DEVICE_FAILED, reason_of(exception));
     }
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(request));
@@ -192,7 +195,7 @@ class OpenvinoCompiler : public Compiler {
       return std::make_unique<RegionKernel>(
           core_.compile_model(network, "CPU", settings(options.threads)), model);
     } catch (const ov::Exception& exception) {
-      throw Failure(TESSERA_UNSUPPORTED, last_line(exception.what()));
+      throw Failure(TESSERA_UNSUPPORTED, reason_of(exception));
     }
   }
 

@@ -28,6 +28,15 @@ std::filesystem::path own_folder() {
   return std::filesystem::path(found.dli_fname).parent_path();
 }
 
+// Why no region is of use, whatever the graph; "" where one may be.
+std::string explain_useless(const plugin::ProposeOptions& options) {
+  if (options.is_training) return "its regions are for inference only";
+  if (options.skips_measured_only) {
+    return "its regions are used where prices are measured, or nodes are pinned to it";
+  }
+  return "";
+}
+
 plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region,
                                 const plugin::ProposeOptions& options,
                                 std::shared_ptr<CompilerLoader> loader) {
@@ -44,8 +53,8 @@ plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region
   candidate.library_bytes = work.weight_bytes + work.inner_bytes;
   candidate.flags = uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY} | TESSERA_CANDIDATE_INFERENCE_ONLY;
   auto model = std::make_shared<const RegionModel>(model_of(graph, region, border));
-  candidate.build = [model = std::move(model), loader = std::move(loader)](
-                        const plugin::BuildOptions& build) {
+  candidate.build = [model = std::move(model),
+                     loader = std::move(loader)](const plugin::BuildOptions& build) {
     return loader->get()->compile(*model, build);
   };
   return candidate;
@@ -64,8 +73,7 @@ std::shared_ptr<Compiler> CompilerLoader::get() {
     throw plugin::Failure(TESSERA_UNSUPPORTED,
                           std::string("OpenVINO cannot be loaded: ") + (reason ? reason : "?"));
   }
-  const auto make =
-      reinterpret_cast<MakeCompiler>(dlsym(library, TESSERA_OPENVINO_MAKE_COMPILER));
+  const auto make = reinterpret_cast<MakeCompiler>(dlsym(library, TESSERA_OPENVINO_MAKE_COMPILER));
   if (make == nullptr) {
     throw plugin::Failure(TESSERA_INTERNAL, file.string() + " is not the library it should be");
   }
@@ -83,6 +91,11 @@ plugin::Description Openvino::describe() {
 
 void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions& options,
                        plugin::Proposals& proposals) {
+  const std::string useless = explain_useless(options);
+  if (!useless.empty()) {
+    for (int32_t node = 0; node < graph.node_count(); ++node) proposals.refuse(node, useless);
+    return;
+  }
   std::vector<bool> is_supported(static_cast<size_t>(graph.node_count()), true);
   std::vector<bool> is_taken(is_supported.size(), false);
   std::vector<std::string> reasons(is_supported.size());

@@ -30,10 +30,10 @@ RegionBorder border_of(const plugin::Graph& graph, const Region& region);
 
 // What a region does at least, for bounds, and what memory it takes.
 struct RegionWork {
-  double product_flops = 0;        // of products of matrices and convolutions
-  double border_bytes = 0;         // of inputs, weights and outputs
+  double product_flops = 0;  // of products of matrices and convolutions
+  double border_bytes = 0;   // of inputs, weights and outputs
   int64_t weight_bytes = 0;
-  int64_t inner_bytes = 0;         // the most that values inside it take at one time
+  int64_t inner_bytes = 0;  // the most that values inside it take at one time
 };
 
 RegionWork work_of(const plugin::Graph& graph, const Region& region, const RegionBorder& border);

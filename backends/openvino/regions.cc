@@ -22,9 +22,8 @@ double work_of(const plugin::Node& node) {
 }
 
 double work_of(const plugin::Graph& graph, const Region& region) {
-  return std::accumulate(region.begin(), region.end(), 0.0, [&](double sum, int32_t node) {
-    return sum + work_of(graph.node(node));
-  });
+  return std::accumulate(region.begin(), region.end(), 0.0,
+                         [&](double sum, int32_t node) { return sum + work_of(graph.node(node)); });
 }
 
 // By node, how often a path from the inputs to it changes between supported and unsupported nodes,
@@ -152,8 +151,8 @@ class Splitter {
 std::vector<Region> find_regions(const plugin::Graph& graph,
                                  const std::vector<bool>& is_supported) {
   std::vector<Region> parts = connected_parts(graph, is_supported);
-  const bool is_whole = std::find(is_supported.begin(), is_supported.end(), false) ==
-                        is_supported.end();
+  const bool is_whole =
+      std::find(is_supported.begin(), is_supported.end(), false) == is_supported.end();
   std::vector<Region> regions;
   if (is_whole && !is_supported.empty()) {
     Region all(is_supported.size());

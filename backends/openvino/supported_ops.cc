@@ -26,7 +26,9 @@ struct SupportedOp {
   unsigned questions = 0;   // inputs that are true or false
 };
 
-// In alphabetical order. Every other input and every output is float32.
+// In alphabetical order. Every other input and every output is float32. ReduceL1, ReduceL2 and
+// ReduceLogSum are not here: where they reduce axes of one element, OpenVINO leaves out what they
+// do to each element.
 constexpr SupportedOp kSupportedOps[] = {
     {"Abs", 6, 13},
     {"Add", 7, 14},
@@ -73,9 +75,6 @@ constexpr SupportedOp kSupportedOps[] = {
     {"Pad", 2, 21, kInputs1to4},
     {"Pow", 7, 15},
     {"Reciprocal", 6, 13},
-    {"ReduceL1", 1, 18, input(1)},
-    {"ReduceL2", 1, 18, input(1)},
-    {"ReduceLogSum", 1, 18, input(1)},
     {"ReduceLogSumExp", 1, 18, input(1)},
     {"ReduceMax", 1, 20, input(1)},
     {"ReduceMean", 1, 18, input(1)},
@@ -108,9 +107,9 @@ constexpr SupportedOp kSupportedOps[] = {
 constexpr size_t kMostAxes = 6;
 
 const SupportedOp* find_op(std::string_view op) {
-  const auto* const found =
-      std::lower_bound(std::begin(kSupportedOps), std::end(kSupportedOps), op,
-                       [](const SupportedOp& entry, std::string_view name) { return entry.op < name; });
+  const auto* const found = std::lower_bound(
+      std::begin(kSupportedOps), std::end(kSupportedOps), op,
+      [](const SupportedOp& entry, std::string_view name) { return entry.op < name; });
   return found != std::end(kSupportedOps) && found->op == op ? found : nullptr;
 }
 
@@ -174,6 +173,7 @@ std::optional<std::string> explain_recurrence(const Node& node) {
   const plugin::Attributes attributes = node.attributes();
   if (node.input(4).is_present()) return "it computes no sequences of different lengths";
   if (node.input(7).is_present()) return "it computes no peepholes";
+  if (!attributes.has("hidden_size")) return "it wants to be told the hidden_size";
   if (attributes.has("activations")) return "it computes with the default activations only";
   if (attributes.has("clip")) return "it computes without clipping only";
   if (attributes.get_int("input_forget") != 0) return "it couples no input and forget gates";
@@ -197,12 +197,26 @@ std::optional<std::string> explain_window(const Node& node) {
   return std::nullopt;
 }
 
+// Before version 13 it is over all axes from the named one on; OpenVINO takes that one alone.
+std::optional<std::string> explain_softmax(const Node& node) {
+  if (node.version() >= 13) return std::nullopt;
+  const std::vector<int64_t> dims = node.input(0).type().dims;
+  const auto rank = static_cast<int64_t>(dims.size());
+  const int64_t axis = node.attributes().get_int("axis", 1);
+  const int64_t first_behind = (axis < 0 ? axis + rank : axis) + 1;
+  for (int64_t behind = first_behind; behind < rank; ++behind) {
+    if (dims[static_cast<size_t>(behind)] != 1) return "it computes no softmax over several axes";
+  }
+  return std::nullopt;
+}
+
 // What an op's attributes ask for and OpenVINO does not do as ONNX says.
 std::optional<std::string> explain_attributes(const Node& node) {
   const plugin::Attributes attributes = node.attributes();
   const std::string_view op = node.op();
   if (op == "LSTM" || op == "GRU") return explain_recurrence(node);
   if (op == "AveragePool" || op == "MaxPool" || op == "ConvTranspose") return explain_window(node);
+  if (op == "Softmax" || op == "LogSoftmax") return explain_softmax(node);
   if (op == "BatchNormalization" && attributes.get_int("training_mode") != 0) {
     return "it computes no statistics of its own";
   }

@@ -430,6 +430,9 @@ typedef struct tessera_propose_options {
   int32_t threads;
   int32_t precision;   /* the least that float32 arithmetic may be done in: TESSERA_PRECISION_ */
   int32_t is_training; /* candidates for inference only are of no use */
+  /* Those of TESSERA_CANDIDATE_MEASURED_ONLY are of no use: nothing is measured, nothing pinned. */
+  int32_t skips_measured_only;
+  int32_t reserved;
 } tessera_propose_options;
 
 /* Where a backend puts what it can do; the host's. */

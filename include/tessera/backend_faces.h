@@ -117,8 +117,7 @@ struct HeldCandidate {
         build.threads = options->threads;
         if (options->dense_layout != nullptr) build.dense_layout = options->dense_layout;
         if (options->struct_size >= sizeof(*options)) {
-          build.absorbed =
-              buffers(options->absorbed, static_cast<size_t>(options->absorbed_count));
+          build.absorbed = buffers(options->absorbed, static_cast<size_t>(options->absorbed_count));
         }
         fill_kernel(held.candidate.build(build), held.inputs.size(), held.outputs.size(), kernel);
       });
@@ -386,6 +385,9 @@ class HeldBackend {
         wanted.threads = options->threads;
         wanted.precision = options->precision;
         wanted.is_training = options->is_training != 0;
+        if (options->struct_size >= sizeof(*options)) {
+          wanted.skips_measured_only = options->skips_measured_only != 0;
+        }
         Proposals sink(proposals);
         held.backend_->propose(Graph(held.host_, graph), wanted, sink);
       });

@@ -52,7 +52,8 @@ struct OutputPort {
 struct BuildOptions {
   int32_t threads = 1;
   std::string dense_layout;  // what TESSERA_LAYOUT_ANY_DENSE became
-  // The candidate's absorbed constants. Their elements stay where they are until the kernel is gone.
+  // The candidate's absorbed constants. Their elements stay where they are until the kernel is
+  // gone.
   std::span<const Buffer> absorbed = {};
 };
 
@@ -132,6 +133,7 @@ struct ProposeOptions {
   int32_t threads = 1;
   int32_t precision = TESSERA_PRECISION_FLOAT32;
   bool is_training = false;
+  bool skips_measured_only = false;  // TESSERA_CANDIDATE_MEASURED_ONLY are of no use
 };
 
 class Proposals {

@@ -62,6 +62,7 @@ class Collector {
     wanted.struct_size = sizeof(wanted);
     wanted.threads = options.threads;
     wanted.precision = options.precision;
+    wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     tessera_proposals sink = {};
     sink.struct_size = sizeof(sink);
     sink.host_state = this;

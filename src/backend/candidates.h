@@ -81,6 +81,8 @@ struct Offers {
 struct OfferOptions {
   int threads = 1;
   int precision = TESSERA_PRECISION_FLOAT32;
+  // Candidates that are chosen only where they were measured need not be offered.
+  bool skips_measured_only = false;
 };
 
 // Asks every plug-in, in order of preference. A candidate that is not legal (nodes or values that

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "backend/let_go_weight.h"
 #include "backend/test_plugins.h"
 #include "ops/graph_test.h"
 
@@ -160,6 +161,8 @@ TEST_F(Candidates, ThatAreNotLegalBecomeRefusals) {
       {[](C& c) { c.flags = TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT; }, "at once"},
       {[](C& c) { c.outputs[0].alignment_bytes = 24; }, "no power of two"},
       {[](C& c) { c.inputs[0].pack = plugin::Pack{"p", 4, nullptr}; }, "no constant"},
+      {[](C& c) { c.absorbed = {0}; }, "absorbs 0, which is no constant that its nodes read"},
+      {[](C& c) { c.absorbed = {2}; }, "absorbs 2, which is no constant that its nodes read"},
   };
   for (const auto& [change, reason] : cases) EXPECT_THAT(refusal_of(change), HasSubstr(reason));
 }
@@ -185,6 +188,85 @@ TEST_F(Candidates, OfAPluginThatThrowsAreRefusalsOfEveryNode) {
   const Offers got = offers([](const auto&, Proposals&) { throw std::runtime_error("broken"); });
   ASSERT_EQ(got.refusals.size(), 2U);
   EXPECT_THAT(got.refusals[1].reason, HasSubstr("broken"));
+}
+
+// x + w, where w is absorbed.
+class Absorbing : public Candidates {
+ protected:
+  Absorbing() {
+    GraphBuilder builder(registry_);
+    builder.input("x", float_type(Shape{2}))
+        .constant("w", Tensor::from<float>(DataType::Float32, {2}, std::vector<float>{5, 7}))
+        .node("sum", "Add", {"x", "w"}, {"y"})
+        .output("y");
+    graph_ = builder.graph();
+    for (Value& value : graph_.values) value.type = float_type(Shape{2});
+  }
+
+  tessera::Candidate propose() {
+    plugins_ = {open_mirror([](const auto& graph, Proposals& proposals) {
+      plugin::Candidate candidate;
+      candidate.nodes = {0};
+      candidate.inputs = {{.value = graph.node(0).input(0).id()}};
+      candidate.outputs = {{.value = graph.node(0).output(0).id()}};
+      candidate.absorbed = {graph.node(0).input(1).id()};
+      candidate.build = [](const plugin::BuildOptions& options) {
+        const auto* weight = options.absorbed[0].as<float>();
+        return plugin::make_kernel([weight](plugin::RunContext&, std::span<const Buffer> inputs,
+                                            std::span<const Buffer> outputs) {
+          for (int index = 0; index < 2; ++index) {
+            outputs[0].as<float>()[index] = inputs[0].as<float>()[index] + weight[index];
+          }
+        });
+      };
+      proposals.add(std::move(candidate));
+    })};
+    table_ = std::make_unique<LayoutTable>(plugins_);
+    const tessera_graph view(graph_, registry_);
+    Offers got = collect_offers(view, plugins_, *table_, {});
+    EXPECT_EQ(got.candidates.size(), 1U);
+    return std::move(got.candidates.at(0));
+  }
+
+  tessera::Graph graph_;
+};
+
+TEST_F(Absorbing, KernelsKeepWhatTheyAreBuiltOf) {
+  tessera::Candidate candidate = propose();
+  const tessera::Kernel kernel = candidate.build(1);
+  // Nobody but the kernel knows the weight any more.
+  candidate = {};
+  graph_ = {};
+  std::vector<float> from = {1, 2};
+  std::vector<float> to = {0, 0};
+  const std::vector<int64_t> dims = {2};
+  const auto face = [&](std::vector<float>& elements) {
+    tessera_buffer buffer = {};
+    buffer.data = elements.data();
+    buffer.bytes = 8;
+    buffer.data_type = TESSERA_FLOAT32;
+    buffer.rank = 1;
+    buffer.dims = dims.data();
+    return buffer;
+  };
+  const tessera_buffer input = face(from);
+  const tessera_buffer output = face(to);
+  ThreadPool pool(1);
+  tessera::RunContext context(pool);
+  kernel.run("sum", context, &input, &output);
+  EXPECT_THAT(to, ElementsAre(6, 9));
+}
+
+TEST_F(Absorbing, WeightsThatWereLetGoAreReadAgain) {
+  Value& weight = graph_[find_value(graph_, "w")];
+  weight.constant = weight.constant.without_elements();
+  const tessera::Candidate candidate = propose();
+  try {
+    candidate.build(1);
+    FAIL() << "it was built of a weight without elements";
+  } catch (const LetGo& gone) {
+    EXPECT_EQ(gone.weight, "w");
+  }
 }
 
 TEST_F(Candidates, ThatFailToBuildSayWhy) {

@@ -117,9 +117,9 @@ void HostTable::fill_graph_access() {
                                 const int32_t* constants, int32_t constant_count,
                                 tessera_bytes_visitor visitor, void* user, tessera_error* error) {
     return serve_plugin(error, [&] {
-      const std::string bytes = export_open_group(
-          graph->graph, checked_nodes(*graph, nodes, count),
-          checked_values(*graph, constants, constant_count), graph->registry);
+      const std::string bytes =
+          export_open_group(graph->graph, checked_nodes(*graph, nodes, count),
+                            checked_values(*graph, constants, constant_count), graph->registry);
       visitor(user, bytes.data(), bytes.size());
     });
   };

@@ -49,7 +49,9 @@ Offers collect(const BuiltPlan& base, const ops::Registry& registry, ThreadPool&
   Offers offers;
   pool.execute([&] {
     offers = collect_offers(view, base.plugins, *base.layouts,
-                            {.threads = pool.threads(), .precision = options.precision});
+                            {.threads = pool.threads(),
+                             .precision = options.precision,
+                             .skips_measured_only = options.selection.pins.empty()});
   });
   return offers;
 }

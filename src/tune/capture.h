@@ -36,8 +36,9 @@ class Capture {
 
 // Of what each output of `group` was summed up, for judging errors: sums and products are computed
 // on magnitudes by the reference kernels, and functions that bring no two numbers further apart
-// hand them on. An empty tensor where another op lies between. `inputs` in the order of the
-// group's.
+// hand them on. An empty tensor where another op lies between, or more than two products in a row,
+// as in a region of many layers: magnitudes of magnitudes tell nothing. `inputs` in the order of
+// the group's.
 std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
                                       std::span<const Tensor> inputs, ThreadPool& pool);
 

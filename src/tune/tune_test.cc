@@ -250,6 +250,26 @@ TEST(MeasureGroup, BuildsTheOthersAgainWhereOneTookTheProcessWithIt) {
   EXPECT_EQ(bench.drops, 2);
 }
 
+// Errors in a region of many layers are judged by its values: magnitudes grow with every layer.
+TEST(Magnitudes, AreToldBehindFewProductsOnly) {
+  const ops::Registry registry = ops::make_registry();
+  const Tensor ones = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{1});
+  const Tensor minus = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{-3});
+  GraphBuilder builder(registry);
+  builder.input("x", float_type(Shape{1, 1})).constant("w", minus);
+  for (const auto& [from, to] : {std::pair("x", "a"), {"a", "b"}, {"b", "c"}, {"c", "d"}}) {
+    builder.node(to, "MatMul", {from, "w"}, {to}).output(to);
+  }
+  ThreadPool pool(1);
+  const std::vector<Tensor> found =
+      summed_magnitudes(builder.graph(), registry, std::vector{ones}, pool);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].as<float>()[0], 3);
+  EXPECT_EQ(found[1].as<float>()[0], 9);
+  EXPECT_TRUE(found[2].is_empty());
+  EXPECT_TRUE(found[3].is_empty());
+}
+
 TEST(MeasureGroup, LeavesOutWhatCannotWin) {
   FalteringBench bench;
   std::vector<Trial> trials(3);

@@ -35,8 +35,8 @@ class Growing {
 
   std::string integers(const std::vector<int64_t>& values) {
     const std::string called = "c" + std::to_string(++constants_);
-    made_.constant(called, Tensor::from<int64_t>(
-                               DataType::Int64, {static_cast<int64_t>(values.size())}, values));
+    made_.constant(called, Tensor::from<int64_t>(DataType::Int64,
+                                                 {static_cast<int64_t>(values.size())}, values));
     return called;
   }
 

@@ -1,26 +1,8 @@
-"""The module tessera of the build under test, and small models for it."""
-
-import importlib
-import sys
+"""Small models for the module tessera."""
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
-
-
-@pytest.fixture(scope="session")
-def tessera(bin_dir):
-    """The module beside the programs; tests that need it are skipped where it was not built."""
-    folder = bin_dir.parent / "python"
-    if not any(folder.glob("tessera/_core*")):
-        pytest.skip(
-            f"{folder.parent.name} has no Python module: a sanitizer's build never has one; "
-            "another's configure.log says why"
-        )
-    sys.path.insert(0, str(folder))
-    module = importlib.import_module("tessera")
-    assert module.__file__.startswith(str(folder)), f"another tessera came first: {module.__file__}"
-    return module
 
 
 @pytest.fixture

@@ -73,9 +73,9 @@ std::string export_open_group(const Graph& graph, std::span<const NodeId> nodes,
   for (const ValueId constant : constants) {
     const auto found = by_name.find(graph[constant].name);
     if (found == by_name.end() || !group[found->second].is_constant()) {
-      throw Error(ErrorKind::InvalidArgument, "group",
-                  "expected constants that its nodes read, found value '" + graph[constant].name +
-                      "'");
+      throw Error(
+          ErrorKind::InvalidArgument, "group",
+          "expected constants that its nodes read, found value '" + graph[constant].name + "'");
     }
     Value& value = group[found->second];
     value.constant = {};

@@ -275,6 +275,27 @@ TEST_F(ExportOnnx, AGroupComputesWhatItDoesInTheWhole) {
   }
 }
 
+TEST_F(ExportOnnx, AnOpenGroupHasItsConstantsAsFurtherInputs) {
+  Graph graph = network();
+  const ValueId weight = find_value(graph, "w");
+  const ValueId bias = find_value(graph, "bias");
+  const std::vector<NodeId> nodes = {{0}, {1}};
+  // Their elements may be gone.
+  graph[weight].constant = graph[weight].constant.without_elements();
+  const std::vector<ValueId> constants = {bias, weight};
+  const std::string bytes = export_open_group(graph, nodes, constants, registry_);
+  const Graph group = import_onnx_bytes(bytes, "/nonexistent", registry_, Log()).graph;
+  std::vector<std::string> inputs;
+  for (const ValueId id : group.inputs) inputs.push_back(group[id].name);
+  EXPECT_THAT(inputs, testing::ElementsAre("x", "bias", "w"));
+  EXPECT_FALSE(group[find_value(group, "w")].is_constant());
+  EXPECT_EQ(text(group[find_value(group, "w")].type), "float32 2x1x2x2");
+  EXPECT_EQ(error_of([&] {
+              export_open_group(graph, nodes, std::vector{find_value(graph, "six")}, registry_);
+            }),
+            "InvalidArgument: group: expected constants that its nodes read, found value 'six'");
+}
+
 TEST_F(ExportOnnx, RefusesWhatAFileCannotHold) {
   Graph graph;
   graph.inputs = {add_value(graph, {.name = "x"})};

@@ -1,0 +1,197 @@
+"""The backend openvino as users meet it: when it is chosen, what it shares with the others, and that
+networks give what they give elsewhere."""
+
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+SIDE = 24
+CHANNELS = 40
+LAYERS = 4
+
+
+@pytest.fixture(scope="module")
+def backends(tessera_binary):
+    done = subprocess.run([tessera_binary, "backends", "--json"], capture_output=True, text=True,
+                          check=True)
+    return {entry["name"]: entry for entry in json.loads(done.stdout)["backends"]}
+
+
+@pytest.fixture(scope="module")
+def openvino(backends):
+    """Skips where this build has no such backend, saying why."""
+    entry = backends["openvino"]
+    if not entry["is_usable"]:
+        assert entry["reason"]
+        pytest.skip(f"no backend openvino: {entry['reason']}")
+    return entry
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    """Convolutions with 64 KiB of weights each, and a softmax."""
+    random = np.random.default_rng(3)
+    nodes, weights = [], []
+    for layer in range(LAYERS):
+        weight = random.standard_normal((CHANNELS, CHANNELS, 3, 3), dtype=np.float32) / 20
+        weights.append(numpy_helper.from_array(weight, f"w{layer}"))
+        nodes.append(helper.make_node("Conv", [f"x{layer}", f"w{layer}"], [f"y{layer}"],
+                                      f"conv{layer}", pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", [f"y{layer}"], [f"x{layer + 1}"], f"relu{layer}"))
+    nodes.append(helper.make_node("Softmax", [f"x{LAYERS}"], ["y"], "softmax", axis=-1))
+    shape = ["batch", CHANNELS, SIDE, SIDE]
+    graph = helper.make_graph(
+        nodes, "network",
+        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path_factory.mktemp("network") / "model.onnx"
+    onnx.save(model, path)
+    return path
+
+
+SHAPE = [1, CHANNELS, SIDE, SIDE]
+
+
+def explain(tessera_binary, model, *arguments):
+    done = subprocess.run([tessera_binary, "explain", model, "--shape", "x0=1x40x24x24", "--json",
+                           "--runs", "1", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def users(explained):
+    return {step["backend"] for step in explained["steps"]}
+
+
+def test_is_left_alone_where_nothing_is_measured(tessera_binary, openvino, network):
+    explained = explain(tessera_binary, network)
+    assert "openvino" not in users(explained)
+    reasons = {entry["reason"] for entry in explained["refusals"]
+               if entry["backend"] == "openvino"}
+    assert reasons == {"its regions are used where prices are measured, or nodes are pinned to it"}
+
+
+def test_alone_leaves_the_reference_to_do_it_where_nothing_is_measured(
+        tessera_binary, openvino, network):
+    assert users(explain(tessera_binary, network, "--backends", "openvino")) == {"reference"}
+
+
+def test_a_pin_forces_the_whole_model_into_one_region(tessera_binary, openvino, network):
+    explained = explain(tessera_binary, network, "--pin", "*=openvino")
+    assert users(explained) == {"openvino"}
+    assert explained["step_count"] == 1
+    # Its weights in formats of its own, and the values between.
+    assert explained["library_bytes"] > LAYERS * CHANNELS * CHANNELS * 9 * 4
+    assert explained["pack_bytes"] == 0
+
+
+def test_a_pin_that_cannot_be_served_says_why(tessera_binary, openvino, tmp_path):
+    graph = helper.make_graph(
+        [helper.make_node("Asinh", ["x0"], ["y"], "curve")], "curve",
+        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, [1, 40, 24, 24])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 40, 24, 24])])
+    model = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              model)
+    done = subprocess.run([tessera_binary, "run", model, "--random", "1", "--pin",
+                           "curve=openvino"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "OpenVINO regions do not contain this op" in done.stderr
+
+
+def test_is_measured_and_checked_where_prices_are_wanted(tessera_binary, openvino, network):
+    explained = explain(tessera_binary, network, "--optimize", "--candidates", "--backends",
+                        "openvino,reference")
+    regions = [entry for entry in explained["candidates"] if entry["backend"] == "openvino"]
+    # The whole, and the two halves.
+    assert sorted({len(entry["nodes"]) for entry in regions}) == [4, 5, 9]
+    measured = [entry for entry in regions if entry["time"] is not None]
+    assert measured
+    assert all(entry["verdict"] == "fine" for entry in measured)
+    assert "openvino" in users(explained)
+
+
+def test_executors_in_two_threads_give_what_the_reference_gives(tessera, openvino, network):
+    model = tessera.load(network, threads=2, log=lambda message: None)
+    pins = [tessera.Pin("*", "openvino")]
+    random = np.random.default_rng(4)
+    inputs = [random.standard_normal(SHAPE, dtype=np.float32) for _ in range(2)]
+    plain = model.bind({"x0": SHAPE}, backends=["reference"])
+    expected = [plain.run({"x0": array})[0].copy() for array in inputs]
+    executors = [model.bind({"x0": SHAPE}, threads=1, pins=pins) for _ in inputs]
+    failures = []
+
+    def work(index):
+        for _ in range(20):
+            found = executors[index].run({"x0": inputs[index]})[0]
+            if not np.allclose(found, expected[index], rtol=1e-3, atol=1e-6):
+                failures.append(index)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
+    folder = next(iter(tessera.__path__)).rsplit("/", 1)[0]
+    script = textwrap.dedent(f"""
+        import json, sys
+        sys.path.insert(0, {folder!r})
+        import numpy, tessera
+        model = tessera.load({str(network)!r}, threads=2, log=lambda message: None)
+        x = {{"x0": numpy.ones({SHAPE}, numpy.float32)}}
+        def libraries(name):
+            lines = open("/proc/self/maps").read().splitlines()
+            return sorted({{line.split()[-1] for line in lines if name in line}})
+        model.bind({{"x0": {SHAPE}}}, threads=2).run(x)
+        before = libraries("/libopenvino")
+        model.bind({{"x0": {SHAPE}}}, threads=2, pins=[tessera.Pin("*", "openvino")]).run(x)
+        print(json.dumps({{"before": before, "openvino": libraries("/libopenvino"),
+                          "tbb": libraries("/libtbb.so")}}))
+        """)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    # Nothing of OpenVINO is loaded before a region is built.
+    assert found["before"] == []
+    assert found["openvino"]
+    assert len(found["tbb"]) == 1, found["tbb"]
+
+
+def test_verify_finds_nothing_wrong(bin_dir, tessera_binary, openvino):
+    plugin = bin_dir.parent / "lib" / "tessera" / "backend_openvino.so"
+    done = subprocess.run([tessera_binary, "verify", "--backend", plugin, "--cases", "1"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+ZOO = ["squeezenet", "shufflenet", "mobilenet_v2"]
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_network_of_the_zoo_gives_what_it_gives_elsewhere(tessera, openvino, bin_dir, name):
+    model_file = bin_dir.parent.parent / "zoo" / name / "model.onnx"
+    if not model_file.exists():
+        pytest.skip(f"{model_file} is not there")
+    model = tessera.load(model_file, threads=2, log=lambda message: None)
+    random = np.random.default_rng(5)
+    inputs = {value.name: random.standard_normal(value.shape).astype(np.float32)
+              for value in model.inputs}
+    expected = model.bind().run(inputs)[0].copy()
+    executor = model.bind(pins=[tessera.Pin("*", "openvino")])
+    assert {step.backend for step in executor.plan().steps} == {"openvino"}
+    found = executor.run(inputs)[0]
+    scale = np.sqrt(np.mean(expected.astype(np.float64) ** 2))
+    assert np.abs(found - expected).max() <= 1e-3 * scale
