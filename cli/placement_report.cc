@@ -58,6 +58,12 @@ const CandidateDescription* runner_up(const PlanDescription& plan,
   return best;
 }
 
+// Where little is to be won the choice that needs no prices stands.
+std::string gap_text(double gap) {
+  const std::string percent = decimal_text(100 * gap, 2);
+  return percent == "0.00" ? ", and reached" : "; the choice takes " + percent + " % more";
+}
+
 Json milliseconds_json(std::optional<double> seconds) {
   return seconds ? Json(1000 * *seconds) : Json(nullptr);
 }
@@ -69,11 +75,10 @@ std::string placement_text(const std::optional<PlacementDescription>& placement,
   if (!placement) return "";
   std::string text = "placement: predicted " + ms_text(1000 * placement->predicted_seconds) + " ms";
   if (run_ms) text += ", measured " + ms_text(*run_ms) + " ms";
-  text +=
-      "; nothing takes less than " + ms_text(1000 * placement->lower_bound_seconds) + " ms (" +
-      (placement->is_proven_optimal ? "proven and reached" : "a bound that may not be reachable") +
-      ", gap " + decimal_text(100 * placement->gap, 2) + " %); solved in " +
-      ms_text(1000 * placement->solve_seconds) + " ms";
+  text += "; nothing takes less than " + ms_text(1000 * placement->lower_bound_seconds) + " ms (" +
+          (placement->is_proven_optimal ? "proven" : "nobody knows whether anything takes that") +
+          gap_text(placement->gap) + "); solved in " + ms_text(1000 * placement->solve_seconds) +
+          " ms";
   std::string lines = wrapped(text);
   std::string contenders;
   for (const ContenderDescription& contender : placement->contenders) {

@@ -33,12 +33,15 @@ CandidateDescription candidate(const std::string& node, const std::string& backe
 TEST(PlacementReport, TellsPriceBoundProofAndRunOff) {
   EXPECT_EQ(placement_text(small_placement(), 4.5),
             "placement: predicted 3.500 ms, measured 4.500 ms; nothing takes less than 3.000 ms "
-            "(proven and\nreached, gap 2.00 %); solved in 5.000 ms\n"
+            "(proven; the\nchoice takes 2.00 % more); solved in 5.000 ms\n"
             "run-off: solved 4.500 ms, greedy 5.000 ms\n");
   EXPECT_EQ(placement_text(std::nullopt, 4.5), "");
+  PlacementDescription cheapest = small_placement();
+  cheapest.gap = 1e-9;
+  EXPECT_THAT(placement_text(cheapest, std::nullopt), HasSubstr("(proven, and reached)"));
   PlacementDescription unproven = small_placement();
   unproven.is_proven_optimal = false;
-  EXPECT_THAT(placement_text(unproven, std::nullopt), HasSubstr("a bound that may not be"));
+  EXPECT_THAT(placement_text(unproven, std::nullopt), HasSubstr("nobody knows"));
   EXPECT_THAT(placement_text(unproven, std::nullopt), Not(HasSubstr("measured")));
 }
 

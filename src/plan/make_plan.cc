@@ -99,7 +99,7 @@ ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placemen
   note_releases(plan);
 #ifdef TESSERA_CHECKS
   const std::string violation = explain_violation(plan);
-  TESSERA_CHECK(violation.empty(), violation.c_str());
+  TESSERA_CHECK(violation.empty(), violation);
 #endif
   return plan;
 }

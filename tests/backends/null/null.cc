@@ -15,7 +15,19 @@
 
 namespace {
 
-using namespace tessera::plugin;
+namespace plugin = tessera::plugin;
+using plugin::Buffer;
+using plugin::BuildOptions;
+using plugin::Candidate;
+using plugin::ConvertFunction;
+using plugin::Description;
+using plugin::Graph;
+using plugin::Layout;
+using plugin::Node;
+using plugin::Proposals;
+using plugin::ProposeOptions;
+using plugin::RunContext;
+using plugin::Type;
 using Buffers = std::span<const Buffer>;
 
 constexpr int kHost = 0;
@@ -64,14 +76,14 @@ Layout layout(const char* name, int device, Place place) {
 using Function = std::function<float(float)>;
 
 const std::map<std::string, Function, std::less<>>& functions() {
-  static const std::map<std::string, Function, std::less<>> known = {
+  static const std::map<std::string, Function, std::less<>> kKnown = {
       {"Neg", [](float x) { return -x; }},
       {"Abs", [](float x) { return std::fabs(x); }},
       {"Floor", [](float x) { return std::floor(x); }},
       {"Sqrt", [](float x) { return std::sqrt(x); }},
       {"Sin", [](float x) { return std::sin(x); }},
       {"Cos", [](float x) { return std::cos(x); }}};
-  return known;
+  return kKnown;
 }
 
 std::optional<std::string> explain_refusal(const Node& node) {
@@ -91,7 +103,7 @@ Candidate chain(const std::vector<Node>& nodes, const char* algorithm, const cha
   candidate.inputs = {{.value = nodes.front().input(0).id(), .layout = layout_name}};
   candidate.outputs = {{.value = nodes.back().output(0).id(), .layout = layout_name}};
   candidate.build = [steps](const BuildOptions&) {
-    return make_kernel([steps](RunContext&, Buffers inputs, Buffers outputs) {
+    return plugin::make_kernel([steps](RunContext&, Buffers inputs, Buffers outputs) {
       for (int64_t index = 0; index < inputs[0].elements(); ++index) {
         float element = inputs[0].as<float>()[index];
         for (const Function& step : steps) element = step(element);
@@ -102,7 +114,7 @@ Candidate chain(const std::vector<Node>& nodes, const char* algorithm, const cha
   return candidate;
 }
 
-class Null : public Backend {
+class Null : public plugin::Backend {
  public:
   Description describe() override {
     Description description{.name = "null", .version = "1"};
