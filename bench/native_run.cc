@@ -63,7 +63,7 @@ void NativeRun::choose(const NativeBackend& backend, const BandwidthCase& wanted
     found += " " + candidate.algorithm + "(" + layout + ")";
     const bool is_whole = candidate.nodes.size() == typed_.nodes.size();
     const bool is_wanted = wanted.algorithm.empty() || wanted.algorithm == candidate.algorithm;
-    if (!is_whole || !is_wanted || layout != wanted.layout) continue;
+    if (!candidate.has_kernel() || !is_whole || !is_wanted || layout != wanted.layout) continue;
     candidate_ = candidate;
     return;
   }
