@@ -11,7 +11,9 @@
 #include "hwy/highway.h"
 // After highway.h, and once for each instruction set too.
 #include "exponential.h"
+#include "float_functions.h"
 #include "partial_vector.h"
+#include "row_totals.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
@@ -28,10 +30,11 @@ using Vector = hn::Vec<Tag>;
 
 HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(Tag())); }
 
-// The largest number of the row, which is scaled and shifted into `to` where `kIsPrepared`.
+// The largest numbers of the row in the lanes of a vector; the row is scaled and shifted into `to`
+// where `kIsPrepared`.
 template <bool kIsPrepared>
-HWY_INLINE float largest_of(const float* from, float* to, int64_t length, float scale,
-                            const float* addend) {
+HWY_INLINE Vector largest_lanes(const float* from, float* to, int64_t length, float scale,
+                                const float* addend) {
   const Tag d;
   const int64_t lanes = lane_count();
   const Vector factor = hn::Set(d, scale);
@@ -66,12 +69,12 @@ HWY_INLINE float largest_of(const float* from, float* to, int64_t length, float 
     const auto used = hn::FirstN(d, static_cast<size_t>(rest));
     second = hn::Max(second, hn::IfThenElse(used, x, hn::Set(d, -kInfinity)));
   }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(largest, second)));
+  return hn::Max(largest, second);
 }
 
-// The sum of exp(x - largest), which also goes to `to` where `kStores`.
+// The sums of exp(x - largest), which also goes to `to` where `kStores`, over a chunk.
 template <bool kStores>
-HWY_INLINE double exponential_sum(const float* from, float* to, int64_t length, float largest) {
+HWY_INLINE Vector exponential_lanes(const float* from, float* to, int64_t count, float largest) {
   const Tag d;
   const int64_t lanes = lane_count();
   const Vector shift = hn::Set(d, largest);
@@ -80,28 +83,34 @@ HWY_INLINE double exponential_sum(const float* from, float* to, int64_t length, 
     if constexpr (kStores) hn::StoreU(x, d, to + index);
     return x;
   };
-  double total = 0;
+  Vector sum = hn::Zero(d);
+  Vector second = sum;
   int64_t index = 0;
-  while (index < length) {
-    const int64_t end = std::min(length, index + kChunkSteps * lanes);
-    Vector sum = hn::Zero(d);
-    Vector second = sum;
-    for (; index + 2 * lanes <= end; index += 2 * lanes) {
-      sum = hn::Add(sum, at(index));
-      second = hn::Add(second, at(index + lanes));
-    }
-    if (index + lanes <= end) {
-      sum = hn::Add(sum, at(index));
-      index += lanes;
-    }
-    if (index < end) {
-      const int64_t rest = end - index;
-      const Vector x = exponential(d, hn::Sub(load_some(d, from + index, rest), shift));
-      if constexpr (kStores) store_some(x, d, to + index, rest);
-      second = hn::Add(second, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(rest)), x));
-      index = end;
-    }
-    total += hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, second)));
+  for (; index + 2 * lanes <= count; index += 2 * lanes) {
+    sum = hn::Add(sum, at(index));
+    second = hn::Add(second, at(index + lanes));
+  }
+  if (index + lanes <= count) {
+    sum = hn::Add(sum, at(index));
+    index += lanes;
+  }
+  if (index < count) {
+    const int64_t rest = count - index;
+    const Vector x = exponential(d, hn::Sub(load_some(d, from + index, rest), shift));
+    if constexpr (kStores) store_some(x, d, to + index, rest);
+    second = hn::Add(second, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(rest)), x));
+  }
+  return hn::Add(sum, second);
+}
+
+template <bool kStores>
+HWY_INLINE double exponential_sum(const float* from, float* to, int64_t length, float largest) {
+  const int64_t chunk = kChunkSteps * lane_count();
+  double total = 0;
+  for (int64_t done = 0; done < length; done += chunk) {
+    total += hn::GetLane(
+        hn::SumOfLanes(Tag(), exponential_lanes<kStores>(from + done, to + done,
+                                                         std::min(chunk, length - done), largest)));
   }
   return total;
 }
@@ -118,33 +127,87 @@ HWY_INLINE void map(const float* from, float* to, int64_t length, const Function
       });
 }
 
+// The largest numbers of a row. `source` is where its numbers are then read from.
+HWY_INLINE Vector prepare_row(const float*& source, float* target, int64_t length,
+                              const RowInput& input, int64_t row) {
+  if (input.scale == 1 && input.addend == nullptr) {
+    return largest_lanes<false>(source, target, length, 1, nullptr);
+  }
+  const float* addend =
+      input.addend == nullptr ? nullptr : input.addend + row * input.addend_stride;
+  const Vector largest = largest_lanes<true>(source, target, length, input.scale, addend);
+  source = target;
+  return largest;
+}
+
+// `last` is the logarithm of the sum, or 1 / sum.
+template <bool kIsLog>
+HWY_INLINE void finish_row(const float* source, float* target, int64_t length, float largest,
+                           float last) {
+  const Tag d;
+  const Vector shift = hn::Set(d, largest);
+  const Vector factor = hn::Set(d, last);
+  if constexpr (kIsLog) {
+    map(source, target, length,
+        [&](Vector x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), factor); });
+  } else {
+    map(target, target, length, [&](Vector x) HWY_ATTR { return hn::Mul(x, factor); });
+  }
+}
+
+template <bool kIsLog>
+HWY_INLINE void one_row(const float* from, float* to, int64_t row, int64_t length,
+                        const RowInput& input) {
+  const float* source = from + row * length;
+  float* target = to + row * length;
+  const Vector lanes = prepare_row(source, target, length, input, row);
+  const float largest = hn::GetLane(hn::MaxOfLanes(Tag(), lanes));
+  const double sum = exponential_sum<!kIsLog>(source, target, length, largest);
+  finish_row<kIsLog>(source, target, length, largest,
+                     static_cast<float>(kIsLog ? std::log(sum) : 1 / sum));
+}
+
+// kRowsAtOnce rows of one chunk each.
+template <bool kIsLog>
+HWY_INLINE void some_rows(const float* from, float* to, int64_t first, int64_t length,
+                          const RowInput& input) {
+  constexpr int64_t kRows = kRowsAtOnce;
+  const Tag d;
+  const RowTag few;
+  const auto larger = [](auto left, auto right) HWY_ATTR { return hn::Max(left, right); };
+  const auto add = [](auto left, auto right) HWY_ATTR { return hn::Add(left, right); };
+  HWY_ALIGN float lanes[kRows * kRows];
+  HWY_ALIGN float largest[kRows];
+  HWY_ALIGN float lasts[kRows];
+  const float* sources[kRows];
+  for (int64_t row = 0; row < kRows; ++row) {
+    const int64_t place = (first + row) * length;
+    sources[row] = from + place;
+    const Vector all = prepare_row(sources[row], to + place, length, input, first + row);
+    hn::Store(folded(d, all, larger), few, lanes + row * kRows);
+  }
+  hn::Store(row_totals(lanes, larger), few, largest);
+  for (int64_t row = 0; row < kRows; ++row) {
+    const Vector sums =
+        exponential_lanes<!kIsLog>(sources[row], to + (first + row) * length, length, largest[row]);
+    hn::Store(folded(d, sums, add), few, lanes + row * kRows);
+  }
+  const RowVector sums = row_totals(lanes, add);
+  hn::Store(kIsLog ? log_of(few, sums) : hn::Div(hn::Set(few, 1.0F), sums), few, lasts);
+  for (int64_t row = 0; row < kRows; ++row) {
+    finish_row<kIsLog>(sources[row], to + (first + row) * length, length, largest[row], lasts[row]);
+  }
+}
+
 template <bool kIsLog>
 void rows(const float* from, float* to, int64_t rows, int64_t length, const RowInput& input) {
-  const Tag d;
-  const bool is_prepared = input.scale != 1 || input.addend != nullptr;
-  for (int64_t row = 0; row < rows; ++row) {
-    const float* source = from + row * length;
-    float* target = to + row * length;
-    float largest = 0;
-    if (is_prepared) {
-      const float* addend =
-          input.addend == nullptr ? nullptr : input.addend + row * input.addend_stride;
-      largest = largest_of<true>(source, target, length, input.scale, addend);
-      source = target;
-    } else {
-      largest = largest_of<false>(source, target, length, 1, nullptr);
-    }
-    const double sum = exponential_sum<!kIsLog>(source, target, length, largest);
-    if constexpr (kIsLog) {
-      const Vector shift = hn::Set(d, largest);
-      const Vector log_sum = hn::Set(d, static_cast<float>(std::log(sum)));
-      map(source, target, length,
-          [&](Vector x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), log_sum); });
-    } else {
-      const Vector factor = hn::Set(d, static_cast<float>(1 / sum));
-      map(target, target, length, [&](Vector x) HWY_ATTR { return hn::Mul(x, factor); });
+  int64_t row = 0;
+  if (kRowsAtOnce > 1 && length <= kChunkSteps * lane_count()) {
+    for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
+      some_rows<kIsLog>(from, to, row, length, input);
     }
   }
+  for (; row < rows; ++row) one_row<kIsLog>(from, to, row, length, input);
 }
 
 // Up to one vector of columns.
