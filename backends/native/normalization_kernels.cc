@@ -11,6 +11,7 @@
 // After highway.h, and once for each instruction set too.
 #include "partial_vector.h"
 #include "row_totals.h"
+#include "streaming.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
@@ -64,9 +65,9 @@ struct LaneSums {
   Vector squares;
 };
 
-// Of x - centre, over a chunk.
-HWY_INLINE LaneSums sums_around(const float* HWY_RESTRICT from, int64_t count,
-                                float centre_number) {
+// Of x - centre, over a chunk. What stands at `later` is read next.
+HWY_INLINE LaneSums sums_around(const float* HWY_RESTRICT from, int64_t count, float centre_number,
+                                const float* later) {
   const Tag d;
   const int64_t lanes = lane_count();
   const Vector centre = hn::Set(d, centre_number);
@@ -75,6 +76,7 @@ HWY_INLINE LaneSums sums_around(const float* HWY_RESTRICT from, int64_t count,
   Vector second_plain = plain;
   Vector second_squares = plain;
   const auto take = [&](int64_t index, Vector& sum, Vector& square) HWY_ATTR {
+    expect_later(later + index);
     const Vector x = hn::Sub(hn::LoadU(d, from + index), centre);
     sum = hn::Add(sum, x);
     square = hn::MulAdd(x, x, square);
@@ -123,7 +125,7 @@ Moments moments_of(const float* from, int64_t length) {
     const auto centre =
         static_cast<float>(sum_of(from + done, count, [](Vector x) HWY_ATTR { return x; }) / size);
     // What float32 has lost of the mean shows around it.
-    const LaneSums around = sums_around(from + done, count, centre);
+    const LaneSums around = sums_around(from + done, count, centre, from + done + count);
     const double lost = hn::GetLane(hn::SumOfLanes(Tag(), around.plain)) / size;
     const double around_squares = hn::GetLane(hn::SumOfLanes(Tag(), around.squares));
     const double own = centre + lost;
@@ -159,6 +161,7 @@ HWY_INLINE void map(const float* from, float* to, int64_t count, const Function&
   for_vectors(
       d, count,
       [&](int64_t index) HWY_ATTR {
+        expect_read(from + index);
         hn::StoreU(function(index, hn::LoadU(d, from + index),
                             [&](const float* all) HWY_ATTR { return hn::LoadU(d, all + index); }),
                    d, to + index);
@@ -271,7 +274,8 @@ HWY_INLINE bool some_rows(const float* from, float* to, const RowNormalization& 
     hn::Store(hn::Mul(row_totals(plain, add), share), few, centres);
   }
   for (int64_t row = 0; row < kRows; ++row) {
-    const LaneSums around = sums_around(from + row * length, length, centres[row]);
+    const LaneSums around =
+        sums_around(from + row * length, length, centres[row], from + (row + kRows) * length);
     hn::Store(folded(d, around.plain, add), few, plain + row * kRows);
     hn::Store(folded(d, around.squares, add), few, squares + row * kRows);
   }

@@ -14,6 +14,7 @@
 #include "float_functions.h"
 #include "partial_vector.h"
 #include "row_totals.h"
+#include "streaming.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
@@ -72,13 +73,16 @@ HWY_INLINE Vector largest_lanes(const float* from, float* to, int64_t length, fl
   return hn::Max(largest, second);
 }
 
-// The sums of exp(x - largest), which also goes to `to` where `kStores`, over a chunk.
+// The sums of exp(x - largest), which also goes to `to` where `kStores`, over a chunk. What stands
+// at `later` is read next: this is the pass that takes its time.
 template <bool kStores>
-HWY_INLINE Vector exponential_lanes(const float* from, float* to, int64_t count, float largest) {
+HWY_INLINE Vector exponential_lanes(const float* from, float* to, int64_t count, float largest,
+                                    const float* later) {
   const Tag d;
   const int64_t lanes = lane_count();
   const Vector shift = hn::Set(d, largest);
   const auto at = [&](int64_t index) HWY_ATTR {
+    expect_later(later + index);
     const Vector x = exponential(d, hn::Sub(hn::LoadU(d, from + index), shift));
     if constexpr (kStores) hn::StoreU(x, d, to + index);
     return x;
@@ -104,13 +108,14 @@ HWY_INLINE Vector exponential_lanes(const float* from, float* to, int64_t count,
 }
 
 template <bool kStores>
-HWY_INLINE double exponential_sum(const float* from, float* to, int64_t length, float largest) {
+HWY_INLINE double exponential_sum(const float* from, float* to, int64_t length, float largest,
+                                  const float* later) {
   const int64_t chunk = kChunkSteps * lane_count();
   double total = 0;
   for (int64_t done = 0; done < length; done += chunk) {
-    total += hn::GetLane(
-        hn::SumOfLanes(Tag(), exponential_lanes<kStores>(from + done, to + done,
-                                                         std::min(chunk, length - done), largest)));
+    total += hn::GetLane(hn::SumOfLanes(
+        Tag(), exponential_lanes<kStores>(from + done, to + done, std::min(chunk, length - done),
+                                          largest, later + done)));
   }
   return total;
 }
@@ -127,7 +132,7 @@ HWY_INLINE void map(const float* from, float* to, int64_t length, const Function
       });
 }
 
-// The largest numbers of a row. `source` is where its numbers are then read from.
+// The largest numbers of a row. `source` becomes `target` where they were changed into it.
 HWY_INLINE Vector prepare_row(const float*& source, float* target, int64_t length,
                               const RowInput& input, int64_t row) {
   if (input.scale == 1 && input.addend == nullptr) {
@@ -140,7 +145,7 @@ HWY_INLINE Vector prepare_row(const float*& source, float* target, int64_t lengt
   return largest;
 }
 
-// `last` is the logarithm of the sum, or 1 / sum.
+// From the exponentials and 1 / sum; or from what was prepared and the logarithm of the sum.
 template <bool kIsLog>
 HWY_INLINE void finish_row(const float* source, float* target, int64_t length, float largest,
                            float last) {
@@ -151,7 +156,7 @@ HWY_INLINE void finish_row(const float* source, float* target, int64_t length, f
     map(source, target, length,
         [&](Vector x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), factor); });
   } else {
-    map(target, target, length, [&](Vector x) HWY_ATTR { return hn::Mul(x, factor); });
+    map(source, target, length, [&](Vector x) HWY_ATTR { return hn::Mul(x, factor); });
   }
 }
 
@@ -162,12 +167,18 @@ HWY_INLINE void one_row(const float* from, float* to, int64_t row, int64_t lengt
   float* target = to + row * length;
   const Vector lanes = prepare_row(source, target, length, input, row);
   const float largest = hn::GetLane(hn::MaxOfLanes(Tag(), lanes));
-  const double sum = exponential_sum<!kIsLog>(source, target, length, largest);
-  finish_row<kIsLog>(source, target, length, largest,
+  const double sum =
+      exponential_sum<!kIsLog>(source, target, length, largest, from + (row + 1) * length);
+  finish_row<kIsLog>(kIsLog ? source : target, target, length, largest,
                      static_cast<float>(kIsLog ? std::log(sum) : 1 / sum));
 }
 
-// kRowsAtOnce rows of one chunk each.
+// Rows that are taken some at once; with what is kept of them between the passes, they fit into a
+// core's nearest cache.
+constexpr int64_t kMostShortRow = 512;
+
+// kRowsAtOnce rows. What passes give to the next is kept in whole aligned vectors: rows of the
+// output begin anywhere, and what has just been written in parts is slow to read.
 template <bool kIsLog>
 HWY_INLINE void some_rows(const float* from, float* to, int64_t first, int64_t length,
                           const RowInput& input) {
@@ -179,30 +190,33 @@ HWY_INLINE void some_rows(const float* from, float* to, int64_t first, int64_t l
   HWY_ALIGN float lanes[kRows * kRows];
   HWY_ALIGN float largest[kRows];
   HWY_ALIGN float lasts[kRows];
+  HWY_ALIGN float kept[kRows * kMostShortRow];
+  const int64_t stride = (length + lane_count() - 1) / lane_count() * lane_count();
   const float* sources[kRows];
   for (int64_t row = 0; row < kRows; ++row) {
-    const int64_t place = (first + row) * length;
-    sources[row] = from + place;
-    const Vector all = prepare_row(sources[row], to + place, length, input, first + row);
+    sources[row] = from + (first + row) * length;
+    const Vector all = prepare_row(sources[row], kept + row * stride, length, input, first + row);
     hn::Store(folded(d, all, larger), few, lanes + row * kRows);
   }
   hn::Store(row_totals(lanes, larger), few, largest);
   for (int64_t row = 0; row < kRows; ++row) {
     const Vector sums =
-        exponential_lanes<!kIsLog>(sources[row], to + (first + row) * length, length, largest[row]);
+        exponential_lanes<!kIsLog>(sources[row], kept + row * stride, length, largest[row],
+                                   from + (first + row + kRows) * length);
     hn::Store(folded(d, sums, add), few, lanes + row * kRows);
   }
   const RowVector sums = row_totals(lanes, add);
   hn::Store(kIsLog ? log_of(few, sums) : hn::Div(hn::Set(few, 1.0F), sums), few, lasts);
   for (int64_t row = 0; row < kRows; ++row) {
-    finish_row<kIsLog>(sources[row], to + (first + row) * length, length, largest[row], lasts[row]);
+    finish_row<kIsLog>(kIsLog ? sources[row] : kept + row * stride, to + (first + row) * length,
+                       length, largest[row], lasts[row]);
   }
 }
 
 template <bool kIsLog>
 void rows(const float* from, float* to, int64_t rows, int64_t length, const RowInput& input) {
   int64_t row = 0;
-  if (kRowsAtOnce > 1 && length <= kChunkSteps * lane_count()) {
+  if (kRowsAtOnce > 1 && length <= std::min(kMostShortRow, kChunkSteps * lane_count())) {
     for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
       some_rows<kIsLog>(from, to, row, length, input);
     }
