@@ -39,7 +39,7 @@ HWY_INLINE RowVector row_totals(const float* rows, const Join& /*join*/) {
 
 // Upper and lower halves joined until one row's vector is as wide as RowTag.
 template <class D, class Join>
-HWY_INLINE RowVector folded(D d, hn::Vec<D> vector, const Join& join) {
+HWY_INLINE RowVector folded(D /*d*/, hn::Vec<D> vector, const Join& join) {
   if constexpr (hn::MaxLanes(D()) <= hn::MaxLanes(RowTag())) {
     return vector;
   } else {
@@ -51,10 +51,10 @@ HWY_INLINE RowVector folded(D d, hn::Vec<D> vector, const Join& join) {
 // Lane i is what all lanes of row i join to; row i's vector stands at `rows` + i * kRowsAtOnce.
 template <int64_t kCount = kRowsAtOnce, class Join>
 HWY_INLINE RowVector row_totals(const float* HWY_RESTRICT rows, const Join& join) {
-  const RowTag d;
   if constexpr (kCount == 1) {
-    return hn::Load(d, rows);
+    return hn::Load(RowTag(), rows);
   } else {
+    const RowTag d;
     // Neighbouring lanes are joined at each level, so that each row has half as many after it.
     const RowVector low = row_totals<kCount / 2>(rows, join);
     const RowVector high = row_totals<kCount / 2>(rows + kCount / 2 * kRowsAtOnce, join);
