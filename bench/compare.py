@@ -184,10 +184,10 @@ class Progress:
             print("\r" + " " * LINE_COLUMNS + "\r", end="", file=sys.stderr, flush=True)
 
 
-def run_process(task):
+def run_process(task, program="measure_process.py"):
     """The result of one process, or why there is none."""
     process = subprocess.run(
-        [sys.executable, ROOT / "bench" / "measure_process.py"],
+        [sys.executable, ROOT / "bench" / program],
         input=json.dumps(task), capture_output=True, text=True, check=False,
     )
     if process.returncode == 0:

@@ -6,11 +6,13 @@
 #include <ctime>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "native_case.h"
 #include "native_limits.h"
+#include "native_peak.h"
 #include "native_run.h"
 
 namespace tessera::bench {
@@ -18,15 +20,21 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: tessera_bench_native [--only TEXT] [--mib SIZES] [--threads COUNTS] [--rounds N]\n"
+    "       tessera_bench_native --limits SIZES [--threads COUNTS] [--rounds N]\n"
     "\n"
     "Times kernels whose name holds TEXT, with a largest tensor of each of the SIZES (\"1,64\"), "
     "on\n"
     "each of the COUNTS of threads (\"1,2\"). What is printed: bytes read and written, the median\n"
-    "of N rounds (15), and the percentage of the fastest loop that moves as many bytes.\n";
+    "of N rounds (15), and the percentage of the fastest loop that moves as many bytes.\n"
+    "\n"
+    "--limits tells what the machine does at most instead, a line of JSON for each count of\n"
+    "threads: the fastest copy and the fastest loop that reads, of SIZES in MiB read and written\n"
+    "together, and multiply-adds in registers.\n";
 
 struct Arguments {
   std::string only;
   std::vector<double> mebibytes = {1, 64};
+  std::vector<double> limit_mebibytes = {};  // where only these are asked for
   std::vector<int> threads = {1, 2};
   int rounds = 15;
 };
@@ -51,6 +59,8 @@ Arguments read_arguments(const std::vector<std::string>& given) {
       arguments.only = value;
     } else if (given[index] == "--mib") {
       arguments.mebibytes = numbers_in(value);
+    } else if (given[index] == "--limits") {
+      arguments.limit_mebibytes = numbers_in(value);
     } else if (given[index] == "--threads") {
       arguments.threads.clear();
       for (const double count : numbers_in(value)) {
@@ -105,6 +115,20 @@ struct Contender {
   }
 };
 
+// Inside the pool, as the engine runs its steps.
+std::vector<double> medians_in_turns(std::vector<Contender>& contenders, ThreadPool& pool,
+                                     int rounds) {
+  pool.execute([&] {
+    for (Contender& contender : contenders) contender.set_repeats();
+    for (int round = 0; round < rounds; ++round) {
+      for (Contender& contender : contenders) contender.take_turn();
+    }
+  });
+  std::vector<double> medians;
+  for (const Contender& contender : contenders) medians.push_back(contender.median());
+  return medians;
+}
+
 void time_case(const NativeBackend& backend, const BandwidthCase& wanted, int64_t bytes,
                ThreadPool& pool, int rounds) {
   NativeRun kernel(backend, wanted, bytes, pool);
@@ -112,29 +136,53 @@ void time_case(const NativeBackend& backend, const BandwidthCase& wanted, int64_
       wanted.limit == Limit::Copy ? copy_limits(kernel.bytes()) : read_limits(kernel.bytes());
   std::vector<Contender> contenders = {{[&] { kernel.run(); }, pool.threads()}};
   for (LimitLoop& limit : limits) contenders.push_back({[&] { limit.run(pool); }, pool.threads()});
-  // Inside the pool, as the engine runs its steps.
-  pool.execute([&] {
-    for (Contender& contender : contenders) contender.set_repeats();
-    for (int round = 0; round < rounds; ++round) {
-      for (Contender& contender : contenders) contender.take_turn();
-    }
-  });
-  const auto fastest = std::min_element(
-      contenders.begin() + 1, contenders.end(),
-      [](const Contender& left, const Contender& right) { return left.median() < right.median(); });
-  const double seconds = contenders.front().median();
-  const double limit = fastest->median();
+  const std::vector<double> medians = medians_in_turns(contenders, pool, rounds);
+  const auto fastest = std::min_element(medians.begin() + 1, medians.end());
+  const double seconds = medians.front();
+  const double limit = *fastest;
   const auto moved = static_cast<double>(kernel.bytes());
   std::printf("%-44s %8.2f MiB %d threads %10.1f us %6.1f GB/s, %5.1f %% of %s (%.1f GB/s)\n",
               wanted.name.c_str(), moved / (1 << 20), pool.threads(), seconds * 1e6,
               moved / seconds * 1e-9, 100 * limit / seconds,
-              limits[static_cast<size_t>(fastest - contenders.begin() - 1)].name().c_str(),
+              limits[static_cast<size_t>(fastest - medians.begin() - 1)].name().c_str(),
               moved / limit * 1e-9);
   std::fflush(stdout);
 }
 
+double bytes_per_second(std::vector<LimitLoop> limits, double bytes, ThreadPool& pool, int rounds) {
+  std::vector<Contender> contenders;
+  for (LimitLoop& limit : limits) contenders.push_back({[&] { limit.run(pool); }, pool.threads()});
+  double least = std::numeric_limits<double>::infinity();
+  for (const double median : medians_in_turns(contenders, pool, rounds)) {
+    least = std::min(least, median);
+  }
+  return bytes / least;
+}
+
+void print_limits(const Arguments& arguments, int threads) {
+  ThreadPool pool(threads);
+  std::string copies;
+  std::string reads;
+  for (const double mebibytes : arguments.limit_mebibytes) {
+    const double bytes = mebibytes * (1 << 20);
+    const std::string comma = copies.empty() ? "" : ", ";
+    copies += comma + std::to_string(bytes_per_second(copy_limits(static_cast<int64_t>(bytes)),
+                                                      bytes, pool, arguments.rounds));
+    reads += comma + std::to_string(bytes_per_second(read_limits(static_cast<int64_t>(bytes)),
+                                                     bytes, pool, arguments.rounds));
+  }
+  std::printf(
+      "{\"threads\": %d, \"copy_bytes_per_second\": [%s], \"read_bytes_per_second\": [%s], "
+      "\"flops_per_second\": %f}\n",
+      threads, copies.c_str(), reads.c_str(), measure_flops_per_second(pool));
+}
+
 int run(const std::vector<std::string>& given) {
   const Arguments arguments = read_arguments(given);
+  if (!arguments.limit_mebibytes.empty()) {
+    for (const int threads : arguments.threads) print_limits(arguments, threads);
+    return 0;
+  }
   const NativeBackend backend;
   bool has_failed = false;
   std::vector<BandwidthCase> cases;

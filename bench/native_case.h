@@ -51,7 +51,7 @@ struct BandwidthCase {
   // `bytes` is what the largest tensor should take, more or less.
   std::function<void(CaseGraph& graph, int64_t bytes)> make;
   Limit limit = Limit::Copy;
-  std::string layout = "row_major";  // of the first output
+  std::string layout = "row_major";  // of the first input and output
   std::string algorithm = "";        // of the candidate; "": any
   bool is_in_place = false;          // where the kernel may
   int opset = 21;

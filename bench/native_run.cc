@@ -63,7 +63,10 @@ void NativeRun::choose(const NativeBackend& backend, const BandwidthCase& wanted
     found += " " + candidate.algorithm + "(" + layout + ")";
     const bool is_whole = candidate.nodes.size() == typed_.nodes.size();
     const bool is_wanted = wanted.algorithm.empty() || wanted.algorithm == candidate.algorithm;
-    if (!is_whole || !is_wanted || layout != wanted.layout) continue;
+    // Of an input too: its layout decides where an output of fewer axes has only one.
+    const bool lies_so = layout == wanted.layout &&
+                         backend.layouts().name(candidate.inputs.front().layout) == wanted.layout;
+    if (!candidate.has_kernel() || !is_whole || !is_wanted || !lies_so) continue;
     candidate_ = candidate;
     return;
   }

@@ -10,6 +10,7 @@
 #include "families.h"
 #include "normalization_kernels.h"
 #include "picture.h"
+#include "staging.h"
 
 namespace tessera::native {
 
@@ -93,8 +94,9 @@ class BatchKernel : public plugin::Kernel {
     float* to = outputs[0].as<float>();
     const int64_t period = picture_.lanes * repeats_;
     const int64_t block = picture_.pixels * picture_.lanes;
-    // Pieces of a block, each of whole periods.
-    const int64_t piece = std::max<int64_t>(1, kGrain / period) * period;
+    // Pieces of a block, each of whole periods, which can be staged.
+    const int64_t piece = std::max<int64_t>(1, StagedWriter::kFloats / period) * period;
+    const StagedWriter writer(picture_.images * picture_.blocks * block, to == from);
     const int64_t pieces = (block + piece - 1) / piece;
     const int64_t grain = kGrain / std::min(piece, block) + 1;
     const int64_t count = picture_.images * picture_.blocks * pieces;
@@ -104,15 +106,18 @@ class BatchKernel : public plugin::Kernel {
         const int64_t first = index % pieces * piece;
         const int64_t start = index / pieces * block + first;
         const int64_t length = std::min(piece, block - first);
-        if (picture_.lanes == 1) {
-          loops_.affine(from + start, to + start, length,
-                        {means[which], factors[which], shifts[which], has_relu_});
-        } else {
-          loops_.periodic(from + start, to + start, length,
-                          {means + which * period, factors + which * period,
-                           shifts + which * period, period, has_relu_});
-        }
+        writer.write(to + start, 0, 1, length, [&](int64_t, int64_t, float* place) {
+          if (picture_.lanes == 1) {
+            loops_.affine(from + start, place, length,
+                          {means[which], factors[which], shifts[which], has_relu_});
+          } else {
+            loops_.periodic(from + start, place, length,
+                            {means + which * period, factors + which * period,
+                             shifts + which * period, period, has_relu_});
+          }
+        });
       }
+      writer.finish();
     });
   }
 
@@ -231,6 +236,7 @@ class GroupKernel : public plugin::Kernel {
     const float* shift = inputs[places_[2]].as<const float>();
     float* to = outputs[0].as<float>();
     const int64_t row_length = groups_.channels * groups_.length;
+    const StagedWriter writer(groups_.rows * row_length, to == from);
     context.parallel_for(groups_.rows, kGrain / row_length + 1, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t group = row % groups_.groups;
@@ -239,10 +245,14 @@ class GroupKernel : public plugin::Kernel {
         for (int64_t channel = 0; channel < groups_.channels; ++channel) {
           const int64_t place = groups_.is_per_channel ? group * groups_.channels + channel : group;
           const int64_t start = row * row_length + channel * groups_.length;
-          loops_.affine(from + start, to + start, groups_.length,
-                        affine_of(moments, scale[place] * inverse, shift[place]));
+          const Affine affine = affine_of(moments, scale[place] * inverse, shift[place]);
+          writer.write(to + start, 0, groups_.length, 1,
+                       [&](int64_t first, int64_t last, float* target) {
+                         loops_.affine(from + start + first, target, last - first, affine);
+                       });
         }
       }
+      writer.finish();
     });
   }
 

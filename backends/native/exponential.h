@@ -16,19 +16,20 @@ namespace tessera::native::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// exp(x) for x up to 88, to 2 ulp; larger ones count as 88, and what would be subnormal is 0.
+// exp(x) for x <= 0, to 2 ulp; what would be subnormal is 0.
 // exp(x) = 2^n * exp(r) with r in [-ln(2) / 2, ln(2) / 2]; the polynomial is that of the Cephes
 // library for this interval (expf.c).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exponential(D d, V x) {
   const hn::RebindToSigned<D> integers;
-  const V largest = hn::Set(d, 88.0F);
-  const auto is_zero = hn::Lt(x, hn::Set(d, -87.0F));
   // Comparisons with NaN are false, so it stays.
-  V bounded = hn::IfThenElse(hn::Gt(x, largest), largest, x);
-  bounded = hn::IfThenElse(is_zero, hn::Zero(d), bounded);
-  const V whole = hn::Round(hn::Mul(bounded, hn::Set(d, 1.44269504088896341F)));
-  V rest = hn::NegMulAdd(whole, hn::Set(d, 0.693359375F), bounded);
+  const auto is_zero = hn::Lt(x, hn::Set(d, -87.0F));
+  // A sum this large has no digits behind the point, and its last ones are those of n + 127, the
+  // bits of 2^n: cheaper than to round and convert.
+  const V large = hn::Set(d, 0x1.8p23F + 127);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341F), large);
+  const V whole = hn::Sub(shifted, large);
+  V rest = hn::NegMulAdd(whole, hn::Set(d, 0.693359375F), x);
   rest = hn::NegMulAdd(whole, hn::Set(d, -2.12194440e-4F), rest);
   V sum = hn::Set(d, 1.9875691500e-4F);
   sum = hn::MulAdd(sum, rest, hn::Set(d, 1.3981999507e-3F));
@@ -37,9 +38,8 @@ HWY_INLINE V exponential(D d, V x) {
   sum = hn::MulAdd(sum, rest, hn::Set(d, 1.6666665459e-1F));
   sum = hn::MulAdd(sum, rest, hn::Set(d, 5.0000001201e-1F));
   sum = hn::MulAdd(sum, hn::Mul(rest, rest), hn::Add(rest, hn::Set(d, 1.0F)));
-  const auto exponent =
-      hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(integers, whole), hn::Set(integers, int32_t{127})));
-  return hn::IfThenZeroElse(is_zero, hn::Mul(sum, hn::BitCast(d, exponent)));
+  const auto power = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
+  return hn::IfThenZeroElse(is_zero, hn::Mul(sum, hn::BitCast(d, power)));
 }
 
 }  // namespace tessera::native::HWY_NAMESPACE

@@ -59,12 +59,18 @@ HWY_INLINE hn::Vec<D> power_of_two(D d, I n) {
 constexpr float kLog2High = 0.693359375F;
 constexpr float kLog2Low = -2.12194440e-4F;
 
-// x = whole * ln(2) + rest with |rest| <= ln(2) / 2; gives exp(rest) - 1.
-template <class D, class V>
-HWY_INLINE V exp_of_rest(D d, V x, V& whole) {
+// x = n * ln(2) + rest with |rest| <= ln(2) / 2, for |x| < 2^21; gives exp(rest) - 1.
+template <class D, class V, class I = hn::Vec<IntegersOf<D>>>
+HWY_INLINE V exp_of_rest(D d, V x, I& n) {
   constexpr float kFactors[] = {0.49999997F, 0.16666542F, 0.0416672044F, 0.00836669188F,
                                 0.00138824864F};
-  whole = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341F)));
+  // A sum this large has no digits behind the point, and its last ones are those of n: cheaper than
+  // to round and convert.
+  const V large = hn::Set(d, 0x1.8p23F);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341F), large);
+  const IntegersOf<D> di;
+  n = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, large));
+  const V whole = hn::Sub(shifted, large);
   V rest = hn::NegMulAdd(whole, hn::Set(d, kLog2High), x);
   rest = hn::NegMulAdd(whole, hn::Set(d, kLog2Low), rest);
   return hn::MulAdd(hn::Mul(rest, rest), polynomial(d, rest, kFactors), rest);
@@ -73,10 +79,9 @@ HWY_INLINE V exp_of_rest(D d, V x, V& whole) {
 template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
   const IntegersOf<D> di;
-  V whole;
-  const V rest = exp_of_rest(d, within(d, x, -104.0F, 89.0F), whole);
+  auto n = hn::Zero(di);
+  const V rest = exp_of_rest(d, within(d, x, -104.0F, 89.0F), n);
   // In two steps, as 2^n itself may be too small or too large where the result is not.
-  const auto n = hn::ConvertTo(di, whole);
   const auto half = hn::ShiftRight<1>(n);
   const V sum = hn::Add(hn::Set(d, 1.0F), rest);
   return hn::Mul(hn::Mul(sum, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
@@ -86,9 +91,9 @@ HWY_INLINE V exp_of(D d, V x) {
 template <class D, class V>
 HWY_INLINE V exp_of_negative(D d, V x) {
   const IntegersOf<D> di;
-  V whole;
-  const V rest = exp_of_rest(d, at_least(d, x, -87.0F), whole);
-  const V scale = power_of_two(d, hn::ConvertTo(di, whole));
+  auto n = hn::Zero(di);
+  const V rest = exp_of_rest(d, at_least(d, x, -87.0F), n);
+  const V scale = power_of_two(d, n);
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0F)), hn::MulAdd(scale, rest, scale));
 }
 
@@ -96,11 +101,10 @@ HWY_INLINE V exp_of_negative(D d, V x) {
 template <class D, class V>
 HWY_INLINE V expm1_of(D d, V x) {
   const IntegersOf<D> di;
-  V whole;
-  const V rest = exp_of_rest(d, within(d, x, -18.0F, 89.0F), whole);
+  auto n = hn::Zero(di);
+  const V rest = exp_of_rest(d, within(d, x, -18.0F, 89.0F), n);
   // Half of it, since 2^128 is too large for results that are not.
-  const auto n = hn::Sub(hn::ConvertTo(di, whole), hn::Set(di, int32_t{1}));
-  const V scale = power_of_two(d, n);
+  const V scale = power_of_two(d, hn::Sub(n, hn::Set(di, int32_t{1})));
   const V half = hn::MulAdd(scale, rest, hn::Sub(scale, hn::Set(d, 0.5F)));
   return hn::Add(half, half);
 }
@@ -172,13 +176,22 @@ HWY_INLINE V erf_of(D d, V given) {
   return within(d, hn::Div(upper, polynomial(d, square, kLower)), -1.0F, 1.0F);
 }
 
-// 1 / (1 + exp(-x)), of exp(-|x|), which cannot become too large.
+// 1 / (1 + exp(-x)), of exp(-|x|), which cannot become too large. What would be subnormal, below
+// -87, is 0: that is off by less than 1.2e-38.
 template <class D, class V>
 HWY_INLINE V sigmoid_of(D d, V x) {
   const V one = hn::Set(d, 1.0F);
   const V power = exp_of_negative(d, hn::Neg(hn::Abs(x)));
   const V upper = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), power, one);
-  return hn::Div(upper, hn::Add(one, power));
+  const V lower = hn::Add(one, power);
+  if constexpr (HWY_TARGET > HWY_AVX3) {
+    return hn::Div(upper, lower);
+  } else {
+    // Wide vectors are divided slowly. Of the guess that AVX-512 has for 1 / lower, one step of
+    // Newton's method makes all digits good.
+    const V guess = hn::ApproximateReciprocal(lower);
+    return hn::Mul(upper, hn::MulAdd(guess, hn::NegMulAdd(lower, guess, one), guess));
+  }
 }
 
 // Up to here angles are reduced by the parts of pi / 2 below: a multiple has 14 bits, a part 10.

@@ -273,6 +273,7 @@ struct Celu {
   }
 };
 
+// What would be subnormal, below -87, is 0, as with Sigmoid.
 struct Softplus {
   template <class D, class V>
   static HWY_INLINE V of(D d, V x, const Parameters&) {

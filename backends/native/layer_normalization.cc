@@ -11,6 +11,7 @@
 #include "constants.h"
 #include "families.h"
 #include "normalization_kernels.h"
+#include "staging.h"
 
 namespace tessera::native {
 
@@ -60,12 +61,16 @@ class RowKernel : public plugin::Kernel {
     const auto behind = [](float* first, int64_t row) {
       return first == nullptr ? nullptr : first + row;
     };
-    context.parallel_for(problem_.rows, kGrain / problem_.length + 1,
-                         [&](int64_t begin, int64_t end) {
-                           const int64_t offset = begin * problem_.length;
-                           loops_.rows(from + offset, to + offset, end - begin, parameters,
-                                       behind(means, begin), behind(inverses, begin));
-                         });
+    const int64_t length = problem_.length;
+    const StagedWriter writer(problem_.rows * length, to == from);
+    context.parallel_for(problem_.rows, kGrain / length + 1, [&](int64_t begin, int64_t end) {
+      writer.write(to + begin * length, begin, end, length,
+                   [&](int64_t first, int64_t last, float* place) {
+                     loops_.rows(from + first * length, place, last - first, parameters,
+                                 behind(means, first), behind(inverses, first));
+                   });
+      writer.finish();
+    });
   }
 
  private:

@@ -10,6 +10,8 @@
 #include "hwy/highway.h"
 // After highway.h, and once for each instruction set too.
 #include "partial_vector.h"
+#include "row_totals.h"
+#include "streaming.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
@@ -23,9 +25,10 @@ using Vector = hn::Vec<Tag>;
 
 HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(Tag())); }
 
-// The sum of function(x) over a chunk.
+// The sum of function(x) over a chunk, in the lanes of a vector.
 template <class Function>
-HWY_INLINE double sum_of(const float* HWY_RESTRICT from, int64_t count, const Function& function) {
+HWY_INLINE Vector lane_sums(const float* HWY_RESTRICT from, int64_t count,
+                            const Function& function) {
   const Tag d;
   const int64_t lanes = lane_count();
   const auto at = [&](int64_t index) HWY_ATTR { return function(hn::LoadU(d, from + index)); };
@@ -49,16 +52,22 @@ HWY_INLINE double sum_of(const float* HWY_RESTRICT from, int64_t count, const Fu
     const Vector last = function(load_some(d, from + index, count - index));
     sum = hn::Add(sum, hn::IfThenElseZero(used, last));
   }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  return sum;
 }
 
-struct Sums {
-  double plain = 0;
-  double squares = 0;
+template <class Function>
+HWY_INLINE double sum_of(const float* HWY_RESTRICT from, int64_t count, const Function& function) {
+  return hn::GetLane(hn::SumOfLanes(Tag(), lane_sums(from, count, function)));
+}
+
+struct LaneSums {
+  Vector plain;
+  Vector squares;
 };
 
-// Of x - centre, over a chunk.
-HWY_INLINE Sums sums_around(const float* HWY_RESTRICT from, int64_t count, float centre_number) {
+// Of x - centre, over a chunk. What stands at `later` is read next.
+HWY_INLINE LaneSums sums_around(const float* HWY_RESTRICT from, int64_t count, float centre_number,
+                                const float* later) {
   const Tag d;
   const int64_t lanes = lane_count();
   const Vector centre = hn::Set(d, centre_number);
@@ -67,6 +76,7 @@ HWY_INLINE Sums sums_around(const float* HWY_RESTRICT from, int64_t count, float
   Vector second_plain = plain;
   Vector second_squares = plain;
   const auto take = [&](int64_t index, Vector& sum, Vector& square) HWY_ATTR {
+    expect_later(later + index);
     const Vector x = hn::Sub(hn::LoadU(d, from + index), centre);
     sum = hn::Add(sum, x);
     square = hn::MulAdd(x, x, square);
@@ -87,8 +97,7 @@ HWY_INLINE Sums sums_around(const float* HWY_RESTRICT from, int64_t count, float
     second_plain = hn::Add(second_plain, x);
     second_squares = hn::MulAdd(x, x, second_squares);
   }
-  return {hn::GetLane(hn::SumOfLanes(d, hn::Add(plain, second_plain))),
-          hn::GetLane(hn::SumOfLanes(d, hn::Add(squares, second_squares)))};
+  return {hn::Add(plain, second_plain), hn::Add(squares, second_squares)};
 }
 
 // In double throughout, for numbers whose squares float32 does not hold.
@@ -116,14 +125,15 @@ Moments moments_of(const float* from, int64_t length) {
     const auto centre =
         static_cast<float>(sum_of(from + done, count, [](Vector x) HWY_ATTR { return x; }) / size);
     // What float32 has lost of the mean shows around it.
-    const Sums around = sums_around(from + done, count, centre);
-    const double lost = around.plain / size;
+    const LaneSums around = sums_around(from + done, count, centre, from + done + count);
+    const double lost = hn::GetLane(hn::SumOfLanes(Tag(), around.plain)) / size;
+    const double around_squares = hn::GetLane(hn::SumOfLanes(Tag(), around.squares));
     const double own = centre + lost;
     const double distance = own - mean;
     const auto before = static_cast<double>(done);
     const double share = size / (before + size);
     squares +=
-        std::max(0.0, around.squares - size * lost * lost) + distance * distance * before * share;
+        std::max(0.0, around_squares - size * lost * lost) + distance * distance * before * share;
     mean += distance * share;
   }
   if (!std::isfinite(squares)) return moments_in_double(from, length);
@@ -151,6 +161,7 @@ HWY_INLINE void map(const float* from, float* to, int64_t count, const Function&
   for_vectors(
       d, count,
       [&](int64_t index) HWY_ATTR {
+        expect_read(from + index);
         hn::StoreU(function(index, hn::LoadU(d, from + index),
                             [&](const float* all) HWY_ATTR { return hn::LoadU(d, all + index); }),
                    d, to + index);
@@ -197,55 +208,155 @@ void periodic(const float* from, float* to, int64_t count, const PeriodicAffine&
   apply_periodic<false>(from, to, count, parameters);
 }
 
+// What a row's numbers are less, by what they are divided, and what that loses of the mean.
+struct RowAffine {
+  float mean;
+  float factor;
+  float lost;
+};
+
+void write_row(const float* source, float* target, const RowAffine& row,
+               const RowNormalization& parameters) {
+  const Tag d;
+  const Vector mean = hn::Set(d, row.mean);
+  const Vector factor = hn::Set(d, row.factor);
+  const Vector lost = hn::Set(d, row.lost);
+  const auto plain = [&](Vector x) HWY_ATTR { return hn::MulAdd(hn::Sub(x, mean), factor, lost); };
+  const int64_t length = parameters.length;
+  const float* scale = parameters.scale;
+  const float* shift = parameters.shift;
+  if (scale != nullptr && shift != nullptr) {
+    map(source, target, length, [&](int64_t, Vector x, const auto& load) HWY_ATTR {
+      return hn::MulAdd(plain(x), load(scale), load(shift));
+    });
+  } else if (scale != nullptr) {
+    map(source, target, length, [&](int64_t, Vector x, const auto& load) HWY_ATTR {
+      return hn::Mul(plain(x), load(scale));
+    });
+  } else {
+    map(source, target, length, [&](int64_t, Vector x, const auto&) HWY_ATTR { return plain(x); });
+  }
+}
+
+void one_row(const float* source, float* target, const RowNormalization& parameters, float* mean,
+             float* inverse) {
+  const Moments moments = parameters.is_centred ? moments_of(source, parameters.length)
+                                                : moments_around_zero(source, parameters.length);
+  const double factor = 1 / std::sqrt(moments.variance + parameters.epsilon);
+  if (mean != nullptr) *mean = static_cast<float>(moments.mean);
+  if (inverse != nullptr) *inverse = static_cast<float>(factor);
+  const auto rounded = static_cast<float>(moments.mean);
+  write_row(
+      source, target,
+      {rounded, static_cast<float>(factor), static_cast<float>((rounded - moments.mean) * factor)},
+      parameters);
+}
+
+// kRowsAtOnce rows short enough for sums in float32, in the same two passes as moments_of(). False
+// where float32 holds too little of their variances; nothing is written then.
+HWY_INLINE bool some_rows(const float* from, float* to, const RowNormalization& parameters,
+                          float* means, float* inverses) {
+  constexpr int64_t kRows = kRowsAtOnce;
+  const Tag d;
+  const RowTag few;
+  const int64_t length = parameters.length;
+  const auto add = [](auto left, auto right) HWY_ATTR { return hn::Add(left, right); };
+  HWY_ALIGN float plain[kRows * kRows];
+  HWY_ALIGN float squares[kRows * kRows];
+  HWY_ALIGN float centres[kRows] = {};
+  const RowVector share = hn::Set(few, 1 / static_cast<float>(length));
+  if (parameters.is_centred) {
+    for (int64_t row = 0; row < kRows; ++row) {
+      const Vector sums =
+          lane_sums(from + row * length, length, [](Vector x) HWY_ATTR { return x; });
+      hn::Store(folded(d, sums, add), few, plain + row * kRows);
+    }
+    hn::Store(hn::Mul(row_totals(plain, add), share), few, centres);
+  }
+  for (int64_t row = 0; row < kRows; ++row) {
+    const LaneSums around =
+        sums_around(from + row * length, length, centres[row], from + (row + kRows) * length);
+    hn::Store(folded(d, around.plain, add), few, plain + row * kRows);
+    hn::Store(folded(d, around.squares, add), few, squares + row * kRows);
+  }
+  // What float32 has lost of the mean shows around it.
+  const RowVector lost =
+      parameters.is_centred ? hn::Mul(row_totals(plain, add), share) : hn::Zero(few);
+  const RowVector variance =
+      hn::Add(hn::NegMulAdd(lost, lost, hn::Mul(row_totals(squares, add), share)),
+              hn::Set(few, static_cast<float>(parameters.epsilon)));
+  const auto is_sound =
+      hn::And(hn::Gt(variance, hn::Set(few, 1e-30F)), hn::Lt(variance, hn::Inf(few)));
+  if (!hn::AllTrue(few, is_sound)) return false;
+  const RowVector inverse = hn::Div(hn::Set(few, 1.0F), hn::Sqrt(variance));
+  HWY_ALIGN float factors[kRows];
+  HWY_ALIGN float shifts[kRows];
+  hn::Store(inverse, few, factors);
+  hn::Store(hn::Neg(hn::Mul(lost, inverse)), few, shifts);
+  if (means != nullptr) hn::StoreU(hn::Add(hn::Load(few, centres), lost), few, means);
+  if (inverses != nullptr) hn::StoreU(inverse, few, inverses);
+  for (int64_t row = 0; row < kRows; ++row) {
+    write_row(from + row * length, to + row * length, {centres[row], factors[row], shifts[row]},
+              parameters);
+  }
+  return true;
+}
+
+// Rows that are taken some at once: these stay in a core's nearest cache.
+constexpr int64_t kMostShortRow = 1024;
+
 void rows(const float* from, float* to, int64_t rows, const RowNormalization& parameters,
           float* means, float* inverses) {
-  const Tag d;
   const int64_t length = parameters.length;
-  for (int64_t row = 0; row < rows; ++row) {
-    const float* source = from + row * length;
-    float* target = to + row * length;
-    const Moments moments =
-        parameters.is_centred ? moments_of(source, length) : moments_around_zero(source, length);
-    const double inverse = 1 / std::sqrt(moments.variance + parameters.epsilon);
-    if (means != nullptr) means[row] = static_cast<float>(moments.mean);
-    if (inverses != nullptr) inverses[row] = static_cast<float>(inverse);
-    const auto rounded = static_cast<float>(moments.mean);
-    const Vector mean = hn::Set(d, rounded);
-    const Vector factor = hn::Set(d, static_cast<float>(inverse));
-    // What float32 loses of the mean.
-    const Vector lost = hn::Set(d, static_cast<float>((rounded - moments.mean) * inverse));
-    const auto plain = [&](Vector x)
-                           HWY_ATTR { return hn::MulAdd(hn::Sub(x, mean), factor, lost); };
-    const float* scale = parameters.scale;
-    const float* shift = parameters.shift;
-    if (scale != nullptr && shift != nullptr) {
-      map(source, target, length, [&](int64_t, Vector x, const auto& load) HWY_ATTR {
-        return hn::MulAdd(plain(x), load(scale), load(shift));
-      });
-    } else if (scale != nullptr) {
-      map(source, target, length, [&](int64_t, Vector x, const auto& load) HWY_ATTR {
-        return hn::Mul(plain(x), load(scale));
-      });
-    } else {
-      map(source, target, length,
-          [&](int64_t, Vector x, const auto&) HWY_ATTR { return plain(x); });
+  const auto at = [](float* first, int64_t row) {
+    return first == nullptr ? nullptr : first + row;
+  };
+  const bool is_short = kRowsAtOnce > 1 && length <= kMostShortRow;
+  for (int64_t row = 0; row < rows;) {
+    if (is_short && row + kRowsAtOnce <= rows &&
+        some_rows(from + row * length, to + row * length, parameters, at(means, row),
+                  at(inverses, row))) {
+      row += kRowsAtOnce;
+      continue;
+    }
+    const int64_t end = is_short ? std::min(rows, row + kRowsAtOnce) : rows;
+    for (; row < end; ++row) {
+      one_row(from + row * length, to + row * length, parameters, at(means, row),
+              at(inverses, row));
     }
   }
 }
 
-// base ^ exponent for the exponents that models have.
-HWY_INLINE Vector power(Vector base, float exponent) {
+// 1 / sqrt(x) for x neither very small nor very large, to 2 ulp: what the processor guesses, made
+// better by Newton's method. Much faster than a square root and a division.
+HWY_INLINE Vector inverse_root(Vector x) {
   const Tag d;
-  if (exponent == 1) return base;
-  const Vector root = hn::Sqrt(base);
-  if (exponent == 0.5F) return root;
-  if (exponent == 0.75F) return hn::Mul(root, hn::Sqrt(root));
+  // Guesses have 14 good bits, 12, or fewer.
+  constexpr int kSteps = HWY_TARGET <= HWY_AVX3 ? 1 : 2;
+  Vector guess = hn::ApproximateReciprocalSqrt(x);
+  for (int step = 0; step < kSteps; ++step) {
+    const Vector half = hn::Mul(hn::Mul(hn::Set(d, 0.5F), x), guess);
+    guess = hn::MulAdd(guess, hn::NegMulAdd(half, guess, hn::Set(d, 0.5F)), guess);
+  }
+  return guess;
+}
+
+// x / base ^ exponent, for the exponents that models have in vectors.
+HWY_INLINE Vector divided_by_power(Vector x, Vector base, float exponent) {
+  const Tag d;
+  if (exponent == 1) return hn::Div(x, base);
+  const auto is_usual = hn::And(hn::Gt(base, hn::Set(d, 1e-30F)), hn::Lt(base, hn::Set(d, 1e30F)));
+  if (exponent == 0.75F && hn::AllTrue(d, is_usual)) {
+    const Vector root = inverse_root(base);
+    return hn::Mul(x, hn::Mul(root, hn::Mul(root, inverse_root(root))));
+  }
+  if (exponent == 0.5F) return hn::Div(x, hn::Sqrt(base));
   HWY_ALIGN float lanes[hn::MaxLanes(d)];
   hn::Store(base, d, lanes);
   for (int64_t lane = 0; lane < lane_count(); ++lane) {
     lanes[lane] = static_cast<float>(std::pow(double{lanes[lane]}, double{exponent}));
   }
-  return hn::Load(d, lanes);
+  return hn::Div(x, hn::Load(d, lanes));
 }
 
 void local_response(const float* from, float* to, int64_t begin, int64_t end, int64_t rows,
@@ -263,7 +374,7 @@ void local_response(const float* from, float* to, int64_t begin, int64_t end, in
           }
           const Vector base =
               hn::MulAdd(squares, hn::Set(d, parameters.factor), hn::Set(d, parameters.bias));
-          return hn::Div(x, power(base, parameters.exponent));
+          return divided_by_power(x, base, parameters.exponent);
         });
   }
 }

@@ -201,14 +201,14 @@ void Reduction::gather(const ReductionLoops& loops, const Part& part, const floa
 
 void Reduction::finish_results(Finish finish, const double* states, const float* shifts,
                                int64_t count, float* to) const {
-  const auto size = static_cast<double>(set_);
+  const double share = 1 / static_cast<double>(set_);
   switch (finish) {
     case Finish::AsIs:
       for (int64_t index = 0; index < count; ++index) to[index] = static_cast<float>(states[index]);
       return;
     case Finish::Mean:
       for (int64_t index = 0; index < count; ++index) {
-        to[index] = static_cast<float>(states[index] / size);
+        to[index] = static_cast<float>(states[index] * share);
       }
       return;
     case Finish::Root:

@@ -12,6 +12,8 @@
 // After highway.h, and once for each instruction set too.
 #include "exponential.h"
 #include "partial_vector.h"
+#include "row_totals.h"
+#include "streaming.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
@@ -118,9 +120,10 @@ double gather_wide(const float* from, int64_t count, int64_t stride, float shift
   return state;
 }
 
-// A chunk of neighbours.
+// A chunk of neighbours, in the lanes of a vector.
 template <class Op>
-HWY_INLINE double gather_chunk(const float* HWY_RESTRICT from, int64_t count, float shift_number) {
+HWY_INLINE hn::Vec<hn::ScalableTag<float>> gather_lanes(const float* HWY_RESTRICT from,
+                                                        int64_t count, float shift_number) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto shift = hn::Set(d, shift_number);
@@ -147,10 +150,44 @@ HWY_INLINE double gather_chunk(const float* HWY_RESTRICT from, int64_t count, fl
     const auto last = Op::map(d, load_some(d, from + index, count - index), shift);
     sum = Op::join(sum, hn::IfThenElse(mask, last, start));
   }
-  const float total = Op::total(d, sum);
+  return sum;
+}
+
+template <class Op>
+HWY_INLINE double gather_chunk(const float* HWY_RESTRICT from, int64_t count, float shift_number) {
+  const hn::ScalableTag<float> d;
+  const float total = Op::total(d, gather_lanes<Op>(from, count, shift_number));
   const hn::CappedTag<float, 1> one;
   if (hn::AllTrue(one, Op::is_sound(one, hn::Set(one, total)))) return total;
   return gather_wide<Op>(from, count, 1, shift_number);
+}
+
+// Rows that are taken some at once: for longer ones, one after the other is as fast.
+constexpr int64_t kMostShortRow = 512;
+
+// kRowsAtOnce rows of one chunk each.
+template <class Op>
+HWY_INLINE void some_rows(const float* from, int64_t stride, int64_t length, const float* shifts,
+                          double* states) {
+  const hn::ScalableTag<float> d;
+  const RowTag few;
+  const auto join = [](auto left, auto right) HWY_ATTR { return Op::join(left, right); };
+  HWY_ALIGN float lanes[kRowsAtOnce * kRowsAtOnce];
+  HWY_ALIGN float totals[kRowsAtOnce];
+  for (int64_t row = 0; row < kRowsAtOnce; ++row) {
+    const auto sums =
+        gather_lanes<Op>(from + row * stride, length, shifts == nullptr ? 0 : shifts[row]);
+    hn::Store(folded(d, sums, join), few, lanes + row * kRowsAtOnce);
+  }
+  const RowVector sums = row_totals(lanes, join);
+  hn::Store(sums, few, totals);
+  const bool are_sound = hn::AllTrue(few, Op::is_sound(few, sums));
+  for (int64_t row = 0; row < kRowsAtOnce; ++row) {
+    const double total = are_sound ? double{totals[row]}
+                                   : gather_chunk<Op>(from + row * stride, length,
+                                                      shifts == nullptr ? 0 : shifts[row]);
+    states[row] = Op::join_one(states[row], total);
+  }
 }
 
 template <class Op>
@@ -158,7 +195,14 @@ void rows(const float* from, int64_t sets, int64_t stride, int64_t length, const
           double* states) {
   const hn::ScalableTag<float> d;
   const int64_t chunk = 4 * kChunkSteps * static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t set = 0; set < sets; ++set) {
+  int64_t set = 0;
+  if (kRowsAtOnce > 1 && length <= std::min(kMostShortRow, chunk)) {
+    for (; set + kRowsAtOnce <= sets; set += kRowsAtOnce) {
+      some_rows<Op>(from + set * stride, stride, length, shifts == nullptr ? nullptr : shifts + set,
+                    states + set);
+    }
+  }
+  for (; set < sets; ++set) {
     const float* row = from + set * stride;
     const float shift = shifts == nullptr ? 0 : shifts[set];
     double state = states[set];

@@ -55,7 +55,7 @@ HWY_INLINE hn::Vec<D> pick_at(D d, const float* from, const int32_t* sources, co
     const auto weight = hn::LoadU(d, weights + tap * count);
     const auto element = hn::GatherIndex(d, from, hn::LoadU(di, sources + tap * count));
     const auto product = hn::Mul(weight, element);
-    sum = hn::Add(sum, hn::IfThenElseZero(hn::Ne(weight, hn::Zero(d)), product));
+    sum = hn::Add(sum, hn::IfThenZeroElse(hn::Eq(weight, hn::Zero(d)), product));
   }
   return sum;
 }

@@ -10,6 +10,7 @@
 #include "families.h"
 #include "picture.h"
 #include "softmax_kernels.h"
+#include "staging.h"
 
 namespace tessera::native {
 
@@ -113,9 +114,13 @@ class SoftmaxKernel : public plugin::Kernel {
       run_masked(context, from, inputs[1].as<const float>(), to);
     } else {
       const int64_t row = length;
+      const StagedWriter writer(outer * row, to == from);
       context.parallel_for(outer, kGrain / row + 1, [&](int64_t begin, int64_t end) {
-        loops_.rows(from + begin * row, to + begin * row, end - begin, row,
-                    {.scale = problem_.scale});
+        writer.write(
+            to + begin * row, begin, end, row, [&](int64_t first, int64_t last, float* place) {
+              loops_.rows(from + first * row, place, last - first, row, {.scale = problem_.scale});
+            });
+        writer.finish();
       });
     }
   }
@@ -124,15 +129,20 @@ class SoftmaxKernel : public plugin::Kernel {
   void run_masked(RunContext& context, const float* from, const float* mask, float* to) const {
     const Mask& runs = *problem_.mask;
     const int64_t length = problem_.rows.length;
+    const StagedWriter writer(problem_.rows.outer * length, to == from);
     context.parallel_for(problem_.rows.outer, kGrain / length + 1, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t row = begin % runs.run_rows;
         const int64_t rows = std::min(end - begin, runs.run_rows - row);
         const float* addend = mask + runs.offset(begin / runs.run_rows) + row * runs.row_stride;
-        loops_.rows(from + begin * length, to + begin * length, rows, length,
-                    {problem_.scale, addend, runs.row_stride});
+        writer.write(
+            to + begin * length, 0, rows, length, [&](int64_t first, int64_t last, float* place) {
+              loops_.rows(from + (begin + first) * length, place, last - first, length,
+                          {problem_.scale, addend + first * runs.row_stride, runs.row_stride});
+            });
         begin += rows;
       }
+      writer.finish();
     });
   }
 

@@ -11,7 +11,10 @@
 #include "hwy/highway.h"
 // After highway.h, and once for each instruction set too.
 #include "exponential.h"
+#include "float_functions.h"
 #include "partial_vector.h"
+#include "row_totals.h"
+#include "streaming.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::native::HWY_NAMESPACE {
@@ -28,10 +31,11 @@ using Vector = hn::Vec<Tag>;
 
 HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(Tag())); }
 
-// The largest number of the row, which is scaled and shifted into `to` where `kIsPrepared`.
+// The largest numbers of the row in the lanes of a vector; the row is scaled and shifted into `to`
+// where `kIsPrepared`.
 template <bool kIsPrepared>
-HWY_INLINE float largest_of(const float* from, float* to, int64_t length, float scale,
-                            const float* addend) {
+HWY_INLINE Vector largest_lanes(const float* from, float* to, int64_t length, float scale,
+                                const float* addend) {
   const Tag d;
   const int64_t lanes = lane_count();
   const Vector factor = hn::Set(d, scale);
@@ -66,42 +70,52 @@ HWY_INLINE float largest_of(const float* from, float* to, int64_t length, float 
     const auto used = hn::FirstN(d, static_cast<size_t>(rest));
     second = hn::Max(second, hn::IfThenElse(used, x, hn::Set(d, -kInfinity)));
   }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(largest, second)));
+  return hn::Max(largest, second);
 }
 
-// The sum of exp(x - largest), which also goes to `to` where `kStores`.
+// The sums of exp(x - largest), which also goes to `to` where `kStores`, over a chunk. What stands
+// at `later` is read next: this is the pass that takes its time.
 template <bool kStores>
-HWY_INLINE double exponential_sum(const float* from, float* to, int64_t length, float largest) {
+HWY_INLINE Vector exponential_lanes(const float* from, float* to, int64_t count, float largest,
+                                    const float* later) {
   const Tag d;
   const int64_t lanes = lane_count();
   const Vector shift = hn::Set(d, largest);
   const auto at = [&](int64_t index) HWY_ATTR {
+    expect_later(later + index);
     const Vector x = exponential(d, hn::Sub(hn::LoadU(d, from + index), shift));
     if constexpr (kStores) hn::StoreU(x, d, to + index);
     return x;
   };
-  double total = 0;
+  Vector sum = hn::Zero(d);
+  Vector second = sum;
   int64_t index = 0;
-  while (index < length) {
-    const int64_t end = std::min(length, index + kChunkSteps * lanes);
-    Vector sum = hn::Zero(d);
-    Vector second = sum;
-    for (; index + 2 * lanes <= end; index += 2 * lanes) {
-      sum = hn::Add(sum, at(index));
-      second = hn::Add(second, at(index + lanes));
-    }
-    if (index + lanes <= end) {
-      sum = hn::Add(sum, at(index));
-      index += lanes;
-    }
-    if (index < end) {
-      const int64_t rest = end - index;
-      const Vector x = exponential(d, hn::Sub(load_some(d, from + index, rest), shift));
-      if constexpr (kStores) store_some(x, d, to + index, rest);
-      second = hn::Add(second, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(rest)), x));
-      index = end;
-    }
-    total += hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, second)));
+  for (; index + 2 * lanes <= count; index += 2 * lanes) {
+    sum = hn::Add(sum, at(index));
+    second = hn::Add(second, at(index + lanes));
+  }
+  if (index + lanes <= count) {
+    sum = hn::Add(sum, at(index));
+    index += lanes;
+  }
+  if (index < count) {
+    const int64_t rest = count - index;
+    const Vector x = exponential(d, hn::Sub(load_some(d, from + index, rest), shift));
+    if constexpr (kStores) store_some(x, d, to + index, rest);
+    second = hn::Add(second, hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(rest)), x));
+  }
+  return hn::Add(sum, second);
+}
+
+template <bool kStores>
+HWY_INLINE double exponential_sum(const float* from, float* to, int64_t length, float largest,
+                                  const float* later) {
+  const int64_t chunk = kChunkSteps * lane_count();
+  double total = 0;
+  for (int64_t done = 0; done < length; done += chunk) {
+    total += hn::GetLane(hn::SumOfLanes(
+        Tag(), exponential_lanes<kStores>(from + done, to + done, std::min(chunk, length - done),
+                                          largest, later + done)));
   }
   return total;
 }
@@ -118,33 +132,96 @@ HWY_INLINE void map(const float* from, float* to, int64_t length, const Function
       });
 }
 
+// The largest numbers of a row. `source` becomes `target` where they were changed into it.
+HWY_INLINE Vector prepare_row(const float*& source, float* target, int64_t length,
+                              const RowInput& input, int64_t row) {
+  if (input.scale == 1 && input.addend == nullptr) {
+    return largest_lanes<false>(source, target, length, 1, nullptr);
+  }
+  const float* addend =
+      input.addend == nullptr ? nullptr : input.addend + row * input.addend_stride;
+  const Vector largest = largest_lanes<true>(source, target, length, input.scale, addend);
+  source = target;
+  return largest;
+}
+
+// From the exponentials and 1 / sum; or from what was prepared and the logarithm of the sum.
+template <bool kIsLog>
+HWY_INLINE void finish_row(const float* source, float* target, int64_t length, float largest,
+                           float last) {
+  const Tag d;
+  const Vector shift = hn::Set(d, largest);
+  const Vector factor = hn::Set(d, last);
+  if constexpr (kIsLog) {
+    map(source, target, length,
+        [&](Vector x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), factor); });
+  } else {
+    map(source, target, length, [&](Vector x) HWY_ATTR { return hn::Mul(x, factor); });
+  }
+}
+
+template <bool kIsLog>
+HWY_INLINE void one_row(const float* from, float* to, int64_t row, int64_t length,
+                        const RowInput& input) {
+  const float* source = from + row * length;
+  float* target = to + row * length;
+  const Vector lanes = prepare_row(source, target, length, input, row);
+  const float largest = hn::GetLane(hn::MaxOfLanes(Tag(), lanes));
+  const double sum =
+      exponential_sum<!kIsLog>(source, target, length, largest, from + (row + 1) * length);
+  finish_row<kIsLog>(kIsLog ? source : target, target, length, largest,
+                     static_cast<float>(kIsLog ? std::log(sum) : 1 / sum));
+}
+
+// Rows that are taken some at once; with what is kept of them between the passes, they fit into a
+// core's nearest cache.
+constexpr int64_t kMostShortRow = 512;
+
+// kRowsAtOnce rows. What passes give to the next is kept in whole aligned vectors: rows of the
+// output begin anywhere, and what has just been written in parts is slow to read.
+template <bool kIsLog>
+HWY_INLINE void some_rows(const float* from, float* to, int64_t first, int64_t length,
+                          const RowInput& input) {
+  constexpr int64_t kRows = kRowsAtOnce;
+  const Tag d;
+  const RowTag few;
+  const auto larger = [](auto left, auto right) HWY_ATTR { return hn::Max(left, right); };
+  const auto add = [](auto left, auto right) HWY_ATTR { return hn::Add(left, right); };
+  HWY_ALIGN float lanes[kRows * kRows];
+  HWY_ALIGN float largest[kRows];
+  HWY_ALIGN float lasts[kRows];
+  HWY_ALIGN float kept[kRows * kMostShortRow];
+  const int64_t stride = (length + lane_count() - 1) / lane_count() * lane_count();
+  const float* sources[kRows];
+  for (int64_t row = 0; row < kRows; ++row) {
+    sources[row] = from + (first + row) * length;
+    const Vector all = prepare_row(sources[row], kept + row * stride, length, input, first + row);
+    hn::Store(folded(d, all, larger), few, lanes + row * kRows);
+  }
+  hn::Store(row_totals(lanes, larger), few, largest);
+  for (int64_t row = 0; row < kRows; ++row) {
+    const Vector sums =
+        exponential_lanes<!kIsLog>(sources[row], kept + row * stride, length, largest[row],
+                                   from + (first + row + kRows) * length);
+    hn::Store(folded(d, sums, add), few, lanes + row * kRows);
+  }
+  const RowVector sums = row_totals(lanes, add);
+  hn::Store(kIsLog ? log_of(few, sums) : hn::Div(hn::Set(few, 1.0F), sums), few, lasts);
+  for (int64_t row = 0; row < kRows; ++row) {
+    finish_row<kIsLog>(kIsLog ? sources[row] : kept + row * stride, to + (first + row) * length,
+                       length, largest[row], lasts[row]);
+  }
+}
+
 template <bool kIsLog>
 void rows(const float* from, float* to, int64_t rows, int64_t length, const RowInput& input) {
-  const Tag d;
-  const bool is_prepared = input.scale != 1 || input.addend != nullptr;
-  for (int64_t row = 0; row < rows; ++row) {
-    const float* source = from + row * length;
-    float* target = to + row * length;
-    float largest = 0;
-    if (is_prepared) {
-      const float* addend =
-          input.addend == nullptr ? nullptr : input.addend + row * input.addend_stride;
-      largest = largest_of<true>(source, target, length, input.scale, addend);
-      source = target;
-    } else {
-      largest = largest_of<false>(source, target, length, 1, nullptr);
-    }
-    const double sum = exponential_sum<!kIsLog>(source, target, length, largest);
-    if constexpr (kIsLog) {
-      const Vector shift = hn::Set(d, largest);
-      const Vector log_sum = hn::Set(d, static_cast<float>(std::log(sum)));
-      map(source, target, length,
-          [&](Vector x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), log_sum); });
-    } else {
-      const Vector factor = hn::Set(d, static_cast<float>(1 / sum));
-      map(target, target, length, [&](Vector x) HWY_ATTR { return hn::Mul(x, factor); });
+  int64_t row = 0;
+  if (kRowsAtOnce > 1 && length <= std::min(kMostShortRow, kChunkSteps * lane_count())) {
+    for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
+      some_rows<kIsLog>(from, to, row, length, input);
     }
   }
+  for (; row < rows; ++row) one_row<kIsLog>(from, to, row, length, input);
 }
 
 // Up to one vector of columns.

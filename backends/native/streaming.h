@@ -50,6 +50,9 @@ HWY_INLINE void expect_write(void* place) {
 #endif
 }
 
+// Asks for what a later pass reads, while this one computes.
+HWY_INLINE void expect_later(const void* place) { hwy::Prefetch(static_cast<const char*>(place)); }
+
 // Stores past the caches, or plainly. `to` is aligned to a vector where kStreams. Whoever calls
 // such loops calls hwy::FlushStream() after the last one, which makes what they stored visible to
 // other threads: once, as it waits for all of it.

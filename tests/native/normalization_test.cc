@@ -168,6 +168,35 @@ RandomGraph local_response(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Results of more than 8 MiB are written past the caches, in pieces: of whole rows, parts of long
+// ones, and parts of channels.
+RandomGraph large(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const Names ops = {"LayerNormalization", "InstanceNormalization", "BatchNormalization"};
+  const std::string op = dice.pick(ops);
+  const int64_t length = dice.pick(Sizes{7, 197, 1031, 9001});
+  constexpr int64_t kElements = int64_t{9} << 18;
+  const bool is_rows = op == "LayerNormalization";
+  const int64_t channels = is_rows ? length : dice.whole(2, 40);
+  const Sizes dims = is_rows ? Sizes{kElements / length + 1, length}
+                             : Sizes{kElements / (channels * length) + 1, channels, length};
+  made.input("x", dice.tensor(dims, -3, 5));
+  made.operand(dice, "scale", dice.tensor({channels}, 0.5F, 2));
+  made.operand(dice, "shift", dice.tensor({channels}));
+  Names inputs = {"x", "scale", "shift"};
+  if (op == "BatchNormalization") {
+    made.operand(dice, "mean", dice.tensor({channels}));
+    made.operand(dice, "variance", dice.tensor({channels}, 0.1F, 4));
+    inputs.insert(inputs.end(), {"mean", "variance"});
+  }
+  made.builder.node("y", op, inputs, {"y"});
+  made.builder.output("y");
+  return made;
+}
+
+TEST(NativeNormalization, PastTheCaches) {
+  EXPECT_GE(check_each_target(126, 30, large, kRowTolerance).answered, 30);
+}
 TEST(NativeNormalization, BatchNormalization) {
   const Totals totals = check_each_target(121, 1000, batch_normalization);
   EXPECT_GE(totals.answered, 1000);

@@ -94,6 +94,23 @@ RandomGraph masked(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// Results of more than 8 MiB are written past the caches, in pieces of whole rows.
+RandomGraph large(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 17);
+  const int64_t length = dice.pick(Sizes{7, 50, 197, 600, 1031, 9001});
+  const int64_t rows = (int64_t{9} << 18) / length / 3 + 1;
+  made.input("x", dice.tensor({3, rows, length}, -20, 20));
+  std::string last = "x";
+  if (dice.one_in(2)) {
+    made.operand(dice, "m", dice.tensor({rows, length}, -2, 2));
+    made.builder.node("a", "Add", {"x", "m"}, {last = "a"});
+  }
+  made.builder.node("y", dice.one_in(3) ? "LogSoftmax" : "Softmax", {last}, {"y"});
+  made.builder.output("y");
+  return made;
+}
+
+TEST(NativeSoftmax, PastTheCaches) { EXPECT_GE(check_each_target(113, 20, large).answered, 20); }
 TEST(NativeSoftmax, Alone) { EXPECT_GE(check_each_target(111, 3000, alone).answered, 3000); }
 TEST(NativeSoftmax, ScaledAndMasked) {
   const Totals totals = check_each_target(112, 1500, masked);
