@@ -21,8 +21,8 @@ constexpr const char* kLibrary = "openvino/openvino_compiler.so";
 
 std::filesystem::path own_folder() {
   Dl_info found = {};
-  static const char here = 0;
-  if (dladdr(&here, &found) == 0 || found.dli_fname == nullptr) {
+  static const char kHere = 0;
+  if (dladdr(&kHere, &found) == 0 || found.dli_fname == nullptr) {
     throw plugin::Failure(TESSERA_INTERNAL, "the plug-in does not find the file that it is in");
   }
   return std::filesystem::path(found.dli_fname).parent_path();

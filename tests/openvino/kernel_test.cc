@@ -2,6 +2,7 @@
 // given.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -160,7 +161,14 @@ TEST_F(OpenvinoKernel, ForTwoThreadsUsesTwo) {
   const Kernel kernel = propose(2).build(2);
   ThreadPool two(2);
   Run mine = make_run(1);
-  EXPECT_GT(busy_threads([&] { run(kernel, two, mine); }, 100), 1.3);
+  // On a busy machine the other thread may not get a core for a while; one that is never asked to
+  // help has none in all this time.
+  double most = 0;
+  const double start = seconds_of(CLOCK_MONOTONIC);
+  while (most < 1.3 && seconds_of(CLOCK_MONOTONIC) - start < 30) {
+    most = std::max(most, busy_threads([&] { run(kernel, two, mine); }, 100));
+  }
+  EXPECT_GE(most, 1.3);
 }
 
 TEST_F(OpenvinoKernel, SharesTheHostsThreadRuntime) {

@@ -179,7 +179,8 @@ RandomGraph choice(Dice& dice, const ops::Registry& registry) {
     return finish(std::move(made), "Gather", {"table", "rows"});
   }
   std::vector<char> answers;
-  for (int64_t index = 0; index < dims[0] * dims[1]; ++index) answers.push_back(dice.one_in(2));
+  for (int64_t index = 0; index < dims[0] * dims[1]; ++index)
+    answers.push_back(dice.one_in(2) ? 1 : 0);
   made.input("is", Tensor::copy_of(DataType::Bool, dims, answers.data(), answers.size()));
   made.input("a", dice.tensor(dims));
   made.input("b", dice.tensor({dims[1]}));
@@ -279,7 +280,9 @@ struct Family {
 };
 
 // What GoogleTest shows of a row.
-void PrintTo(const Family& family, std::ostream* stream) { *stream << family.name; }
+std::ostream& operator<<(std::ostream& stream, const Family& family) {
+  return stream << family.name;
+}
 
 class OpenvinoOps : public testing::TestWithParam<Family> {};
 
