@@ -74,6 +74,10 @@ std::string placement_text(const std::optional<PlacementDescription>& placement,
                            std::optional<double> run_ms) {
   if (!placement) return "";
   std::string text = "placement: predicted " + ms_text(1000 * placement->predicted_seconds) + " ms";
+  if (placement->isolated_seconds) {
+    text += " (" + ms_text(1000 * *placement->isolated_seconds) + " ms by kernels run alone)";
+  }
+  if (!run_ms && placement->measured_seconds) run_ms = 1000 * *placement->measured_seconds;
   if (run_ms) text += ", measured " + ms_text(*run_ms) + " ms";
   text += "; nothing takes less than " + ms_text(1000 * placement->lower_bound_seconds) + " ms (" +
           (placement->is_proven_optimal ? "proven" : "nobody knows whether anything takes that") +
@@ -90,11 +94,12 @@ std::string placement_text(const std::optional<PlacementDescription>& placement,
 
 Json placement_json(const std::optional<PlacementDescription>& placement,
                     std::optional<double> run_ms) {
-  Json json = {{"predicted_ms", nullptr},   {"measured_ms", nullptr}, {"lower_bound_ms", nullptr},
-               {"proven_optimal", nullptr}, {"gap", nullptr},         {"solve_ms", nullptr},
-               {"contenders", nullptr}};
+  Json json = {{"predicted_ms", nullptr},   {"isolated_ms", nullptr},    {"measured_ms", nullptr},
+               {"lower_bound_ms", nullptr}, {"proven_optimal", nullptr}, {"gap", nullptr},
+               {"solve_ms", nullptr},       {"contenders", nullptr}};
   if (placement) {
     json["predicted_ms"] = 1000 * placement->predicted_seconds;
+    json["isolated_ms"] = milliseconds_json(placement->isolated_seconds);
     json["measured_ms"] = milliseconds_json(placement->measured_seconds);
     json["lower_bound_ms"] = 1000 * placement->lower_bound_seconds;
     json["proven_optimal"] = placement->is_proven_optimal;

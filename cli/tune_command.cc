@@ -2,6 +2,7 @@
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/costs_report.h"
+#include "cli/placement_report.h"
 #include "cli/plan_summary.h"
 #include "cli/span.h"
 #include "cli/staged_files.h"
@@ -25,10 +26,10 @@ std::string tune_text(const TuneArguments& arguments, const Executor& executor) 
             conversions_text(plan.conversions) + "\n";
   }
   const PlanCounts counts = count_steps(plan);
+  text += placement_text(plan.placement, std::nullopt);
   text += wrapped(std::to_string(counts.steps) + " steps (" + std::to_string(counts.conversions) +
                   " conversions): " + backend_counts_text(counts) + "; " +
-                  std::to_string(executor.threads()) + " threads; predicted " +
-                  decimal_text(1000 * plan.placement->predicted_seconds, 3) + " ms");
+                  std::to_string(executor.threads()) + " threads");
   if (!arguments.output.empty()) {
     text += wrapped("wrote " + printable(arguments.output) + "; use it with --costs");
   }
@@ -41,7 +42,7 @@ Json tune_json(const TuneArguments& arguments, const Executor& executor) {
                {"threads", executor.threads()},
                {"output", arguments.output},
                {"tuning", to_json(plan.tuning)},
-               {"predicted_seconds", plan.placement->predicted_seconds},
+               {"placement", placement_json(plan.placement, std::nullopt)},
                {"candidates", Json::array()},
                {"conversions", Json::array()}};
   for (const CandidateDescription& candidate : plan.candidates) {

@@ -11,6 +11,14 @@ using Clock = std::chrono::steady_clock;
 // Runs of a turn: the first brings caches back, and of the others the least counts.
 constexpr int kRunsOfTurn = 3;
 
+// Runs that count at least, where so many were made.
+constexpr size_t kLeastFastRuns = 3;
+
+struct TimedRun {
+  double seconds = 0;  // of all steps
+  std::vector<std::optional<double>> steps;
+};
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -33,19 +41,31 @@ double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
 std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
                                                       std::span<const Tensor> inputs,
                                                       const RunLimits& limits) {
-  std::vector<std::vector<double>> samples(runner.built().plan.steps.size());
+  const size_t step_count = runner.built().plan.steps.size();
+  std::vector<TimedRun> runs;
   const auto start = Clock::now();
   runner.run(inputs);
   for (int run = 0; run < limits.most_runs; ++run) {
     if (run >= limits.least_runs && seconds_since(start) > limits.seconds) break;
+    TimedRun& timed = runs.emplace_back();
+    timed.steps.resize(step_count);
     runner.run(inputs, [&](const PlanEvent& event) {
-      samples[event.step].push_back(std::chrono::duration<double>(event.duration).count());
+      const double seconds = std::chrono::duration<double>(event.duration).count();
+      timed.steps[event.step] = seconds;
+      timed.seconds += seconds;
     });
   }
-  std::vector<std::optional<tuning::Timing>> timings;
-  for (const std::vector<double>& sample : samples) {
-    timings.push_back(sample.empty() ? std::nullopt
-                                     : std::optional(tuning::summarise(sample)));
+  std::sort(runs.begin(), runs.end(), [](const TimedRun& left, const TimedRun& right) {
+    return left.seconds < right.seconds;
+  });
+  runs.resize(std::min(runs.size(), std::max(kLeastFastRuns, runs.size() / 4)));
+  std::vector<std::optional<tuning::Timing>> timings(step_count);
+  for (size_t step = 0; step < step_count; ++step) {
+    std::vector<double> samples;
+    for (const TimedRun& run : runs) {
+      if (run.steps[step]) samples.push_back(*run.steps[step]);
+    }
+    if (!samples.empty()) timings[step] = tuning::summarise(samples);
   }
   return timings;
 }

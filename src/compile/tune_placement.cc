@@ -33,6 +33,8 @@ constexpr double kHopeless = 1.6;
 constexpr double kRivals = 1.05;
 // What backends alone are good for may take so much of the time spent before.
 constexpr double kShareOfBackendsAlone = 0.15;
+// Of the time that a plan is run in the run-off, what its steps are timed.
+constexpr double kShareOfSteps = 0.4;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct Contender {
@@ -219,10 +221,13 @@ class PlacementTuner {
 
   // Steps of equal work share a price: that of all of them on the whole.
   void record_in_context(const Placement& placement) {
-    const std::unique_ptr<PlanRunner> runner = runner_of(placement);
-    const std::vector<std::optional<Timing>> timings = time_steps(*runner, inputs(), limits());
+    record_in_context(*runner_of(placement), limits());
+  }
+
+  void record_in_context(PlanRunner& runner, const RunLimits& limits) {
+    const std::vector<std::optional<Timing>> timings = time_steps(runner, inputs(), limits);
     std::map<CostKey, std::vector<Timing>> by_key;
-    const ExecutionPlan& plan = runner->built().plan;
+    const ExecutionPlan& plan = runner.built().plan;
     for (size_t index = 0; index < timings.size(); ++index) {
       if (!timings[index] || plan.steps[index].kind != ExecutionStep::Kind::Kernel) continue;
       const std::optional<CostKey>& key =
@@ -247,21 +252,32 @@ class PlacementTuner {
     return sum;
   }
 
+  // Whether all that it runs is known to be right and what it costs: what is not is measured first.
+  bool is_measured(const Placement& placement) {
+    const auto unknown = [&] {
+      std::vector<int> found;
+      for (const int index : placement.chosen) {
+        const auto at = static_cast<size_t>(index);
+        const bool can_be = prices_.keys()[at] && subject_.offers.candidates[at].has_kernel();
+        if (can_be && !prices_.is_measured(index)) found.push_back(index);
+      }
+      return found;
+    };
+    if (unknown().empty()) return true;
+    tuner_.measure(unknown(), {});
+    prices_.look_up_guesses();
+    chooser_.set_prices(prices_);
+    return unknown().empty();
+  }
+
   void add(std::vector<Contender>& contenders, const std::string& name, Placement placement) {
     if (placement.chosen.empty()) return;
     const bool is_new = std::none_of(
         contenders.begin(), contenders.end(),
         [&](const Contender& other) { return other.placement.chosen == placement.chosen; });
-    const bool is_measured =
-        std::all_of(placement.chosen.begin(), placement.chosen.end(), [&](int index) {
-          const bool has_kernel =
-              subject_.offers.candidates[static_cast<size_t>(index)].has_kernel();
-          return prices_.is_measured(index) || !has_kernel ||
-                 !prices_.keys()[static_cast<size_t>(index)];
-        });
     const bool has_hope = contenders.empty() || chooser_.price(placement) <
                                                     kHopeless * chooser_.price(contenders[0].placement);
-    if (!is_new || !is_measured || !has_hope) return;
+    if (!is_new || !has_hope || !is_measured(placement)) return;
     if (!assembler_.build(placement, base_.offers).empty()) return;
     contenders.push_back({name, std::move(placement)});
   }
@@ -278,9 +294,10 @@ class PlacementTuner {
       if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
     }
     const double most_seconds = kShareOfBackendsAlone * tuner_.report().seconds;
+    const Stopwatch stopwatch;
     for (const auto& [preference, backend] : backends) {
       measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); },
-                             most_seconds);
+                             most_seconds - stopwatch.read().seconds);
       prices_.look_up_guesses();
       chooser_.set_prices(prices_);
       add(all, backend + " alone", chooser_.alone(preference));
@@ -308,6 +325,10 @@ class PlacementTuner {
       owners.push_back(runner_of(contender.placement));
       runners.push_back(owners.back().get());
     }
+    // So that whoever chooses by these costs later sees what the run-off showed.
+    RunLimits of_steps = limits();
+    of_steps.seconds *= kShareOfSteps;
+    for (PlanRunner* runner : runners) record_in_context(*runner, of_steps);
     const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
     double least = timings[0].seconds;
     for (const Timing& timing : timings) least = std::min(least, timing.seconds);

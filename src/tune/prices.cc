@@ -21,12 +21,12 @@ constexpr double kSecondsToBeAlone = 5e-7;
 
 // What loosens the bound of a candidate like which several were measured, or only one.
 constexpr double kSlackOfSeveral = 1.15;
-constexpr double kSlackOfOne = 1.3;
+constexpr double kSlackOfOne = 1.2;
 constexpr int kSeveral = 3;
 // And of one like which only others of another size were, or of another shape of kernel, or both.
-constexpr double kSlackOfOtherSizes = 1.8;
-constexpr double kSlackOfOtherKinds = 1.8;
-constexpr double kSlackOfOthers = 2.5;
+constexpr double kSlackOfOtherSizes = 1.5;
+constexpr double kSlackOfOtherKinds = 1.5;
+constexpr double kSlackOfOthers = 2;
 // Parts of a graph that a library compiles as one are all alike to it.
 constexpr double kSlackOfRegions = 1.1;
 // What a kernel takes at least, whatever it does; a view takes nothing.
@@ -93,9 +93,7 @@ class Pricer {
   std::vector<CandidatePrice> price_candidates() {
     for (const TuneGroup& group : groups_) look_up(group);
     context_factor_ = find_context_factor();
-    if (options_.unmeasured == Unmeasured::Bounded) {
-      for (const TuneGroup& group : groups_) learn(group);
-    }
+    for (const TuneGroup& group : groups_) learn(group);
     for (const TuneGroup& group : groups_) price(group);
     return std::move(prices_);
   }
@@ -211,11 +209,14 @@ class Pricer {
     return least;
   }
 
-  double guess(const TuneGroup& group, const Candidate& candidate, double dearest) const {
+  // No less than its bound, so that what was not measured, as it could not win, does not.
+  double guess(const TuneGroup& group, int index, double dearest) const {
+    const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
-    if (dearest > 0) return 2 * dearest;
+    const double least = context_factor_ * loosened_bound(group, index);
+    if (dearest > 0) return std::max(2 * dearest, least);
     return std::max({kOverBound * bound(group, candidate), candidate.optimistic_seconds,
-                     kLeastSeconds});
+                     kLeastSeconds, least});
   }
 
   double seconds_of(const CandidatePrice& price) const {
@@ -238,8 +239,8 @@ class Pricer {
     for (const int index : group.candidates) {
       CandidatePrice& price = price_of(index);
       if (price.timing == nullptr) {
-        price.seconds = is_guessed(index) ? guess(group, offered(index), dearest)
-                                          : loosened_bound(group, index);
+        price.seconds = is_guessed(index) ? guess(group, index, dearest)
+                                          : context_factor_ * loosened_bound(group, index);
       }
       if (is_alone(offered(index))) price.seconds += kSecondsToBeAlone;
     }

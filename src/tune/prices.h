@@ -38,7 +38,7 @@ enum class Unmeasured : uint8_t {
   // As what it would likely take, so that a choice rests on what is known. Where others of its group
   // were measured, it was left out because it could not win: twice the dearest of these. Else its
   // bound by the table of assumed_speed(), four times, which is what kernels reach on the whole, or
-  // what its backend says where that is more.
+  // what its backend says where that is more. Never less than Bounded would say.
   Guessed,
   // As what it takes at least, so that whatever could win is chosen, and then measured. Candidates
   // alike (backend, algorithm, ops with their attributes, layouts, threads, about as much work) come

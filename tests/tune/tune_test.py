@@ -116,7 +116,7 @@ def test_everything_is_measured_and_judged(tessera, model, liar):
     covered = [node for candidate in report["candidates"] if candidate["is_chosen"]
                for node in candidate["nodes"]]
     assert sorted(covered) == sorted(set(covered)) and "product" in covered
-    assert report["predicted_seconds"] > 0
+    assert report["placement"]["predicted_ms"] > 0
     # The layouts of the plug-in have prices, too.
     assert {("row_major", "liar:fours"), ("liar:fours", "row_major")} <= {
         (conversion["from"], conversion["to"]) for conversion in report["conversions"]}
