@@ -41,6 +41,7 @@ std::vector<bool> Chooser::forbidden() const {
   for (size_t index = 0; index < is_broken_.size(); ++index) {
     if (is_broken_[index]) is_forbidden[index] = true;
     if (!has_prices_ && is_measured_only_[index]) is_forbidden[index] = true;
+    if (!is_left_out_.empty() && is_left_out_[index]) is_forbidden[index] = true;
   }
   return is_forbidden;
 }
@@ -66,9 +67,12 @@ Placement Chooser::choose() {
   const PlacementProblem problem = usable_problem();
   if (!has_prices_) return checked(problem, choose_in_order(problem, places_));
   const Placement known = in_order(problem);
-  Placement best = choose_by_price(problem, known, places_);
-  double seconds = predicted_seconds(problem, best);
   const Placement solved = solve();
+  Placement best = greedy(problem, known);
+  if (best.chosen.empty()) best = solved;
+  // Says for which node nobody is left.
+  if (best.chosen.empty()) best = choose_in_order(problem, places_);
+  double seconds = predicted_seconds(problem, best);
   if (!solved.chosen.empty() && predicted_seconds(problem, solved) < seconds) {
     best = solved;
     seconds = predicted_seconds(problem, best);
@@ -101,7 +105,16 @@ Placement Chooser::solve() {
 
 Placement Chooser::greedy() const {
   const PlacementProblem problem = usable_problem();
-  return checked(problem, choose_by_price(problem, {}, places_));
+  return checked(problem, greedy(problem, {}));
+}
+
+Placement Chooser::greedy(const PlacementProblem& problem, const Placement& known) const {
+  try {
+    return choose_by_price(problem, known, places_);
+  } catch (const Error&) {
+    // Groups taken early left a node to nobody.
+    return known;
+  }
 }
 
 Placement Chooser::alone(int preference) const {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/candidates.h"
@@ -28,6 +29,9 @@ class Chooser {
   // A candidate that could not be built.
   void forbid(int candidate) { is_broken_[static_cast<size_t>(candidate)] = true; }
 
+  // By candidate, what nobody has seen to be right and may not be used for that; empty: nothing.
+  void leave_out(std::vector<bool> candidates) { is_left_out_ = std::move(candidates); }
+
   // The choice: without prices in order. With them the cheapest known, unless what would be chosen
   // without is as cheap, give or take what measured prices of a whole model are off by. Throws
   // Unsupported for a node that nobody can compute.
@@ -38,7 +42,7 @@ class Chooser {
   Placement in_order() const;
   // The cheapest by prices; nothing chosen where there is none, or none was found.
   Placement solve();
-  // By prices, with a greedy cover and a descent.
+  // By prices, with a greedy cover and a descent; nothing chosen where that comes to no end.
   Placement greedy() const;
   // The cheapest with the candidates of one backend, by its preference, and for nodes for which it
   // has none those of the backends that are asked after it. Nothing chosen where it has none at
@@ -68,6 +72,7 @@ class Chooser {
   PlacementProblem usable_problem() const;
   Placement checked(const PlacementProblem& problem, Placement placement) const;
   Placement in_order(PlacementProblem problem) const;
+  Placement greedy(const PlacementProblem& problem, const Placement& known) const;
 
   PlacementProblem problem_;
   std::vector<std::string> places_;
@@ -76,6 +81,7 @@ class Chooser {
   std::vector<bool> is_measured_only_;  // by candidate
   std::vector<bool> is_alone_;          // by candidate: on one thread of several
   std::vector<bool> is_broken_;         // by candidate
+  std::vector<bool> is_left_out_;       // by candidate, or empty
   PlacementSolution solved_;
   double solve_seconds_ = 0;  // of the newest solution
 };

@@ -80,8 +80,7 @@ class PlacementTuner {
       }
     }
     // What the last rounds learned of the others changes nothing any more.
-    prices_.look_up_guesses();
-    chooser_.set_prices(prices_);
+    rest_on_measurements();
     TunedPlacement result{.placement = best, .description = chooser_.describe(best)};
     result.description.isolated_seconds = isolated_seconds;
     if (!run_off.empty()) {
@@ -119,6 +118,7 @@ class PlacementTuner {
     while (tuner_.may_go_on() && stopwatch.read().seconds < most_seconds) {
       prices_.look_up_bounds(is_given_up_);
       chooser_.set_prices(prices_);
+      chooser_.leave_out({});
       const Placement placement = choose();
       if (placement.chosen.empty()) return;
       const std::vector<int> candidates = unknown_candidates(placement);
@@ -166,10 +166,28 @@ class PlacementTuner {
     return unknown;
   }
 
-  // The choice by what is known, built.
-  Placement choose_buildable() {
+  // From here on only what was measured is chosen, where that is enough for every node.
+  void rest_on_measurements() {
     prices_.look_up_guesses();
     chooser_.set_prices(prices_);
+    std::vector<bool> is_unknown(subject_.offers.candidates.size(), false);
+    for (size_t index = 0; index < is_unknown.size(); ++index) {
+      is_unknown[index] = is_unmeasured(static_cast<int>(index));
+    }
+    chooser_.leave_out(std::move(is_unknown));
+    if (chooser_.solve().chosen.empty()) chooser_.leave_out({});
+  }
+
+  // Though it can be measured.
+  bool is_unmeasured(int candidate) const {
+    const auto at = static_cast<size_t>(candidate);
+    const bool can_be = prices_.keys()[at] && subject_.offers.candidates[at].has_kernel();
+    return can_be && !prices_.is_measured(candidate);
+  }
+
+  // The choice by what is known, built.
+  Placement choose_buildable() {
+    rest_on_measurements();
     while (true) {
       check_is_covered(base_.offers, base_.graph, chooser_.forbidden());
       Placement placement = chooser_.choose();
@@ -252,22 +270,18 @@ class PlacementTuner {
     return sum;
   }
 
-  // Whether all that it runs is known to be right and what it costs: what is not is measured first.
-  bool is_measured(const Placement& placement) {
-    const auto unknown = [&] {
-      std::vector<int> found;
-      for (const int index : placement.chosen) {
-        const auto at = static_cast<size_t>(index);
-        const bool can_be = prices_.keys()[at] && subject_.offers.candidates[at].has_kernel();
-        if (can_be && !prices_.is_measured(index)) found.push_back(index);
-      }
-      return found;
-    };
-    if (unknown().empty()) return true;
-    tuner_.measure(unknown(), {});
-    prices_.look_up_guesses();
-    chooser_.set_prices(prices_);
-    return unknown().empty();
+  // Whether all that it runs is known to be right.
+  bool is_measured(const Placement& placement) const {
+    return std::none_of(placement.chosen.begin(), placement.chosen.end(),
+                        [&](int index) { return is_unmeasured(index); });
+  }
+
+  void measure(const Placement& placement) {
+    std::vector<int> unknown;
+    for (const int index : placement.chosen) {
+      if (is_unmeasured(index)) unknown.push_back(index);
+    }
+    tuner_.measure(unknown, {});
   }
 
   void add(std::vector<Contender>& contenders, const std::string& name, Placement placement) {
@@ -284,11 +298,13 @@ class PlacementTuner {
 
   std::vector<Contender> contenders(const Placement& best) {
     std::vector<Contender> all;
-    add(all, "solved", best);
-    prices_.look_up_guesses();
-    chooser_.set_prices(prices_);
+    chooser_.leave_out({});
+    measure(chooser_.in_order());
+    rest_on_measurements();
+    add(all, "chosen", best);
     add(all, "solved", chooser_.solve());
     add(all, "greedy", chooser_.greedy());
+    add(all, "in order", chooser_.in_order());
     std::set<std::pair<int, std::string>> backends;
     for (const Candidate& candidate : base_.offers.candidates) {
       if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
@@ -298,11 +314,9 @@ class PlacementTuner {
     for (const auto& [preference, backend] : backends) {
       measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); },
                              most_seconds - stopwatch.read().seconds);
-      prices_.look_up_guesses();
-      chooser_.set_prices(prices_);
+      rest_on_measurements();
       add(all, backend + " alone", chooser_.alone(preference));
     }
-    add(all, "in order", chooser_.in_order());
     return all;
   }
 

@@ -19,6 +19,8 @@ constexpr double kLeastSeconds = 1e-6;
 // To enter an arena of one thread and to come back; see src/base/parallel_test.cc.
 constexpr double kSecondsToBeAlone = 5e-7;
 
+// Less than this may be what threads take to start.
+constexpr double kSecondsToStartThreads = 2e-5;
 // What loosens the bound of a candidate like which several were measured, or only one.
 constexpr double kSlackOfSeveral = 1.15;
 constexpr double kSlackOfOne = 1.2;
@@ -58,8 +60,8 @@ std::string main_op(const Graph& group) {
   return all;
 }
 
-std::string family_of(const Subject& subject, const std::string& op, const Candidate& candidate) {
-  const int threads = candidate.threads == 0 ? subject.threads : candidate.threads;
+std::string family_of(const Subject& subject, const std::string& op, const Candidate& candidate,
+                      int threads) {
   std::string family = candidate.backend() + " " + std::to_string(threads);
   // Groups cut for a library that takes whatever it gets are each a work of their own.
   if (candidate.is_measured_only()) return family;
@@ -84,6 +86,7 @@ class Pricer {
         groups_(groups),
         keys_(keys),
         families_(candidate_families(subject, groups)),
+        families_on_all_threads_(candidate_families(subject, groups, subject.threads)),
         table_(table),
         options_(options),
         weights_(weights_between_runs(subject.graph)),
@@ -206,7 +209,14 @@ class Pricer {
                                by(family, kAnySize, kSlackOfOthers)}) {
       if (bound > 0) return std::max(least, bound);
     }
-    return least;
+    if (!is_alone(candidate)) return least;
+    // One thread is not faster than all of them, but for what these take to start.
+    const std::string& on_all = families_on_all_threads_[static_cast<size_t>(index)];
+    const double bound = std::max(by(on_all, size_class(least / subject_.threads), kSlackOfOne),
+                                  by(on_all, kAnySize, kSlackOfOthers)) /
+                         subject_.threads;
+    const bool is_short = bound < kSecondsToStartThreads;
+    return is_short ? least : std::max(least, bound);
   }
 
   // No less than its bound, so that what was not measured, as it could not win, does not.
@@ -250,6 +260,7 @@ class Pricer {
   const std::vector<TuneGroup>& groups_;
   const std::vector<std::optional<CostKey>>& keys_;
   std::vector<std::string> families_;  // by candidate
+  std::vector<std::string> families_on_all_threads_;
   const CostTable& table_;
   const PriceOptions& options_;
   Weights weights_;
@@ -286,13 +297,16 @@ double conversion_seconds(const Subject& subject, const CostTable& table, Layout
 }  // namespace
 
 std::vector<std::string> candidate_families(const Subject& subject,
-                                            const std::vector<TuneGroup>& groups) {
+                                            const std::vector<TuneGroup>& groups,
+                                            std::optional<int> threads) {
   std::vector<std::string> families(subject.offers.candidates.size());
   for (const TuneGroup& group : groups) {
     const std::string op = main_op(group.graph);
     for (const int index : group.candidates) {
       const auto position = static_cast<size_t>(index);
-      families[position] = family_of(subject, op, subject.offers.candidates[position]);
+      const Candidate& candidate = subject.offers.candidates[position];
+      const int own_threads = candidate.threads == 0 ? subject.threads : candidate.threads;
+      families[position] = family_of(subject, op, candidate, threads.value_or(own_threads));
     }
   }
   return families;

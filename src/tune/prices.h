@@ -29,9 +29,11 @@ struct Prices {
 };
 
 // By candidate a name, the same for candidates that do the same kind of work in the same way: backend,
-// algorithm, main op, layouts and threads. With what a product is fused hardly counts.
+// algorithm, main op, layouts and threads. With what a product is fused hardly counts. With `threads`
+// as if all ran on so many.
 std::vector<std::string> candidate_families(const Subject& subject,
-                                            const std::vector<TuneGroup>& groups);
+                                            const std::vector<TuneGroup>& groups,
+                                            std::optional<int> threads = std::nullopt);
 
 // How a candidate or conversion is priced that nobody measured.
 enum class Unmeasured : uint8_t {
