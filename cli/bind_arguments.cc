@@ -159,6 +159,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.optimize = arguments.optimize;
   options.cost_table = arguments.costs;
   options.in_process = arguments.in_process;
+  options.tune_all = arguments.tune_all;
   options.margin_search_seconds = arguments.margin_search_seconds;
   options.candidate_timeout_seconds =
       parse_positive_number("--candidate-timeout", arguments.candidate_timeout, kMostSeconds);

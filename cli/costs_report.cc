@@ -224,7 +224,7 @@ std::string tuning_text(const TuningDescription& tuning) {
   if (tuning.offered > 0) text += ", of " + std::to_string(tuning.offered) + " candidates offered";
   if (tuning.is_out_of_time) text += "; the time for it was spent";
   if (tuning.is_stopped && !tuning.is_out_of_time) text += "; stopped early";
-  text += "\n";
+  text = wrapped(text);
   for (const std::string& note : tuning.notes) text += wrapped("note: " + note);
   return text;
 }

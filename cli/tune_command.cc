@@ -84,6 +84,8 @@ Command make_tune_command(CLI::App& command) {
   command.add_option("--costs", arguments->model.bind.costs,
                      "FILE of an earlier --output: what it knows is not measured again");
   add_measuring_options(command, arguments->model.bind);
+  command.add_flag("--all", arguments->model.bind.tune_all,
+                   "measure all candidates and conversions, also those that cannot win");
   command.add_flag("--table", arguments->shows_table, "print every candidate with its cost");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.footer(

@@ -158,7 +158,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
                      bool strict_storage, double margin_search_seconds,
-                     double tune_budget_seconds) {
+                     double tune_budget_seconds, bool tune_all) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -174,6 +174,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .optimize = optimize,
                             .cost_table = std::move(cost_table),
                             .tuning_inputs = dense_by_name(tuning_inputs),
+                            .tune_all = tune_all,
                             .tune_budget_seconds = tune_budget_seconds,
                             .candidate_timeout_seconds = candidate_timeout_seconds,
                             .in_process = in_process,
@@ -242,6 +243,7 @@ strict_storage: a sparse value that a kernel takes dense only is an error; else 
 margin_search_seconds: with costs, how long to look for what each candidate lacks to be chosen.
 tune_budget_seconds: how long to measure at most, the building of kernels included; what is known
     then decides. 0: as long as it takes.
+tune_all: measure everything that is offered, also what could not win.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -260,7 +262,8 @@ constexpr const char* kBindSignature =
     "candidate_timeout_seconds: float = 10.0, in_process: bool = False, on_progress: "
     "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
-    "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0) -> Executor";
+    "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
+    "tune_all: bool = False) -> Executor";
 
 }  // namespace
 
@@ -274,7 +277,7 @@ void bind_model(nb::module_& module) {
            "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
-           "tune_budget_seconds"_a = 0.0, nb::sig(kBindSignature), kBindText)
+           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, nb::sig(kBindSignature), kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

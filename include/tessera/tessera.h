@@ -142,6 +142,8 @@ struct BindOptions {
   std::filesystem::path cost_table = {};
   // For the true values that candidates are judged by, by name; empty: drawn.
   std::map<std::string, Tensor> tuning_inputs = {};
+  // With optimize, measure everything that is offered, also what could not win.
+  bool tune_all = false;
   // With optimize, how long to measure, the building of kernels included; 0: as long as it takes. What
   // is known when the time is spent decides. Graphs that take less than a millisecond get at most a
   // tenth of a second.

@@ -233,6 +233,7 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
   }
   PricingOptions pricing{.costs = &costs,
                          .measures = options.optimize,
+                         .measures_all = options.tune_all,
                          .margin_search_seconds = options.margin_search_seconds};
   if (!(options.tune_budget_seconds >= 0)) {
     throw Error(ErrorKind::InvalidArgument, "tune_budget_seconds",
@@ -323,6 +324,7 @@ Executor Model::bind(const BindOptions& options) const {
     wanted.pricing = pricing_options(options, costs);
   }
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
+  wanted.pricing.measures_short_here = state_->backends.state_->set.strangers().empty();
   if (!options.in_process) {
     wanted.pricing.tune.start_bench = [&] {
       return tuning::start_worker(plugins,

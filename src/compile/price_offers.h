@@ -19,7 +19,11 @@ namespace tessera {
 struct PricingOptions {
   // What is known, and where what is measured is added; null: the choice is made in order.
   tuning::CostTable* costs = nullptr;
-  bool measures = false;             // what is not known yet
+  bool measures = false;             // what is not known yet and could win
+  bool measures_all = false;         // also what could not
+  // Graphs that take less than a millisecond are measured in this process, where nothing is to be
+  // started for them: no library is among those asked that this process would not run anyway.
+  bool measures_short_here = false;
   double margin_search_seconds = 0;  // see BindOptions
   tuning::TuneOptions tune;
 };

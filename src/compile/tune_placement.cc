@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -51,6 +52,7 @@ class PlacementTuner {
         chooser_(ground.chooser),
         assembler_(ground.assembler),
         costs_(*options.costs),
+        measures_all_(options.measures_all),
         families_(tuning::candidate_families(subject_, prices_.groups())),
         is_given_up_(subject_.offers.candidates.size(), false),
         tuner_(subject_, prices_.groups(), prices_.keys(), base_.plugins, effort(options), costs_) {
@@ -65,6 +67,7 @@ class PlacementTuner {
   }
 
   TunedPlacement run() {
+    if (measures_all_) measure_all();
     measure_what_could_win([&] { return chooser_.solve(); });
     Placement best = choose_buildable();
     const double isolated_seconds = chooser_.price(best);
@@ -101,14 +104,20 @@ class PlacementTuner {
     given_inputs_ = effort.inputs;
     const Placement in_order = chooser_.in_order();
     is_short_ = !in_order.chosen.empty() && chooser_.price(in_order) < kShortSeconds;
-    if (!is_short_) return effort;
-    effort.start_bench = nullptr;
+    if (!is_short_ || options.measures_all) return effort;
+    if (options.measures_short_here) effort.start_bench = nullptr;
     const bool has_less = effort.budget_seconds > 0 && effort.budget_seconds < kBudgetOfShort;
     if (!has_less) effort.budget_seconds = kBudgetOfShort;
     return effort;
   }
 
   // --- Measuring what could win
+
+  void measure_all() {
+    std::vector<int> all(subject_.offers.candidates.size());
+    std::iota(all.begin(), all.end(), 0);
+    tuner_.measure(all, tuning::needed_conversions(subject_));
+  }
 
   // Until what `choose` gives by bounds rests on measurements.
   // After `most_seconds` it is left at what is known.
@@ -366,6 +375,7 @@ class PlacementTuner {
   Chooser& chooser_;
   PlanAssembler& assembler_;
   tuning::CostTable& costs_;
+  bool measures_all_;
   std::vector<Tensor> given_inputs_;
   std::vector<Tensor> inputs_;
   bool is_short_ = false;

@@ -93,7 +93,7 @@ def with_liar(liar):
 
 
 def tune(tessera, model, *arguments, lie=None):
-    result = tessera("tune", model, "--json", "--threads", 2, "--input", "x=x.npy", *arguments,
+    result = tessera("tune", model, "--all", "--json", "--threads", 2, "--input", "x=x.npy", *arguments,
                      lie=lie)
     assert result.returncode == 0, result.stdout + result.stderr
     return json.loads(result.stdout)
@@ -196,7 +196,7 @@ def test_explain_shows_every_candidate_of_a_node(tessera, model, liar, tmp_path)
 
 
 def test_table_fits_the_terminal(tessera, model, liar):
-    result = tessera("tune", model, "--table", *with_liar(liar), "--threads", 2, "--input",
+    result = tessera("tune", model, "--all", "--table", *with_liar(liar), "--threads", 2, "--input",
                      "x=x.npy", lie="in_place")
     assert result.returncode == 0, result.stderr
     assert all(len(line) <= COLUMNS for line in result.stdout.splitlines())
@@ -242,7 +242,7 @@ def test_interrupt_keeps_what_was_measured(tessera_binary, model, liar, tessera,
     costs = tmp_path / "costs.json"
     environment = {**os.environ, "TESSERA_TEST_LIE": "takes_long"}
     process = subprocess.Popen(
-        [tessera_binary, "tune", model, "--json", *with_liar(liar), "--threads", "1",
+        [tessera_binary, "tune", model, "--all", "--json", *with_liar(liar), "--threads", "1",
          "--output", costs], env=environment, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, cwd=model.parent)
     # Somewhere among the Relu candidates, each of which takes seconds.

@@ -94,7 +94,7 @@ def refusals(costs):
 @pytest.mark.parametrize("mischief", [*LOSES, *KEEPS])
 def test_mischief_costs_its_candidate_and_nothing_else(call, model, hostile, tmp_path, mischief):
     costs = tmp_path / "costs.json"
-    result = call("tune", model, "--output", costs, "--backend-path", hostile,
+    result = call("tune", model, "--all", "--output", costs, "--backend-path", hostile,
                   "--candidate-timeout", "1", "--threads", "1", mischief=mischief)
     assert result.returncode == 0, result.stderr
     assert "hostile speaks" not in result.stdout + result.stderr
@@ -157,7 +157,7 @@ def test_the_worker_ends_with_its_parent(holder, end):
 
 def test_a_worker_that_is_busy_ends_with_its_parent(tessera_binary, model, hostile):
     """In the middle of a kernel that never returns."""
-    parent = subprocess.Popen([tessera_binary, "tune", model, "--backend-path", hostile,
+    parent = subprocess.Popen([tessera_binary, "tune", model, "--all", "--backend-path", hostile,
                                "--candidate-timeout", "100"], env=environment("hangs_running"),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     children = pathlib.Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
@@ -210,7 +210,7 @@ def test_a_missing_worker_is_said_once_and_not_searched_in_path(call, tessera_bi
     shutil.copy(tessera_binary, alone / "tessera")
     (trap / "tessera-worker").write_text(f"#!/bin/sh\ntouch {tmp_path}/trapped\n")
     (trap / "tessera-worker").chmod(0o755)
-    result = call("tune", model, binary=alone / "tessera", PATH=f"{trap}:{os.environ['PATH']}")
+    result = call("tune", model, "--all", binary=alone / "tessera", PATH=f"{trap}:{os.environ['PATH']}")
     assert result.returncode == 0, result.stderr
     assert not (tmp_path / "trapped").exists()
     assert result.stderr.count("tessera-worker") == 1 and str(alone) in result.stderr
@@ -219,7 +219,7 @@ def test_a_missing_worker_is_said_once_and_not_searched_in_path(call, tessera_bi
 
 def test_in_process_starts_none(call, tessera_binary, model, tmp_path):
     shutil.copy(tessera_binary, tmp_path / "tessera")
-    result = call("tune", model, "--in-process", binary=tmp_path / "tessera")
+    result = call("tune", model, "--all", "--in-process", binary=tmp_path / "tessera")
     assert result.returncode == 0 and "tessera-worker" not in result.stderr
 
 
@@ -228,7 +228,7 @@ def test_an_installed_program_finds_its_worker(call, bin_dir, model, tmp_path):
     subprocess.run(["cmake", "--install", build, "--prefix", tmp_path], check=True,
                    capture_output=True)
     assert (tmp_path / "bin" / "tessera-worker").exists()
-    result = call("tune", model, binary=tmp_path / "bin" / "tessera")
+    result = call("tune", model, "--all", binary=tmp_path / "bin" / "tessera")
     assert result.returncode == 0 and "tessera-worker" not in result.stderr
 
 
