@@ -25,6 +25,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -100,6 +101,11 @@ def parse_arguments():
                         help="time to measure each runtime in each process (default: 1)")
     parser.add_argument("--backends", action="append", default=[], metavar="LIST",
                         help="one more row: Tessera on these backends alone; may be repeated")
+    parser.add_argument("--optimize", action="store_true",
+                        help="Tessera chooses by prices that a process of its own measures first")
+    parser.add_argument("--tune-budget", type=seconds, default=60.0, metavar="S",
+                        help="with --optimize, time to measure prices for each model, number of "
+                             "threads and row (default: 60)")
     parser.add_argument("--peers", type=names_of_peers, default=list(PEERS), metavar="LIST",
                         help="the others, separated by commas; \"\" for none (default: "
                              + ",".join(PEERS) + ")")
@@ -196,18 +202,48 @@ def run_process(task, program="measure_process.py"):
     return None, lines[-1] if lines else f"ended with exit code {process.returncode}"
 
 
+def tune_model(arguments, model, threads, runtimes, folder):
+    """Files with costs for Tessera's rows, what tuning tells of each, and what went wrong."""
+    files, told = {}, {}
+    for row, backends in runtimes.items():
+        if row in PEERS:
+            continue
+        file = pathlib.Path(folder) / f"{len(files)}.json"
+        told[row], failure = run_process({
+            "model": str(model), "threads": threads, "cores": choose_cores(threads),
+            "shapes": dict(arguments.shape), "backends": backends, "costs": str(file),
+            "budget_seconds": arguments.tune_budget,
+            "module_dir": str(arguments.module_dir.resolve()),
+        }, "tune_process.py")
+        if failure:
+            return {}, {}, failure
+        files[row] = str(file)
+    return files, told, ""
+
+
 def measure_model(arguments, model, threads, progress, name):
     """The results of all processes for one model and number of threads, and what went wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        return measure_in(folder, arguments, model, threads, progress, name)
+
+
+def measure_in(folder, arguments, model, threads, progress, name):
     runtimes = {OWN: []}
     for backends in arguments.backends:
         runtimes[f"{OWN}:{backends}"] = backends.split(",")
     runtimes |= {peer: [] for peer in arguments.peers}
-    results = []
+    results, costs, tuned = [], {}, {}
+    if arguments.optimize:
+        progress.say(f"{name}, {threads} threads, measuring prices")
+        costs, tuned, failure = tune_model(arguments, model, threads, runtimes, folder)
+        if failure:
+            return [], [failure]
     for index in range(arguments.processes):
         progress.say(f"{name}, {threads} threads, process {index + 1} of {arguments.processes}")
         result, failure = run_process({
             "model": str(model), "threads": threads, "cores": choose_cores(threads),
             "runtimes": runtimes, "shapes": dict(arguments.shape), "seconds": arguments.seconds,
+            "costs": costs,
             "block_seconds": BLOCK_SECONDS, "seed": index,
             "module_dir": str(arguments.module_dir.resolve()),
         })
@@ -216,7 +252,7 @@ def measure_model(arguments, model, threads, progress, name):
         wrong = [f"{runtime}: {text}" for runtime, text in result["differences"].items() if text]
         if wrong:
             return results, wrong
-        results.append(result)
+        results.append({**result, "tuning": tuned})
     return results, []
 
 
@@ -231,7 +267,8 @@ def main():
 
     models = find_models(arguments.models)
     rows, failures, versions = [], [], {}
-    progress = Progress(len(models) * len(arguments.threads) * arguments.processes)
+    progress = Progress(len(models) * len(arguments.threads)
+                        * (arguments.processes + arguments.optimize))
     for threads in arguments.threads:
         for name, model in models.items():
             results, wrong = measure_model(arguments, model, threads, progress, name)

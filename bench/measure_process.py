@@ -32,7 +32,8 @@ def load_all(task):
         if name in runtimes.PEERS:
             loaded[name] = runtimes.PEERS[name](task["model"], inputs, task["threads"])
         else:
-            loaded[name] = runtimes.Tessera(task["model"], inputs, task["threads"], backends)
+            loaded[name] = runtimes.Tessera(task["model"], inputs, task["threads"],
+                                             backends, task.get("costs", {}).get(name, ""))
         load_ms[name] = (time.perf_counter() - started) * 1e3
     versions = {name: loaded[name].version() for name in loaded if ":" not in name}
     return loaded, load_ms, versions

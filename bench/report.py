@@ -24,7 +24,8 @@ def row_of(model, threads, results):
         runtime: [float(np.median(result["times"][runtime])) * 1e3 for result in results]
         for runtime in results[0]["times"]
     }
-    row = {"model": model, "threads": threads, "runtimes": {}}
+    row = {"model": model, "threads": threads, "runtimes": {},
+           "tuning": results[0].get("tuning", {})}
     for runtime, times in medians.items():
         row["runtimes"][runtime] = {
             "median_ms": float(np.median(times)),

@@ -7,13 +7,13 @@ import numpy as np
 class Tessera:
     """Tessera on all its backends, or on those named."""
 
-    def __init__(self, model, inputs, threads, backends=()):
+    def __init__(self, model, inputs, threads, backends=(), costs=""):
         import tessera
 
         shapes = {name: array.shape for name, array in inputs.items()}
         self.inputs = inputs
         self.executor = tessera.load(model, log=lambda message: None, threads=threads).bind(
-            shapes, threads=threads, backends=backends
+            shapes, threads=threads, backends=backends, cost_table=costs
         )
 
     def run(self):

@@ -101,6 +101,7 @@ struct Tuner::State {
   TuneReport report() const {
     TuneReport report = report_;
     report.seconds = seconds_since(start_);
+    if (seconds_left() <= 0) report.is_stopped = report.is_out_of_time = true;
     return report;
   }
 

@@ -175,6 +175,67 @@ TEST_F(Tunings, GivePricesAndGuesses) {
   EXPECT_EQ(refused, 2);
 }
 
+// What was measured of one Relu tells how near to their bounds its like come.
+TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
+  offer_relus();
+  const Subject of = subject();
+  const std::vector<TuneGroup> groups = collect_groups(of);
+  const auto keys = cost_keys(of, groups);
+  const PriceOptions bounded{.unmeasured = Unmeasured::Bounded,
+                             .conversion_seconds = [](int64_t) { return 8.0; }};
+  const int plain = groups[0].candidates[0];
+  const auto price = [&](int candidate) {
+    return look_up_prices(of, groups, keys, table_, bounded)
+        .candidates[static_cast<size_t>(candidate)]
+        .seconds;
+  };
+  const double roofline = price(plain);
+  EXPECT_GT(roofline, 0);
+  // Another work of the same family: a hundred times its bound.
+  CostKey other = *keys[static_cast<size_t>(plain)];
+  other.work = "another size";
+  std::vector<std::optional<CostKey>> renamed = keys;
+  const int like = groups[1].candidates[0];
+  renamed[static_cast<size_t>(like)] = other;
+  table_.kernels[other].warm = Timing{.seconds = 100 * roofline, .low = 0, .high = 1, .rounds = 9};
+  const Prices prices = look_up_prices(of, groups, renamed, table_, bounded);
+  EXPECT_EQ(prices.candidates[static_cast<size_t>(plain)].timing, nullptr);
+  const double learned = prices.candidates[static_cast<size_t>(plain)].seconds;
+  EXPECT_GT(learned, 40 * roofline);
+  EXPECT_LE(learned, 100 * roofline);
+  // A guess is never less than the bound.
+  const Prices guessed =
+      look_up_prices(of, groups, renamed, table_, {.conversion_seconds = bounded.conversion_seconds});
+  EXPECT_GE(guessed.candidates[static_cast<size_t>(plain)].seconds, learned);
+}
+
+TEST_F(Tunings, MeasureOnlyWhatTheyAreAskedFor) {
+  offer_relus();
+  const Subject of = subject();
+  const std::vector<TuneGroup> groups = collect_groups(of);
+  const auto keys = cost_keys(of, groups);
+  Tuner tuner(of, groups, keys, plugins_, {}, table_);
+  const int wanted = groups[0].candidates[1];
+  EXPECT_TRUE(tuner.measure(std::vector{wanted}, {}));
+  ASSERT_EQ(table_.kernels.size(), 1U);
+  EXPECT_EQ(table_.kernels.begin()->first, *keys[static_cast<size_t>(wanted)]);
+  EXPECT_TRUE(table_.conversions.empty());
+  EXPECT_EQ(tuner.report().measured, 1);
+  // The same again costs nothing.
+  EXPECT_TRUE(tuner.measure(std::vector{wanted}, {}));
+  EXPECT_EQ(tuner.report().measured, 1);
+  EXPECT_EQ(tuner.report().known, 1);
+}
+
+TEST_F(Tunings, EndWhenTheirTimeIsSpent) {
+  offer_relus();
+  const TuneReport report = tune_all({.budget_seconds = 1e-9});
+  EXPECT_TRUE(report.is_stopped);
+  EXPECT_TRUE(report.is_out_of_time);
+  EXPECT_EQ(report.measured, 0);
+  EXPECT_FALSE(tune_all().is_out_of_time);
+}
+
 TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   offer_relus();
   const Subject of = subject();

@@ -114,6 +114,21 @@ def model(tmp_path):
     return path
 
 
+def test_prices_are_measured_first_where_that_is_asked_for(bin_dir, model, tmp_path):
+    if not any((bin_dir.parent / "python").glob("tessera/_core*")):
+        pytest.skip("this build has no Python module")
+    done = run_program(
+        "--models", model, "--threads", 1, "--processes", 1, "--seconds", 0.05, "--peers", "",
+        "--backends", "reference", "--shape", "image=1x3x12x16", "--optimize", "--tune-budget", 20,
+        "--module-dir", bin_dir.parent / "python", "--json", tmp_path / "results.json",
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "results.json").read_text())["results"]
+    assert row["tuning"].keys() == {"tessera", "tessera:reference"}
+    for told in row["tuning"].values():
+        assert 0 < told["measured"] and told["offered"] > 0 and told["predicted_ms"] > 0
+
+
 def test_a_comparison_from_end_to_end(bin_dir, model, tmp_path):
     pytest.importorskip("openvino")
     if not any((bin_dir.parent / "python").glob("tessera/_core*")):

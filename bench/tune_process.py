@@ -1,0 +1,33 @@
+"""One process of bench/compare.py --optimize: measures what could run one model, and writes the costs
+to a file. Reads its task as JSON from stdin, writes what came of it to stdout."""
+
+import json
+import os
+import pathlib
+import sys
+
+
+def main():
+    task = json.load(sys.stdin)
+    os.sched_setaffinity(0, task["cores"])
+    sys.path.insert(0, task["module_dir"])
+    import runtimes
+    import tessera
+
+    inputs = runtimes.random_inputs(task["model"], task["shapes"])
+    shapes = {name: array.shape for name, array in inputs.items()}
+    executor = tessera.load(task["model"], log=lambda message: None, threads=task["threads"]).bind(
+        shapes, threads=task["threads"], backends=task["backends"], optimize=True,
+        tune_budget_seconds=task["budget_seconds"], tuning_inputs=inputs)
+    pathlib.Path(task["costs"]).write_text(executor.costs)
+    plan = executor.plan()
+    json.dump({
+        "seconds": plan.tuning.seconds, "measured": plan.tuning.measured,
+        "offered": plan.tuning.offered, "is_out_of_time": plan.tuning.is_out_of_time,
+        "predicted_ms": 1e3 * plan.placement.predicted_seconds,
+        "contenders": {one.name: 1e3 * one.seconds for one in plan.placement.contenders},
+    }, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

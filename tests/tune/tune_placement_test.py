@@ -1,0 +1,104 @@
+"""`tessera tune` without --all: only what could win is measured, plans run as wholes, time is kept."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+CHANNELS = 48
+SIDE = 56
+LAYERS = 6
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A stack of convolutions that takes several milliseconds, with residual sums."""
+    rng = np.random.default_rng(2)
+    nodes, weights, at = [], [], "x"
+    for layer in range(LAYERS):
+        side = 3 if layer % 2 else 1
+        weight = rng.standard_normal((CHANNELS, CHANNELS, side, side)).astype(np.float32) * 0.1
+        weights.append(numpy_helper.from_array(weight, f"w{layer}"))
+        nodes.append(helper.make_node("Conv", [at, f"w{layer}"], [f"c{layer}"], name=f"conv{layer}",
+                                      pads=[side // 2] * 4))
+        nodes.append(helper.make_node("Relu", [f"c{layer}"], [f"r{layer}"], name=f"relu{layer}"))
+        nodes.append(helper.make_node("Add", [f"r{layer}", at], [f"a{layer}"], name=f"add{layer}"))
+        at = f"a{layer}"
+    shape = [1, CHANNELS, SIDE, SIDE]
+    graph = helper.make_graph(
+        nodes, "stack", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(at, TensorProto.FLOAT, shape)], weights)
+    path = tmp_path_factory.mktemp("stack") / "stack.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def call(tessera_binary):
+    import subprocess
+
+    def run(*arguments):
+        done = subprocess.run([tessera_binary, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=300, stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def tuned(call, model, tmp_path_factory):
+    costs = tmp_path_factory.mktemp("costs") / "costs.json"
+    report = json.loads(call("tune", model, "--threads", 1, "--json", "--output", costs))
+    return report, costs
+
+
+def test_little_is_measured_and_only_that_is_chosen(tuned):
+    report, _ = tuned
+    tuning = report["tuning"]
+    assert 0 < tuning["measured"] < tuning["offered"]
+    assert not tuning["is_stopped"] and not tuning["is_out_of_time"]
+    chosen = [one for one in report["candidates"] if one["is_chosen"]]
+    assert {node for one in chosen for node in one["nodes"]} == {
+        f"{kind}{layer}" for kind in ("conv", "relu", "add") for layer in range(LAYERS)}
+    for one in chosen:
+        assert one["verdict"] == "fine", one
+    assert any(one["verdict"] == "not measured" for one in report["candidates"])
+
+
+def test_plans_run_as_wholes_and_the_fastest_is_taken(tuned):
+    placement = tuned[0]["placement"]
+    contenders = placement["contenders"]
+    assert contenders and placement["measured_ms"] == pytest.approx(
+        next(iter(contenders.values())))
+    # Within noise the first of them is taken.
+    assert placement["measured_ms"] <= 1.02 * min(contenders.values()) + 1e-9
+    assert "chosen" in contenders
+    assert placement["isolated_ms"] > 0 and placement["proven_optimal"] is True
+
+
+def test_what_was_measured_serves_the_next_process(call, model, tuned):
+    _, costs = tuned
+    again = json.loads(call("tune", model, "--threads", 1, "--json", "--costs", costs))
+    assert again["tuning"]["measured"] <= tuned[0]["tuning"]["measured"] / 2
+    call("run", model, "--threads", 1, "--costs", costs, "--random", 1)
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.3])
+def test_time_is_kept(call, model, seconds):
+    report = json.loads(call("tune", model, "--threads", 1, "--json", "--tune-budget", seconds))
+    tuning = report["tuning"]
+    assert tuning["is_out_of_time"] and tuning["seconds"] < seconds + 3
+    # What is known then decides, and something is chosen for every node.
+    assert sum(len(one["nodes"]) for one in report["candidates"] if one["is_chosen"]) >= 3 * LAYERS
+
+
+def test_wrong_budgets_are_refused(tessera_binary, model):
+    import subprocess
+
+    for text in ("0", "-1", "soon"):
+        done = subprocess.run([tessera_binary, "tune", model, "--tune-budget", text],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "--tune-budget" in done.stderr
