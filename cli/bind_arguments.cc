@@ -76,9 +76,10 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
                   "seconds that a candidate may take to run once (default 10)")
       ->group(kPriceGroup);
   command
-      .add_option("--tune-budget", arguments.tune_budget,
-                  "seconds to measure at most, the building of kernels included; what is\nknown then "
-                  "decides (default: as long as it takes)")
+      .add_option(
+          "--tune-budget", arguments.tune_budget,
+          "seconds to measure at most, the building of kernels included; what is\nknown then "
+          "decides (default: as long as it takes)")
       ->group(kPriceGroup);
   command
       .add_flag("--in-process", arguments.in_process,

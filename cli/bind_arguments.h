@@ -26,7 +26,7 @@ struct BindArguments {
   std::string candidate_timeout = "10";
   std::optional<std::string> tune_budget;  // no limit where not given
   bool in_process = false;
-  bool tune_all = false;  // only `tune` asks
+  bool tune_all = false;             // only `tune` asks
   double margin_search_seconds = 0;  // only `explain` asks
 };
 

@@ -128,7 +128,8 @@ nb::object to_python(const TuningDescription& tuning) {
   return class_named("TuningDescription")(
       "measured"_a = tuning.measured, "known"_a = tuning.known, "refused"_a = tuning.refused,
       "offered"_a = tuning.offered, "is_stopped"_a = tuning.is_stopped,
-      "is_out_of_time"_a = tuning.is_out_of_time, "seconds"_a = tuning.seconds, "notes"_a = tuning.notes);
+      "is_out_of_time"_a = tuning.is_out_of_time, "seconds"_a = tuning.seconds,
+      "notes"_a = tuning.notes);
 }
 
 nb::object to_python(const ContenderDescription& contender) {

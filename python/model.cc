@@ -157,8 +157,8 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      bool optimize, std::filesystem::path cost_table,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
-                     bool strict_storage, double margin_search_seconds,
-                     double tune_budget_seconds, bool tune_all) {
+                     bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
+                     bool tune_all) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),

@@ -134,8 +134,9 @@ struct BindOptions {
   // else it is converted, and the log told once.
   bool strict_storage = false;
   // Measure what is not known yet and could win: check it against the reference, time it alone and
-  // in the whole plan, and choose what is fastest. Off by default: it takes seconds to a minute, and what was measured is known
-  // to this model until it goes, and to other processes only through a file (Executor::costs).
+  // in the whole plan, and choose what is fastest. Off by default: it takes seconds to a minute,
+  // and what was measured is known to this model until it goes, and to other processes only through
+  // a file (Executor::costs).
   bool optimize = false;
   // A file with what Executor::costs() gave, to choose by; "": none. Throws InvalidArgument where
   // it cannot be read or is another machine's, Corrupt where it is damaged.
@@ -144,9 +145,9 @@ struct BindOptions {
   std::map<std::string, Tensor> tuning_inputs = {};
   // With optimize, measure everything that is offered, also what could not win.
   bool tune_all = false;
-  // With optimize, how long to measure, the building of kernels included; 0: as long as it takes. What
-  // is known when the time is spent decides. Graphs that take less than a millisecond get at most a
-  // tenth of a second.
+  // With optimize, how long to measure, the building of kernels included; 0: as long as it takes.
+  // What is known when the time is spent decides. Graphs that take less than a millisecond get at
+  // most a tenth of a second.
   double tune_budget_seconds = 0;
   // A candidate that needs longer for one run is not used. Building one may take a minute, or
   // three times as long as its backend announces.
@@ -355,7 +356,7 @@ struct ContenderDescription {
 // How good the choice by price is. A price is of kernels and conversions alone, so a run may take
 // longer or, where caches are warm, less.
 struct PlacementDescription {
-  double predicted_seconds = 0;            // the price of what was chosen
+  double predicted_seconds = 0;  // the price of what was chosen
   // The same by what each kernel took alone, before it was timed amid the others.
   std::optional<double> isolated_seconds;
   std::optional<double> measured_seconds;  // of a run of it; nullopt: none was timed when binding

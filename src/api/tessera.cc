@@ -236,9 +236,9 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
                          .measures_all = options.tune_all,
                          .margin_search_seconds = options.margin_search_seconds};
   if (!(options.tune_budget_seconds >= 0)) {
-    throw Error(ErrorKind::InvalidArgument, "tune_budget_seconds",
-                "expected 0 (no limit) or more, found " +
-                    std::to_string(options.tune_budget_seconds));
+    throw Error(
+        ErrorKind::InvalidArgument, "tune_budget_seconds",
+        "expected 0 (no limit) or more, found " + std::to_string(options.tune_budget_seconds));
   }
   pricing.tune.budget_seconds = options.tune_budget_seconds;
   pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;

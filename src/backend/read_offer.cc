@@ -217,17 +217,19 @@ class OfferReader {
     if (face.absorbed_count < 0 || (face.absorbed_count > 0 && face.absorbed == nullptr)) {
       refuse("its list of absorbed constants is null");
     }
-    for (const int32_t value :
-         std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
+    for (const int32_t value : std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
       const ValueId id{value};
       if (!contains(border.inputs, value) || !graph_.graph[id].is_constant()) {
-        refuse("it absorbs " + std::to_string(value) + ", which is no constant that its nodes read");
+        refuse("it absorbs " + std::to_string(value) +
+               ", which is no constant that its nodes read");
       }
-      if (graph_.graph[id].is_state) refuse("it absorbs " + name_of(graph_, value) + ", which changes");
+      if (graph_.graph[id].is_state)
+        refuse("it absorbs " + name_of(graph_, value) + ", which changes");
       const bool is_port =
           std::any_of(candidate.inputs.begin(), candidate.inputs.end(),
                       [&](const CandidateInput& port) { return port.value == id; });
-      if (is_port) refuse("it absorbs " + name_of(graph_, value) + ", which is one of its inputs too");
+      if (is_port)
+        refuse("it absorbs " + name_of(graph_, value) + ", which is one of its inputs too");
       candidate.absorbed.push_back(id);
     }
   }

@@ -84,8 +84,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   if (pricing.measures) check_has_elements(base.graph);
 
   watcher("propose");
-  base.offers = select_offers(collect(base, registry, pool, options), base.graph,
-                              options.selection, names_of(base.plugins));
+  base.offers = select_offers(collect(base, registry, pool, options), base.graph, options.selection,
+                              names_of(base.plugins));
 
   const tuning::Subject subject{.graph = base.graph,
                                 .offers = base.offers,
@@ -103,8 +103,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   Placement placement;
   if (pricing.measures) {
     watcher("tune");
-    TunedPlacement tuned =
-        tune_placement({base, subject, *prices, chooser, assembler}, pricing);
+    TunedPlacement tuned = tune_placement({base, subject, *prices, chooser, assembler}, pricing);
     placement = std::move(tuned.placement);
     result.placement = std::move(tuned.description);
     result.tuning = std::move(tuned.tuning);
@@ -125,8 +124,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   }
   if (prices) {
     // Prices describe what is offered, of which the plan keeps only what it uses.
-    result.built = assembler.lay_out(base, placement, result.step_outputs,
-                                     chooser.conversion_prices());
+    result.built =
+        assembler.lay_out(base, placement, result.step_outputs, chooser.conversion_prices());
     result.step_seconds = prices->step_seconds(result.built.plan);
   } else {
     result.built = assembler.lay_out(std::move(base), placement, result.step_outputs, {});

@@ -49,8 +49,7 @@ std::vector<int> PlanAssembler::build(const Placement& placement, Offers& offers
 BuiltPlan PlanAssembler::lay_out(BuiltPlan base, const Placement& placement,
                                  std::span<const ValueId> also,
                                  const std::vector<std::vector<double>>& conversion_prices) const {
-  base.plan =
-      make_plan(base.graph, base.offers, placement, *base.layouts, also, conversion_prices);
+  base.plan = make_plan(base.graph, base.offers, placement, *base.layouts, also, conversion_prices);
   for (const ExecutionStep& step : base.plan.steps) {
     const bool is_kernel = step.kind == ExecutionStep::Kind::Kernel;
     base.kernels.push_back(is_kernel ? kernels_.at(step.candidate) : nullptr);

@@ -24,9 +24,9 @@ class PlanAssembler {
   // built, having refused them in `offers`. Throws LetGo.
   std::vector<int> build(const Placement& placement, Offers& offers);
 
-  // The plan of `placement`, whose kernels are built, without constants. `base` has graph, plug-ins,
-  // layouts and offers; what libraries keep for candidates that the placement lacks is let go of.
-  // `also` and `conversion_prices` as make_plan() has them.
+  // The plan of `placement`, whose kernels are built, without constants. `base` has graph,
+  // plug-ins, layouts and offers; what libraries keep for candidates that the placement lacks is
+  // let go of. `also` and `conversion_prices` as make_plan() has them.
   BuiltPlan lay_out(BuiltPlan base, const Placement& placement, std::span<const ValueId> also,
                     const std::vector<std::vector<double>>& conversion_prices) const;
 

@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// Fills `constants` and `constant_results` of `built`, whose plan stands: packs from `packs`, made in
-// `pool` where there is none yet. Throws LetGo where elements are needed that were let go, and what
-// packing and converting fail with.
+// Fills `constants` and `constant_results` of `built`, whose plan stands: packs from `packs`, made
+// in `pool` where there is none yet. Throws LetGo where elements are needed that were let go, and
+// what packing and converting fail with.
 void make_constants(BuiltPlan& built, PackStore& packs, ThreadPool& pool);
 
 }  // namespace tessera

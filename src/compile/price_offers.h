@@ -19,8 +19,8 @@ namespace tessera {
 struct PricingOptions {
   // What is known, and where what is measured is added; null: the choice is made in order.
   tuning::CostTable* costs = nullptr;
-  bool measures = false;             // what is not known yet and could win
-  bool measures_all = false;         // also what could not
+  bool measures = false;      // what is not known yet and could win
+  bool measures_all = false;  // also what could not
   // Graphs that take less than a millisecond are measured in this process, where nothing is to be
   // started for them: no library is among those asked that this process would not run anyway.
   bool measures_short_here = false;
@@ -58,9 +58,9 @@ class PricedOffers {
     return prices_.candidates[static_cast<size_t>(candidate)].seconds;
   }
 
-  // Puts prices into `problem`, which was made of the same offers, and forbids what was refused, and
-  // what may be chosen only where it was measured. Where prices are bounds, the latter is chosen
-  // all the same.
+  // Puts prices into `problem`, which was made of the same offers, and forbids what was refused,
+  // and what may be chosen only where it was measured. Where prices are bounds, the latter is
+  // chosen all the same.
   void apply(PlacementProblem& problem) const;
   // A refusal for each node of what was refused.
   std::vector<Refusal> refusals() const;

@@ -18,8 +18,8 @@ struct RunLimits {
   int most_runs = 60;
 };
 
-// By step of the plan what it took amid the others, in the fastest quarter of the runs: whatever else
-// the machine does only slows. nullopt for those that do not run.
+// By step of the plan what it took amid the others, in the fastest quarter of the runs: whatever
+// else the machine does only slows. nullopt for those that do not run.
 std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
                                                       std::span<const Tensor> inputs,
                                                       const RunLimits& limits);

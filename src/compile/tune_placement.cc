@@ -298,8 +298,9 @@ class PlacementTuner {
     const bool is_new = std::none_of(
         contenders.begin(), contenders.end(),
         [&](const Contender& other) { return other.placement.chosen == placement.chosen; });
-    const bool has_hope = contenders.empty() || chooser_.price(placement) <
-                                                    kHopeless * chooser_.price(contenders[0].placement);
+    const bool has_hope =
+        contenders.empty() ||
+        chooser_.price(placement) < kHopeless * chooser_.price(contenders[0].placement);
     if (!is_new || !has_hope || !is_measured(placement)) return;
     if (!assembler_.build(placement, base_.offers).empty()) return;
     contenders.push_back({name, std::move(placement)});
@@ -364,8 +365,9 @@ class PlacementTuner {
     }
     std::rotate(described.begin(), described.begin() + static_cast<std::ptrdiff_t>(winner),
                 described.begin() + static_cast<std::ptrdiff_t>(winner) + 1);
-    std::stable_sort(described.begin() + 1, described.end(),
-                     [](const auto& left, const auto& right) { return left.seconds < right.seconds; });
+    std::stable_sort(
+        described.begin() + 1, described.end(),
+        [](const auto& left, const auto& right) { return left.seconds < right.seconds; });
     return described;
   }
 
@@ -380,7 +382,7 @@ class PlacementTuner {
   std::vector<Tensor> inputs_;
   bool is_short_ = false;
   std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate
-  std::vector<std::string> families_;  // by candidate
+  std::vector<std::string> families_;                 // by candidate
   std::vector<bool> is_given_up_;  // by candidate: asked for once, or not to be measured at all
   std::set<tuning::ConversionCostKey> asked_;
   std::vector<std::string> notes_;

@@ -210,7 +210,7 @@ void PlanRunner::run_step(size_t index, RunContext& context) {
         });
       }
       built_.kernels[index]->run(buffers.place, context, buffers.inputs.data(),
-                                buffers.outputs.data());
+                                 buffers.outputs.data());
       break;
     case ExecutionStep::Kind::Convert:
       convert(step.conversion, buffers.place, context, buffers.inputs[0], buffers.outputs[0]);

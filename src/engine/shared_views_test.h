@@ -172,10 +172,10 @@ class SharedViews : public testing::Test {
     plan_ = built.plan;
     for (const ExecutionStep& step : plan_.steps) {
       const auto candidate = static_cast<size_t>(std::max(step.candidate, 0));
-      built.kernels.push_back(step.kind == Kind::Kernel
-                                  ? std::make_shared<const tessera::Kernel>(
-                                        built.offers.candidates[candidate].build(1))
-                                  : nullptr);
+      built.kernels.push_back(
+          step.kind == Kind::Kernel
+              ? std::make_shared<const tessera::Kernel>(built.offers.candidates[candidate].build(1))
+              : nullptr);
     }
     for (const PlanConstant& constant : plan_.constants) {
       const auto held = std::make_shared<const Tensor>(built.graph[constant.value].constant);

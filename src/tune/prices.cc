@@ -204,9 +204,9 @@ class Pricer {
     const std::string kind = kind_of(group, index);
     const int size = size_class(least);
     // The nearest of its like counts.
-    for (const double bound : {by(kind, size, kSlackOfOne), by(kind, kAnySize, kSlackOfOtherSizes),
-                               by(family, size, kSlackOfOtherKinds),
-                               by(family, kAnySize, kSlackOfOthers)}) {
+    for (const double bound :
+         {by(kind, size, kSlackOfOne), by(kind, kAnySize, kSlackOfOtherSizes),
+          by(family, size, kSlackOfOtherKinds), by(family, kAnySize, kSlackOfOthers)}) {
       if (bound > 0) return std::max(least, bound);
     }
     if (!is_alone(candidate)) return least;
@@ -225,8 +225,8 @@ class Pricer {
     if (!candidate.has_kernel()) return 0;
     const double least = context_factor_ * loosened_bound(group, index);
     if (dearest > 0) return std::max(2 * dearest, least);
-    return std::max({kOverBound * bound(group, candidate), candidate.optimistic_seconds,
-                     kLeastSeconds, least});
+    return std::max(
+        {kOverBound * bound(group, candidate), candidate.optimistic_seconds, kLeastSeconds, least});
   }
 
   double seconds_of(const CandidatePrice& price) const {

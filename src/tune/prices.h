@@ -28,22 +28,24 @@ struct Prices {
   std::vector<std::vector<double>> conversions;
 };
 
-// By candidate a name, the same for candidates that do the same kind of work in the same way: backend,
-// algorithm, main op, layouts and threads. With what a product is fused hardly counts. With `threads`
-// as if all ran on so many.
+// By candidate a name, the same for candidates that do the same kind of work in the same way:
+// backend, algorithm, main op, layouts and threads. With what a product is fused hardly counts.
+// With `threads` as if all ran on so many.
 std::vector<std::string> candidate_families(const Subject& subject,
                                             const std::vector<TuneGroup>& groups,
                                             std::optional<int> threads = std::nullopt);
 
 // How a candidate or conversion is priced that nobody measured.
 enum class Unmeasured : uint8_t {
-  // As what it would likely take, so that a choice rests on what is known. Where others of its group
+  // As what it would likely take, so that a choice rests on what is known. Where others of its
+  // group
   // were measured, it was left out because it could not win: twice the dearest of these. Else its
   // bound by the table of assumed_speed(), four times, which is what kernels reach on the whole, or
   // what its backend says where that is more. Never less than Bounded would say.
   Guessed,
   // As what it takes at least, so that whatever could win is chosen, and then measured. Candidates
-  // alike (backend, algorithm, ops with their attributes, layouts, threads, about as much work) come
+  // alike (backend, algorithm, ops with their attributes, layouts, threads, about as much work)
+  // come
   // about as near to their bounds: where some were measured, that is reckoned with, loosened.
   Bounded,
 };
@@ -56,10 +58,10 @@ struct PriceOptions {
   double (*conversion_seconds)(int64_t bytes) = nullptr;
 };
 
-// A conversion of another size than the one measured costs in proportion. What runs on one thread of
-// several costs what it takes to leave the others besides. Where some candidates of the graph were
-// timed in context, what the others took alone is scaled by what that changed on the whole. `table`
-// must outlive the result.
+// A conversion of another size than the one measured costs in proportion. What runs on one thread
+// of several costs what it takes to leave the others besides. Where some candidates of the graph
+// were timed in context, what the others took alone is scaled by what that changed on the whole.
+// `table` must outlive the result.
 Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
                       const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
                       const PriceOptions& options);

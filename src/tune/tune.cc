@@ -399,7 +399,7 @@ struct Tuner::State {
   bool has_begun_ = false;
   std::optional<Capture> capture_;
   bool has_tried_all_ = false;
-  bool has_failed_ = false;  // the reference could not run
+  bool has_failed_ = false;                   // the reference could not run
   std::optional<CapturedValues> all_values_;  // of all groups, where they may be kept
   mutable std::map<std::string, ValueId> by_name_;
   std::vector<int> trial_candidates_;

@@ -68,8 +68,8 @@ class Tuner {
         std::vector<std::shared_ptr<const Plugin>> plugins, TuneOptions options, CostTable& table);
   ~Tuner();
 
-  // Measures what the table does not know. What cannot win by its bound against what is known of its
-  // group is passed over, and so is what announces to take longer to build than there is time.
+  // Measures what the table does not know. What cannot win by its bound against what is known of
+  // its group is passed over, and so is what announces to take longer to build than there is time.
   // Candidates of one group are measured side by side. Gives false where it was stopped. Throws
   // OutOfMemory where the reference run does not fit.
   bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions);

@@ -150,7 +150,8 @@ TEST_F(Tunings, GivePricesAndGuesses) {
   const std::vector<TuneGroup> groups = collect_groups(of);
   const auto keys = cost_keys(of, groups);
   const auto unmeasured = [](int64_t) { return 7.0; };
-  const Prices guessed = look_up_prices(of, groups, keys, table_, {.conversion_seconds = unmeasured});
+  const Prices guessed =
+      look_up_prices(of, groups, keys, table_, {.conversion_seconds = unmeasured});
   for (const CandidatePrice& price : guessed.candidates) {
     EXPECT_EQ(price.cost, nullptr);
     EXPECT_GT(price.seconds, 0);
@@ -204,8 +205,8 @@ TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
   EXPECT_GT(learned, 40 * roofline);
   EXPECT_LE(learned, 100 * roofline);
   // A guess is never less than the bound.
-  const Prices guessed =
-      look_up_prices(of, groups, renamed, table_, {.conversion_seconds = bounded.conversion_seconds});
+  const Prices guessed = look_up_prices(of, groups, renamed, table_,
+                                        {.conversion_seconds = bounded.conversion_seconds});
   EXPECT_GE(guessed.candidates[static_cast<size_t>(plain)].seconds, learned);
 }
 
