@@ -38,7 +38,7 @@ LINE_COLUMNS = 79
 
 
 def fail(message):
-    print(f"compare: {message}", file=sys.stderr)
+    print(f"{pathlib.Path(sys.argv[0]).stem}: {message}", file=sys.stderr)
     sys.exit(2)
 
 
@@ -84,6 +84,16 @@ def names_of_peers(text):
     return names
 
 
+def parse_with_cores(parser):
+    """The arguments, of which `threads` are no more than there are cores."""
+    arguments = parser.parse_args()
+    cores = len(os.sched_getaffinity(0))
+    if max(arguments.threads) > cores:
+        parser.error(f"argument --threads: {max(arguments.threads)} threads, but this process may "
+                     f"use {cores} cores")
+    return arguments
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -117,12 +127,7 @@ def parse_arguments():
     parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
                         default=ROOT / "build" / "release" / "python",
                         help="folder of the Python module (default: build/release/python)")
-    arguments = parser.parse_args()
-    cores = len(os.sched_getaffinity(0))
-    if max(arguments.threads) > cores:
-        parser.error(f"argument --threads: {max(arguments.threads)} threads, but this process may "
-                     f"use {cores} cores")
-    return arguments
+    return parse_with_cores(parser)
 
 
 def make_weights(name):
@@ -166,6 +171,14 @@ def choose_cores(count):
         (second if siblings in seen else first).append(core)
         seen.add(siblings)
     return (first + second)[:count]
+
+
+def enter_environment(module_dir):
+    """Goes on in .venv, where NumPy lives, if there is one; ends where the module is not built."""
+    if not any(module_dir.glob("tessera/_core*")):
+        fail(f"no Python module in {module_dir}: tools/build release")
+    if PYTHON.exists() and pathlib.Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
+        os.execv(PYTHON, [str(PYTHON), *sys.argv])
 
 
 # --- Measuring ---
@@ -258,10 +271,7 @@ def measure_in(folder, arguments, model, threads, progress, name):
 
 def main():
     arguments = parse_arguments()
-    if not any(arguments.module_dir.glob("tessera/_core*")):
-        fail(f"no Python module in {arguments.module_dir}: tools/build release")
-    if PYTHON.exists() and pathlib.Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
-        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+    enter_environment(arguments.module_dir)
     # Only here: they need NumPy, which lives in .venv.
     from report import all_means, cpu_name, print_report, row_of
 

@@ -20,7 +20,6 @@ import argparse
 import bisect
 import json
 import math
-import os
 import pathlib
 import shlex
 import subprocess
@@ -29,11 +28,13 @@ import tempfile
 
 from compare import (
     LINE_COLUMNS,
-    PYTHON,
     ROOT,
     ZOO,
     Progress,
     choose_cores,
+    enter_environment,
+    fail,
+    parse_with_cores,
     run_process,
     seconds,
     whole_number,
@@ -47,11 +48,6 @@ LIMIT_MEBIBYTES = (0.0625, 0.25, 1, 4, 16, 64, 256)
 READER_SHARE = 0.1
 COMPUTING = ("convolution", "product", "recurrence")
 NAME_COLUMNS = 52
-
-
-def fail(message):
-    print(f"kernels: {message}", file=sys.stderr)
-    sys.exit(2)
 
 
 def parse_arguments():
@@ -80,12 +76,7 @@ def parse_arguments():
     parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
                         default=ROOT / "build" / "release" / "python",
                         help="folder of the Python module (default: build/release/python)")
-    arguments = parser.parse_args()
-    cores = len(os.sched_getaffinity(0))
-    if max(arguments.threads) > cores:
-        parser.error(f"argument --threads: {max(arguments.threads)} threads, but this process may "
-                     f"use {cores} cores")
-    return arguments
+    return parse_with_cores(parser)
 
 
 def find_models(text):
@@ -234,10 +225,7 @@ def print_report(header, rows, contenders):
 
 def main():
     arguments = parse_arguments()
-    if not any(arguments.module_dir.glob("tessera/_core*")):
-        fail(f"no Python module in {arguments.module_dir}: tools/build release")
-    if PYTHON.exists() and pathlib.Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
-        os.execv(PYTHON, [str(PYTHON), *sys.argv])
+    enter_environment(arguments.module_dir)
     # Only here: they need NumPy and onnx, which live in .venv.
     from report import cpu_name
 

@@ -42,7 +42,7 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
   EXPECT_EQ(json["runs"], 4);
   EXPECT_EQ(json["backends"].dump(), R"({"fast":5,"slow":2})");
   EXPECT_EQ(json["placement"].dump(),
-            R"({"predicted_ms":null,"measured_ms":2.5,"lower_bound_ms":null,)"
+            R"({"predicted_ms":null,"isolated_ms":null,"measured_ms":2.5,"lower_bound_ms":null,)"
             R"("proven_optimal":null,"gap":null,"solve_ms":null,"contenders":null})");
 }
 

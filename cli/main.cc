@@ -32,7 +32,7 @@ constexpr std::array kCommands = {
     CommandRow{"bench", "Measure how long a model takes to load, bind and run", make_bench_command},
     CommandRow{"explain", "Show who does each step, how fast, and who refused",
                make_explain_command},
-    CommandRow{"tune", "Measure everything that could run a model", make_tune_command},
+    CommandRow{"tune", "Measure what could run a model fastest", make_tune_command},
     CommandRow{"inspect", "Show what a model is made of", make_inspect_command},
     CommandRow{"backends", "List what can run models here", make_backends_command},
     CommandRow{"verify", "Check a plug-in, or all that could run a model", make_verify_command},

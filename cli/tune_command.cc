@@ -1,4 +1,4 @@
-// `tessera tune`: measures everything that could run a model, and writes down what it costs.
+// `tessera tune`: measures what could run a model fastest, and writes down what it costs.
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/costs_report.h"
@@ -89,9 +89,9 @@ Command make_tune_command(CLI::App& command) {
   command.add_flag("--table", arguments->shows_table, "print every candidate with its cost");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.footer(
-      "Every candidate of every backend is checked against the reference on true values, and\n"
-      "timed. One that is wrong, fails or takes too long is refused with the reason. Ctrl-C stops\n"
-      "early and keeps what was measured so far.\n\n"
+      "Candidates of all backends that could win are checked against the reference on true values,\n"
+      "and timed; then whole plans are run side by side. One that is wrong, fails or takes too long\n"
+      "is refused with the reason. Ctrl-C stops early and keeps what was measured so far.\n\n"
       "Example:\n"
       "  tessera tune resnet50.onnx --threads 2 --output costs.json\n"
       "  tessera bench resnet50.onnx --threads 2 --costs costs.json");

@@ -119,8 +119,7 @@ class PlacementTuner {
     tuner_.measure(all, tuning::needed_conversions(subject_));
   }
 
-  // Until what `choose` gives by bounds rests on measurements.
-  // After `most_seconds` it is left at what is known.
+  // Until what `choose` gives by bounds rests on measurements, or `most_seconds` are over.
   template <class Choose>
   void measure_what_could_win(const Choose& choose, double most_seconds = kNoLimit) {
     const Stopwatch stopwatch;
@@ -343,6 +342,8 @@ class PlacementTuner {
   std::vector<ContenderDescription> hold_run_off(Placement& best) {
     if (!tuner_.may_go_on()) return {};
     const std::vector<Contender> all = contenders(best);
+    // Where time was spent before all of the choice was measured.
+    if (all.empty()) return {};
     std::vector<std::unique_ptr<PlanRunner>> owners;
     std::vector<PlanRunner*> runners;
     for (const Contender& contender : all) {
