@@ -48,9 +48,10 @@ TEST(PlacementReport, TellsPriceBoundProofAndRunOff) {
 
 TEST(PlacementReport, JsonHasNullWhereNothingIsKnown) {
   const Json json = placement_json(small_placement(), std::nullopt);
-  EXPECT_EQ(json.dump(),
-            R"({"predicted_ms":3.5,"isolated_ms":null,"measured_ms":4.0,"lower_bound_ms":3.0,)"
-            R"("proven_optimal":true,"gap":0.02,"solve_ms":5.0,"contenders":{"solved":4.5,"greedy":5.0}})");
+  EXPECT_EQ(
+      json.dump(),
+      R"({"predicted_ms":3.5,"isolated_ms":null,"measured_ms":4.0,"lower_bound_ms":3.0,)"
+      R"("proven_optimal":true,"gap":0.02,"solve_ms":5.0,"contenders":{"solved":4.5,"greedy":5.0}})");
   EXPECT_EQ(placement_json(small_placement(), 7.0)["measured_ms"], 7.0);
   const Json unknown = placement_json(std::nullopt, std::nullopt);
   EXPECT_EQ(unknown.size(), json.size());

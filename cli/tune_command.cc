@@ -89,8 +89,10 @@ Command make_tune_command(CLI::App& command) {
   command.add_flag("--table", arguments->shows_table, "print every candidate with its cost");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.footer(
-      "Candidates of all backends that could win are checked against the reference on true values,\n"
-      "and timed; then whole plans are run side by side. One that is wrong, fails or takes too long\n"
+      "Candidates of all backends that could win are checked against the reference on true "
+      "values,\n"
+      "and timed; then whole plans are run side by side. One that is wrong, fails or takes too "
+      "long\n"
       "is refused with the reason. Ctrl-C stops early and keeps what was measured so far.\n\n"
       "Example:\n"
       "  tessera tune resnet50.onnx --threads 2 --output costs.json\n"

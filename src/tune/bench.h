@@ -72,6 +72,10 @@ struct Outcome {
   // Of run_once() and convert_once(): another process had a processor of this one meanwhile, so
   // that `seconds` is too long. Never for one thread, whose own time is told then.
   bool is_disturbed = false;
+  // Of the same: how many times slower than at best the cores were meanwhile, and are one time in
+  // ten (Yardstick). What is unknown is 1.
+  double slowdown = 1;
+  double slowdown_often = 1;
   bool is_fine() const { return reason.empty(); }
 };
 

@@ -119,8 +119,8 @@ void transfer(Archive& archive, ConversionKey& key) {
 
 template <class Archive>
 void transfer(Archive& archive, Outcome& outcome) {
-  auto& [seconds, reason, is_lost, is_unknown, is_disturbed] = outcome;
-  archive(seconds, reason, is_lost, is_unknown, is_disturbed);
+  auto& [seconds, reason, is_lost, is_unknown, is_disturbed, slowdown, often] = outcome;
+  archive(seconds, reason, is_lost, is_unknown, is_disturbed, slowdown, often);
 }
 
 template <class Archive>

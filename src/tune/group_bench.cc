@@ -15,6 +15,7 @@
 #include "base/cache.h"
 #include "base/check.h"
 #include "base/stopwatch.h"
+#include "base/yardstick.h"
 #include "tessera/error.h"
 #include "verify/check_candidate.h"
 
@@ -41,10 +42,13 @@ Outcome attempt(const std::function<Outcome()>& body) {
 }
 
 // What ran on the calling thread alone took as long as that had a processor.
-Outcome outcome_of(const Stopwatch::Reading& reading, const ThreadPool& pool) {
-  if (!reading.is_disturbed) return {.seconds = reading.seconds};
-  if (pool.threads() == 1) return {.seconds = reading.thread_seconds};
-  return {.seconds = reading.seconds, .is_disturbed = true};
+Outcome outcome_of(const Stopwatch::Reading& reading, const ThreadPool& pool,
+                   const Yardstick::Reading& cores) {
+  const bool is_alone = pool.threads() == 1;
+  return {.seconds = reading.is_disturbed && is_alone ? reading.thread_seconds : reading.seconds,
+          .is_disturbed = reading.is_disturbed && !is_alone,
+          .slowdown = cores.slowdown,
+          .slowdown_often = cores.often};
 }
 
 tessera_buffer face_of(const TensorType& type, void* data, int64_t bytes, int32_t request) {
@@ -149,6 +153,7 @@ struct GroupBench::State {
   const ops::Registry& registry;
   ThreadPool all;
   ThreadPool one;
+  Yardstick yardstick;
   StageWatcher watcher;  // empty in a process that must not end
 
   bool has_group = false;
@@ -297,13 +302,15 @@ Outcome GroupBench::State::run(Entry& entry, Weights weights, ThreadPool& pool) 
     }
   };
   Stopwatch::Reading reading;
+  Yardstick::Reading cores;
   pool.execute([&] {
     for (size_t index = 0; index < buffers.inputs.size(); ++index) prepare(index);
     const Stopwatch watch;
     entry.kernel->run("node", context, buffers.inputs.data(), buffers.outputs.data());
     reading = watch.read();
+    cores = yardstick.read(pool);
   });
-  return outcome_of(reading, pool);
+  return outcome_of(reading, pool, cores);
 }
 
 Outcome GroupBench::State::convert(const ConversionKey& key) {
@@ -333,6 +340,7 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
   const tessera_buffer target =
       face_of(type, conversion_to.mutable_data(), to_bytes, TESSERA_REQUEST_WRITE);
   Stopwatch::Reading reading;
+  Yardstick::Reading cores;
   pool.execute([&] {
     pool.parallel_for(source.bytes, int64_t{1} << 16, [&](int64_t begin, int64_t end) {
       read_into_caches(static_cast<const char*>(source.data) + begin, end - begin);
@@ -340,8 +348,9 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
     const Stopwatch watch;
     tessera::convert(route[0], "conversion", context, source, target);
     reading = watch.read();
+    cores = yardstick.read(pool);
   });
-  return outcome_of(reading, pool);
+  return outcome_of(reading, pool, cores);
 }
 
 GroupBench::GroupBench(std::vector<std::shared_ptr<const Plugin>> plugins,

@@ -44,7 +44,22 @@ std::string seconds_text(double seconds) {
   return text.data();
 }
 
-double typical(const std::vector<double>& samples) { return summarise(samples).seconds; }
+double typical(std::span<const Sample> samples) { return summarise(samples).seconds; }
+
+// Whether more rounds would not tell much more, however free the cores were.
+bool is_narrow(std::span<const Sample> samples) {
+  std::vector<double> seconds;
+  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
+  return summarise(seconds).half_width() <= kNarrow + kProcessVariation;
+}
+
+Sample sample_of(const Outcome& outcome) {
+  return {outcome.seconds, outcome.slowdown, outcome.slowdown_often};
+}
+
+void keep_faster(Sample& least, const Sample& other) {
+  if (other.seconds < least.seconds) least = other;
+}
 
 // Runs again where somebody else was in the way, as long as that costs little.
 template <class Run>
@@ -136,19 +151,19 @@ class GroupMeasurement {
       return;
     }
     // Once for what is only done the first time, and once that counts.
-    const std::optional<double> first = run_once(trial);
+    const std::optional<Sample> first = run_once(trial);
     if (!first) return;
-    if (*first > limits_.candidate_timeout_seconds) {
-      return refuse(trial, "it ran " + seconds_text(*first) + ", expected at most " +
+    if (first->seconds > limits_.candidate_timeout_seconds) {
+      return refuse(trial, "it ran " + seconds_text(first->seconds) + ", expected at most " +
                                seconds_text(limits_.candidate_timeout_seconds));
     }
     run_round(trial);
   }
 
-  std::optional<double> run_once(Trial& trial) {
+  std::optional<Sample> run_once(Trial& trial) {
     const Outcome outcome =
         run_undisturbed([&] { return trial.bench->run_once(trial.key, limits_.weights); });
-    if (outcome.is_fine()) return outcome.seconds;
+    if (outcome.is_fine()) return sample_of(outcome);
     if (outcome.is_lost) lose(trial.bench);
     refuse(trial, outcome.reason);
     return std::nullopt;
@@ -156,12 +171,12 @@ class GroupMeasurement {
 
   void run_round(Trial& trial) {
     if (!trial.is_built && !build(trial)) return;
-    std::optional<double> least = run_once(trial);
+    std::optional<Sample> least = run_once(trial);
     if (!least) return;
-    for (int run = runs_of_round(*least); run > 1; --run) {
-      const std::optional<double> again = run_once(trial);
+    for (int run = runs_of_round(least->seconds); run > 1; --run) {
+      const std::optional<Sample> again = run_once(trial);
       if (!again) return;
-      least = std::min(*least, *again);
+      keep_faster(*least, *again);
     }
     trial.samples.push_back(*least);
     best_ = std::min(best_, typical(trial.samples));
@@ -177,7 +192,7 @@ class GroupMeasurement {
     if (spent > kMostSeconds) return true;
     if (rounds < kLeastRounds) return false;
     if (rounds >= kMostRounds || spent > kSecondsForRounds) return true;
-    return summarise(trial.samples).half_width() <= kNarrow + kProcessVariation;
+    return is_narrow(trial.samples);
   }
 
   // Each round runs every candidate once, beginning with another one each time.
@@ -239,18 +254,18 @@ bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, doub
 
 ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_t bytes) {
   ConversionCost cost{.bytes = bytes};
-  std::vector<double> samples;
+  std::vector<Sample> samples;
   double spent = 0;
   const auto run = [&] {
     const Outcome outcome = run_undisturbed([&] { return bench.convert_once(key); });
     if (!outcome.is_fine()) cost.refusal = outcome.reason;
     spent += outcome.seconds;
-    return outcome.seconds;
+    return sample_of(outcome);
   };
   run();
   while (cost.refusal.empty()) {
-    double least = run();
-    for (int again = runs_of_round(least); again > 1; --again) least = std::min(least, run());
+    Sample least = run();
+    for (int again = runs_of_round(least.seconds); again > 1; --again) keep_faster(least, run());
     samples.push_back(least);
     const bool is_enough =
         static_cast<int>(samples.size()) >= kLeastRounds || spent > kSecondsForRounds;

@@ -8,6 +8,7 @@
 
 #include "tune/bench.h"
 #include "tune/cost_table.h"
+#include "tune/statistics.h"
 
 namespace tessera::tuning {
 
@@ -22,7 +23,7 @@ struct Trial {
   bool is_alone = false;  // on one thread, where others have several
   // What came of it; nullopt: it could not have won, or the measuring was stopped.
   std::optional<Cost> cost;
-  std::vector<double> samples;
+  std::vector<Sample> samples;
   bool is_built = false;
   bool is_out = false;  // refused, or far behind
 };

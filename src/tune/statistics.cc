@@ -49,10 +49,16 @@ Outside samples_outside(size_t count) {
 
 double Timing::half_width() const { return seconds <= 0 ? 0 : (high - low) / 2 / seconds; }
 
-Timing summarise(std::span<const double> samples) {
+Timing summarise(std::span<const Sample> samples) {
   TESSERA_CHECK(!samples.empty(), "something was measured");
-  std::vector<double> sorted(samples.begin(), samples.end());
+  std::vector<double> sorted;
+  std::vector<double> slowdowns;
+  for (const Sample& sample : samples) {
+    sorted.push_back(sample.seconds);
+    slowdowns.push_back(sample.slowdown);
+  }
   std::sort(sorted.begin(), sorted.end());
+  std::sort(slowdowns.begin(), slowdowns.end());
   const size_t count = sorted.size();
   Timing timing;
   timing.rounds = static_cast<int>(count);
@@ -60,11 +66,21 @@ Timing summarise(std::span<const double> samples) {
   const Outside outside = samples_outside(count);
   timing.low = sorted[std::min(outside.below, (count - 1) / 4)];
   timing.high = sorted[std::max(count - 1 - outside.above, (count - 1) / 4)];
+  const double slowdown = slowdowns[(count - 1) / 4];
+  const double often = samples.back().slowdown_often;
   double beyond = kProcessVariation;
   if (count < kEnoughSamples) beyond += 0.3 / static_cast<double>(count);
-  timing.low = std::max(0.0, timing.low - beyond * timing.seconds - kClockSeconds);
+  timing.low = timing.low / slowdown - beyond * timing.seconds - kClockSeconds;
+  timing.low = std::clamp(timing.low, 0.0, timing.seconds);
+  timing.high *= std::max(1.0, often / slowdown);
   timing.high += beyond * timing.seconds + kClockSeconds;
   return timing;
+}
+
+Timing summarise(std::span<const double> seconds) {
+  std::vector<Sample> samples;
+  for (const double one : seconds) samples.push_back({.seconds = one});
+  return summarise(samples);
 }
 
 }  // namespace tessera::tuning

@@ -31,6 +31,17 @@ TEST(Summarise, LeavesOutStrays) {
   EXPECT_LT(summarise(samples).high, 1.2);
 }
 
+TEST(Summarise, ReachesToFreeCoresAndToCrowdedOnes) {
+  // Measured at half the speed, where the cores are slower still one time in ten.
+  const std::vector<Sample> crowded(20, {.seconds = 2, .slowdown = 2, .slowdown_often = 3});
+  const Timing timing = summarise(crowded);
+  EXPECT_EQ(timing.seconds, 2);
+  EXPECT_NEAR(timing.low, 1, 2 * kProcessVariation + 0.001);
+  EXPECT_NEAR(timing.high, 3, 2 * kProcessVariation + 0.001);
+  const std::vector<Sample> free(20, {.seconds = 1, .slowdown = 1, .slowdown_often = 1});
+  EXPECT_LT(summarise(free).half_width(), 1.01 * kProcessVariation);
+}
+
 // Without what is added for other processes, the interval must still hold the true quartile.
 TEST(Summarise, HoldsTheTrueQuartileNineteenTimesOfTwenty) {
   std::mt19937 random(5);

@@ -1,0 +1,62 @@
+#include "base/yardstick.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace tessera {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Four at a time in any instruction set that has vectors. So many sums hide that each waits for its
+// last addition: what limits the loop is how many operations the core begins in a cycle.
+using Lanes = float __attribute__((vector_size(16)));
+constexpr int kSums = 12;
+constexpr int kTurns = 700;
+// The least of a few repetitions: an interrupt is not meant.
+constexpr int kRepetitions = 3;
+
+float compute() {
+  Lanes sums[kSums] = {};
+  const Lanes half = {0.5F, 0.5F, 0.5F, 0.5F};
+  const Lanes one = {1, 1, 1, 1};
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (Lanes& sum : sums) sum = sum * half + one;
+  }
+  Lanes total = {};
+  for (const Lanes& sum : sums) total += sum;
+  return total[0] + total[1] + total[2] + total[3];
+}
+
+}  // namespace
+
+Yardstick::Reading Yardstick::read(ThreadPool& pool) {
+  seconds_.assign(static_cast<size_t>(pool.threads()), 0);
+  pool.parallel_for(pool.threads(), 1, [&](int64_t begin, int64_t end) {
+    double least = std::numeric_limits<double>::max();
+    for (int repetition = 0; repetition < kRepetitions; ++repetition) {
+      const Clock::time_point start = Clock::now();
+      // Written to memory, so that the compiler does not leave it out.
+      [[maybe_unused]] volatile float result = compute();
+      least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    for (int64_t share = begin; share < end; ++share) seconds_[static_cast<size_t>(share)] = least;
+  });
+  const auto [least, most] = std::minmax_element(seconds_.begin(), seconds_.end());
+  best_seconds_ = best_seconds_ == 0 ? *least : std::min(best_seconds_, *least);
+  const double slowdown = *most / best_seconds_;
+  const auto step = static_cast<size_t>((slowdown - 1) * kPartsOfOne);
+  ++counts_[std::min(step, counts_.size() - 1)];
+  ++count_;
+  return {slowdown, often()};
+}
+
+double Yardstick::often() const {
+  int64_t beyond = count_ / 10;
+  size_t step = counts_.size();
+  while (step > 1 && beyond >= counts_[step - 1]) beyond -= counts_[--step];
+  return 1 + static_cast<double>(step) / kPartsOfOne;
+}
+
+}  // namespace tessera
