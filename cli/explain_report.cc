@@ -90,9 +90,12 @@ std::string port_layout(const std::vector<PlanPort>& ports) {
 }
 
 std::string conversion_steps_text(const ExplainReport& report) {
-  std::vector<Column> columns = {{"step", Align::Right},        {"conversion of", Align::Left, true},
-                                 {"from", Align::Left, true},   {"to", Align::Left, true},
-                                 {"backend"},                   {"bytes", Align::Right},
+  std::vector<Column> columns = {{"step", Align::Right},
+                                 {"conversion of", Align::Left, true},
+                                 {"from", Align::Left, true},
+                                 {"to", Align::Left, true},
+                                 {"backend"},
+                                 {"bytes", Align::Right},
                                  {"\xc2\xb5s", Align::Right}};
   const bool has_prices = report.plan.placement.has_value();
   if (has_prices) columns.push_back({"predicted", Align::Right});
@@ -102,10 +105,10 @@ std::string conversion_steps_text(const ExplainReport& report) {
     const PlanStep& step = report.plan.steps[index];
     if (!is_conversion(step)) continue;
     has_rows = true;
-    std::vector<std::string> cells = {std::to_string(index),    step.name,
-                                      port_layout(step.inputs), port_layout(step.outputs),
-                                      backend_of(step),         bytes_text(step.bytes),
-                                      time_text(report.step_us[index])};
+    std::vector<std::string> cells = {
+        std::to_string(index),           step.name,        port_layout(step.inputs),
+        port_layout(step.outputs),       backend_of(step), bytes_text(step.bytes),
+        time_text(report.step_us[index])};
     if (has_prices) cells.push_back(predicted_text(step));
     table.add_row(cells);
   }

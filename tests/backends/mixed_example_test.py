@@ -27,6 +27,8 @@ def library(tmp_path_factory):
 @pytest.fixture(scope="module")
 def shown(tessera_binary, library, tmp_path_factory):
     """What the example prints, and the folder that it works in."""
+    if tessera_binary.parents[1].name == "asan":
+        pytest.skip("what it is about are prices, and sanitizers change what kernels take")
     folder = tmp_path_factory.mktemp("codebook")
     done = subprocess.run(
         [sys.executable, MIXED / "mixed.py", "--backend", library, "--tessera", tessera_binary,
