@@ -45,6 +45,14 @@ def why_unusable(tessera_binary):
 
 
 @pytest.fixture(scope="session")
+def needs_a_library(why_unusable):
+    """For tests of a choice: there is none where the reference is all that there is."""
+    if not any(name != "reference" and not reason for name, reason in why_unusable.items()):
+        pytest.skip("only the reference is usable: " + "; ".join(
+            f"{name} is {reason}" for name, reason in why_unusable.items() if reason))
+
+
+@pytest.fixture(scope="session")
 def choose_backends(why_unusable):
     """A function that gives the arguments of `tessera` for a list of backends, "" for the default
     ones; the test is skipped where one of the list is missing."""
