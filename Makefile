@@ -1,12 +1,13 @@
 # The short way to everything; each line calls a tool that can be called on its own (--help).
 
-.PHONY: help demo test test-asan test-long check setup
+.PHONY: help demo test test-asan test-long test-without check setup
 
 help:
 	@echo 'make demo       set up, build, and run SqueezeNet beside ONNX Runtime'
 	@echo 'make test       set up, build, and run all tests; parts of them under asan too'
 	@echo 'make test-asan  set up, build, and run all tests under asan'
 	@echo 'make test-long  the tests that have a long version, in that version'
+	@echo 'make test-without  all tests without native, onednn, openvino, and without all three'
 	@echo 'make check      formatting, layers, clang-tidy over what changed since HEAD~1'
 	@echo 'make setup      install what is missing, build nothing'
 
@@ -29,7 +30,11 @@ test-asan:
 test-long:
 	@tools/setup
 	@tools/build release
-	.venv/bin/python -m pytest --long tests/place
+	.venv/bin/python -m pytest --long tests/place tests/models tests/conformance
+
+test-without:
+	@tools/setup
+	@tools/test_without
 
 check:
 	@tools/setup check

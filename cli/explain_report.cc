@@ -20,6 +20,11 @@ constexpr size_t kShownGroups = 12;
 
 std::string time_text(double time_us) { return decimal_text(time_us, time_us < 1000 ? 1 : 0); }
 
+// The price that the choice reckoned with.
+std::string predicted_text(const PlanStep& step) {
+  return time_text(1e6 * step.predicted_seconds.value_or(0));
+}
+
 double total_of(const std::vector<double>& times) {
   return std::accumulate(times.begin(), times.end(), 0.0);
 }
@@ -72,7 +77,7 @@ std::string steps_text(const ExplainReport& report) {
     std::vector<std::string> cells = {std::to_string(index), step.name,      step.op,
                                       backend_of(step),      step.algorithm, layouts_text(step),
                                       time_text(time_us)};
-    if (has_prices) cells.push_back(time_text(1e6 * step.predicted_seconds.value_or(0)));
+    if (has_prices) cells.push_back(predicted_text(step));
     cells.push_back(share_text(time_us, total_us));
     cells.push_back(gflops_text(step.flops, time_us));
     table.add_row(cells);
@@ -85,21 +90,27 @@ std::string port_layout(const std::vector<PlanPort>& ports) {
 }
 
 std::string conversion_steps_text(const ExplainReport& report) {
-  TextTable table({{"step", Align::Right},
-                   {"conversion of", Align::Left, true},
-                   {"from", Align::Left, true},
-                   {"to", Align::Left, true},
-                   {"backend"},
-                   {"bytes", Align::Right},
-                   {"\xc2\xb5s", Align::Right}});
+  std::vector<Column> columns = {{"step", Align::Right},
+                                 {"conversion of", Align::Left, true},
+                                 {"from", Align::Left, true},
+                                 {"to", Align::Left, true},
+                                 {"backend"},
+                                 {"bytes", Align::Right},
+                                 {"\xc2\xb5s", Align::Right}};
+  const bool has_prices = report.plan.placement.has_value();
+  if (has_prices) columns.push_back({"predicted", Align::Right});
+  TextTable table(std::move(columns));
   bool has_rows = false;
   for (size_t index = 0; index < report.plan.steps.size(); ++index) {
     const PlanStep& step = report.plan.steps[index];
     if (!is_conversion(step)) continue;
     has_rows = true;
-    table.add_row({std::to_string(index), step.name, port_layout(step.inputs),
-                   port_layout(step.outputs), backend_of(step), bytes_text(step.bytes),
-                   time_text(report.step_us[index])});
+    std::vector<std::string> cells = {
+        std::to_string(index),           step.name,        port_layout(step.inputs),
+        port_layout(step.outputs),       backend_of(step), bytes_text(step.bytes),
+        time_text(report.step_us[index])};
+    if (has_prices) cells.push_back(predicted_text(step));
+    table.add_row(cells);
   }
   return has_rows ? "\n" + table.text() : "";
 }

@@ -182,6 +182,9 @@ TEST(ExplainReport, WithCostsThePredictionStandsBesideTheMeasurement) {
   EXPECT_THAT(text, HasSubstr("placement: predicted 1.000 ms, measured 1.234 ms"));
   EXPECT_THAT(text, HasSubstr("\xc2\xb5s  predicted   share  GFLOP/s\n"));
   EXPECT_THAT(text, HasSubstr("30.0       25.0  30.0 %     20.0\n"));
+  EXPECT_THAT(text, HasSubstr("bytes    \xc2\xb5s  predicted\n"
+                              "   0  x              row_major  nchw16c  fast     1.50 KiB  10.0"
+                              "       25.0\n"));
   const Json json = explain_json(report, all_steps(report));
   EXPECT_EQ(json["steps"][1]["predicted_us"], 25.0);
   EXPECT_EQ(json["placement"]["measured_ms"], 1.234);

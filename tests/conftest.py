@@ -1,7 +1,9 @@
 """What all tests in Python share: where the programs are, and the module of the same build."""
 
 import importlib
+import json
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -31,6 +33,38 @@ def tessera_binary(bin_dir):
     binary = bin_dir / "tessera"
     assert binary.exists(), f"{binary} is not built: tools/build release"
     return binary
+
+
+@pytest.fixture(scope="session")
+def why_unusable(tessera_binary):
+    """Of every backend that `tessera backends` lists: why it cannot be used, or "" where it can."""
+    listing = subprocess.run(
+        [tessera_binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout
+    return {entry["name"]: "" if entry["is_usable"] else entry["reason"] or "no reason told"
+            for entry in json.loads(listing)["backends"]}
+
+
+@pytest.fixture(scope="session")
+def needs_a_library(why_unusable):
+    """For tests of a choice: there is none where the reference is all that there is."""
+    if not any(name != "reference" and not reason for name, reason in why_unusable.items()):
+        pytest.skip("only the reference is usable: " + "; ".join(
+            f"{name} is {reason}" for name, reason in why_unusable.items() if reason))
+
+
+@pytest.fixture(scope="session")
+def choose_backends(why_unusable):
+    """A function that gives the arguments of `tessera` for a list of backends, "" for the default
+    ones; the test is skipped where one of the list is missing."""
+
+    def choose(backends):
+        for name in filter(None, backends.split(",")):
+            reason = why_unusable.get(name, "unknown")
+            if reason:
+                pytest.skip(f"{name} is not usable: {reason}")
+        return ["--backends", backends] if backends else []
+
+    return choose
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,9 @@
 """A linear text classifier on sparse features: the same model fed in csr and dense.
 
 Counts of words are mostly zero: here 20,000 documents of about 20 words each out of 2,000. The model
-(MatMul, Add, Softmax) is made in code. Run it with PYTHONPATH=build/release/python."""
+(MatMul, Add, Softmax) is made in code. Run it with PYTHONPATH=build/release/python.
+
+example: PYTHONPATH=build/release/python .venv/bin/python examples/02_sparse/sparse.py --words 5000"""
 
 import argparse
 import pathlib
@@ -60,17 +62,20 @@ def median_ms(executor, feed, runs):
     return statistics.median(times)
 
 
-def print_steps(executor):
+def print_plan(title, executor):
+    """Each step with the layouts of what it reads first and makes first."""
+    print(f"{title}; {executor.plan().arena_bytes / 1e6:.1f} MB for inner values:")
     for step in executor.plan().steps:
         layouts = " -> ".join(port.layout for port in step.inputs[:1] + step.outputs[:1])
         print(f"    {step.op:8} {step.backend or 'tessera':10} {layouts}")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=20_000)
-    parser.add_argument("--words", type=int, default=2_000)
-    parser.add_argument("--runs", type=int, default=9)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=20_000, help="rows (default: 20000)")
+    parser.add_argument("--words", type=int, default=2_000, help="columns (default: 2000)")
+    parser.add_argument("--runs", type=int, default=9, help="to take medians of (default: 9)")
     arguments = parser.parse_args()
     generator = np.random.default_rng(1)
     shape = (arguments.documents, arguments.words)
@@ -89,8 +94,8 @@ def main():
         in_csr = model.bind({"x": shape}, layouts={"x": layout})
         in_dense = model.bind({"x": shape})
         same = np.allclose(in_csr.run(sparse)[0], in_dense.run(dense)[0], rtol=1e-4, atol=1e-6)
-        print(f"steps with x in {layout}:")
-        print_steps(in_csr)
+        print_plan(f"\nplan with x in {layout}", in_csr)
+        print_plan("plan with x dense", in_dense)
         # In turns, so that a busy machine slows both.
         times = [(median_ms(in_csr, sparse, 1), median_ms(in_dense, dense, 1))
                  for _ in range(arguments.runs)]
@@ -102,13 +107,13 @@ def main():
         messages = []
         model = tessera.load(path, log=messages.append)
         fallen_back = model.bind({"x": shape}, layouts={"x": layout})
-        print("with exp(x), which makes no zero of a zero:")
-        print_steps(fallen_back)
-        print("    " + "; ".join(messages))
+        print_plan("\nplan with exp(x), which makes no zero of a zero, x in csr", fallen_back)
+        print(f"time: {median_ms(fallen_back, sparse, arguments.runs):.2f} ms")
+        print("what the log tells of it, once: " + "; ".join(messages))
         try:
             model.bind({"x": shape}, layouts={"x": layout}, strict_storage=True)
         except tessera.Unsupported as error:
-            print(f"    with strict_storage: {error}")
+            print(f"with strict_storage=True it is an error: {error}")
 
 
 if __name__ == "__main__":

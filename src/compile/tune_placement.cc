@@ -183,7 +183,9 @@ class PlacementTuner {
       is_unknown[index] = is_unmeasured(static_cast<int>(index));
     }
     chooser_.leave_out(std::move(is_unknown));
-    if (chooser_.solve().chosen.empty()) chooser_.leave_out({});
+    if (!chooser_.solve().chosen.empty()) return;
+    chooser_.leave_out({});
+    chooser_.solve();  // for the bound that the choice is described by
   }
 
   // Though it can be measured.

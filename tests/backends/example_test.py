@@ -2,8 +2,6 @@
 
 import json
 import os
-import pathlib
-import shutil
 import subprocess
 
 import numpy as np
@@ -11,47 +9,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-EXAMPLE = ROOT / "examples" / "01_backend"
-COMPILERS = {
-    "g++": ("g++", ""),
-    "clang++ with libc++": ("clang++-19", "-stdlib=libc++"),
-}
-
-
-def has_libcxx(compiler, folder):
-    """Whether `compiler` finds libc++: its headers are a package of their own."""
-    source = folder / "libcxx.cc"
-    source.write_text("#include <string>\n")
-    return subprocess.run([compiler, "-stdlib=libc++", "-fsyntax-only", source],
-                          capture_output=True, check=False).returncode == 0
-
-
-def run_checked(*command):
-    result = subprocess.run([*map(str, command)], text=True, capture_output=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
+from outside_build import COMPILERS, EXAMPLE, ROOT, build_example
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
 def library(request, tmp_path_factory):
     """The example, built from a copy of its folder that knows nothing of this tree."""
-    compiler, flags = COMPILERS[request.param]
-    folder = tmp_path_factory.mktemp("outside")
-    if not shutil.which(compiler):
-        pytest.skip(f"{compiler} is not installed: tools/setup check")
-    if flags and not has_libcxx(compiler, folder):
-        pytest.skip("libc++ is not installed: tools/setup check")
-    shutil.copytree(EXAMPLE, folder / "source")
-    shutil.copytree(ROOT / "include", folder / "include")
-    run_checked("cmake", "-S", folder / "source", "-B", folder / "build",
-                f"-DTESSERA_INCLUDE_DIR={folder / 'include'}", f"-DCMAKE_CXX_COMPILER={compiler}",
-                f"-DCMAKE_CXX_FLAGS={flags} -Wall -Wextra -Werror", "-DCMAKE_BUILD_TYPE=Release")
-    run_checked("cmake", "--build", folder / "build")
-    built = folder / "build" / "example_backend.so"
-    needed = subprocess.run(["ldd", built], text=True, capture_output=True, check=True).stdout
-    assert ("libc++" in needed) == bool(flags)
-    return built
+    return build_example(request.param, tmp_path_factory.mktemp("outside"))
 
 
 RANDOM = np.random.default_rng(4)
@@ -155,14 +119,14 @@ def test_conversions_stand_in_the_plan_only_where_layouts_differ(tessera, librar
         assert by_name[product]["backend"] == "example"
         assert by_name[product]["algorithm"] == "by_columns"
     assert by_name["bend"]["backend"] == "example"
-    assert by_name["distance"]["backend"] == "reference"
+    assert by_name["distance"]["backend"] == "example"
     conversions = [(step["inputs"][0]["value"], step["inputs"][0]["layout"],
                     step["outputs"][0]["layout"]) for step in steps if step["op"] == "convert"]
     # Into the first product and out of the second; none between them. The constant right factor
-    # of the third is a pack, and its result is read row by row.
+    # of the third is a pack, and its result is read column by column.
     assert conversions == [("features", "row_major", "example:columns"),
                            ("product", "example:columns", "row_major"),
-                           ("points", "example:columns", "row_major")]
+                           ("distances", "example:columns", "row_major")]
     packs = [port["pack"] for port in by_name["third_product"]["inputs"]]
     assert [pack for pack in packs if pack] == ["columns"]
     reasons = [refusal["reason"] for refusal in by_name["conv"]["refusals"]

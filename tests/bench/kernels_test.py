@@ -123,8 +123,9 @@ def test_unknown_names_are_told_with_the_known_ones(model, module_dir):
     assert "'abacus' is neither a file nor a model in" in done.stderr
 
 
-def test_a_measurement_from_end_to_end(model, module_dir, tmp_path):
+def test_a_measurement_from_end_to_end(model, choose_backends, module_dir, tmp_path):
     pytest.importorskip("onnxruntime")
+    choose_backends("native")
     done = run_program(
         "--models", model, "--seconds", 0.01, "--contenders", "native,reference,onnxruntime",
         "--module-dir", module_dir, "--json", tmp_path / "results.json",

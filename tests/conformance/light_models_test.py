@@ -13,6 +13,7 @@ import pytest
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 CASES = sorted((DATA / "real").glob("*/data.json"))
+RUNS_ON_ALL_LISTS = True  # conftest.py
 
 
 def input_of(model_file: Path) -> tuple[str, np.ndarray]:
@@ -26,7 +27,7 @@ def input_of(model_file: Path) -> tuple[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda path: path.parent.name)
-def test_gives_its_stored_output(tessera_binary, tmp_path, case):
+def test_gives_its_stored_output(tessera_binary, choose_backends, tmp_path, case, backends):
     facts = json.loads(case.read_text())
     model = DATA / "light" / Path(facts["url"]).name
     name, array = input_of(model)
@@ -34,7 +35,8 @@ def test_gives_its_stored_output(tessera_binary, tmp_path, case):
     expected = DATA / "light" / f"{model.stem}_output_0.pb"
     result = subprocess.run(
         [tessera_binary, "run", model, "--input", f"{name}={tmp_path / 'input.npy'}"]
-        + ["--expect", f"#0={expected}", "--rtol", str(facts["rtol"]), "--atol", str(facts["atol"])],
+        + ["--expect", f"#0={expected}", "--rtol", str(facts["rtol"]), "--atol", str(facts["atol"])]
+        + choose_backends(backends),
         capture_output=True,
         text=True,
     )

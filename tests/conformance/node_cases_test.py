@@ -42,11 +42,11 @@ def save_tensor(path: Path, array) -> None:
     path.write_bytes(proto.SerializeToString())
 
 
-def explain_failure(binary: Path, case, folder: Path) -> str:
+def explain_failure(binary: Path, case, folder: Path, choice: list) -> str:
     model = folder / "model.onnx"
     onnx.save(case.model, model)
     for inputs, outputs in case.data_sets:
-        command = [binary, "run", model, "--rtol", str(case.rtol), "--atol", str(case.atol)]
+        command = [binary, "run", model, *choice, "--rtol", str(case.rtol), "--atol", str(case.atol)]
         # A case leaves optional inputs out of its list, as the graph does.
         for index, array in enumerate(inputs):
             save_tensor(folder / f"input_{index}.pb", array)
@@ -61,11 +61,13 @@ def explain_failure(binary: Path, case, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_gives_the_generated_outputs(tessera_binary, known_ops, tmp_path, name):
+def test_gives_the_generated_outputs(
+    tessera_binary, choose_backends, known_ops, tmp_path, name, backends
+):
     case = CASES[name]
     if not ops_of(case.model) <= known_ops:
         pytest.skip("an op that Tessera does not know")
-    failure = explain_failure(tessera_binary, case, tmp_path)
+    failure = explain_failure(tessera_binary, case, tmp_path, choose_backends(backends))
     reason = NOT_YET.get(name)
     if reason is None:
         assert not failure, failure

@@ -24,7 +24,7 @@ def numbered(folder: Path, kind: str) -> list[Path]:
     return sorted(folder.glob(f"{kind}_*.pb"), key=lambda path: int(path.stem.split("_")[1]))
 
 
-def explain_failure(binary: Path, model: Path) -> str:
+def explain_failure(binary: Path, model: Path, choice: list) -> str:
     """What went wrong with the first data set that fails, or ""."""
     folders = sorted(model.parent.glob("test_data_set_*"))
     assert folders, "a case has data"
@@ -40,7 +40,7 @@ def explain_failure(binary: Path, model: Path) -> str:
             for part in ("--expect", f"#{index}={path}")
         ]
         assert outputs, "a data set has outputs"
-        command = [binary, "run", model, *inputs, *outputs, "--rtol", "1e-3", "--atol", "1e-7"]
+        command = [binary, "run", model, *inputs, *outputs, *choice, "--rtol", "1e-3", "--atol", "1e-7"]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0:
             return f"exit code {result.returncode}: {result.stdout}{result.stderr}"
@@ -48,8 +48,8 @@ def explain_failure(binary: Path, model: Path) -> str:
 
 
 @pytest.mark.parametrize("model", CASES, ids=case_name)
-def test_gives_its_stored_outputs(tessera_binary, model):
-    failure = explain_failure(tessera_binary, model)
+def test_gives_its_stored_outputs(tessera_binary, choose_backends, model, backends):
+    failure = explain_failure(tessera_binary, model, choose_backends(backends))
     reason = NOT_YET.get(case_name(model))
     if reason is None:
         assert not failure, failure

@@ -134,9 +134,10 @@ class Pair:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
 
 
-@pytest.mark.parametrize("backends", ["reference", "all"])
+@pytest.mark.parametrize("backends", ["reference", "native", "onednn,native"])
 @pytest.mark.parametrize("seed", range(1, 26))
-def test_equals_onnxruntime(tessera_binary, tmp_path, seed, backends):
+def test_equals_onnxruntime(tessera_binary, choose_backends, tmp_path, seed, backends):
+    choice = choose_backends(backends)
     pair = Pair(seed)
     for index in range(NODES):
         pair.add_node(index)
@@ -144,7 +145,6 @@ def test_equals_onnxruntime(tessera_binary, tmp_path, seed, backends):
     peer = tmp_path / "peer.onnx"
     onnx.save(pair.model(pair.nodes), model)
     onnx.save(pair.model(pair.peer_nodes), peer)
-    choice = ["--backends", "reference"] if backends == "reference" else []
     inputs, actual = run_tessera(tessera_binary, model, seed, tmp_path, *choice)
     expected = run_onnxruntime(peer, inputs, tmp_path)
     assert not differences({name: expected[name] for name in pair.outputs}, actual)

@@ -29,18 +29,26 @@ def shape_arguments(model):
     return [part for name, shape in shapes.items() for part in ("--shape", f"{name}={shape}")]
 
 
+@pytest.mark.parametrize("backends", ["reference", "native", "onednn,native"])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_value_equals_onnxruntime(tessera_binary, model, tmp_path, seed):
-    inputs, actual = run_tessera(tessera_binary, model, seed, tmp_path, *shape_arguments(model))
+def test_every_value_equals_onnxruntime(
+    tessera_binary, choose_backends, model, tmp_path, seed, backends
+):
+    inputs, actual = run_tessera(
+        tessera_binary, model, seed, tmp_path, *shape_arguments(model), *choose_backends(backends))
     expected = run_onnxruntime(model, inputs, tmp_path)
     assert not differences(expected, actual)
 
 
-def test_outputs_stay_the_same_when_passes_may_remove_values(tessera_binary, model, tmp_path):
+@pytest.mark.parametrize("backends", ["reference", "native", "onednn,native"])
+def test_outputs_stay_the_same_when_passes_may_remove_values(
+    tessera_binary, choose_backends, model, tmp_path, backends
+):
     shapes = shape_arguments(model)
     inputs, _ = run_tessera(tessera_binary, model, 1, tmp_path, *shapes)
     command = [tessera_binary, "run", model, "--random", "1", "--output", tmp_path / "plain"]
-    subprocess.run([*command, *shapes], check=True, stdout=subprocess.DEVNULL)
+    choice = choose_backends(backends)
+    subprocess.run([*command, *shapes, *choice], check=True, stdout=subprocess.DEVNULL)
     outputs = read_folder(tmp_path / "plain", "outputs.json")
     expected = run_onnxruntime(model, inputs, tmp_path)
     assert not differences({name: expected[name] for name in outputs}, outputs)

@@ -1,8 +1,7 @@
 """Every value of the seventeen networks of ../shared/zoo equals ONNX Runtime's, and a mutated kernel
 would be noticed. Skipped where that folder is not there; self_made_test.py does the same on small
-models of the project's own."""
+models of the project's own. On native alone only light networks run, with --long all."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from value_comparison import (
 ROOT = Path(__file__).resolve().parents[2]
 ZOO = ROOT.parent / "shared" / "zoo"
 NAMES = sorted(path.parent.name for path in ZOO.glob("*/model.onnx"))
+LIGHT = ("bert_mini", "lstm_tagger", "shufflenet", "squeezenet")
 
 if not NAMES:
     pytest.skip(f"no models in {ZOO}", allow_module_level=True)
@@ -47,12 +47,6 @@ def model_with_weights(zoo_folder: Path, name: str) -> Path:
     return model
 
 
-def is_usable(binary: Path, backend: str) -> bool:
-    listed = json.loads(subprocess.run(
-        [binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout)
-    return any(entry["name"] == backend and entry["is_usable"] for entry in listed["backends"])
-
-
 def values_of_steps(binary: Path, model: Path, seed: int, folder: Path, *arguments) -> dict:
     """What the steps of the plan make when groups are fused, by name."""
     subprocess.run(
@@ -63,44 +57,62 @@ def values_of_steps(binary: Path, model: Path, seed: int, folder: Path, *argumen
     return read_folder(folder, "values.json")
 
 
+def assert_mutations_noticed(model: Path, expected: dict, actual: dict):
+    unnoticed = unnoticed_mutations(model, expected, actual)
+    assert not unnoticed, "mutations not noticed:\n" + "\n".join(unnoticed)
+
+
 def assert_equal(expected: dict, actual: dict, what: str):
     lines = differences(expected, actual)
     assert not lines, f"{what}: {len(lines)} values differ:\n" + "\n".join(lines[:10])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_value_equals_onnxruntime(tessera_binary, zoo_folder, tmp_path, name):
-    """The reference, one node at a time; then every library together, first with every value kept,
-    which forbids groups, then with groups, of which the outputs are compared."""
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_value_of_the_reference_equals_onnxruntime(
+    tessera_binary, zoo_folder, tmp_path, name, seed
+):
+    """One node at a time; then the outputs on all libraries when passes may remove values."""
     model = model_with_weights(zoo_folder, name)
-    has_libraries = is_usable(tessera_binary, "onednn")
+    inputs, actual = run_tessera(
+        tessera_binary, model, seed, tmp_path, "--backends", "reference")
+    expected = run_onnxruntime(model, inputs, tmp_path)
+    assert_equal(expected, actual, "reference")
+    if seed == 1:
+        assert_mutations_noticed(model, expected, actual)
+    subprocess.run(
+        [tessera_binary, "run", model, "--random", str(seed), "--output", tmp_path / "plain"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    outputs = read_folder(tmp_path / "plain", "outputs.json")
+    assert_equal({output: expected[output] for output in outputs}, outputs, "outputs")
+    shutil.rmtree(tmp_path)  # hundreds of megabytes
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("backends", ["native", "onednn,native"])
+def test_every_value_of_libraries_equals_onnxruntime(
+    tessera_binary, choose_backends, is_long, zoo_folder, tmp_path, name, backends
+):
+    """First with every value kept, which forbids groups, then with groups, of which the values
+    between them are compared. What the libraries refuse is the reference's."""
+    choice = choose_backends(backends)
+    if backends == "native" and name not in LIGHT and not is_long:
+        pytest.skip("not a light network: --long")
+    model = model_with_weights(zoo_folder, name)
     for seed in (1, 2, 3):
         folder = tmp_path / str(seed)
+        threads = str(1 + seed % 2)
         inputs, actual = run_tessera(
-            tessera_binary, model, seed, folder, "--backends", "reference")
+            tessera_binary, model, seed, folder, "--threads", threads, *choice)
         expected = run_onnxruntime(model, inputs, tmp_path)
-        assert_equal(expected, actual, "reference")
-        if seed == 1:
-            unnoticed = unnoticed_mutations(model, expected, actual)
-            assert not unnoticed, "mutations not noticed:\n" + "\n".join(unnoticed)
-        for threads in ("1", "2") if has_libraries else ():
-            if seed == int(threads):
-                _, actual = run_tessera(
-                    tessera_binary, model, seed, folder / threads, "--threads", threads)
-                assert_equal(expected, actual, f"all libraries, {threads} threads, values kept")
-                unnoticed = unnoticed_mutations(model, expected, actual)
-                assert not unnoticed, "mutations not noticed:\n" + "\n".join(unnoticed)
-            steps = values_of_steps(
-                tessera_binary, model, seed, folder / f"steps_{threads}", "--threads", threads)
+        assert_equal(expected, actual, f"{backends}, {threads} threads, values kept")
+        assert_mutations_noticed(model, expected, actual)
+        for threads in ("1", "2"):
+            steps = values_of_steps(tessera_binary, model, seed, folder / f"steps_{threads}",
+                                    "--threads", threads, *choice)
             compared = {value: expected[value] for value in steps if value in expected}
             assert len(compared) > len(steps) / 2
-            assert_equal(compared, steps, f"all libraries, {threads} threads")
-        # The same outputs when passes may remove values.
-        subprocess.run(
-            [tessera_binary, "run", model, "--random", str(seed), "--output", folder / "plain"],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        outputs = read_folder(folder / "plain", "outputs.json")
-        assert_equal({output: expected[output] for output in outputs}, outputs, "outputs")
+            assert_equal(compared, steps, f"{backends}, {threads} threads")
         shutil.rmtree(folder)

@@ -14,6 +14,7 @@ def test_example_shows_time_memory_and_the_fallback(tessera):
                             env={**os.environ, "PYTHONPATH": str(folder)}, text=True,
                             capture_output=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
-    for part in ("memory of x:", "same results: True", "convert", "node 'exp' (Exp)",
-                 "with strict_storage: node 'exp' (Exp)"):
+    for part in ("memory of x:", "plan with x in csr:", "plan with x dense", "same results: True",
+                 "convert", "once: node 'exp' (Exp)",
+                 "with strict_storage=True it is an error: node 'exp' (Exp)"):
         assert part in result.stdout, result.stdout

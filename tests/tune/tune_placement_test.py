@@ -65,6 +65,10 @@ def test_little_is_measured_and_only_that_is_chosen(tuned):
         f"{kind}{layer}" for kind in ("conv", "relu", "add") for layer in range(LAYERS)}
     for one in chosen:
         assert one["verdict"] == "fine", one
+
+
+def test_what_cannot_win_is_not_measured(needs_a_library, tuned):
+    report, _ = tuned
     assert any(one["verdict"] == "not measured" for one in report["candidates"])
 
 
@@ -93,6 +97,8 @@ def test_time_is_kept(call, model, seconds):
     assert tuning["is_out_of_time"] and tuning["seconds"] < seconds + 3
     # What is known then decides, and something is chosen for every node.
     assert sum(len(one["nodes"]) for one in report["candidates"] if one["is_chosen"]) >= 3 * LAYERS
+    placement = report["placement"]
+    assert 0 < placement["lower_bound_ms"] <= placement["predicted_ms"] * (1 + 1e-9)
 
 
 def test_wrong_budgets_are_refused(tessera_binary, model):

@@ -1,0 +1,46 @@
+"""Builds examples/01_backend as its authors would: outside the tree, from a copy of its folder."""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "01_backend"
+COMPILERS = {
+    "g++": ("g++", ""),
+    "clang++ with libc++": ("clang++-19", "-stdlib=libc++"),
+}
+
+
+def has_libcxx(compiler, folder):
+    """Whether `compiler` finds libc++: its headers are a package of their own."""
+    source = folder / "libcxx.cc"
+    source.write_text("#include <string>\n")
+    return subprocess.run([compiler, "-stdlib=libc++", "-fsyntax-only", source],
+                          capture_output=True, check=False).returncode == 0
+
+
+def run_checked(*command):
+    result = subprocess.run([*map(str, command)], text=True, capture_output=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def build_example(name, folder):
+    """The plug-in, built in `folder` by the compiler of COMPILERS called `name`; skips without it."""
+    compiler, flags = COMPILERS[name]
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed: tools/setup check")
+    if flags and not has_libcxx(compiler, folder):
+        pytest.skip("libc++ is not installed: tools/setup check")
+    shutil.copytree(EXAMPLE, folder / "source")
+    shutil.copytree(ROOT / "include", folder / "include")
+    run_checked("cmake", "-S", folder / "source", "-B", folder / "build",
+                f"-DTESSERA_INCLUDE_DIR={folder / 'include'}", f"-DCMAKE_CXX_COMPILER={compiler}",
+                f"-DCMAKE_CXX_FLAGS={flags} -Wall -Wextra -Werror", "-DCMAKE_BUILD_TYPE=Release")
+    run_checked("cmake", "--build", folder / "build")
+    built = folder / "build" / "example_backend.so"
+    needed = subprocess.run(["ldd", built], text=True, capture_output=True, check=True).stdout
+    assert ("libc++" in needed) == bool(flags)
+    return built

@@ -1,0 +1,48 @@
+"""A build whose optional backends are switched off, as far as it is configured: tools/test_without
+builds and tests such builds, which takes long."""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OPTIONAL = ("native", "onednn", "openvino")
+
+
+def configure(folder, *options):
+    return subprocess.run(
+        ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DTESSERA_TESTS=OFF",
+         "-DTESSERA_PYTHON=OFF", *options], text=True, capture_output=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    if not shutil.which("cmake") or not shutil.which("ninja"):
+        pytest.skip("cmake or ninja is not installed: tools/setup check")
+    folder = tmp_path_factory.mktemp("switched_off")
+    plugins = folder / "lib" / "tessera"
+    plugins.mkdir(parents=True)
+    for name in OPTIONAL:
+        (plugins / f"backend_{name}.so").write_text("of an earlier configuration")
+    done = configure(folder, *(f"-DTESSERA_{name.upper()}=OFF" for name in OPTIONAL))
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_what_is_switched_off_is_not_built_and_says_why(folder, name):
+    assert not (folder / "lib" / "tessera" / f"backend_{name}.so").exists()
+    assert f"backend_{name}.so" not in (folder / "build.ninja").read_text()
+    # What `tessera backends` will print, in the table that the program is linked with.
+    [entry] = [line for line in (folder / "src" / "backend" / "catalog.cc").read_text().splitlines()
+               if f'CatalogEntry{{"{name}"' in line]
+    assert f"switched off when Tessera was configured (TESSERA_{name.upper()}=OFF)" in entry
+
+
+def test_a_backend_that_is_asked_for_and_cannot_be_built_is_an_error(folder):
+    # oneDNN needs oneTBB, wherever it lies.
+    done = configure(folder, "-DTESSERA_THREADS=std", "-DTESSERA_ONEDNN=ON")
+    assert done.returncode != 0
+    assert "TESSERA_ONEDNN=ON, but oneDNN needs oneTBB" in " ".join(done.stderr.split())
