@@ -23,11 +23,11 @@ struct CostNetwork {
 };
 
 // Work is counted in table cells, not in seconds, so that equal input gives an equal answer on
-// every machine. A cell takes about a nanosecond.
+// every machine. A cell takes one to eight nanoseconds.
 struct NetworkEffort {
   double table_cells = 1 << 22;  // of the largest table: 8 bytes each
   double bound_cells = 1 << 14;  // of the largest table of a bound: many bounds are asked for
-  double work_cells = 4e9;       // in all
+  double work_cells = 1e9;       // in all
   bool removes_dominated_values = true;
   bool moves_costs = true;  // before it tries values, where elimination is too much work
   // Asked now and then whether there is time: what there is then is the answer. Empty: there is.
