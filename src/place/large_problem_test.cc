@@ -41,7 +41,7 @@ TEST(LargeProblem, ALimitOnWhatIsKept) {
     bytes += problem.candidates[static_cast<size_t>(index)].kept_bytes;
   }
   problem.kept_bytes_limit = bytes / 2;
-  const PlacementSolution limited = solve_placement(problem);
+  const PlacementSolution limited = solve_placement(problem, {.networks = 60});
   EXPECT_EQ(explain_violation(problem, limited), "");
   EXPECT_GT(limited.seconds, free.seconds);
   EXPECT_LE(gap_of(limited), kMostGap);
@@ -50,7 +50,7 @@ TEST(LargeProblem, ALimitOnWhatIsKept) {
 // The widest, where bounds take longest: it must stop in time, with an answer all the same.
 TEST(LargeProblem, StopsInTimeWithAnAnswer) {
   const PlacementProblem problem = make_large_problem(GraphShape::Dense, {});
-  for (const double limit : {0.0, 4.0}) {
+  for (const double limit : {0.0, 3.0}) {
     PlacementEffort effort;
     const Stopwatch stopwatch;
     effort.network.may_go_on = [&] { return stopwatch.read().seconds < limit; };
