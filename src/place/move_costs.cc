@@ -17,6 +17,8 @@ namespace {
 constexpr double kCoreCells = 1 << 8;
 constexpr int kPasses = 30;  // a round
 constexpr int kRounds = 20;
+// For a first answer, even where the effort has ended.
+constexpr double kLastCells = 1e8;
 // Of the gap: a round that closes less is the last one.
 constexpr double kLeastGain = 0.05;
 
@@ -83,7 +85,7 @@ class CostMover {
     NetworkEffort left = effort_;
     left.work_cells -= solution_.work_cells;
     // An answer is promised even where the time is over, and decoding alone seldom gives one.
-    if (solution_.cost == kForbidden) left = {};
+    if (solution_.cost == kForbidden) left = {.work_cells = kLastCells};
     solution_.work_cells += improve_assignment(ascent.network(), left, values);
     consider(values);
     if (is_proven()) return;
