@@ -31,7 +31,7 @@ struct NetworkEffort {
   bool removes_dominated_values = true;
   bool moves_costs = true;  // before it tries values, where elimination is too much work
   // Asked now and then whether there is time: what there is then is the answer. Empty: there is.
-  std::function<bool()> may_go_on;
+  std::function<bool()> may_go_on = {};
 
   bool is_over(double cells) const { return cells > work_cells || (may_go_on && !may_go_on()); }
 };
