@@ -248,6 +248,34 @@ CostNetwork PlacementNetwork::state(const std::vector<Decision>& decisions,
   return network;
 }
 
+bool PlacementNetwork::forbid_together(const std::vector<int>& candidates) {
+  constexpr size_t kMostCells = 1 << 14;
+  std::set<int> payers;
+  for (const int index : candidates) payers.insert(payer(problem_.candidates[at(index)]));
+  const std::vector<int> variables(payers.begin(), payers.end());
+  size_t cells = 1;
+  for (const int node : variables) {
+    cells *= node_choices_[at(node)].size();
+    if (cells > kMostCells) return false;
+  }
+  CostFactor factor = {variables, {}};
+  for (size_t cell = 0; cell < cells; ++cell) {
+    NodeChoice all;
+    size_t rest = cell;
+    for (size_t place = variables.size(); place-- > 0;) {
+      const std::vector<NodeChoice>& choices = node_choices_[at(variables[place])];
+      const NodeChoice& choice = choices[rest % choices.size()];
+      all.insert(all.end(), choice.begin(), choice.end());
+      rest /= choices.size();
+    }
+    const bool has_all = std::all_of(candidates.begin(), candidates.end(),
+                                     [&](int index) { return contains(all, index); });
+    factor.costs.push_back(has_all ? kForbidden : 0);
+  }
+  network_.factors.push_back(std::move(factor));
+  return true;
+}
+
 std::vector<int> PlacementNetwork::chosen(const std::vector<int>& values) const {
   std::vector<int> chosen;
   for (size_t node = 0; node < node_choices_.size(); ++node) {

@@ -20,8 +20,10 @@ class Maker {
     }
     const int groups = whole(0, size_.most_groups);
     for (int group = 0; group < groups; ++group) add_group();
+    if (one_in(3)) add_crossing_groups();
     problem_.is_forbidden.assign(problem_.candidates.size(), false);
     if (one_in(4)) add_limits();
+    if (one_in(4)) pin_a_node();
     return std::move(problem_);
   }
 
@@ -62,13 +64,20 @@ class Maker {
     }
   }
 
+  // Where there are two devices the later half of the layouts is on the second: all that crosses
+  // does so by the first layout of each, and is dear.
   void add_conversions() {
-    const auto cells = static_cast<size_t>(problem_.layout_count * problem_.layout_count);
+    const int layouts = problem_.layout_count;
+    const int far = layouts > 2 && one_in(2) ? (layouts + 1) / 2 : layouts;
     for (int value = 0; value < problem_.value_count; ++value) {
       std::vector<double>& row = problem_.conversion_prices.emplace_back();
-      for (size_t cell = 0; cell < cells; ++cell) {
-        const bool is_missing = one_in(6);
-        row.push_back(is_missing ? std::numeric_limits<double>::infinity() : whole(1, 9));
+      for (int cell = 0; cell < layouts * layouts; ++cell) {
+        const int from = cell / layouts;
+        const int to = cell % layouts;
+        const bool crosses = (from < far) != (to < far);
+        const bool is_missing = crosses ? from + to != far : one_in(6);
+        const int price = whole(1, 9) + (crosses ? 3 : 0);
+        row.push_back(is_missing ? std::numeric_limits<double>::infinity() : price);
       }
     }
   }
@@ -130,6 +139,32 @@ class Maker {
     add_candidate({nodes.begin(), nodes.end()});
   }
 
+  // Where one leads to another and a third to a fourth: the first with the fourth, and the second
+  // with the third.
+  void add_crossing_groups() {
+    std::vector<std::pair<int, int>> edges;
+    for (int from = 0; from < node_count(); ++from) {
+      for (int to = from + 1; to < node_count(); ++to) {
+        if (is_inside(problem_.nodes[static_cast<size_t>(to)].inputs,
+                      problem_.nodes[static_cast<size_t>(from)].outputs[0])) {
+          edges.emplace_back(from, to);
+        }
+      }
+    }
+    for (const auto& [one, its_reader] : edges) {
+      for (const auto& [other, other_reader] : edges) {
+        const std::set<int> nodes = {one, its_reader, other, other_reader};
+        if (nodes.size() < 4) continue;
+        const std::set<int> left = {one, other_reader};
+        const std::set<int> right = {other, its_reader};
+        if (!is_convex(left) || !is_convex(right) || one_in(2)) continue;
+        add_candidate({left.begin(), left.end()});
+        add_candidate({right.begin(), right.end()});
+        return;
+      }
+    }
+  }
+
   bool is_convex(const std::set<int>& nodes) const {
     // Values that depend on the group, and came by a node outside of it.
     std::set<int> inside;
@@ -153,6 +188,16 @@ class Maker {
   void add_limits() {
     problem_.kept_bytes_limit = whole(0, 3 * node_count());
     problem_.workspace_bytes_limit = whole(5, 9);
+  }
+
+  // As a user's pin does: nobody else may compute the node.
+  void pin_a_node() {
+    const auto pinned = engine_() % problem_.candidates.size();
+    const int node = problem_.candidates[pinned].nodes[0];
+    for (size_t index = 0; index < problem_.candidates.size(); ++index) {
+      problem_.is_forbidden[index] =
+          index != pinned && is_inside(problem_.candidates[index].nodes, node);
+    }
   }
 
   std::mt19937 engine_;

@@ -1,5 +1,5 @@
 // Small random problems for tests: chains with branches, groups, groups that are convex alone and
-// wait for each other together, nodes worth computing twice, limits.
+// wait for each other together, nodes worth computing twice, two devices, limits, pins.
 #pragma once
 
 #include <random>

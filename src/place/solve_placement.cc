@@ -15,13 +15,15 @@ namespace {
 constexpr double kRounding = 1e-12;
 // Steps towards the best price of a byte.
 constexpr int kByteSteps = 30;
+// What stating a network takes, and making it small, for each cell of its tables.
+constexpr double kWorkOfCell = 8;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// Chosen candidates in an order in which they can run, or those of a cycle.
+// Chosen candidates in an order in which they can run, but for those of the cycles.
 struct Order {
   std::vector<int> running;
-  std::vector<int> cycle;  // empty: all run
+  std::vector<std::vector<int>> cycles;  // without common members; empty: all run in order
 };
 
 class Sorter {
@@ -56,34 +58,42 @@ class Sorter {
       waits_for[place] = before_[place].size();
       if (waits_for[place] == 0) release(place);
     }
-    while (!ready.empty()) {
+    std::vector<bool> is_done(chosen_.size(), false);
+    while (order.running.size() < chosen_.size()) {
+      if (ready.empty()) {
+        const std::vector<size_t> cycle = find_cycle(is_done);
+        std::vector<int>& members = order.cycles.emplace_back();
+        for (const size_t place : cycle) members.push_back(chosen_[place]);
+        // As if one need not wait: what comes after tells of further cycles.
+        for (const size_t place : cycle) waits_for[place] = 0;
+        for (const size_t place : cycle) release(place);
+      }
       const size_t place = ready.top().second;
       ready.pop();
+      is_done[place] = true;
       order.running.push_back(chosen_[place]);
       for (const size_t follower : followers_[place]) {
-        if (--waits_for[follower] == 0) release(follower);
+        if (waits_for[follower] > 0 && --waits_for[follower] == 0) release(follower);
       }
     }
-    if (order.running.size() < chosen_.size()) order.cycle = find_cycle(waits_for);
     return order;
   }
 
  private:
   // Whoever still waits waits for one who waits: going back must come round.
-  std::vector<int> find_cycle(const std::vector<size_t>& waits_for) const {
+  std::vector<size_t> find_cycle(const std::vector<bool>& is_done) const {
     size_t place = 0;
-    while (waits_for[place] == 0) ++place;
+    while (is_done[place]) ++place;
     std::vector<size_t> path;
-    while (std::find(path.begin(), path.end(), place) == path.end()) {
+    std::vector<bool> is_on_path(is_done.size(), false);
+    while (!is_on_path[place]) {
+      is_on_path[place] = true;
       path.push_back(place);
       place = *std::find_if(before_[place].begin(), before_[place].end(),
-                            [&](size_t maker) { return waits_for[maker] > 0; });
+                            [&](size_t maker) { return !is_done[maker]; });
     }
-    std::vector<int> cycle;
-    for (auto from = std::find(path.begin(), path.end(), place); from != path.end(); ++from) {
-      cycle.push_back(chosen_[*from]);
-    }
-    return cycle;
+    path.erase(path.begin(), std::find(path.begin(), path.end(), place));
+    return path;
   }
 
   const PlacementProblem& problem_;
@@ -101,7 +111,7 @@ class PlacementSearch {
   PlacementSolution solve() {
     Branch root = solve_branch(decided_);
     if (is_over_limit(root)) {
-      price_bytes(kept_bytes(root.chosen));
+      price_bytes(root);
       root = solve_branch(decided_);
     }
     add(std::move(root));
@@ -110,6 +120,7 @@ class PlacementSearch {
       if (branch.lower_bound >= best_.seconds * (1 - kRounding)) break;
       split(branch);
     }
+    if (!best_.is_found() && !open_.empty()) repair(open_.front());
     best_.lower_bound = std::min(best_.seconds, given_up_bound_);
     for (const Branch& branch : open_) {
       best_.lower_bound = std::min(best_.lower_bound, branch.lower_bound);
@@ -123,7 +134,9 @@ class PlacementSearch {
   struct Branch {
     std::vector<Decision> decisions;
     double lower_bound = 0;
-    std::vector<int> chosen;  // ascending; empty where nothing was found in time
+    double seconds = kForbidden;           // of what was chosen, as the network sees it
+    std::vector<int> chosen;               // ascending; empty where nothing was found in time
+    std::vector<std::vector<int>> cycles;  // among these
   };
 
   static bool is_later(const Branch& left, const Branch& right) {
@@ -131,7 +144,7 @@ class PlacementSearch {
   }
 
   bool is_at_end() const {
-    return best_.networks >= effort_.networks || best_.work_cells >= effort_.network.work_cells;
+    return best_.networks >= effort_.networks || effort_.network.is_over(best_.work_cells);
   }
 
   int64_t kept_bytes(const std::vector<int>& chosen) const {
@@ -151,25 +164,48 @@ class PlacementSearch {
                : seconds_per_byte_ * static_cast<double>(problem_.kept_bytes_limit);
   }
 
-  // Solves one network; a placement that keeps all promises may become the best.
-  Branch solve_branch(std::vector<Decision> decisions) {
-    NetworkEffort effort = effort_.network;
-    effort.work_cells -= best_.work_cells;
-    const NetworkSolution solved = minimise(network_.state(decisions, seconds_per_byte_), effort);
-    ++best_.networks;
-    best_.work_cells += solved.work_cells;
-    Branch branch;
-    branch.decisions = std::move(decisions);
-    branch.lower_bound = solved.lower_bound - allowance();
-    if (solved.cost != kForbidden) consider(branch, solved.values);
+  // Solves one network, and once more with each cycle of its answer forbidden, until it has none; a
+  // placement that keeps all promises may become the best.
+  Branch solve_branch(const std::vector<Decision>& decisions) {
+    Branch branch = solve_network(decisions, effort_.network.work_cells - best_.work_cells);
+    while (!branch.cycles.empty() && !is_at_end()) {
+      bool is_forbidden = false;
+      for (const std::vector<int>& cycle : branch.cycles) {
+        is_forbidden = network_.forbid_together(cycle) || is_forbidden;
+      }
+      if (!is_forbidden) break;
+      const double bound = branch.lower_bound;
+      branch = solve_network(decisions, effort_.network.work_cells - best_.work_cells);
+      branch.lower_bound = std::max(branch.lower_bound, bound);
+    }
     return branch;
   }
 
-  void consider(Branch& branch, const std::vector<int>& values) {
+  Branch solve_network(const std::vector<Decision>& decisions, double work_cells) {
+    NetworkEffort effort = effort_.network;
+    effort.work_cells = work_cells;
+    const CostNetwork network = network_.state(decisions, seconds_per_byte_);
+    const NetworkSolution solved = minimise(network, effort);
+    ++best_.networks;
+    best_.work_cells += solved.work_cells;
+    for (const CostFactor& factor : network.factors) {
+      best_.work_cells += kWorkOfCell * static_cast<double>(factor.costs.size());
+    }
+    Branch branch;
+    branch.decisions = decisions;
+    branch.lower_bound = solved.lower_bound - allowance();
+    if (solved.cost != kForbidden) consider(branch, solved);
+    return branch;
+  }
+
+  void consider(Branch& branch, const NetworkSolution& solved) {
+    const std::vector<int>& values = solved.values;
     branch.chosen = network_.chosen(values);
-    if (is_over_limit(branch)) return;
-    const Order order = Sorter(problem_, branch.chosen).sort();
-    if (!order.cycle.empty()) return;
+    branch.seconds =
+        solved.cost - seconds_per_byte_ * static_cast<double>(kept_bytes(branch.chosen));
+    Order order = Sorter(problem_, branch.chosen).sort();
+    branch.cycles = std::move(order.cycles);
+    if (!branch.cycles.empty() || is_over_limit(branch)) return;
     std::vector<PlacementConversion> conversions = network_.conversions(values);
     double seconds = 0;
     for (const int index : order.running) seconds += problem_.candidates[at(index)].seconds;
@@ -198,8 +234,7 @@ class PlacementSearch {
   // Those of which at least one must go, or, where the answer is sound but its proof is not, those
   // by which it can be told from others.
   std::vector<int> suspects(const Branch& branch) const {
-    std::vector<int> cycle = Sorter(problem_, branch.chosen).sort().cycle;
-    if (!cycle.empty()) return cycle;
+    if (!branch.cycles.empty()) return branch.cycles[0];
     std::vector<int> chosen = branch.chosen;
     if (is_over_limit(branch)) {
       std::erase_if(chosen,
@@ -232,28 +267,57 @@ class PlacementSearch {
     }
   }
 
-  // Looks for the price of a byte with the best bound: what is kept falls as it rises.
-  void price_bytes(int64_t bytes_for_nothing) {
-    const Branch free = solve_branch(decided_);
-    double low = 0;
-    double high = std::max(free.lower_bound, 1e-9) / static_cast<double>(bytes_for_nothing);
-    seconds_per_byte_ = high;
-    for (int step = 0; step < kByteSteps && is_over_limit(solve_branch(decided_)); ++step) {
-      high *= 2;
-      seconds_per_byte_ = high;
-    }
+  // Looks for the price of a byte with the best bound. What each answer costs rises with the price
+  // along a line, up where it keeps too much, down where it keeps less: the next price to try is
+  // where the lines of the best two cross, until no answer lies below that.
+  void price_bytes(const Branch& free) {
+    Branch over = free;
+    Branch under;
     double best_bound = free.lower_bound;
     double best_price = 0;
-    for (int step = 0; step < kByteSteps; ++step) {
-      seconds_per_byte_ = (low + high) / 2;
-      const Branch middle = solve_branch(decided_);
-      if (middle.lower_bound > best_bound) {
-        best_bound = middle.lower_bound;
-        best_price = seconds_per_byte_;
+    double price = std::max(free.lower_bound, 1e-9) / static_cast<double>(kept_bytes(free.chosen));
+    for (int step = 0; step < kByteSteps && !is_at_end(); ++step) {
+      seconds_per_byte_ = price;
+      Branch made = solve_branch(decided_);
+      if (made.chosen.empty()) break;
+      if (made.lower_bound > best_bound) {
+        best_bound = made.lower_bound;
+        best_price = price;
       }
-      (is_over_limit(middle) ? low : high) = seconds_per_byte_;
+      const bool is_lower =
+          at_price(made) < at_price(over) * (1 - kRounding) &&
+          (under.chosen.empty() || at_price(made) < at_price(under) * (1 - kRounding));
+      if (!is_lower && !under.chosen.empty()) break;
+      (is_over_limit(made) ? over : under) = std::move(made);
+      if (under.chosen.empty()) {
+        price *= 4;
+        continue;
+      }
+      const auto bytes = static_cast<double>(kept_bytes(over.chosen) - kept_bytes(under.chosen));
+      price = (under.seconds - over.seconds) / bytes;
+      if (!(price > 0)) break;
     }
     seconds_per_byte_ = best_price;
+  }
+
+  double at_price(const Branch& branch) const {
+    return branch.seconds + seconds_per_byte_ * static_cast<double>(kept_bytes(branch.chosen));
+  }
+
+  // Where the effort ended before an answer was without cycles: forbids one of each, so that there
+  // is something to run.
+  void repair(Branch branch) {
+    while (!best_.is_found() && !branch.cycles.empty()) {
+      std::vector<Decision> decisions = branch.decisions;
+      for (const std::vector<int>& cycle : branch.cycles) {
+        const auto group = std::find_if(cycle.begin(), cycle.end(), [&](int index) {
+          return problem_.candidates[at(index)].nodes.size() > 1;
+        });
+        if (group == cycle.end()) return;
+        decisions.push_back({*group, false});
+      }
+      branch = solve_network(decisions, effort_.network.work_cells);
+    }
   }
 
   const PlacementProblem& problem_;

@@ -56,16 +56,32 @@ Json problem_json(const PlacementProblem& problem) {
           {"conversion_prices", std::move(prices)},
           {"is_constant", problem.is_constant},
           {"results", problem.results},
+          {"is_forbidden", problem.is_forbidden},
           {"kept_bytes_limit", problem.kept_bytes_limit},
           {"workspace_bytes_limit", problem.workspace_bytes_limit}};
 }
 
 Json solution_json(const PlacementProblem& problem, const PlacementSolution& solution) {
+  Json conversions = Json::array();
+  for (const PlacementConversion& one : solution.conversions) {
+    conversions.push_back({one.value, one.from, one.to});
+  }
   return {{"chosen", solution.placement.chosen},
+          {"conversions", std::move(conversions)},
           {"seconds", number(solution.seconds)},
           {"lower_bound", number(solution.lower_bound)},
           {"networks", solution.networks},
           {"violation", solution.is_found() ? explain_violation(problem, solution) : ""}};
+}
+
+// What is saved where nothing is limited, or nothing pinned.
+PlacementProblem without_limits(PlacementProblem problem) {
+  problem.kept_bytes_limit = problem.workspace_bytes_limit = kNoByteLimit;
+  return problem;
+}
+PlacementProblem without_pins(PlacementProblem problem) {
+  problem.is_forbidden.clear();
+  return problem;
 }
 
 int run(int count, char** arguments) {
@@ -81,6 +97,8 @@ int run(int count, char** arguments) {
         make_random_problem(seed, {.most_nodes = nodes, .most_groups = nodes});
     Json line = {{"seed", seed}, {"problem", problem_json(problem)}};
     line["solution"] = solution_json(problem, solve_placement(problem));
+    line["seconds_without_limits"] = number(solve_placement(without_limits(problem)).seconds);
+    line["seconds_without_pins"] = number(solve_placement(without_pins(problem)).seconds);
     std::cout << line << '\n';
   }
   return 0;

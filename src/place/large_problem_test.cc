@@ -1,0 +1,74 @@
+// Problems as large as networks get, solved in seconds: with a proof, or nearly.
+#include "place/large_problem.h"
+
+#include <gtest/gtest.h>
+
+#include "base/stopwatch.h"
+#include "place/solve_placement.h"
+
+namespace tessera {
+namespace {
+
+constexpr double kMostGap = 0.01;
+
+double gap_of(const PlacementSolution& solution) {
+  return solution.seconds / solution.lower_bound - 1;
+}
+
+class LargeProblem : public testing::TestWithParam<GraphShape> {};
+
+TEST_P(LargeProblem, TenThousandNodesInTenSeconds) {
+  const PlacementProblem problem = make_large_problem(GetParam(), {});
+  ASSERT_GE(problem.nodes.size(), 10000);
+  const Stopwatch stopwatch;
+  const PlacementSolution solution = solve_placement(problem);
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__)
+  EXPECT_LT(stopwatch.read().thread_seconds, 10);
+#endif
+  EXPECT_EQ(explain_violation(problem, solution), "");
+  EXPECT_LE(gap_of(solution), kMostGap);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, LargeProblem,
+                         testing::ValuesIn(graph_shapes().begin(), graph_shapes().end()),
+                         [](const auto& shape) { return shape_name(shape.param); });
+
+TEST(LargeProblem, ALimitOnWhatIsKept) {
+  PlacementProblem problem = make_large_problem(GraphShape::Residual, {.nodes = 300});
+  const PlacementSolution free = solve_placement(problem);
+  int64_t bytes = 0;
+  for (const int index : free.placement.chosen) {
+    bytes += problem.candidates[static_cast<size_t>(index)].kept_bytes;
+  }
+  problem.kept_bytes_limit = bytes / 2;
+  const PlacementSolution limited = solve_placement(problem, {.networks = 60});
+  EXPECT_EQ(explain_violation(problem, limited), "");
+  EXPECT_GT(limited.seconds, free.seconds);
+  EXPECT_LE(gap_of(limited), kMostGap);
+}
+
+// The widest, where bounds take longest: it must stop in time, with an answer all the same.
+TEST(LargeProblem, StopsInTimeWithAnAnswer) {
+  const PlacementProblem problem = make_large_problem(GraphShape::Dense, {});
+  for (const double limit : {0.0, 3.0}) {
+    PlacementEffort effort;
+    const Stopwatch stopwatch;
+    effort.network.may_go_on = [&] { return stopwatch.read().seconds < limit; };
+    const PlacementSolution solution = solve_placement(problem, effort);
+    EXPECT_EQ(explain_violation(problem, solution), "");
+    EXPECT_FALSE(solution.is_proven());
+    EXPECT_GT(solution.lower_bound, 0);
+  }
+}
+
+TEST(LargeProblem, EqualArgumentsGiveEqualProblems) {
+  const PlacementProblem one = make_large_problem(GraphShape::WideRandom, {.nodes = 100});
+  const PlacementProblem other = make_large_problem(GraphShape::WideRandom, {.nodes = 100});
+  ASSERT_EQ(one.candidates.size(), other.candidates.size());
+  for (size_t index = 0; index < one.candidates.size(); ++index) {
+    EXPECT_EQ(one.candidates[index].seconds, other.candidates[index].seconds);
+  }
+}
+
+}  // namespace
+}  // namespace tessera

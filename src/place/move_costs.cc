@@ -1,0 +1,135 @@
+#include "place/move_costs.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "place/dominated_values.h"
+#include "place/dual_ascent.h"
+#include "place/elimination_plan.h"
+#include "place/improve_assignment.h"
+#include "place/reduction.h"
+
+namespace tessera {
+namespace {
+
+// Of the tables that elimination may leave before costs are moved.
+constexpr double kCoreCells = 1 << 8;
+constexpr int kPasses = 30;  // a round
+constexpr int kRounds = 20;
+// For a first answer, even where the effort has ended.
+constexpr double kLastCells = 1e8;
+// Of the gap: a round that closes less is the last one.
+constexpr double kLeastGain = 0.05;
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+class CostMover {
+ public:
+  CostMover(const CostNetwork& network, const NetworkEffort& effort, double upper_bound)
+      : network_(network), effort_(effort), outer_(network) {
+    solution_.cost = upper_bound;
+    solution_.lower_bound = 0;
+    for (int next = outer_.next(); next >= 0 && outer_.score(next) <= kCoreCells;
+         next = outer_.next()) {
+      solution_.work_cells += outer_.eliminate(next);
+    }
+    std::tie(core_, variables_) = outer_.left();
+    for (const int size : core_.domain_sizes) {
+      auto& kept = kept_.emplace_back(at(size));
+      for (size_t value = 0; value < kept.size(); ++value) kept[value] = static_cast<int>(value);
+    }
+    moved_ = outer_.constant();
+  }
+
+  NetworkSolution run(const std::function<NetworkSolution(const CostNetwork&, const NetworkEffort&,
+                                                          double)>& search) {
+    double gap = kForbidden;
+    for (int round = 0; round < kRounds && (round == 0 || !is_over()); ++round) {
+      take_turn();
+      if (is_proven()) return std::move(solution_);
+      if (is_small()) break;
+      const double now = solution_.cost - solution_.lower_bound;
+      if (now > gap * (1 - kLeastGain)) break;
+      gap = now;
+    }
+    if (is_over()) return std::move(solution_);
+    NetworkEffort left = effort_;
+    left.work_cells -= solution_.work_cells;
+    const NetworkSolution found = search(core_, left, solution_.cost - moved_);
+    solution_.work_cells += found.work_cells;
+    raise_bound(std::min(found.lower_bound + moved_, solution_.cost));
+    if (!found.values.empty()) consider(found.values);
+    return std::move(solution_);
+  }
+
+ private:
+  bool is_over() const { return effort_.is_over(solution_.work_cells); }
+  bool is_proven() const { return solution_.lower_bound >= solution_.cost; }
+  void raise_bound(double bound) { solution_.lower_bound = std::max(solution_.lower_bound, bound); }
+  bool is_small() const {
+    const EliminationPlan plan = plan_elimination(core_, effort_.table_cells);
+    return plan.is_complete && plan.total_cells <= effort_.work_cells - solution_.work_cells;
+  }
+
+  // Bound, assignment, removal.
+  void take_turn() {
+    DualAscent ascent(core_);
+    for (int pass = 0; pass < kPasses && !is_over(); ++pass) {
+      solution_.work_cells += ascent.ascend();
+    }
+    // What is left may be impossible: nothing is better than the best known then.
+    raise_bound(std::min(ascent.bound() + moved_, solution_.cost));
+    if (is_proven()) return;
+    std::vector<int> values = ascent.decode();
+    NetworkEffort left = effort_;
+    left.work_cells -= solution_.work_cells;
+    // An answer is promised even where the time is over, and decoding alone seldom gives one.
+    if (solution_.cost == kForbidden) left = {.work_cells = kLastCells};
+    solution_.work_cells += improve_assignment(ascent.network(), left, values);
+    consider(values);
+    if (is_proven()) return;
+    if (solution_.cost != kForbidden) ascent.forbid_above(solution_.cost - moved_);
+    moved_ += ascent.constant();
+    ReducedNetwork reduced = remove_dominated_values(ascent.network());
+    core_ = std::move(reduced.network);
+    for (size_t variable = 0; variable < kept_.size(); ++variable) {
+      std::vector<int> kept;
+      for (const int value : reduced.kept[variable]) kept.push_back(kept_[variable][at(value)]);
+      kept_[variable] = std::move(kept);
+    }
+  }
+
+  // An assignment of the core may be the best of the whole.
+  void consider(const std::vector<int>& values) {
+    std::vector<int> whole(network_.domain_sizes.size(), 0);
+    for (size_t variable = 0; variable < values.size(); ++variable) {
+      whole[at(variables_[variable])] = kept_[variable][at(values[variable])];
+    }
+    outer_.complete(whole);
+    const double cost = cost_of(network_, whole);
+    if (cost >= solution_.cost) return;
+    solution_.cost = cost;
+    solution_.values = std::move(whole);
+  }
+
+  const CostNetwork& network_;
+  const NetworkEffort& effort_;
+  Reduction outer_;                     // what leaves small tables, eliminated
+  CostNetwork core_;                    // the rest, as it shrinks
+  std::vector<int> variables_;          // of the core: in the network
+  std::vector<std::vector<int>> kept_;  // of the core: which values are left
+  double moved_ = 0;                    // out of the core
+  NetworkSolution solution_;
+};
+
+}  // namespace
+
+NetworkSolution minimise_by_moving_costs(
+    const CostNetwork& network, const NetworkEffort& effort, double upper_bound,
+    const std::function<NetworkSolution(const CostNetwork&, const NetworkEffort&, double)>&
+        search) {
+  return CostMover(network, effort, upper_bound).run(search);
+}
+
+}  // namespace tessera
