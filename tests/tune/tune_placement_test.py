@@ -95,6 +95,16 @@ def test_time_is_kept(call, model, seconds):
     assert sum(len(one["nodes"]) for one in report["candidates"] if one["is_chosen"]) >= 3 * LAYERS
 
 
+def test_where_nothing_was_measured_the_choice_is_that_without_prices(call, model):
+    report = json.loads(call("tune", model, "--threads", 1, "--json", "--tune-budget", 0.0005))
+    assert report["tuning"]["is_out_of_time"] and report["tuning"]["measured"] == 0
+    plain = json.loads(call("explain", model, "--threads", 1, "--json"))
+    assert sorted((one["backend"], one["algorithm"])
+                  for one in report["candidates"] if one["is_chosen"]) == sorted(
+        (step["backend"], step["algorithm"]) for step in plain["steps"]
+        if not step["op"].startswith("convert"))
+
+
 def test_wrong_budgets_are_refused(tessera_binary, model):
     import subprocess
 
