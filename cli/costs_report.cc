@@ -280,10 +280,15 @@ Json to_json(const ConversionDescription& conversion) {
 }
 
 Json to_json(const TuningDescription& tuning) {
-  return {{"measured", tuning.measured},     {"known", tuning.known},
-          {"refused", tuning.refused},       {"offered", tuning.offered},
-          {"is_stopped", tuning.is_stopped}, {"is_out_of_time", tuning.is_out_of_time},
-          {"seconds", tuning.seconds},       {"notes", tuning.notes}};
+  return {{"measured", tuning.measured},
+          {"known", tuning.known},
+          {"refused", tuning.refused},
+          {"offered", tuning.offered},
+          {"is_stopped", tuning.is_stopped},
+          {"is_out_of_time", tuning.is_out_of_time},
+          {"seconds", tuning.seconds},
+          {"phases", tuning.phases},
+          {"notes", tuning.notes}};
 }
 
 }  // namespace tessera::cli

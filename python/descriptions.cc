@@ -129,7 +129,7 @@ nb::object to_python(const TuningDescription& tuning) {
       "measured"_a = tuning.measured, "known"_a = tuning.known, "refused"_a = tuning.refused,
       "offered"_a = tuning.offered, "is_stopped"_a = tuning.is_stopped,
       "is_out_of_time"_a = tuning.is_out_of_time, "seconds"_a = tuning.seconds,
-      "notes"_a = tuning.notes);
+      "phases"_a = tuning.phases, "notes"_a = tuning.notes);
 }
 
 nb::object to_python(const ContenderDescription& contender) {

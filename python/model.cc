@@ -230,7 +230,8 @@ pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
 fetch_step_outputs: give every output of every step after `fetch`.
 optimize: check what could win against the reference, time it, alone and in the whole plan, and
-    choose what is fastest. What was measured is known to this model until it goes, and in Executor.costs.
+    choose what is fastest. What was measured is known to all models on the same
+    Backends, and in Executor.costs.
 cost_table: a file with what Executor.costs gave, to choose by.
 tuning_inputs: arrays by name that candidates are judged on; drawn where not given.
 candidate_timeout_seconds: a candidate that needs longer to be built or to run is not used.

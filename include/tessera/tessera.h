@@ -47,7 +47,8 @@ struct BackendDescription {
 // The libraries that models may run on: what was built in, what lies in the folder of plug-ins
 // beside the library, what TESSERA_BACKEND_PATH names (files or folders, separated by colons), and
 // what is added here. Copies share one set. Safe from any thread. A plug-in is opened when it is
-// first needed; one that cannot be opened is a line in describe(), never an error.
+// first needed; one that cannot be opened is a line in describe(), never an error. What was
+// measured with BindOptions::optimize is known to all models on the same set.
 class Backends {
  public:
   Backends();
@@ -135,8 +136,8 @@ struct BindOptions {
   bool strict_storage = false;
   // Measure what is not known yet and could win: check it against the reference, time it alone and
   // in the whole plan, and choose what is fastest. Off by default: it takes seconds to a minute,
-  // and what was measured is known to this model until it goes, and to other processes only through
-  // a file (Executor::costs).
+  // and what was measured is known to all models on the same Backends, and to other processes only
+  // through a file (Executor::costs).
   bool optimize = false;
   // A file with what Executor::costs() gave, to choose by; "": none. Throws InvalidArgument where
   // it cannot be read or is another machine's, Corrupt where it is damaged.
@@ -147,7 +148,7 @@ struct BindOptions {
   bool tune_all = false;
   // With optimize, how long to measure, the building of kernels included; 0: as long as it takes.
   // What is known when the time is spent decides. Graphs that take less than a millisecond get at
-  // most a tenth of a second.
+  // most a tenth of a second, and many of them on the same Backends less.
   double tune_budget_seconds = 0;
   // A candidate that needs longer for one run is not used. Building one may take a minute, or
   // three times as long as its backend announces.
@@ -344,7 +345,8 @@ struct TuningDescription {
   bool is_stopped = false;
   bool is_out_of_time = false;  // BindOptions::tune_budget_seconds were spent
   double seconds = 0;
-  std::vector<std::string> notes;  // what was odd, a sentence each
+  std::map<std::string, double> phases;  // seconds by what was done: "build", "check", "time"...
+  std::vector<std::string> notes;        // what was odd, a sentence each
 };
 
 // A choice of candidates that was run as a whole beside others.
@@ -410,7 +412,8 @@ class Executor {
   int threads() const;
 
   const PlanDescription& plan() const;
-  // All costs that binding knew or measured, as JSON (docs/formats/costs.md); "" without any.
+  // All costs that binding measured, read from a file, or knew of this graph's candidates, as JSON
+  // (docs/formats/costs.md); "" without any.
   const std::string& costs() const;
   // What bind() did, in order.
   const std::vector<StageRecord>& stages() const;

@@ -210,6 +210,7 @@ class TuningDescription:
     is_stopped: bool
     is_out_of_time: bool  # tune_budget_seconds were spent
     seconds: float
+    phases: dict[str, float]  # seconds by what was done: "build", "check", "time" and others
     notes: list[str]  # what was odd, a sentence each
 
 

@@ -9,6 +9,7 @@
 #include "backend/backend_set.h"
 #include "backend/catalog.h"
 #include "tessera/tessera.h"
+#include "tune/shared_costs.h"
 
 namespace tessera {
 
@@ -18,6 +19,7 @@ struct Backends::State {
 
   std::shared_ptr<HostServices> services;
   BackendSet set;
+  tuning::SharedCosts costs;  // of all that was tuned with them
 };
 
 // The names in TESSERA_BACKENDS; empty where it is not set.

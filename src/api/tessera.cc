@@ -52,10 +52,12 @@ struct Executor::State {
   std::vector<std::optional<SparseForm>> input_forms;
   std::vector<std::optional<SparseForm>> output_forms;  // of the model's outputs
   PlanDescription plan;
-  std::string costs;
+  tuning::CostTable costs;
   std::vector<StageRecord> stages;
   bool is_recording = false;
   std::vector<StepRecord> steps;
+  std::once_flag are_costs_written;
+  std::string costs_text;  // of `costs`, once somebody asked
 
   template <class AnyOrTensor>
   std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
@@ -144,7 +146,14 @@ const std::vector<ValueDescription>& Executor::inputs() const { return state_->i
 const std::vector<ValueDescription>& Executor::outputs() const { return state_->outputs; }
 int Executor::threads() const { return state_->runner.threads(); }
 const PlanDescription& Executor::plan() const { return state_->plan; }
-const std::string& Executor::costs() const { return state_->costs; }
+const std::string& Executor::costs() const {
+  std::call_once(state_->are_costs_written, [&] {
+    const tuning::CostTable& costs = state_->costs;
+    const bool is_known = state_->plan.placement.has_value();
+    if (is_known) state_->costs_text = tuning::write_cost_table(costs);
+  });
+  return state_->costs_text;
+}
 const std::vector<StageRecord>& Executor::stages() const { return state_->stages; }
 void Executor::record_steps(bool is_on) { state_->is_recording = is_on; }
 const std::vector<StepRecord>& Executor::steps() const { return state_->steps; }
@@ -160,7 +169,6 @@ struct Model::State {
   std::vector<StageRecord> stages;
   mutable std::mutex mutex;  // of the next members
   LoadedModel loaded;        // its weights come and go
-  tuning::CostTable costs;   // of all that was tuned so far
 
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool) const;
   // Reads the weights again that were let go.
@@ -319,9 +327,8 @@ Executor Model::bind(const BindOptions& options) const {
   tuning::CostTable costs;
   if (options.optimize || !options.cost_table.empty()) {
     costs = known_costs(options.cost_table);
-    const std::lock_guard lock(state_->mutex);
-    tuning::merge(costs, state_->costs);
     wanted.pricing = pricing_options(options, costs);
+    wanted.pricing.shared = &state_->backends.state_->costs;
   }
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
   wanted.pricing.measures_short_here = state_->backends.state_->set.strangers().empty();
@@ -348,9 +355,9 @@ Executor Model::bind(const BindOptions& options) const {
     result = build();
   }
   clock.note_bytes(result.pack_bytes);
+  if (options.optimize) state_->backends.state_->costs.add(costs);
   {
     const std::lock_guard lock(state_->mutex);
-    if (options.optimize) tuning::merge(state_->costs, costs);
     const int64_t freed = let_go_packed_constants(state_->loaded.graph, result.built);
     if (freed > kMuchMemoryBytes) {
       return_freed_memory();
@@ -374,16 +381,16 @@ Executor Model::bind(const BindOptions& options) const {
   plan.tuning = std::move(result.tuning);
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
-  return Executor(std::unique_ptr<Executor::State>(new Executor::State{
-      .registry = state_->registry,
-      .runner = PlanRunner(std::move(result.built), options.threads),
-      .inputs = std::move(inputs),
-      .outputs = std::move(outputs),
-      .input_forms = std::move(input_forms),
-      .output_forms = std::move(output_forms),
-      .plan = std::move(plan),
-      .costs = wanted.pricing.costs == nullptr ? "" : tuning::write_cost_table(costs),
-      .stages = clock.take()}));
+  return Executor(std::unique_ptr<Executor::State>(
+      new Executor::State{.registry = state_->registry,
+                          .runner = PlanRunner(std::move(result.built), options.threads),
+                          .inputs = std::move(inputs),
+                          .outputs = std::move(outputs),
+                          .input_forms = std::move(input_forms),
+                          .output_forms = std::move(output_forms),
+                          .plan = std::move(plan),
+                          .costs = std::move(costs),
+                          .stages = clock.take()}));
 }
 
 ModelVerification Model::verify(const BindOptions& options) const {

@@ -10,6 +10,7 @@
 #include "compile/storage_fallback.h"
 #include "compile/tune_placement.h"
 #include "tessera/error.h"
+#include "tune/stored_plans.h"
 
 namespace tessera {
 namespace {
@@ -56,6 +57,17 @@ Offers collect(const BuiltPlan& base, const ops::Registry& registry, ThreadPool&
   return offers;
 }
 
+// The plan that the costs name as the fastest for this graph; nothing chosen where they name none,
+// or one that is no longer offered.
+Placement known_placement(const tuning::Subject& subject, const std::optional<tuning::PlanKey>& key,
+                          const tuning::CostTable& costs) {
+  if (!key) return {};
+  const auto found = costs.plans.find(*key);
+  if (found == costs.plans.end()) return {};
+  std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, found->second.steps);
+  return {.chosen = chosen ? *std::move(chosen) : std::vector<int>{}};
+}
+
 // Chooses and builds, until all that is chosen can be built.
 Placement choose_and_build(Chooser& chooser, PlanAssembler& assembler, BuiltPlan& base,
                            const StageWatcher& watcher) {
@@ -96,14 +108,21 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   Chooser chooser(base.graph, base.offers, *base.layouts, options.keeps_sparse_storage);
   PlanAssembler assembler(pool, packs);
   std::optional<PricedOffers> prices;
+  std::optional<tuning::PlanKey> plan_key;
   if (pricing.costs != nullptr) {
     prices.emplace(subject, *pricing.costs);
+    plan_key = tuning::plan_key(subject, base.plugins);
+    if (pricing.shared != nullptr)
+      pricing.shared->look_up(prices->keys(), plan_key, *pricing.costs);
+    prices->look_up_guesses();
     chooser.set_prices(*prices);
+    chooser.prefer(known_placement(subject, plan_key, *pricing.costs));
   }
   Placement placement;
   if (pricing.measures) {
     watcher("tune");
-    TunedPlacement tuned = tune_placement({base, subject, *prices, chooser, assembler}, pricing);
+    TunedPlacement tuned =
+        tune_placement({base, subject, *prices, plan_key, chooser, assembler}, pricing);
     placement = std::move(tuned.placement);
     result.placement = std::move(tuned.description);
     result.tuning = std::move(tuned.tuning);

@@ -34,6 +34,7 @@ Chooser::Chooser(const Graph& graph, const Offers& offers, const LayoutTable& la
 void Chooser::set_prices(const PricedOffers& prices) {
   prices.apply(problem_);
   has_prices_ = true;
+  is_solved_ = false;
 }
 
 std::vector<bool> Chooser::forbidden() const {
@@ -63,11 +64,21 @@ Placement Chooser::checked([[maybe_unused]] const PlacementProblem& problem,
   return placement;
 }
 
+bool Chooser::is_usable(const Placement& placement) const {
+  if (placement.chosen.empty()) return false;
+  const PlacementProblem problem = usable_problem();
+  const bool is_allowed =
+      std::none_of(placement.chosen.begin(), placement.chosen.end(),
+                   [&](int index) { return problem.is_forbidden[static_cast<size_t>(index)]; });
+  return is_allowed && explain_violation(problem, placement).empty();
+}
+
 Placement Chooser::choose() {
   const PlacementProblem problem = usable_problem();
   if (!has_prices_) return checked(problem, choose_in_order(problem, places_));
-  const Placement known = in_order(problem);
   const Placement solved = solve();
+  if (is_usable(preferred_)) return preferred_;
+  const Placement known = in_order(problem);
   Placement best = greedy(problem, known);
   if (best.chosen.empty()) best = solved;
   // Says for which node nobody is left.
@@ -96,10 +107,12 @@ Placement Chooser::in_order(PlacementProblem problem) const {
 }
 
 Placement Chooser::solve() {
+  if (is_solved_) return solved_.placement;
   const PlacementProblem problem = usable_problem();
   const Stopwatch stopwatch;
   solved_ = solve_placement(problem);
   solve_seconds_ = stopwatch.read().seconds;
+  is_solved_ = true;
   return checked(problem, solved_.placement);
 }
 

@@ -27,14 +27,27 @@ class Chooser {
   // From here on choices are made by these prices.
   void set_prices(const PricedOffers& prices);
   // A candidate that could not be built.
-  void forbid(int candidate) { is_broken_[static_cast<size_t>(candidate)] = true; }
+  void forbid(int candidate) {
+    is_broken_[static_cast<size_t>(candidate)] = true;
+    is_solved_ = false;
+  }
 
   // By candidate, what nobody has seen to be right and may not be used for that; empty: nothing.
-  void leave_out(std::vector<bool> candidates) { is_left_out_ = std::move(candidates); }
+  void leave_out(std::vector<bool> candidates) {
+    is_left_out_ = std::move(candidates);
+    is_solved_ = false;
+  }
 
-  // The choice: without prices in order. With them the cheapest known, unless what would be chosen
-  // without is as cheap, give or take what measured prices of a whole model are off by. Throws
-  // Unsupported for a node that nobody can compute.
+  // What choose() gives as long as it can be used: it is known to be the fastest. Nothing chosen:
+  // there is nothing like it.
+  void prefer(Placement placement) { preferred_ = std::move(placement); }
+  const Placement& preferred() const { return preferred_; }
+  // Whether every candidate of it may be used, and they make a placement.
+  bool is_usable(const Placement& placement) const;
+
+  // The choice: without prices in order. With them the preferred one, or the cheapest known, unless
+  // what would be chosen without is as cheap, give or take what measured prices of a whole model
+  // are off by. Throws Unsupported for a node that nobody can compute.
   Placement choose();
 
   // What choose() would give without prices; nothing chosen where only candidates are left that are
@@ -82,7 +95,9 @@ class Chooser {
   std::vector<bool> is_alone_;          // by candidate: on one thread of several
   std::vector<bool> is_broken_;         // by candidate
   std::vector<bool> is_left_out_;       // by candidate, or empty
+  Placement preferred_;
   PlacementSolution solved_;
+  bool is_solved_ = false;    // `solved_` is of the problem as it is
   double solve_seconds_ = 0;  // of the newest solution
 };
 

@@ -66,6 +66,7 @@ TuningDescription describe_tuning(tuning::TuneReport report) {
           .is_stopped = report.is_stopped,
           .is_out_of_time = report.is_out_of_time,
           .seconds = report.seconds,
+          .phases = std::move(report.phases),
           .notes = std::move(report.notes)};
 }
 
@@ -95,7 +96,9 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
   tuning::CostTable table;
   CheckedOffers checked;
   checked.tuning = describe_tuning(tuning::tune(subject, plugins, options, table));
-  checked.candidates = PricedOffers(subject, table).describe(Placement{}, {});
+  PricedOffers prices(subject, table);
+  prices.look_up_guesses();
+  checked.candidates = prices.describe(Placement{}, {});
   return checked;
 }
 
@@ -103,14 +106,13 @@ PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTab
     : subject_(subject),
       table_(table),
       groups_(tuning::collect_groups(subject)),
-      keys_(tuning::cost_keys(subject, groups_)) {
-  look_up_guesses();
-}
+      keys_(tuning::cost_keys(subject, groups_)),
+      basis_(tuning::make_price_basis(subject, groups_)) {}
 
 void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
   has_bounds_ = true;
   is_given_up_ = is_given_up;
-  prices_ = tuning::look_up_prices(subject_, groups_, keys_, table_,
+  prices_ = tuning::look_up_prices(subject_, groups_, basis_, keys_, table_,
                                    {.unmeasured = tuning::Unmeasured::Bounded,
                                     .is_guessed = is_given_up,
                                     .conversion_seconds = assumed_conversion_seconds});
@@ -118,7 +120,7 @@ void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
 
 void PricedOffers::look_up_guesses() {
   has_bounds_ = false;
-  prices_ = tuning::look_up_prices(subject_, groups_, keys_, table_,
+  prices_ = tuning::look_up_prices(subject_, groups_, basis_, keys_, table_,
                                    {.conversion_seconds = assumed_conversion_seconds});
 }
 

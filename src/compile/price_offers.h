@@ -11,6 +11,7 @@
 #include "plan/execution_plan.h"
 #include "tessera/tessera.h"
 #include "tune/prices.h"
+#include "tune/shared_costs.h"
 #include "tune/tune.h"
 
 namespace tessera {
@@ -19,6 +20,9 @@ namespace tessera {
 struct PricingOptions {
   // What is known, and where what is measured is added; null: the choice is made in order.
   tuning::CostTable* costs = nullptr;
+  // Where `costs` is completed from: what the process knows of this graph's candidates; may be
+  // null.
+  tuning::SharedCosts* shared = nullptr;
   bool measures = false;      // what is not known yet and could win
   bool measures_all = false;  // also what could not
   // Graphs that take less than a millisecond are measured in this process, where nothing is to be
@@ -37,7 +41,7 @@ Offers collect_offers_by_threads(const tessera_graph& view,
 // Owns what prices refer to. The subject and the table must outlive it.
 class PricedOffers {
  public:
-  // With guesses for what the table does not know.
+  // Prices are there once they have been looked up.
   PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table);
 
   const std::vector<tuning::TuneGroup>& groups() const { return groups_; }
@@ -82,6 +86,7 @@ class PricedOffers {
   std::vector<bool> is_given_up_;  // by candidate, or empty
   std::vector<tuning::TuneGroup> groups_;
   std::vector<std::optional<tuning::CostKey>> keys_;
+  tuning::PriceBasis basis_;
   tuning::Prices prices_;
 };
 

@@ -10,9 +10,20 @@ using Clock = std::chrono::steady_clock;
 
 // Runs of a turn: the first brings caches back, and of the others the least counts.
 constexpr int kRunsOfTurn = 3;
+// One that takes so long brings little with it that it would not have to bring back itself.
+constexpr double kLongSeconds = 0.02;
+// Plans that take longer than this run only as often as is needed to see what disturbs.
+constexpr double kVeryLongSeconds = 0.05;
+// After so many turns a plan that is so many times slower than the fastest one sits out.
+constexpr size_t kTurnsToFallBehind = 3;
+constexpr double kFarBehind = 1.06;
 
 // Runs that count at least, where so many were made.
 constexpr size_t kLeastFastRuns = 3;
+
+int least_runs(const RunLimits& limits, double seconds) {
+  return seconds > kVeryLongSeconds ? static_cast<int>(kTurnsToFallBehind) : limits.least_runs;
+}
 
 struct TimedRun {
   double seconds = 0;  // of all steps
@@ -30,10 +41,26 @@ double run_once(PlanRunner& runner, std::span<const Tensor> inputs) {
 }
 
 double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
-  run_once(runner, inputs);
+  const double first = run_once(runner, inputs);
   double least = run_once(runner, inputs);
+  if (least > kLongSeconds) return std::min(first, least);
   for (int run = 2; run < kRunsOfTurn; ++run) least = std::min(least, run_once(runner, inputs));
   return least;
+}
+
+// By plan, whether it cannot win any more.
+std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples) {
+  std::vector<double> times;
+  for (const std::vector<double>& sample : samples) {
+    times.push_back(tuning::summarise(sample).seconds);
+  }
+  const double least = *std::min_element(times.begin(), times.end());
+  std::vector<bool> is_hopeless;
+  for (size_t index = 0; index < samples.size(); ++index) {
+    is_hopeless.push_back(samples[index].size() >= kTurnsToFallBehind &&
+                          times[index] > kFarBehind * least);
+  }
+  return is_hopeless;
 }
 
 }  // namespace
@@ -46,7 +73,9 @@ std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
   const auto start = Clock::now();
   runner.run(inputs);
   for (int run = 0; run < limits.most_runs; ++run) {
-    if (run >= limits.least_runs && seconds_since(start) > limits.seconds) break;
+    if (!runs.empty() && run >= least_runs(limits, runs[0].seconds) &&
+        seconds_since(start) > limits.seconds)
+      break;
     TimedRun& timed = runs.emplace_back();
     timed.steps.resize(step_count);
     runner.run(inputs, [&](const PlanEvent& event) {
@@ -73,14 +102,17 @@ std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
 std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
                                       std::span<const Tensor> inputs, const RunLimits& limits) {
   std::vector<std::vector<double>> samples(runners.size());
+  std::vector<bool> is_hopeless(runners.size(), false);
   const auto start = Clock::now();
   const double seconds = limits.seconds * static_cast<double>(runners.size());
   for (int turn = 0; turn < limits.most_runs; ++turn) {
-    if (turn >= limits.least_runs && seconds_since(start) > seconds) break;
+    if (turn > 0 && turn >= least_runs(limits, samples[0][0]) && seconds_since(start) > seconds)
+      break;
     for (size_t place = 0; place < runners.size(); ++place) {
       const size_t index = (place + static_cast<size_t>(turn)) % runners.size();
-      samples[index].push_back(run_turn(*runners[index], inputs));
+      if (!is_hopeless[index]) samples[index].push_back(run_turn(*runners[index], inputs));
     }
+    is_hopeless = find_hopeless(samples);
   }
   std::vector<tuning::Timing> timings;
   for (const std::vector<double>& sample : samples) {

@@ -14,17 +14,20 @@
 #include "compile/time_plans.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
+#include "tune/stored_plans.h"
 
 namespace tessera {
 namespace {
 
 using tuning::CostKey;
 using tuning::NeededConversion;
+using tuning::Phases;
 using tuning::Timing;
 
 // A graph that takes less is given little time.
 constexpr double kShortSeconds = 1e-3;
 constexpr double kBudgetOfShort = 0.1;
+constexpr double kLeastBudget = 1e-6;
 constexpr int kContextRounds = 3;
 // Runs of whole plans within this of each other are equally fast.
 constexpr double kNoise = 1.02;
@@ -34,8 +37,8 @@ constexpr double kHopeless = 1.6;
 constexpr double kRivals = 1.05;
 // What backends alone are good for may take so much of the time spent before.
 constexpr double kShareOfBackendsAlone = 0.15;
-// Of the time that a plan is run in the run-off, what its steps are timed.
-constexpr double kShareOfSteps = 0.4;
+// Of the time that there is, what is kept for running whole plans.
+constexpr double kShareOfRunning = 0.2;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 struct Contender {
@@ -49,6 +52,7 @@ class PlacementTuner {
       : base_(ground.base),
         subject_(ground.subject),
         prices_(ground.prices),
+        plan_key_(ground.plan_key),
         chooser_(ground.chooser),
         assembler_(ground.assembler),
         costs_(*options.costs),
@@ -68,14 +72,20 @@ class PlacementTuner {
 
   TunedPlacement run() {
     if (measures_all_) measure_all();
-    measure_what_could_win([&] { return chooser_.solve(); });
+    const Placement known = chooser_.preferred();
+    const double most_seconds = seconds_to_measure();
+    measure_what_could_win([&] { return chooser_.solve(); }, most_seconds);
+    is_cut_short_ = tuner_.report().seconds > most_seconds;
+    // What was measured since may be better.
+    if (tuner_.report().measured > 0) chooser_.prefer({});
     Placement best = choose_buildable();
     const double isolated_seconds = chooser_.price(best);
     std::vector<ContenderDescription> run_off;
     if (is_worth_running()) {
+      has_run_ = true;
       try {
         refine_in_context(best);
-        run_off = hold_run_off(best);
+        run_off = hold_run_off(best, known);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::OutOfMemory) throw;
         notes_.push_back("the plan could not be run as a whole on the inputs to tune with: " +
@@ -83,7 +93,8 @@ class PlacementTuner {
       }
     }
     // What the last rounds learned of the others changes nothing any more.
-    rest_on_measurements();
+    if (has_run_) rest_on_measurements();
+    chooser_.prefer(best);
     TunedPlacement result{.placement = best, .description = chooser_.describe(best)};
     result.description.isolated_seconds = isolated_seconds;
     if (!run_off.empty()) {
@@ -91,6 +102,8 @@ class PlacementTuner {
       result.description.contenders = std::move(run_off);
     }
     result.tuning = describe_tuning(tuner_.report());
+    if (is_cut_short_) result.tuning.is_stopped = result.tuning.is_out_of_time = true;
+    if (is_short_ && shared_ != nullptr) shared_->spend(result.tuning.seconds);
     result.tuning.offered = static_cast<int>(subject_.offers.candidates.size());
     for (std::string& note : notes_) result.tuning.notes.push_back(std::move(note));
     return result;
@@ -106,8 +119,13 @@ class PlacementTuner {
     is_short_ = !in_order.chosen.empty() && chooser_.price(in_order) < kShortSeconds;
     if (!is_short_ || options.measures_all) return effort;
     if (options.measures_short_here) effort.start_bench = nullptr;
-    const bool has_less = effort.budget_seconds > 0 && effort.budget_seconds < kBudgetOfShort;
-    if (!has_less) effort.budget_seconds = kBudgetOfShort;
+    effort.measures_speed = false;
+    shared_ = options.shared;
+    double most_seconds = kBudgetOfShort;
+    if (shared_ != nullptr) most_seconds = std::min(most_seconds, shared_->allowance_seconds());
+    const bool has_less = effort.budget_seconds > 0 && effort.budget_seconds < most_seconds;
+    // 0 would be no limit.
+    if (!has_less) effort.budget_seconds = std::max(most_seconds, kLeastBudget);
     return effort;
   }
 
@@ -124,6 +142,7 @@ class PlacementTuner {
   void measure_what_could_win(const Choose& choose, double most_seconds = kNoLimit) {
     const Stopwatch stopwatch;
     while (tuner_.may_go_on() && stopwatch.read().seconds < most_seconds) {
+      const Phases::Running running(tuner_.phases(), "choose");
       prices_.look_up_bounds(is_given_up_);
       chooser_.set_prices(prices_);
       chooser_.leave_out({});
@@ -132,7 +151,7 @@ class PlacementTuner {
       const std::vector<int> candidates = unknown_candidates(placement);
       const std::vector<NeededConversion> conversions = unknown_conversions();
       if (candidates.empty() && conversions.empty()) return;
-      tuner_.measure(candidates, conversions);
+      tuner_.measure(candidates, conversions, most_seconds - stopwatch.read().seconds);
       // Whatever came of it, nobody asks again.
       for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
       for (const NeededConversion& conversion : conversions) asked_.insert(conversion.cost_key);
@@ -182,11 +201,22 @@ class PlacementTuner {
     for (size_t index = 0; index < is_unknown.size(); ++index) {
       is_unknown[index] = is_unmeasured(static_cast<int>(index));
     }
+    chooser_.leave_out(is_unknown);
+    if (!chooser_.solve().chosen.empty()) return;
+    // Time was over before every node had a candidate that was measured. Those that none covers are
+    // computed as they would be without prices.
+    chooser_.leave_out({});
+    const Placement in_order = chooser_.in_order();
+    for (const int index : in_order.chosen) is_unknown[static_cast<size_t>(index)] = false;
     chooser_.leave_out(std::move(is_unknown));
     if (!chooser_.solve().chosen.empty()) return;
     chooser_.leave_out({});
     chooser_.solve();  // for the bound that the choice is described by
   }
+
+  // How long to measure candidates: some time is kept to run plans, so that of those that are known
+  // then the fastest is taken.
+  double seconds_to_measure() const { return (1 - kShareOfRunning) * tuner_.seconds_left(); }
 
   // Though it can be measured.
   bool is_unmeasured(int candidate) const {
@@ -197,14 +227,21 @@ class PlacementTuner {
 
   // The choice by what is known, built.
   Placement choose_buildable() {
+    const Phases::Running running(tuner_.phases(), "choose");
     rest_on_measurements();
     while (true) {
       check_is_covered(base_.offers, base_.graph, chooser_.forbidden());
       Placement placement = chooser_.choose();
-      const std::vector<int> failed = assembler_.build(placement, base_.offers);
+      const std::vector<int> failed = build(placement);
       if (failed.empty()) return placement;
       for (const int index : failed) chooser_.forbid(index);
     }
+  }
+
+  // As PlanAssembler has it.
+  std::vector<int> build(const Placement& placement) {
+    const Phases::Running running(tuner_.phases(), "build plans");
+    return assembler_.build(placement, base_.offers);
   }
 
   // --- Running whole plans
@@ -224,6 +261,7 @@ class PlacementTuner {
   }
 
   std::unique_ptr<PlanRunner> runner_of(const Placement& placement) {
+    const Phases::Running running(tuner_.phases(), "lay out");
     BuiltPlan built = assembler_.lay_out(base_, placement, {}, chooser_.conversion_prices());
     assembler_.pack(built);
     return std::make_unique<PlanRunner>(std::move(built), subject_.threads);
@@ -253,6 +291,7 @@ class PlacementTuner {
   }
 
   void record_in_context(PlanRunner& runner, const RunLimits& limits) {
+    const Phases::Running running(tuner_.phases(), "run plans");
     const std::vector<std::optional<Timing>> timings = time_steps(runner, inputs(), limits);
     std::map<CostKey, std::vector<Timing>> by_key;
     const ExecutionPlan& plan = runner.built().plan;
@@ -303,16 +342,17 @@ class PlacementTuner {
         contenders.empty() ||
         chooser_.price(placement) < kHopeless * chooser_.price(contenders[0].placement);
     if (!is_new || !has_hope || !is_measured(placement)) return;
-    if (!assembler_.build(placement, base_.offers).empty()) return;
+    if (!build(placement).empty()) return;
     contenders.push_back({name, std::move(placement)});
   }
 
-  std::vector<Contender> contenders(const Placement& best) {
+  std::vector<Contender> contenders(const Placement& best, const Placement& known) {
     std::vector<Contender> all;
     chooser_.leave_out({});
     measure(chooser_.in_order());
     rest_on_measurements();
     add(all, "chosen", best);
+    add(all, "known", known);
     add(all, "solved", chooser_.solve());
     add(all, "greedy", chooser_.greedy());
     add(all, "in order", chooser_.in_order());
@@ -340,10 +380,17 @@ class PlacementTuner {
     return has_hope ? placement : Placement{};
   }
 
+  // So that whoever chooses by these costs later takes the same.
+  void keep(const Placement& placement, const Timing& timing) {
+    if (!plan_key_) return;
+    costs_.plans[*plan_key_] = {.steps = tuning::planned_steps(subject_, placement.chosen),
+                                .timing = timing};
+  }
+
   // Gives what each took, the fastest first, and makes `best` the winner.
-  std::vector<ContenderDescription> hold_run_off(Placement& best) {
+  std::vector<ContenderDescription> hold_run_off(Placement& best, const Placement& known) {
     if (!tuner_.may_go_on()) return {};
-    const std::vector<Contender> all = contenders(best);
+    const std::vector<Contender> all = contenders(best, known);
     // Where time was spent before all of the choice was measured.
     if (all.empty()) return {};
     std::vector<std::unique_ptr<PlanRunner>> owners;
@@ -352,16 +399,16 @@ class PlacementTuner {
       owners.push_back(runner_of(contender.placement));
       runners.push_back(owners.back().get());
     }
-    // So that whoever chooses by these costs later sees what the run-off showed.
-    RunLimits of_steps = limits();
-    of_steps.seconds *= kShareOfSteps;
-    for (PlanRunner* runner : runners) record_in_context(*runner, of_steps);
+    const Phases::Running running(tuner_.phases(), "run plans");
     const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
     double least = timings[0].seconds;
     for (const Timing& timing : timings) least = std::min(least, timing.seconds);
     size_t winner = 0;
     while (timings[winner].seconds > kNoise * least) ++winner;
+    // What it takes was seen before only where it is the one that came out of the rounds.
+    if (all[winner].placement.chosen != best.chosen) record_in_context(*runners[winner], limits());
     best = all[winner].placement;
+    keep(best, timings[winner]);
     std::vector<ContenderDescription> described;
     for (size_t index = 0; index < all.size(); ++index) {
       described.push_back({all[index].name, timings[index].seconds});
@@ -377,6 +424,7 @@ class PlacementTuner {
   BuiltPlan& base_;
   const tuning::Subject& subject_;
   PricedOffers& prices_;
+  const std::optional<tuning::PlanKey>& plan_key_;
   Chooser& chooser_;
   PlanAssembler& assembler_;
   tuning::CostTable& costs_;
@@ -384,6 +432,9 @@ class PlacementTuner {
   std::vector<Tensor> given_inputs_;
   std::vector<Tensor> inputs_;
   bool is_short_ = false;
+  bool has_run_ = false;       // whole plans
+  bool is_cut_short_ = false;  // measuring ended because the time for it was over
+  tuning::SharedCosts* shared_ = nullptr;
   std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate
   std::vector<std::string> families_;                 // by candidate
   std::vector<bool> is_given_up_;  // by candidate: asked for once, or not to be measured at all

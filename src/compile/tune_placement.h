@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct TuningGround {
   BuiltPlan& base;  // graph, plug-ins, layouts, offers; what cannot be built is refused in these
   const tuning::Subject& subject;  // of `base`
   PricedOffers& prices;
+  const std::optional<tuning::PlanKey>& plan_key;  // under which the fastest plan is kept
   Chooser& chooser;
   PlanAssembler& assembler;
 };

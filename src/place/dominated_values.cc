@@ -99,9 +99,8 @@ class Remover {
     }
     // Who has one value left takes no part in any table: what is wide with it may not be without.
     for (CostFactor& factor : reduced_.network.factors) {
-      std::erase_if(factor.variables, [&](int variable) {
-        return reduced_.network.domain_sizes[at(variable)] == 1;
-      });
+      std::erase_if(factor.variables,
+                    [&](int variable) { return reduced_.network.domain_sizes[at(variable)] == 1; });
     }
     return std::move(reduced_);
   }

@@ -14,7 +14,8 @@ struct ReducedNetwork {
 
 // Drops value a of a variable where some value b costs no more whatever the other variables are
 // (Goldstein's criterion, factor by factor; of equal ones the first stays), and values that are
-// forbidden whatever the others are. A variable with one value left is in no factor. Keeps at least one assignment of least cost. Pure.
+// forbidden whatever the others are. A variable with one value left is in no factor. Keeps at least
+// one assignment of least cost. Pure.
 ReducedNetwork remove_dominated_values(const CostNetwork& network);
 
 }  // namespace tessera

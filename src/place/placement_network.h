@@ -22,8 +22,8 @@ class PlacementNetwork {
   // With `decisions`, and `seconds_per_byte` as the price of each byte that is kept.
   CostNetwork state(const std::vector<Decision>& decisions, double seconds_per_byte) const;
 
-  // Forbids that all of `candidates` are chosen together. Gives whether it did: for many of them the
-  // table would be too large.
+  // Forbids that all of `candidates` are chosen together. Gives whether it did: for many of them
+  // the table would be too large.
   bool forbid_together(const std::vector<int>& candidates);
 
   // What an assignment means: the candidates, ascending, and the conversions.

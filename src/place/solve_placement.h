@@ -39,13 +39,12 @@ struct PlacementSolution {
 //    into the layout that is wanted; one converted copy serves all;
 //  - candidates can run one after the other, each after all that make what it reads;
 //  - kept bytes in all, and each workspace, are within the problem's limits.
-// A cost network says all but the third and the sum of kept bytes. Candidates of which each waits for
-// the next are forbidden together once an answer has them, and the network is solved again. Where
-// too much is kept, a price on bytes (Lagrange's multiplier) makes the bounds tight, and a best-first
-// search forbids in turn each candidate that takes part. Where `effort` ends before, the best found,
-// with a bound: `effort.network.may_go_on` can watch a clock.
-// Pure otherwise: equal problems give equal answers. `decisions` are kept: the least of what they
-// leave.
+// A cost network says all but the third and the sum of kept bytes. Candidates of which each waits
+// for the next are forbidden together once an answer has them, and the network is solved again.
+// Where too much is kept, a price on bytes (Lagrange's multiplier) makes the bounds tight, and a
+// best-first search forbids in turn each candidate that takes part. Where `effort` ends before, the
+// best found, with a bound: `effort.network.may_go_on` can watch a clock. Pure otherwise: equal
+// problems give equal answers. `decisions` are kept: the least of what they leave.
 PlacementSolution solve_placement(const PlacementProblem& problem,
                                   const PlacementEffort& effort = {},
                                   const std::vector<Decision>& decisions = {});

@@ -51,6 +51,34 @@ std::vector<int> products_before(const Graph& group) {
   return counts;
 }
 
+// Whether what it reads comes from outside of the group.
+bool reads_true_values(const Graph& group, const Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    const bool is_input =
+        std::find(group.inputs.begin(), group.inputs.end(), id) != group.inputs.end();
+    return id.is_none() || is_input || group[id].is_constant();
+  });
+}
+
+// By value, whether an output that stands behind few products is made of it.
+std::vector<bool> lead_to_outputs(const Graph& group, const std::vector<int>& products) {
+  std::vector<bool> is_needed(group.values.size(), false);
+  for (const ValueId output : group.outputs) {
+    const auto at = static_cast<size_t>(output.index);
+    is_needed[at] = products[at] <= kMostProducts;
+  }
+  for (auto node = group.nodes.rbegin(); node != group.nodes.rend(); ++node) {
+    const bool is_wanted = std::any_of(node->outputs.begin(), node->outputs.end(), [&](ValueId id) {
+      return !id.is_none() && is_needed[static_cast<size_t>(id.index)];
+    });
+    if (!is_wanted) continue;
+    for (const ValueId id : node->inputs) {
+      if (!id.is_none()) is_needed[static_cast<size_t>(id.index)] = true;
+    }
+  }
+  return is_needed;
+}
+
 template <size_t Count>
 bool is_one_of(const Node& node, const std::array<std::string_view, Count>& ops) {
   return node.domain.empty() && std::find(ops.begin(), ops.end(), node.op) != ops.end();
@@ -116,7 +144,8 @@ CapturedValues Capture::run(std::span<const ValueId> wanted) {
 }
 
 std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
-                                      std::span<const Tensor> inputs, ThreadPool& pool) {
+                                      std::span<const Tensor> inputs, ThreadPool& pool,
+                                      KnownMagnitudes* known) {
   std::vector<Tensor> magnitudes(group.values.size());
   const auto of = [&](ValueId id) -> Tensor& { return magnitudes[static_cast<size_t>(id.index)]; };
   for (size_t index = 0; index < group.values.size(); ++index) {
@@ -126,10 +155,10 @@ std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& r
   for (size_t index = 0; index < inputs.size(); ++index) {
     of(group.inputs[index]) = verification::magnitude_of(inputs[index]);
   }
-  const std::vector<int> products = products_before(group);
+  const std::vector<bool> is_needed = lead_to_outputs(group, products_before(group));
   for (Node node : group.nodes) {
     const ValueId first = node.outputs[0];
-    if (!first.is_none() && products[static_cast<size_t>(first.index)] > kMostProducts) continue;
+    if (!first.is_none() && !is_needed[static_cast<size_t>(first.index)]) continue;
     const auto is_known = [&](ValueId id) { return id.is_none() || !of(id).is_empty(); };
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) continue;
     if (is_one_of(node, kHandOn)) {
@@ -139,12 +168,24 @@ std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& r
     // What is taken away is as large as what is added.
     if (node.domain.empty() && node.op == "Sub") node.op = "Add";
     if (!is_one_of(node, kOnMagnitudes)) continue;
+    const bool is_kept = known != nullptr && is_product(node) && reads_true_values(group, node);
+    if (is_kept) {
+      const auto found = known->by_value.find(group[first].name);
+      if (found != known->by_value.end()) {
+        of(first) = found->second;
+        continue;
+      }
+    }
     std::vector<Tensor> given;
     for (const ValueId id : node.inputs) given.push_back(id.is_none() ? Tensor() : of(id));
     try {
       std::vector<Tensor> made = ops::evaluate(registry.of(node), node, given, pool);
       for (size_t index = 0; index < made.size(); ++index) {
         if (!node.outputs[index].is_none()) of(node.outputs[index]) = std::move(made[index]);
+      }
+      if (is_kept && known->bytes + of(first).bytes() <= known->most_bytes) {
+        known->bytes += of(first).bytes();
+        known->by_value.emplace(group[first].name, of(first));
       }
     } catch (const Error&) {
       // A kernel that refuses magnitudes tells nothing about them.

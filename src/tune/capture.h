@@ -3,6 +3,7 @@
 
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/interpreter.h"
@@ -38,8 +39,15 @@ class Capture {
 // on magnitudes by the reference kernels, and functions that bring no two numbers further apart
 // hand them on. An empty tensor where another op lies between, or more than two products in a row,
 // as in a region of many layers: magnitudes of magnitudes tell nothing. `inputs` in the order of
-// the group's.
+// the group's. `known`, where it is given, keeps what was computed of true values alone, for other
+// groups of the same graph and run: most begin with the same product.
+struct KnownMagnitudes {
+  std::map<std::string, Tensor> by_value;  // by name
+  int64_t bytes = 0;
+  int64_t most_bytes = int64_t{256} << 20;
+};
 std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
-                                      std::span<const Tensor> inputs, ThreadPool& pool);
+                                      std::span<const Tensor> inputs, ThreadPool& pool,
+                                      KnownMagnitudes* known = nullptr);
 
 }  // namespace tessera::tuning

@@ -26,6 +26,7 @@ void merge(CostTable& table, const CostTable& newer) {
     entry->second = std::move(merged);
   }
   for (const auto& [key, cost] : newer.conversions) table.conversions[key] = cost;
+  for (const auto& [key, plan] : newer.plans) table.plans[key] = plan;
 }
 
 int size_class_of(int64_t bytes) {

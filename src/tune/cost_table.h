@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/data_type.h"
 #include "tune/statistics.h"
@@ -57,11 +58,38 @@ struct ConversionCost {
   bool operator==(const ConversionCost&) const = default;
 };
 
+// A graph of known sizes, and who was asked for it.
+struct PlanKey {
+  std::string graph;     // digest of what it computes, as group_text() has it
+  std::string backends;  // in order of preference, with their ingredients
+  int threads = 1;
+  int precision = 0;
+  auto operator<=>(const PlanKey&) const = default;
+};
+
+// One candidate of a plan, by what it is among those that are offered for the graph.
+struct PlannedStep {
+  std::vector<int> nodes;  // by their places in the graph
+  std::string backend;
+  std::string algorithm;
+  std::string layouts;  // of its inputs and outputs, in their order
+  int threads = 1;
+  auto operator<=>(const PlannedStep&) const = default;
+};
+
+// The plan that was the fastest of those that ran as a whole.
+struct KnownPlan {
+  std::vector<PlannedStep> steps;  // in an order in which they can run
+  Timing timing;                   // of a run
+  bool operator==(const KnownPlan&) const = default;
+};
+
 struct CostTable {
   // The machine on which it was measured: times of another one mean nothing.
   std::string machine;
   std::map<CostKey, Cost> kernels;
   std::map<ConversionCostKey, ConversionCost> conversions;
+  std::map<PlanKey, KnownPlan> plans;
   bool operator==(const CostTable&) const = default;
 };
 

@@ -15,10 +15,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "tessera costs";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 // A text that nests deeper is no table, and could exhaust the stack of whoever reads it.
-constexpr int kMostDepth = 6;
+constexpr int kMostDepth = 8;
 constexpr double kMostSeconds = 1e9;
+constexpr int64_t kMostThreads = 1'000'000;
+constexpr uint64_t kMostNodes = 1'000'000'000;
 
 Json timing_json(const Timing& timing) {
   return {{"seconds", timing.seconds},
@@ -54,6 +56,20 @@ Json conversion_json(const ConversionCostKey& key, const ConversionCost& cost) {
           {"bytes", cost.bytes},
           {"timing", timing_json(cost.timing)},
           {"refusal", cost.refusal}};
+}
+
+Json plan_json(const PlanKey& key, const KnownPlan& plan) {
+  Json steps = Json::array();
+  for (const PlannedStep& step : plan.steps) {
+    steps.push_back({{"nodes", step.nodes},
+                     {"backend", step.backend},
+                     {"algorithm", step.algorithm},
+                     {"layouts", step.layouts},
+                     {"threads", step.threads}});
+  }
+  return {{"graph", key.graph},        {"backends", key.backends},
+          {"threads", key.threads},    {"precision", key.precision},
+          {"steps", std::move(steps)}, {"timing", timing_json(plan.timing)}};
 }
 
 // One place in the text: fails naming it.
@@ -160,7 +176,7 @@ void read_kernel(const Json& json, const Place& place, CostTable& table) {
               .ingredients = fields.text("ingredients"),
               .algorithm = fields.text("algorithm"),
               .layouts = fields.text("layouts"),
-              .threads = static_cast<int>(fields.whole("threads", 1, 1'000'000)),
+              .threads = static_cast<int>(fields.whole("threads", 1, kMostThreads)),
               .precision = static_cast<int>(fields.whole("precision", 0, 1)),
               .density = fields.text("density")};
   Cost cost{.cold = read_optional_timing(fields, "cold"),
@@ -190,7 +206,7 @@ void read_conversion(const Json& json, const Place& place, CostTable& table) {
   if (!type) (place / "element").fail("expected an element type, found '" + element + "'");
   key.element = *type;
   key.size_class = static_cast<int>(fields.whole("size_class", 0, 62));
-  key.threads = static_cast<int>(fields.whole("threads", 1, 1'000'000));
+  key.threads = static_cast<int>(fields.whole("threads", 1, kMostThreads));
   ConversionCost cost;
   cost.bytes = fields.whole("bytes", 0, int64_t{1} << 62);
   cost.timing = read_timing(fields.get("timing"), fields.place("timing"));
@@ -202,6 +218,47 @@ void read_conversion(const Json& json, const Place& place, CostTable& table) {
   }
   if (!table.conversions.emplace(std::move(key), std::move(cost)).second) {
     place.fail("expected each conversion once, found one that stands above already");
+  }
+}
+
+PlannedStep read_step(const Json& json, const Place& place) {
+  Fields fields(json, place);
+  PlannedStep step;
+  const Json& nodes = fields.get("nodes");
+  if (!nodes.is_array()) {
+    (place / "nodes").fail("expected a list, found " + Fields::kind(nodes));
+  }
+  for (const Json& node : nodes) {
+    if (!node.is_number_unsigned() || node.get<uint64_t>() > kMostNodes) {
+      (place / "nodes").fail("expected places of nodes in the graph, found " + node.dump());
+    }
+    step.nodes.push_back(node.get<int>());
+  }
+  step.backend = fields.text("backend");
+  step.algorithm = fields.text("algorithm");
+  step.layouts = fields.text("layouts");
+  step.threads = static_cast<int>(fields.whole("threads", 1, kMostThreads));
+  fields.expect_no_more();
+  return step;
+}
+
+void read_plan(const Json& json, const Place& place, CostTable& table) {
+  Fields fields(json, place);
+  PlanKey key{.graph = fields.text("graph"),
+              .backends = fields.text("backends"),
+              .threads = static_cast<int>(fields.whole("threads", 1, kMostThreads)),
+              .precision = static_cast<int>(fields.whole("precision", 0, 1))};
+  KnownPlan plan;
+  const Json& steps = fields.get("steps");
+  const Place steps_place = fields.place("steps");
+  if (!steps.is_array()) steps_place.fail("expected a list, found " + Fields::kind(steps));
+  for (size_t index = 0; index < steps.size(); ++index) {
+    plan.steps.push_back(read_step(steps[index], steps_place / std::to_string(index)));
+  }
+  plan.timing = read_timing(fields.get("timing"), fields.place("timing"));
+  fields.expect_no_more();
+  if (!table.plans.emplace(std::move(key), std::move(plan)).second) {
+    place.fail("expected each plan once, found one that stands above already");
   }
 }
 
@@ -228,6 +285,9 @@ Json parse(const std::string& text, const Place& place) {
   } catch (const Json::parse_error& error) {
     place.fail("expected JSON, found at byte " + std::to_string(error.byte) +
                " what is none; write the table anew with `tessera tune`");
+  } catch (const Json::exception&) {
+    // A number beyond all that a double holds.
+    place.fail("expected JSON with numbers of seconds, found one that is too large");
   }
 }
 
@@ -240,11 +300,14 @@ std::string write_cost_table(const CostTable& table) {
   for (const auto& [key, cost] : table.conversions) {
     conversions.push_back(conversion_json(key, cost));
   }
+  Json plans = Json::array();
+  for (const auto& [key, plan] : table.plans) plans.push_back(plan_json(key, plan));
   const Json json = {{"format", kFormat},
                      {"version", kVersion},
                      {"machine", table.machine},
                      {"kernels", std::move(kernels)},
-                     {"conversions", std::move(conversions)}};
+                     {"conversions", std::move(conversions)},
+                     {"plans", std::move(plans)}};
   // Names may hold any bytes.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -267,6 +330,7 @@ CostTable read_cost_table(const std::string& text, const std::string& file) {
   table.machine = fields.text("machine");
   read_list(fields, "kernels", table, read_kernel);
   read_list(fields, "conversions", table, read_conversion);
+  read_list(fields, "plans", table, read_plan);
   fields.expect_no_more();
   return table;
 }

@@ -36,6 +36,13 @@ CostTable sample() {
                      .element = DataType::Float32,
                      .size_class = 10,
                      .threads = 2}] = {1500, Timing{1e-6, 0.5e-6, 2e-6, 9}, ""};
+  const PlannedStep step{.nodes = {0, 2},
+                         .backend = "mylib",
+                         .algorithm = "tiled",
+                         .layouts = "nhwc -> nhwc",
+                         .threads = 2};
+  table.plans[{.graph = "0123abc", .backends = "mylib version=1.2", .threads = 2}] = {
+      .steps = {step}, .timing = Timing{1e-3, 0.9e-3, 1.1e-3, 20}};
   return table;
 }
 
@@ -83,7 +90,11 @@ TEST(CostTable, SaysWhereItIsDamaged) {
       {"\"low\": 1e-05", "\"low\": 1", "/kernels/1/cold/low"},
       {"\"low\": 1e-05", "\"low\": -1", "/kernels/1/cold/low"},
       {"\"refusal\": \"numbers: element 0\"", "\"refusal\": \"\"", "neither"},
-      {"\"version\": 1,", "\"version\": 1", "JSON"},
+      {"\"version\": 2,", "\"version\": 2", "JSON"},
+      {"\"low\": 1e-05", "\"low\": 1e+999", "too large"},
+      {"\"steps\": [", "\"steps\": 3, \"x\": [", "/plans/0/steps"},
+      {"\"nodes\": [", "\"nodes\": [-1, ", "/plans/0/steps/0/nodes"},
+      {"\"graph\": \"0123abc\"", "\"graph\": null", "/plans/0/graph"},
   };
   for (const auto& [from, to, wrong] : cases) {
     std::string damaged = text;
@@ -98,7 +109,7 @@ TEST(CostTable, SaysWhereItIsDamaged) {
 
 TEST(CostTable, TellsAnotherVersionFromDamage) {
   std::string text = write_cost_table(sample());
-  text.replace(text.find("\"version\": 1"), 12, "\"version\": 2");
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
   EXPECT_THAT(error_of([&] { read_cost_table(text, "file"); }), HasSubstr("Unsupported"));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <span>
@@ -11,19 +12,22 @@ namespace tessera::tuning {
 namespace {
 
 // Rounds that every candidate gets which is not far behind, and the most that any gets.
-constexpr int kLeastRounds = 9;
-constexpr int kMostRounds = 40;
-// Rounds after which one that is kFarBehind times slower than the best one is left alone.
-constexpr int kRoundsToFallBehind = 3;
-constexpr double kFarBehind = 1.5;
+constexpr int kLeastRounds = 7;
+constexpr int kMostRounds = 30;
+// Rounds after which one that is so many times slower than the best one is left alone.
+struct FarBehind {
+  int rounds = 0;
+  double times = 0;
+};
+constexpr std::array<FarBehind, 2> kFarBehind = {{{2, 1.5}, {4, 1.2}}};
 // And what is so far behind that one round is enough.
 constexpr double kHopelesslyBehind = 4;
 // An interval this narrow, what differs between processes aside, needs no more rounds.
 constexpr double kNarrow = 0.05;
-// Time for all rounds of a candidate, beyond kLeastRounds.
-constexpr double kSecondsForRounds = 0.06;
+// Time for all rounds of a candidate, beyond kLeastRounds, with all that a run needs besides.
+constexpr double kSecondsForRounds = 0.04;
 // And for those: a slow one's interval stays wide.
-constexpr double kMostSeconds = 0.3;
+constexpr double kMostSeconds = 0.2;
 
 // Where several threads take longer than this, what they cost to start is nothing to win by one.
 constexpr double kLongForOneThread = 5e-4;
@@ -171,6 +175,7 @@ class GroupMeasurement {
 
   void run_round(Trial& trial) {
     if (!trial.is_built && !build(trial)) return;
+    const auto start = std::chrono::steady_clock::now();
     std::optional<Sample> least = run_once(trial);
     if (!least) return;
     for (int run = runs_of_round(least->seconds); run > 1; --run) {
@@ -179,6 +184,8 @@ class GroupMeasurement {
       keep_faster(*least, *again);
     }
     trial.samples.push_back(*least);
+    trial.spent_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best_ = std::min(best_, typical(trial.samples));
   }
 
@@ -186,12 +193,13 @@ class GroupMeasurement {
     if (trial.is_out || trial.samples.empty()) return true;
     const auto rounds = static_cast<int>(trial.samples.size());
     const double middle = typical(trial.samples);
-    const double spent = middle * rounds * runs_of_round(middle);
     if (middle > kHopelesslyBehind * best_) return true;
-    if (rounds >= kRoundsToFallBehind && middle > kFarBehind * best_) return true;
-    if (spent > kMostSeconds) return true;
+    for (const FarBehind& behind : kFarBehind) {
+      if (rounds >= behind.rounds && middle > behind.times * best_) return true;
+    }
+    if (trial.spent_seconds > kMostSeconds) return true;
     if (rounds < kLeastRounds) return false;
-    if (rounds >= kMostRounds || spent > kSecondsForRounds) return true;
+    if (rounds >= kMostRounds || trial.spent_seconds > kSecondsForRounds) return true;
     return is_narrow(trial.samples);
   }
 

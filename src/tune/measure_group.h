@@ -24,6 +24,7 @@ struct Trial {
   // What came of it; nullopt: it could not have won, or the measuring was stopped.
   std::optional<Cost> cost;
   std::vector<Sample> samples;
+  double spent_seconds = 0;  // on these
   bool is_built = false;
   bool is_out = false;  // refused, or far behind
 };

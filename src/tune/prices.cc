@@ -1,10 +1,13 @@
 #include "tune/prices.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "base/processor.h"
@@ -77,20 +80,28 @@ std::string family_of(const Subject& subject, const std::string& op, const Candi
   return family;
 }
 
+// Equal texts get equal numbers.
+class Numbers {
+ public:
+  int of(const std::string& text) {
+    return numbers_.emplace(text, static_cast<int>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::unordered_map<std::string, int> numbers_;
+};
+
 class Pricer {
  public:
-  Pricer(const Subject& subject, const std::vector<TuneGroup>& groups,
+  Pricer(const Subject& subject, const std::vector<TuneGroup>& groups, const PriceBasis& basis,
          const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
          const PriceOptions& options)
       : subject_(subject),
         groups_(groups),
+        basis_(basis),
         keys_(keys),
-        families_(candidate_families(subject, groups)),
-        families_on_all_threads_(candidate_families(subject, groups, subject.threads)),
         table_(table),
         options_(options),
-        weights_(weights_between_runs(subject.graph)),
-        speed_(assumed_speed()),
         prices_(subject.offers.candidates.size()) {}
 
   std::vector<CandidatePrice> price_candidates() {
@@ -112,18 +123,15 @@ class Pricer {
   // Alone on its buffers; the other one where the group has no weights, or was measured for another
   // model.
   const Timing* isolated(const Cost& cost) const {
-    const auto& wanted = weights_ == Weights::Cold ? cost.cold : cost.warm;
-    const auto& other = weights_ == Weights::Cold ? cost.warm : cost.cold;
+    const bool are_cold = basis_.weights == Weights::Cold;
+    const auto& wanted = are_cold ? cost.cold : cost.warm;
+    const auto& other = are_cold ? cost.warm : cost.cold;
     if (wanted) return &*wanted;
     return other ? &*other : nullptr;
   }
 
   bool is_alone(const Candidate& candidate) const {
     return candidate.threads == 1 && subject_.threads > 1;
-  }
-
-  int threads_of(const Candidate& candidate) const {
-    return candidate.threads == 0 ? subject_.threads : candidate.threads;
   }
 
   void look_up(const TuneGroup& group) {
@@ -154,18 +162,10 @@ class Pricer {
     return std::clamp(together / alone, kLeastContextFactor, kMostContextFactor);
   }
 
-  double bound(const TuneGroup& group, const Candidate& candidate) const {
-    const double seconds = bound_seconds(group.graph, subject_.registry, speed_,
-                                         threads_of(candidate), subject_.precision);
-    return std::max(seconds, kLeastBoundSeconds);
+  const CandidateKind& kind(int candidate) const {
+    return basis_.kinds[static_cast<size_t>(candidate)];
   }
-
-  // Of candidates that come about as near to their bounds, whatever their size.
-  std::string kind_of(const TuneGroup& group, int candidate) const {
-    // The types come first in the text; sizes are told apart by the bound.
-    return families_[static_cast<size_t>(candidate)] +
-           (group.text ? group.text->text.substr(group.text->text.find(": ")) : "");
-  }
+  double bound(int candidate) const { return kind(candidate).bound_seconds; }
 
   static int size_class(double bound_seconds) {
     return static_cast<int>(std::floor(std::log2(bound_seconds) / kSizeClassBits));
@@ -175,43 +175,41 @@ class Pricer {
     for (const int index : group.candidates) {
       const CandidatePrice& price = price_of(index);
       if (price.timing == nullptr || !offered(index).has_kernel()) continue;
-      const double bound_of_it = bound(group, offered(index));
+      const double bound_of_it = bound(index);
       const double efficiency = bound_of_it / std::max(price.timing->seconds, bound_of_it);
-      const std::string kind = kind_of(group, index);
-      const std::string& family = families_[static_cast<size_t>(index)];
       const int size = size_class(bound_of_it);
-      for (const std::string& name : {kind, family}) {
+      for (const int name : {kind(index).kind, kind(index).family}) {
         known_[{name, size}].add(efficiency);
         known_[{name, kAnySize}].add(efficiency);
       }
     }
   }
 
-  double loosened_bound(const TuneGroup& group, int index) const {
+  double loosened_bound(int index) const {
     const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
-    const double least = bound(group, candidate);
-    const auto by = [&](const std::string& name, int size, double slack) {
+    const double least = bound(index);
+    const auto by = [&](int name, int size, double slack) {
       const auto found = known_.find({name, size});
       if (found == known_.end()) return 0.0;
       const bool are_several = slack == kSlackOfOne && found->second.count >= kSeveral;
       return least / (found->second.best * (are_several ? kSlackOfSeveral : slack));
     };
-    const std::string& family = families_[static_cast<size_t>(index)];
+    const int family = kind(index).family;
     if (candidate.is_measured_only()) {
       return std::max(least, by(family, kAnySize, kSlackOfRegions));
     }
-    const std::string kind = kind_of(group, index);
+    const int kind_of_it = kind(index).kind;
     const int size = size_class(least);
     // The nearest of its like counts.
     for (const double bound :
-         {by(kind, size, kSlackOfOne), by(kind, kAnySize, kSlackOfOtherSizes),
+         {by(kind_of_it, size, kSlackOfOne), by(kind_of_it, kAnySize, kSlackOfOtherSizes),
           by(family, size, kSlackOfOtherKinds), by(family, kAnySize, kSlackOfOthers)}) {
       if (bound > 0) return std::max(least, bound);
     }
     if (!is_alone(candidate)) return least;
     // One thread is not faster than all of them, but for what these take to start.
-    const std::string& on_all = families_on_all_threads_[static_cast<size_t>(index)];
+    const int on_all = kind(index).family_on_all_threads;
     const double bound = std::max(by(on_all, size_class(least / subject_.threads), kSlackOfOne),
                                   by(on_all, kAnySize, kSlackOfOthers)) /
                          subject_.threads;
@@ -220,13 +218,13 @@ class Pricer {
   }
 
   // No less than its bound, so that what was not measured, as it could not win, does not.
-  double guess(const TuneGroup& group, int index, double dearest) const {
+  double guess(int index, double dearest) const {
     const Candidate& candidate = offered(index);
     if (!candidate.has_kernel()) return 0;
-    const double least = context_factor_ * loosened_bound(group, index);
+    const double least = context_factor_ * loosened_bound(index);
     if (dearest > 0) return std::max(2 * dearest, least);
     return std::max(
-        {kOverBound * bound(group, candidate), candidate.optimistic_seconds, kLeastSeconds, least});
+        {kOverBound * bound(index), candidate.optimistic_seconds, kLeastSeconds, least});
   }
 
   double seconds_of(const CandidatePrice& price) const {
@@ -249,8 +247,8 @@ class Pricer {
     for (const int index : group.candidates) {
       CandidatePrice& price = price_of(index);
       if (price.timing == nullptr) {
-        price.seconds = is_guessed(index) ? guess(group, index, dearest)
-                                          : context_factor_ * loosened_bound(group, index);
+        price.seconds =
+            is_guessed(index) ? guess(index, dearest) : context_factor_ * loosened_bound(index);
       }
       if (is_alone(offered(index))) price.seconds += kSecondsToBeAlone;
     }
@@ -258,40 +256,94 @@ class Pricer {
 
   const Subject& subject_;
   const std::vector<TuneGroup>& groups_;
+  const PriceBasis& basis_;
   const std::vector<std::optional<CostKey>>& keys_;
-  std::vector<std::string> families_;  // by candidate
-  std::vector<std::string> families_on_all_threads_;
   const CostTable& table_;
   const PriceOptions& options_;
-  Weights weights_;
-  ProcessorSpeed speed_;
   std::vector<CandidatePrice> prices_;
   double context_factor_ = 1;
-  std::map<std::pair<std::string, int>, Efficiency> known_;  // by kind or family, and size
+  std::map<std::pair<int, int>, Efficiency> known_;  // by kind or family, and size
 };
 
-double conversion_seconds(const Subject& subject, const CostTable& table, LayoutId from,
-                          LayoutId to, const TensorType& type, const PriceOptions& options) {
-  const int64_t bytes = tensor_bytes(type.element, type.dims);
+double route_seconds(const PricedRoute& route, const CostTable& table,
+                     const PriceOptions& options) {
   double seconds = 0;
-  for (const ConversionStep& step : subject.layouts.route(from, to, type)) {
-    const auto found = table.conversions.find({.backend = step.plugin->name(),
-                                               .ingredients = step.plugin->ingredients(),
-                                               .from = subject.layouts.name(step.from),
-                                               .to = subject.layouts.name(step.to),
-                                               .element = type.element,
-                                               .size_class = size_class_of(bytes),
-                                               .threads = subject.threads});
+  for (const ConversionCostKey& key : route.steps) {
+    const auto found = table.conversions.find(key);
     if (found == table.conversions.end() || !found->second.refusal.empty()) {
       const bool is_bound =
           options.unmeasured == Unmeasured::Bounded && found == table.conversions.end();
-      seconds += options.conversion_seconds(bytes) / (is_bound ? kOverBound : 1);
+      seconds += options.conversion_seconds(route.bytes) / (is_bound ? kOverBound : 1);
     } else {
       const auto measured = static_cast<double>(std::max<int64_t>(found->second.bytes, 1));
-      seconds += found->second.timing.seconds * static_cast<double>(bytes) / measured;
+      seconds += found->second.timing.seconds * static_cast<double>(route.bytes) / measured;
     }
   }
   return seconds;
+}
+
+std::vector<CandidateKind> candidate_kinds(const Subject& subject,
+                                           const std::vector<TuneGroup>& groups) {
+  const std::vector<std::string> families = candidate_families(subject, groups);
+  const std::vector<std::string> on_all = candidate_families(subject, groups, subject.threads);
+  const ProcessorSpeed speed = assumed_speed();
+  Numbers numbers;
+  std::vector<CandidateKind> kinds(subject.offers.candidates.size());
+  for (const TuneGroup& group : groups) {
+    // The types come first in the text; sizes are told apart by the bound.
+    const std::string text = group.text ? group.text->text.substr(group.text->text.find(": ")) : "";
+    std::map<int, double> bounds;  // by threads
+    for (const int index : group.candidates) {
+      const auto position = static_cast<size_t>(index);
+      const Candidate& candidate = subject.offers.candidates[position];
+      const int threads = candidate.threads == 0 ? subject.threads : candidate.threads;
+      if (!bounds.contains(threads)) {
+        bounds[threads] = std::max(
+            kLeastBoundSeconds,
+            bound_seconds(group.graph, subject.registry, speed, threads, subject.precision));
+      }
+      kinds[position] = {.family = numbers.of(families[position]),
+                         .family_on_all_threads = numbers.of(on_all[position]),
+                         .kind = numbers.of(families[position] + text),
+                         .bound_seconds = bounds[threads]};
+    }
+  }
+  return kinds;
+}
+
+// The routes of all values between layouts in which some candidate makes or reads them.
+void add_routes(const Subject& subject, PriceBasis& basis) {
+  const std::vector<ValueLayouts> layouts = value_layouts(subject);
+  Numbers types;
+  std::map<std::array<int, 3>, int> known;  // by type, from, to
+  basis.hops.resize(layouts.size());
+  for (size_t index = 0; index < layouts.size(); ++index) {
+    const ValueId value{static_cast<int32_t>(index)};
+    const std::optional<TensorType> type = known_type(subject.graph[value].type);
+    const bool is_converted = layouts[index].made.size() + layouts[index].read.size() > 0;
+    if (!type || !is_converted || subject.graph[value].is_constant()) continue;
+    // Any layout in which it is made or read may be one that it is converted from, and through the
+    // default one may be cheaper than a direct way.
+    std::set<LayoutId> all = {kDefaultLayout};
+    for (const auto* some : {&layouts[index].made, &layouts[index].read}) {
+      all.insert(some->begin(), some->end());
+    }
+    const int type_number = types.of(text(subject.graph[value].type));
+    for (const LayoutId from : all) {
+      for (const LayoutId to : all) {
+        const auto [entry, is_new] = known.emplace(std::array{type_number, from.index, to.index},
+                                                   static_cast<int>(basis.routes.size()));
+        if (is_new) {
+          PricedRoute& route = basis.routes.emplace_back();
+          route.bytes = tensor_bytes(type->element, type->dims);
+          for (NeededConversion& step : conversions_between(subject, value, from, to)) {
+            route.steps.push_back(std::move(step.cost_key));
+          }
+        }
+        basis.hops[index].push_back({from, to, entry->second});
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -312,35 +364,34 @@ std::vector<std::string> candidate_families(const Subject& subject,
   return families;
 }
 
+PriceBasis make_price_basis(const Subject& subject, const std::vector<TuneGroup>& groups) {
+  PriceBasis basis{.kinds = candidate_kinds(subject, groups),
+                   .weights = weights_between_runs(subject.graph)};
+  add_routes(subject, basis);
+  return basis;
+}
+
 Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
-                      const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
-                      const PriceOptions& options) {
+                      const PriceBasis& basis, const std::vector<std::optional<CostKey>>& keys,
+                      const CostTable& table, const PriceOptions& options) {
   Prices prices;
-  Pricer pricer(subject, groups, keys, table, options);
+  Pricer pricer(subject, groups, basis, keys, table, options);
   prices.candidates = pricer.price_candidates();
-  const std::vector<ValueLayouts> layouts = value_layouts(subject);
+  std::vector<double> routes;
+  for (const PricedRoute& route : basis.routes) {
+    routes.push_back(pricer.context_factor() * route_seconds(route, table, options));
+  }
   const size_t count = subject.layouts.size();
-  for (size_t index = 0; index < layouts.size(); ++index) {
-    std::vector<double>& row = prices.conversions.emplace_back();
-    const std::optional<TensorType> type = known_type(subject.graph.values[index].type);
-    const bool is_converted = layouts[index].made.size() + layouts[index].read.size() > 0;
-    if (!type || !is_converted || subject.graph.values[index].is_constant()) continue;
-    // Any layout in which it is made or read may be one that it is converted from, and through the
-    // default one may be cheaper than a direct way.
-    std::vector<LayoutId> all = {kDefaultLayout};
-    for (const auto* some : {&layouts[index].made, &layouts[index].read}) {
-      for (const LayoutId id : *some) {
-        if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
-      }
-    }
+  prices.conversions.resize(basis.hops.size());
+  for (size_t index = 0; index < basis.hops.size(); ++index) {
+    if (basis.hops[index].empty()) continue;
+    std::vector<double>& row = prices.conversions[index];
     // No way leads through the others: they may not hold the value at all.
     row.assign(count * count, std::numeric_limits<double>::infinity());
     for (size_t layout = 0; layout < count; ++layout) row[layout * count + layout] = 0;
-    for (const LayoutId from : all) {
-      for (const LayoutId to : all) {
-        row[static_cast<size_t>(from.index) * count + static_cast<size_t>(to.index)] =
-            pricer.context_factor() * conversion_seconds(subject, table, from, to, *type, options);
-      }
+    for (const PricedHop& hop : basis.hops[index]) {
+      row[static_cast<size_t>(hop.from.index) * count + static_cast<size_t>(hop.to.index)] =
+          routes[static_cast<size_t>(hop.route)];
     }
   }
   return prices;

@@ -58,12 +58,36 @@ struct PriceOptions {
   double (*conversion_seconds)(int64_t bytes) = nullptr;
 };
 
+// What prices rest on and no measurement changes.
+struct CandidateKind {
+  int family = 0;                 // equal for equal names of candidate_families()
+  int family_on_all_threads = 0;  // the same as if it ran on all threads
+  int kind = 0;                   // equal where also ops and attributes are
+  double bound_seconds = 0;       // by the roofline of assumed_speed()
+};
+struct PricedRoute {
+  std::vector<ConversionCostKey> steps;
+  int64_t bytes = 0;
+};
+struct PricedHop {
+  LayoutId from;
+  LayoutId to;
+  int route = 0;
+};
+struct PriceBasis {
+  std::vector<CandidateKind> kinds;  // by candidate
+  Weights weights = Weights::Warm;
+  std::vector<PricedRoute> routes;
+  std::vector<std::vector<PricedHop>> hops;  // by value; empty where it is never converted
+};
+PriceBasis make_price_basis(const Subject& subject, const std::vector<TuneGroup>& groups);
+
 // A conversion of another size than the one measured costs in proportion. What runs on one thread
 // of several costs what it takes to leave the others besides. Where some candidates of the graph
 // were timed in context, what the others took alone is scaled by what that changed on the whole.
 // `table` must outlive the result.
 Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
-                      const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
-                      const PriceOptions& options);
+                      const PriceBasis& basis, const std::vector<std::optional<CostKey>>& keys,
+                      const CostTable& table, const PriceOptions& options);
 
 }  // namespace tessera::tuning

@@ -71,9 +71,13 @@ struct Tuner::State {
         own_bench_(std::move(plugins), subject.registry, subject.threads),
         pool_(subject.threads),
         weights_(weights_between_runs(subject.graph)),
-        speed_(assumed_speed()) {}
+        speed_(assumed_speed()),
+        timed_own_bench_(make_timed(own_bench_, phases_)) {}
 
-  bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions) {
+  bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
+               double most_seconds) {
+    is_paused_ = false;
+    pause_at_seconds_ = seconds_since(start_) + most_seconds;
     const std::vector<PendingGroup> pending = collect_pending(candidates);
     std::vector<const NeededConversion*> unknown;
     for (const NeededConversion& conversion : conversions) {
@@ -101,19 +105,27 @@ struct Tuner::State {
   TuneReport report() const {
     TuneReport report = report_;
     report.seconds = seconds_since(start_);
+    report.phases = phases_.seconds();
     if (seconds_left() <= 0) report.is_stopped = report.is_out_of_time = true;
     return report;
   }
 
   bool may_go_on() const { return !report_.is_stopped && !has_failed_; }
+  Phases& phases() { return phases_; }
 
  private:
+  // Who measures what can be measured there.
+  Bench& bench() { return bench_ != nullptr ? *timed_bench_ : *timed_own_bench_; }
+
   // What is needed for anything to be measured.
   void begin() {
     table_.machine = this_machine();
+    const Phases::Running running(phases_, "start");
     if (!has_begun_ && options_.start_bench) bench_ = options_.start_bench();
+    if (!has_begun_ && bench_ != nullptr) timed_bench_ = make_timed(*bench_, phases_);
     has_begun_ = true;
-    if (!has_speed_ && total_ >= kManyCandidates && !options_.only_checks) {
+    const bool may_measure_speed = options_.measures_speed && !options_.only_checks;
+    if (!has_speed_ && total_ >= kManyCandidates && may_measure_speed) {
       speed_ = measure_speed();
       has_speed_ = true;
     }
@@ -199,6 +211,7 @@ struct Tuner::State {
 
   // nullopt where the reference cannot run.
   std::optional<CapturedValues> capture(std::span<const ValueId> wanted) {
+    const Phases::Running running(phases_, "reference");
     const bool are_drawn = options_.inputs.empty();
     try {
       if (!capture_) {
@@ -222,7 +235,7 @@ struct Tuner::State {
     if (pending.empty()) return;
     capture_all();
     size_t begin = 0;
-    while (begin < pending.size() && may_go_on()) {
+    while (begin < pending.size() && may_go_on() && !is_paused_) {
       size_t end = begin;
       int64_t bytes = 0;
       std::vector<ValueId> wanted;
@@ -238,7 +251,7 @@ struct Tuner::State {
         if (!some) return;
       }
       const CapturedValues& values = all_values_ ? *all_values_ : *some;
-      for (; begin < end && !report_.is_stopped; ++begin) run_group(pending[begin], values);
+      for (; begin < end && goes_on(); ++begin) run_group(pending[begin], values);
     }
   }
 
@@ -252,7 +265,9 @@ struct Tuner::State {
     for (const ValueId id : made.graph.outputs) {
       made.outputs.push_back(values.at(by_name().at(made.graph[id].name)));
     }
-    made.magnitudes = summed_magnitudes(made.graph, subject_.registry, made.inputs, pool_);
+    const Phases::Running running(phases_, "magnitudes");
+    made.magnitudes =
+        summed_magnitudes(made.graph, subject_.registry, made.inputs, pool_, &known_magnitudes_);
     return made;
   }
 
@@ -290,8 +305,8 @@ struct Tuner::State {
       const Candidate& candidate = subject_.offers.candidates[static_cast<size_t>(index)];
       Trial& trial = trials.emplace_back();
       trial.key = bench_key(subject_, index);
-      trial.bench = bench_ != nullptr ? bench_.get() : &own_bench_;
-      trial.fallback = bench_ != nullptr ? &own_bench_ : nullptr;
+      trial.bench = &bench();
+      trial.fallback = bench_ != nullptr ? timed_own_bench_.get() : nullptr;
       trial.bytes = buffer_bytes(candidate);
       trial.build_limit_seconds = build_limit(kBuildSeconds, candidate.build_seconds);
       trial.is_alone = candidate.threads == 1 && subject_.threads > 1 && !options_.only_checks;
@@ -308,11 +323,11 @@ struct Tuner::State {
 
   void run_group(const PendingGroup& pending, const CapturedValues& values) {
     const GroupCase group = make_case(pending, values);
-    own_bench_.load(group);
+    timed_own_bench_->load(group);
     for (const int index : pending.candidates) {
       own_bench_.offer(subject_.offers.candidates[static_cast<size_t>(index)], subject_.graph);
     }
-    if (bench_ != nullptr) bench_->load(group);
+    if (bench_ != nullptr) timed_bench_->load(group);
     trial_candidates_.clear();
     std::vector<Trial> trials = make_trials(pending);
     const MeasureLimits limits{.weights = weights_of(*pending.group),
@@ -328,7 +343,7 @@ struct Tuner::State {
     };
     done_in_group_ = 0;
     if (!measure_group(trials, limits, best_known(*pending.group), watcher)) {
-      report_.is_stopped = true;
+      stop();
     }
     for (size_t index = 0; index < trials.size(); ++index) {
       record(trials[index], *keys_[static_cast<size_t>(trial_candidates_[index])], ops);
@@ -355,23 +370,31 @@ struct Tuner::State {
   void run_conversions(const std::vector<const NeededConversion*>& unknown) {
     for (const NeededConversion* needed : unknown) {
       const NeededConversion& conversion = *needed;
-      if (report_.is_stopped) return;
+      if (!goes_on()) return;
       done_in_group_ = 0;
       if (!tell(conversion.key.from + " to " + conversion.key.to, 0)) {
-        report_.is_stopped = true;
+        stop();
         return;
       }
-      Bench& bench = bench_ != nullptr ? *bench_ : own_bench_;
       table_.conversions[conversion.cost_key] =
-          measure_conversion(bench, conversion.key, conversion.bytes);
+          measure_conversion(bench(), conversion.key, conversion.bytes);
       ++report_.measured;
       ++done_;
     }
   }
 
+  bool goes_on() const { return !report_.is_stopped && !is_paused_; }
+  void stop() {
+    if (!is_paused_) report_.is_stopped = true;
+  }
+
   bool tell(const std::string& what, double best_seconds) {
     if (seconds_left() <= 0) {
       report_.is_out_of_time = true;
+      return false;
+    }
+    if (seconds_since(start_) > pause_at_seconds_) {
+      is_paused_ = true;
       return false;
     }
     if (!options_.on_progress) return true;
@@ -395,16 +418,22 @@ struct Tuner::State {
   ThreadPool pool_;
   Weights weights_;
   ProcessorSpeed speed_;
+  Phases phases_;
+  std::unique_ptr<Bench> timed_bench_;
+  std::unique_ptr<Bench> timed_own_bench_;
   bool has_speed_ = false;  // measured, not assumed
   bool has_begun_ = false;
   std::optional<Capture> capture_;
   bool has_tried_all_ = false;
-  bool has_failed_ = false;                   // the reference could not run
+  bool has_failed_ = false;  // the reference could not run
+  KnownMagnitudes known_magnitudes_;
   std::optional<CapturedValues> all_values_;  // of all groups, where they may be kept
   mutable std::map<std::string, ValueId> by_name_;
   std::vector<int> trial_candidates_;
   TuneReport report_;
   Clock::time_point start_ = Clock::now();
+  bool is_paused_ = false;  // what one call of measure() may take is over
+  double pause_at_seconds_ = std::numeric_limits<double>::infinity();
   size_t done_ = 0;
   size_t done_in_group_ = 0;
   size_t total_ = 0;
@@ -418,14 +447,15 @@ Tuner::Tuner(const Subject& subject, const std::vector<TuneGroup>& groups,
                                      table)) {}
 Tuner::~Tuner() = default;
 
-bool Tuner::measure(std::span<const int> candidates,
-                    std::span<const NeededConversion> conversions) {
-  return state_->measure(candidates, conversions);
+bool Tuner::measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
+                    double most_seconds) {
+  return state_->measure(candidates, conversions, most_seconds);
 }
 
 bool Tuner::may_go_on() const { return state_->may_go_on() && seconds_left() > 0; }
 double Tuner::seconds_left() const { return state_->seconds_left(); }
 TuneReport Tuner::report() const { return state_->report(); }
+Phases& Tuner::phases() { return state_->phases(); }
 
 TuneReport tune(const Subject& subject, std::vector<std::shared_ptr<const Plugin>> plugins,
                 const TuneOptions& options, CostTable& table) {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +15,7 @@
 #include "tune/bench.h"
 #include "tune/cost_table.h"
 #include "tune/groups.h"
+#include "tune/phases.h"
 
 namespace tessera::tuning {
 
@@ -40,6 +43,8 @@ struct TuneOptions {
   int64_t buffer_bytes = int64_t{512} << 20;
   // Check and do not time: no entry has a time then, and no conversion is measured.
   bool only_checks = false;
+  // The processor's speed, once there is much to measure; else a table says what it could be.
+  bool measures_speed = true;
   // Called often. Gives false to stop: what was measured stays.
   std::function<bool(const TuneProgress&)> on_progress;
   // Makes who measures, once there is something to measure; empty, or giving null: this process.
@@ -54,7 +59,8 @@ struct TuneReport {
   bool is_stopped = false;
   bool is_out_of_time = false;  // stopped because the budget was spent
   double seconds = 0;
-  std::vector<std::string> notes;  // what is odd, a sentence each
+  std::map<std::string, double> phases;  // seconds by what was done
+  std::vector<std::string> notes;        // what is odd, a sentence each
 };
 
 // Measures candidates and conversions of one subject, those that it is asked for. A failure of a
@@ -72,13 +78,17 @@ class Tuner {
   // its group is passed over, and so is what announces to take longer to build than there is time.
   // Candidates of one group are measured side by side. Gives false where it was stopped. Throws
   // OutOfMemory where the reference run does not fit.
-  bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions);
+  // Ends early after `most_seconds`.
+  bool measure(std::span<const int> candidates, std::span<const NeededConversion> conversions,
+               double most_seconds = std::numeric_limits<double>::infinity());
 
   // Whether there is time left.
   bool may_go_on() const;
   double seconds_left() const;  // infinity without a budget
 
   TuneReport report() const;
+  // To which others may add what they do beside it.
+  Phases& phases();
 
  private:
   struct State;

@@ -11,6 +11,7 @@
 #include "tune/group_bench.h"
 #include "tune/measure_group.h"
 #include "tune/prices.h"
+#include "tune/stored_plans.h"
 
 namespace tessera::tuning {
 namespace {
@@ -150,8 +151,8 @@ TEST_F(Tunings, GivePricesAndGuesses) {
   const std::vector<TuneGroup> groups = collect_groups(of);
   const auto keys = cost_keys(of, groups);
   const auto unmeasured = [](int64_t) { return 7.0; };
-  const Prices guessed =
-      look_up_prices(of, groups, keys, table_, {.conversion_seconds = unmeasured});
+  const Prices guessed = look_up_prices(of, groups, make_price_basis(of, groups), keys, table_,
+                                        {.conversion_seconds = unmeasured});
   for (const CandidatePrice& price : guessed.candidates) {
     EXPECT_EQ(price.cost, nullptr);
     EXPECT_GT(price.seconds, 0);
@@ -162,7 +163,8 @@ TEST_F(Tunings, GivePricesAndGuesses) {
   };
   EXPECT_EQ(conversion(guessed), 7);
   tune_all();
-  const Prices known = look_up_prices(of, groups, keys, table_, {.conversion_seconds = unmeasured});
+  const Prices known = look_up_prices(of, groups, make_price_basis(of, groups), keys, table_,
+                                      {.conversion_seconds = unmeasured});
   EXPECT_LT(conversion(known), 1);
   int refused = 0;
   for (const CandidatePrice& price : known.candidates) {
@@ -186,7 +188,7 @@ TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
                              .conversion_seconds = [](int64_t) { return 8.0; }};
   const int plain = groups[0].candidates[0];
   const auto price = [&](int candidate) {
-    return look_up_prices(of, groups, keys, table_, bounded)
+    return look_up_prices(of, groups, make_price_basis(of, groups), keys, table_, bounded)
         .candidates[static_cast<size_t>(candidate)]
         .seconds;
   };
@@ -199,15 +201,43 @@ TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
   const int like = groups[1].candidates[0];
   renamed[static_cast<size_t>(like)] = other;
   table_.kernels[other].warm = Timing{.seconds = 100 * roofline, .low = 0, .high = 1, .rounds = 9};
-  const Prices prices = look_up_prices(of, groups, renamed, table_, bounded);
+  const Prices prices =
+      look_up_prices(of, groups, make_price_basis(of, groups), renamed, table_, bounded);
   EXPECT_EQ(prices.candidates[static_cast<size_t>(plain)].timing, nullptr);
   const double learned = prices.candidates[static_cast<size_t>(plain)].seconds;
   EXPECT_GT(learned, 40 * roofline);
   EXPECT_LE(learned, 100 * roofline);
   // A guess is never less than the bound.
-  const Prices guessed = look_up_prices(of, groups, renamed, table_,
+  const Prices guessed = look_up_prices(of, groups, make_price_basis(of, groups), renamed, table_,
                                         {.conversion_seconds = bounded.conversion_seconds});
   EXPECT_GE(guessed.candidates[static_cast<size_t>(plain)].seconds, learned);
+}
+
+TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
+  offer_relus();
+  const std::vector<int> chosen = {4, 1};
+  const std::vector<PlannedStep> steps = planned_steps(subject(), chosen);
+  EXPECT_EQ(find_candidates(subject(), steps), chosen);
+  const auto key = plan_key(subject(), plugins_);
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(plan_key(subject(), plugins_), key);
+  EXPECT_NE(plan_key(subject(), {}), key) << "others were asked";
+  // What is not offered any more cannot be found.
+  offers_.candidates.erase(offers_.candidates.begin() + 1);
+  EXPECT_EQ(find_candidates(subject(), steps), std::nullopt);
+  graph_.nodes[0].op = "Abs";
+  EXPECT_NE(plan_key(subject(), plugins_), key) << "it computes something else";
+}
+
+TEST_F(Tunings, TellWhereTheirTimeGoes) {
+  offer_relus();
+  const TuneReport report = tune_all();
+  double sum = 0;
+  for (const auto& [phase, seconds] : report.phases) sum += seconds;
+  EXPECT_NEAR(sum, report.seconds, 0.05);
+  for (const char* phase : {"build", "check", "time", "reference"}) {
+    EXPECT_TRUE(report.phases.contains(phase)) << phase;
+  }
 }
 
 TEST_F(Tunings, MeasureOnlyWhatTheyAreAskedFor) {
@@ -302,10 +332,10 @@ TEST(MeasureGroup, BuildsTheOthersAgainWhereOneTookTheProcessWithIt) {
   const auto watcher = [](const Trial&, double) { return true; };
   EXPECT_TRUE(measure_group(trials, {}, 1e9, watcher));
   EXPECT_EQ(trials[0].cost->refusal, "");
-  EXPECT_GE(trials[0].cost->warm->rounds, 9);
+  EXPECT_GE(trials[0].cost->warm->rounds, 7);
   EXPECT_EQ(trials[1].cost->refusal, "it crashed");
   // Far behind, so that it was left after a few rounds.
-  EXPECT_LT(trials[2].cost->warm->rounds, 9);
+  EXPECT_LT(trials[2].cost->warm->rounds, 7);
   EXPECT_THAT(trials[3].cost->refusal, HasSubstr("who?"));
   // The good one was built twice: its first kernel went with the process.
   EXPECT_EQ(bench.builds, 5);
@@ -330,6 +360,29 @@ TEST(Magnitudes, AreToldBehindFewProductsOnly) {
   EXPECT_EQ(found[1].as<float>()[0], 9);
   EXPECT_TRUE(found[2].is_empty());
   EXPECT_TRUE(found[3].is_empty());
+}
+
+// Only what was computed of values that come from outside of the group is kept for other groups.
+TEST(Magnitudes, OfTrueValuesAreKeptForTheNextGroup) {
+  const ops::Registry registry = ops::make_registry();
+  const Tensor ones = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{1});
+  const Tensor minus = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{-3});
+  GraphBuilder builder(registry);
+  builder.input("x", float_type(Shape{1, 1})).constant("w", minus);
+  builder.node("first", "MatMul", {"x", "w"}, {"a"}).node("second", "MatMul", {"a", "w"}, {"b"});
+  builder.output("a").output("b");
+  ThreadPool pool(1);
+  KnownMagnitudes known;
+  const auto compute = [&] {
+    return summed_magnitudes(builder.graph(), registry, std::vector{ones}, pool, &known);
+  };
+  EXPECT_EQ(compute()[1].as<float>()[0], 9);
+  ASSERT_EQ(known.by_value.size(), 1U);
+  EXPECT_EQ(known.by_value.at("a").as<float>()[0], 3);
+  // Another number there shows that it is used.
+  known.by_value["a"] = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{5});
+  EXPECT_EQ(compute()[0].as<float>()[0], 5);
+  EXPECT_EQ(compute()[1].as<float>()[0], 15);
 }
 
 TEST(MeasureGroup, LeavesOutWhatCannotWin) {

@@ -101,6 +101,16 @@ def test_time_is_kept(call, model, seconds):
     assert 0 < placement["lower_bound_ms"] <= placement["predicted_ms"] * (1 + 1e-9)
 
 
+def test_where_nothing_was_measured_the_choice_is_that_without_prices(call, model):
+    report = json.loads(call("tune", model, "--threads", 1, "--json", "--tune-budget", 0.0005))
+    assert report["tuning"]["is_out_of_time"] and report["tuning"]["measured"] == 0
+    plain = json.loads(call("explain", model, "--threads", 1, "--json"))
+    assert sorted((one["backend"], one["algorithm"])
+                  for one in report["candidates"] if one["is_chosen"]) == sorted(
+        (step["backend"], step["algorithm"]) for step in plain["steps"]
+        if not step["op"].startswith("convert"))
+
+
 def test_wrong_budgets_are_refused(tessera_binary, model):
     import subprocess
 
@@ -108,3 +118,65 @@ def test_wrong_budgets_are_refused(tessera_binary, model):
         done = subprocess.run([tessera_binary, "tune", model, "--tune-budget", text],
                               capture_output=True, text=True, check=False)
         assert done.returncode == 2 and "--tune-budget" in done.stderr
+
+
+def chosen_by(report):
+    return sorted((one["nodes"], one["backend"], one["algorithm"], one["threads"])
+                  for one in report["candidates"] if one["is_chosen"])
+
+
+def test_another_process_with_these_costs_takes_the_winner(call, model, tuned):
+    report, costs = tuned
+    table = json.loads(costs.read_text())
+    plan, = table["plans"]
+    assert len({node for step in plan["steps"] for node in step["nodes"]}) == 3 * LAYERS
+    again = json.loads(call("explain", model, "--threads", 1, "--json", "--costs", costs))
+    assert chosen_by(again) == chosen_by(report)
+
+
+def test_a_plan_that_is_not_offered_any_more_is_passed_over(call, model, tuned):
+    _, costs = tuned
+    table = json.loads(costs.read_text())
+    table["plans"][0]["steps"][0]["algorithm"] = "nobody's"
+    other = costs.parent / "unknown_plan.json"
+    other.write_text(json.dumps(table))
+    call("run", model, "--threads", 1, "--costs", other, "--random", 1)
+
+
+def test_where_time_went_is_told(tuned):
+    tuning = tuned[0]["tuning"]
+    assert sum(tuning["phases"].values()) == pytest.approx(tuning["seconds"], abs=0.2)
+    assert {"build", "check", "time", "choose", "run plans"} <= tuning["phases"].keys()
+
+
+def small_model(path, *ops):
+    nodes = [helper.make_node(op, [f"v{at}"], [f"v{at + 1}"]) for at, op in enumerate(ops)]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 64])
+              for name in ("v0", f"v{len(ops)}")]
+    graph = helper.make_graph(nodes, "small", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+def test_models_of_one_set_of_backends_share_what_was_measured(tessera, tmp_path):
+    first = small_model(tmp_path / "first.onnx", "Relu", "Softmax")
+    second = small_model(tmp_path / "second.onnx", "Relu", "Softmax")
+    backends = tessera.Backends()
+    tunings = [tessera.load(file, backends=backends).bind(threads=1, optimize=True).plan().tuning
+               for file in (first, second)]
+    assert tunings[0].measured > 0 and tunings[1].measured == 0
+    strangers = tessera.load(second, backends=tessera.Backends())
+    assert strangers.bind(threads=1, optimize=True).plan().tuning.measured > 0
+
+
+def test_small_graphs_take_little_time_each_and_together(tessera, tmp_path):
+    ops = ["Relu", "Softmax", "Tanh", "Sigmoid", "Abs", "Neg", "Exp"]
+    backends = tessera.Backends()
+    seconds = []
+    for index in range(30):
+        names = [ops[(index * step + at) % len(ops)] for at, step in enumerate((1, 2, 3, 5))]
+        file = small_model(tmp_path / f"{index}.onnx", *names)
+        model = tessera.load(file, backends=backends)
+        seconds.append(model.bind(threads=1, optimize=True).plan().tuning.seconds)
+    assert max(seconds) < 0.3, "a tenth of a second, on a busy machine"
+    assert sum(seconds) < 2

@@ -1,0 +1,61 @@
+#include "tune/phases.h"
+
+#include <utility>
+
+namespace tessera::tuning {
+namespace {
+
+class TimedBench final : public Bench {
+ public:
+  TimedBench(Bench& bench, Phases& phases) : bench_(bench), phases_(phases) {}
+
+  void load(const GroupCase& group) override {
+    const Phases::Running running(phases_, "load");
+    bench_.load(group);
+  }
+  Outcome build(const CandidateKey& key) override {
+    const Phases::Running running(phases_, "build");
+    return bench_.build(key);
+  }
+  Checked check(const CandidateKey& key) override {
+    const Phases::Running running(phases_, "check");
+    return bench_.check(key);
+  }
+  Outcome run_once(const CandidateKey& key, Weights weights) override {
+    const Phases::Running running(phases_, "time");
+    return bench_.run_once(key, weights);
+  }
+  void drop(const CandidateKey& key) override {
+    const Phases::Running running(phases_, "load");
+    bench_.drop(key);
+  }
+  Outcome convert_once(const ConversionKey& key) override {
+    const Phases::Running running(phases_, "time");
+    return bench_.convert_once(key);
+  }
+
+ private:
+  Bench& bench_;
+  Phases& phases_;
+};
+
+}  // namespace
+
+std::string Phases::go_on(std::string_view name) {
+  const Clock::time_point now = Clock::now();
+  seconds_[name_] += std::chrono::duration<double>(now - start_).count();
+  start_ = now;
+  return std::exchange(name_, std::string(name));
+}
+
+std::map<std::string, double> Phases::seconds() const {
+  std::map<std::string, double> seconds = seconds_;
+  seconds[name_] += std::chrono::duration<double>(Clock::now() - start_).count();
+  return seconds;
+}
+
+std::unique_ptr<Bench> make_timed(Bench& bench, Phases& phases) {
+  return std::make_unique<TimedBench>(bench, phases);
+}
+
+}  // namespace tessera::tuning

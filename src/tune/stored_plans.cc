@@ -1,0 +1,88 @@
+#include "tune/stored_plans.h"
+
+#include <array>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "backend/packs.h"
+#include "tune/group_text.h"
+
+namespace tessera::tuning {
+namespace {
+
+std::string digest_text(const std::string& text) {
+  const Digest digest = digest_of_bytes(text);
+  std::array<char, 33> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx%016llx",
+                static_cast<unsigned long long>(digest[0]),
+                static_cast<unsigned long long>(digest[1]));
+  return digits.data();
+}
+
+// "nhwc row_major:packed -> nhwc": in the order of its ports.
+std::string ports_text(const Subject& subject, const Candidate& candidate) {
+  std::string text;
+  for (const CandidateInput& port : candidate.inputs) {
+    text += (text.empty() ? "" : " ") + subject.layouts.name(port.layout);
+    if (port.pack != nullptr) text += ":" + std::string(port.pack->id);
+  }
+  text += " ->";
+  for (const CandidateOutput& port : candidate.outputs) {
+    text += " " + subject.layouts.name(port.layout);
+  }
+  return text;
+}
+
+PlannedStep planned_step(const Subject& subject, const Candidate& candidate) {
+  PlannedStep step{.backend = candidate.backend(),
+                   .algorithm = candidate.algorithm,
+                   .layouts = ports_text(subject, candidate),
+                   .threads = candidate.threads == 0 ? subject.threads : candidate.threads};
+  for (const NodeId node : candidate.nodes) step.nodes.push_back(node.index);
+  return step;
+}
+
+}  // namespace
+
+std::optional<PlanKey> plan_key(const Subject& subject,
+                                const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  const std::optional<GroupText> text = group_text(subject.graph, subject.registry);
+  if (!text) return std::nullopt;
+  PlanKey key{
+      .graph = digest_text(text->text), .threads = subject.threads, .precision = subject.precision};
+  for (const std::shared_ptr<const Plugin>& plugin : plugins) {
+    key.backends += (key.backends.empty() ? "" : ", ") + plugin->name();
+    if (!plugin->ingredients().empty()) key.backends += " " + plugin->ingredients();
+  }
+  return key;
+}
+
+std::vector<PlannedStep> planned_steps(const Subject& subject, const std::vector<int>& chosen) {
+  std::vector<PlannedStep> steps;
+  steps.reserve(chosen.size());
+  for (const int index : chosen) {
+    steps.push_back(planned_step(subject, subject.offers.candidates[static_cast<size_t>(index)]));
+  }
+  return steps;
+}
+
+std::optional<std::vector<int>> find_candidates(const Subject& subject,
+                                                const std::vector<PlannedStep>& steps) {
+  std::map<PlannedStep, int> offered;
+  for (size_t index = 0; index < subject.offers.candidates.size(); ++index) {
+    // Of several that agree in all of it the first is meant, as everywhere.
+    offered.emplace(planned_step(subject, subject.offers.candidates[index]),
+                    static_cast<int>(index));
+  }
+  std::vector<int> chosen;
+  for (const PlannedStep& step : steps) {
+    const auto found = offered.find(step);
+    if (found == offered.end()) return std::nullopt;
+    chosen.push_back(found->second);
+  }
+  return chosen;
+}
+
+}  // namespace tessera::tuning
