@@ -1,10 +1,11 @@
-// What an LSTM is made of here: how its weights are packed, and the kernel. lstm.cc offers it,
-// lstm_run.cc runs it.
+// What an LSTM is made of here. lstm.cc offers it, lstm_pack.cc packs its weights, lstm_run.cc runs
+// it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "lstm_kernels.h"
 #include "tessera/backend.h"
 
 namespace tessera::native {
@@ -30,6 +31,23 @@ struct LstmPorts {
   int32_t last_state = -1;
   int32_t last_cell = -1;
   bool is_side_by_side = false;  // the output is [steps, batch, directions, hidden]
+};
+
+// How the gates lie: unit by unit in panels, of which the last may be filled up with zeros.
+struct LstmOrder {
+  explicit LstmOrder(int64_t hidden);
+
+  int64_t units = 0;  // of a panel
+  int64_t panels = 0;
+  int64_t product_panel = 0;  // columns that one call of a product takes
+
+  int64_t state_row() const { return panels * units; }
+  int64_t columns() const { return kLstmGates * state_row(); }
+  // Of which columns() is a multiple.
+  int64_t product_panels() const { return columns() / product_panel; }
+
+  // Where ONNX has the row of weights for `column`; -1: it is there to fill up.
+  int64_t onnx_row(int64_t column, int64_t hidden) const;
 };
 
 // Of [directions, gates * hidden, features], as the product of the input by it reads it.

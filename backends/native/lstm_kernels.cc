@@ -37,8 +37,8 @@ HWY_INLINE void apply_gates(const LstmStep& step, int64_t row, int64_t panel,
   const int64_t place = row * step.state_row + unit;
   const Vector input = sigmoid_of(d, sums[0]);
   const Vector forget = sigmoid_of(d, sums[2]);
-  const Vector cell = hn::MulAdd(input, tanh_of(d, sums[3]),
-                                 hn::Mul(forget, hn::Load(d, step.cell + place)));
+  const Vector cell =
+      hn::MulAdd(input, tanh_of(d, sums[3]), hn::Mul(forget, hn::Load(d, step.cell + place)));
   const Vector state = hn::Mul(sigmoid_of(d, sums[1]), tanh_of(d, cell));
   hn::Store(cell, d, step.cell + place);
   hn::Store(state, d, step.next + place);
@@ -97,7 +97,7 @@ HWY_INLINE void advance_rows(const LstmStep& step, int64_t row, int64_t panel) {
 template <int kCount = kRows>
 HWY_INLINE void advance_rest(const LstmStep& step, int64_t row, int64_t panel, int64_t count) {
   if constexpr (kCount > 0) {
-    if (count == kCount) return advance_rows<kCount, kCount == 1 ? 2 : 1>(step, row, panel);
+    if (count == kCount) return advance_rows < kCount, kCount == 1 ? 2 : 1 > (step, row, panel);
     advance_rest<kCount - 1>(step, row, panel, count);
   }
 }

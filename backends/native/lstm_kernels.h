@@ -12,8 +12,8 @@ inline constexpr int64_t kLstmGates = 4;
 // One step of some sequences in one direction. All rows begin at whole vectors, and their last
 // panel may have units that are not there: their weights, sums and states are zero.
 struct LstmStep {
-  const float* sums = nullptr;  // of inputs and biases: [rows, panels, gates, units of a panel]
-  int64_t sums_row = 0;         // from row to row
+  const float* sums = nullptr;     // of inputs and biases: [rows, panels, gates, units of a panel]
+  int64_t sums_row = 0;            // from row to row
   const float* weights = nullptr;  // of the states: [panels, hidden, gates, units of a panel]
   const float* state = nullptr;    // of the step before: [rows, panels, units of a panel]
   float* next = nullptr;           // of this step, elsewhere

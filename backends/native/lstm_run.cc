@@ -2,7 +2,6 @@
 // one after the other. Directions and sequences know nothing of each other, so that each thread
 // takes some of them through all steps; where there are too few, threads share each step.
 #include <algorithm>
-#include <string>
 
 #include "lstm.h"
 #include "lstm_kernels.h"
@@ -32,62 +31,8 @@ constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 int64_t divide_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit; }
 
-// How the gates lie: unit by unit in panels, of which the last may be filled up with zeros.
-struct Order {
-  explicit Order(int64_t hidden)
-      : units(find_lstm_loops().units),
-        panels(divide_up(hidden, units)),
-        product_panel(find_product_loops().panel) {}
-
-  int64_t units = 0;  // of a panel
-  int64_t panels = 0;
-  int64_t product_panel = 0;  // columns
-
-  int64_t state_row() const { return panels * units; }
-  int64_t columns() const { return kLstmGates * state_row(); }
-  // The products' panels may be of other widths, of which columns() is a multiple.
-  int64_t product_panels() const { return columns() / product_panel; }
-
-  // Where ONNX has the row of weights for `column`; -1: it is there to fill up.
-  int64_t onnx_row(int64_t column, int64_t hidden) const {
-    const int64_t unit = column / (kLstmGates * units) * units + column % units;
-    const int64_t gate = column / units % kLstmGates;
-    return unit < hidden ? gate * hidden + unit : -1;
-  }
-};
-
-// Writes [gates * hidden, depth] as panels of `panel` columns each: [panels, depth, panel].
-void pack_panels(const Order& order, int64_t hidden, int64_t depth, int64_t panel,
-                 const float* from, float* to) {
-  for (int64_t column = 0; column < order.columns(); ++column) {
-    const int64_t row = order.onnx_row(column, hidden);
-    float* target = to + column / panel * panel * depth + column % panel;
-    for (int64_t place = 0; place < depth; ++place) {
-      target[place * panel] = row < 0 ? 0 : from[row * depth + place];
-    }
-  }
-}
-
-plugin::Pack panels_pack(const LstmSizes& sizes, int64_t depth, int64_t panel) {
-  const Order order(sizes.hidden);
-  plugin::Pack pack;
-  pack.id = "lstm" + std::to_string(order.units) + "_panels" + std::to_string(panel) + "_" +
-            std::to_string(sizes.hidden) + "_" + std::to_string(depth);
-  pack.bytes = sizes.directions * order.columns() * depth * kFloatBytes;
-  pack.pack = [=](RunContext& context, const Buffer& from, void* to) {
-    context.parallel_for(sizes.directions, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t direction = begin; direction < end; ++direction) {
-        pack_panels(order, sizes.hidden, depth, panel,
-                    from.as<const float>() + direction * kLstmGates * sizes.hidden * depth,
-                    static_cast<float*>(to) + direction * order.columns() * depth);
-      }
-    });
-  };
-  return pack;
-}
-
 // Steps whose sums are made at a time.
-int64_t chunk_steps(const LstmSizes& sizes, const Order& order) {
+int64_t chunk_steps(const LstmSizes& sizes, const LstmOrder& order) {
   const int64_t step_bytes = sizes.directions * sizes.batch * order.columns() * kFloatBytes;
   const int64_t least = divide_up(kRowBlock, sizes.batch);
   return std::min(sizes.steps, std::max(least, kChunkBytes / step_bytes));
@@ -95,7 +40,7 @@ int64_t chunk_steps(const LstmSizes& sizes, const Order& order) {
 
 // The workspace: sums of a chunk, states of two steps, cells.
 struct Workspace {
-  Workspace(const LstmSizes& sizes, const Order& order)
+  Workspace(const LstmSizes& sizes, const LstmOrder& order)
       : sums(chunk_steps(sizes, order) * sizes.directions * sizes.batch * order.columns()),
         state(sizes.directions * sizes.batch * order.state_row()) {}
 
@@ -204,8 +149,7 @@ class LstmKernel : public plugin::Kernel {
                                 .depth = sizes_.features,
                                 .to_row = order_.columns()};
             part.left = run.input + (time * sizes_.batch + row) * sizes_.features;
-            part.right =
-                run.weights + (direction * order_.columns() + column) * sizes_.features;
+            part.right = run.weights + (direction * order_.columns() + column) * sizes_.features;
             part.to = run.sums + (direction * rows + row) * order_.columns() + column;
             if (run.bias != nullptr) {
               part.end.addend = run.bias + direction * order_.columns() + column;
@@ -292,7 +236,7 @@ class LstmKernel : public plugin::Kernel {
 
   LstmSizes sizes_;
   LstmPorts ports_;
-  Order order_;
+  LstmOrder order_;
   LstmLoops loops_;
   ProductLoops product_loops_;
   Workspace workspace_;
@@ -300,35 +244,8 @@ class LstmKernel : public plugin::Kernel {
 
 }  // namespace
 
-plugin::Pack lstm_weights_pack(const LstmSizes& sizes) {
-  return panels_pack(sizes, sizes.features, Order(sizes.hidden).product_panel);
-}
-
-plugin::Pack lstm_recurrent_pack(const LstmSizes& sizes) {
-  return panels_pack(sizes, sizes.hidden, kLstmGates * Order(sizes.hidden).units);
-}
-
-plugin::Pack lstm_bias_pack(const LstmSizes& sizes) {
-  const Order order(sizes.hidden);
-  plugin::Pack pack;
-  pack.id = "lstm" + std::to_string(order.units) + "_bias" + std::to_string(sizes.hidden);
-  pack.bytes = sizes.directions * order.columns() * kFloatBytes;
-  pack.pack = [=](RunContext&, const Buffer& from, void* to) {
-    const int64_t half = kLstmGates * sizes.hidden;
-    auto* target = static_cast<float*>(to);
-    for (int64_t direction = 0; direction < sizes.directions; ++direction) {
-      const float* biases = from.as<const float>() + direction * 2 * half;
-      for (int64_t column = 0; column < order.columns(); ++column) {
-        const int64_t row = order.onnx_row(column, sizes.hidden);
-        *target++ = row < 0 ? 0 : biases[row] + biases[half + row];
-      }
-    }
-  };
-  return pack;
-}
-
 int64_t lstm_workspace_bytes(const LstmSizes& sizes) {
-  return Workspace(sizes, Order(sizes.hidden)).floats() * kFloatBytes;
+  return Workspace(sizes, LstmOrder(sizes.hidden)).floats() * kFloatBytes;
 }
 
 std::unique_ptr<plugin::Kernel> make_lstm_kernel(const LstmSizes& sizes, const LstmPorts& ports) {

@@ -121,9 +121,9 @@ void offer_in(ProposeContext& context, const Group& group, WinogradProblem probl
   problem.has_relu = group.has_relu;
   const int32_t threads = context.options().threads;
   candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
-  const auto bytes = static_cast<double>(node.input(0).type().dense_bytes() +
-                                         node.output(0).type().dense_bytes() +
-                                         problem.weight_bytes());
+  const auto bytes =
+      static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes() +
+                          problem.weight_bytes());
   candidate.optimistic_seconds = context.optimistic_seconds(problem.product_flops(), bytes);
   candidate.build = [problem](const plugin::BuildOptions& options) {
     return make_winograd_kernel(problem, options.threads);

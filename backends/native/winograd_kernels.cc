@@ -140,8 +140,7 @@ void write(const WinogradPicture& picture, const WinogradTile& tile, const Winog
       Transform<kTile>::write(places + column, kSize, made);
       for (int row = 0; row < kTile; ++row) half[row * kSize + column] = made[row];
     }
-    const Vector bias =
-        end.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, end.bias + channel);
+    const Vector bias = end.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, end.bias + channel);
     const int64_t start = offset_of(picture, channel) + first;
     for (int row = rows.begin; row < rows.end; ++row) {
       Transform<kTile>::write(half + row * kSize, 1, made);
@@ -173,9 +172,12 @@ namespace {
 HWY_EXPORT(loops_of_four);
 HWY_EXPORT(loops_of_two);
 
-constexpr double kFourWeights[6][kTaps] = {
-    {1.0 / 4, 0, 0},           {-1.0 / 6, -1.0 / 6, -1.0 / 6}, {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-    {1.0 / 24, 1.0 / 12, 1.0 / 6}, {1.0 / 24, -1.0 / 12, 1.0 / 6}, {0, 0, 1}};
+constexpr double kFourWeights[6][kTaps] = {{1.0 / 4, 0, 0},
+                                           {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                                           {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                           {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                                           {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                                           {0, 0, 1}};
 constexpr double kTwoWeights[4][kTaps] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
 // factors * weights * factors^T, in double: these weights are made once.

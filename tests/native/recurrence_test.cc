@@ -69,20 +69,19 @@ TEST(NativeRecurrence, Refusals) {
       {{}, {"x", "w", "r", "", "", "", "", "holes"}, "peepholes"},
   };
   for (const auto& [attributes, inputs, reason] : kRefused) {
-    const Totals totals =
-        check_each_target(1, 1, [&](Dice& dice, const ops::Registry& registry) {
-          RandomGraph made(registry, 14);
-          made.input("x", dice.tensor({2, 2, 1}));
-          made.input("fed", dice.tensor({1, 4, 1}));
-          made.constant("w", dice.tensor({1, 4, 1}));
-          made.constant("r", dice.tensor({1, 4, 1}));
-          made.constant("holes", dice.tensor({1, 3}));
-          made.constant("lengths",
-                        Tensor::from<int32_t>(DataType::Int32, {2}, std::vector<int32_t>{2, 1}));
-          made.builder.node("node", "LSTM", inputs, {"y"}, attributes);
-          made.builder.output("y");
-          return made;
-        });
+    const Totals totals = check_each_target(1, 1, [&](Dice& dice, const ops::Registry& registry) {
+      RandomGraph made(registry, 14);
+      made.input("x", dice.tensor({2, 2, 1}));
+      made.input("fed", dice.tensor({1, 4, 1}));
+      made.constant("w", dice.tensor({1, 4, 1}));
+      made.constant("r", dice.tensor({1, 4, 1}));
+      made.constant("holes", dice.tensor({1, 3}));
+      made.constant("lengths",
+                    Tensor::from<int32_t>(DataType::Int32, {2}, std::vector<int32_t>{2, 1}));
+      made.builder.node("node", "LSTM", inputs, {"y"}, attributes);
+      made.builder.output("y");
+      return made;
+    });
     EXPECT_EQ(totals.answered, 0) << reason;
     ASSERT_EQ(totals.refusals.size(), 1U) << reason;
     EXPECT_NE(totals.refusals.begin()->first.find(reason), std::string::npos)
