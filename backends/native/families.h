@@ -15,6 +15,9 @@ void propose_channel_normalizations(plugin::ProposeContext& context);
 // Conv in row-major order, with a Relu behind it.
 void propose_convolutions(plugin::ProposeContext& context);
 
+// 3 x 3 Conv with fewer multiplications, with a sum and a Relu behind it.
+void propose_winograd_convolutions(plugin::ProposeContext& context);
+
 // Functions of one variable, and arithmetic of tensors of one shape, in any dense layout.
 void propose_elementwise(plugin::ProposeContext& context);
 void propose_gathers(plugin::ProposeContext& context);
@@ -34,6 +37,9 @@ void propose_views(plugin::ProposeContext& context);
 
 // Normalisations of rows, also as exporters write them out.
 void propose_layer_normalizations(plugin::ProposeContext& context);
+
+// LSTM, with a Transpose behind it that puts the directions side by side.
+void propose_lstms(plugin::ProposeContext& context);
 
 // MaxPool and AveragePool, in whatever layout.
 void propose_poolings(plugin::ProposeContext& context);

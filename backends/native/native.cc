@@ -26,6 +26,7 @@ constexpr Propose kFamilies[] = {
     propose_elementwise,
     propose_gathers,
     propose_layer_normalizations,
+    propose_lstms,
     propose_one_hots,
     propose_pads,
     propose_poolings,
@@ -44,6 +45,7 @@ constexpr Propose kFamilies[] = {
     propose_sparse_rows,
     propose_transposes,
     propose_trilus,
+    propose_winograd_convolutions,
 };
 
 }  // namespace

@@ -73,10 +73,65 @@ RandomGraph deep(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
+// 3 x 3 taps and channels in blocks of 16, `least` to `most`, with what may follow.
+RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t least, int64_t most) {
+  RandomGraph made(registry, 13);
+  const int64_t images = dice.whole(1, 2);
+  const int64_t from = 16 * dice.whole(least, most);
+  const int64_t to = 16 * dice.whole(least, most);
+  const int64_t rows = dice.whole(10, 30);
+  const int64_t columns = dice.whole(10, 30);
+  Sizes pads;
+  for (int side = 0; side < 4; ++side) pads.push_back(dice.whole(0, 2));
+  made.input("x", dice.tensor({images, from, rows, columns}, -0.5F, 1));
+  made.constant("w", dice.tensor({to, from, 3, 3}, -0.5F, 1));
+  std::vector<std::string> inputs = {"x", "w"};
+  if (dice.one_in(2)) {
+    made.operand(dice, "b", dice.tensor({to}));
+    inputs.emplace_back("b");
+  }
+  Attributes attributes;
+  attributes.set("pads", pads);
+  made.builder.node("y", "Conv", inputs, {"y"}, attributes);
+  std::string last = "y";
+  if (dice.one_in(2)) {
+    made.input("r", dice.tensor({images, to, rows + pads[0] + pads[2] - 2,
+                                 columns + pads[1] + pads[3] - 2}));
+    const bool is_first = dice.one_in(2);
+    made.builder.node("s", "Add", {is_first ? "y" : "r", is_first ? "r" : "y"}, {"s"});
+    last = "s";
+  }
+  if (dice.one_in(2)) {
+    made.builder.node("z", "Relu", {last}, {"z"});
+    last = "z";
+  }
+  made.builder.output(last);
+  return made;
+}
+
+// Winograd's tiles are sums of numbers up to 100 times as large as what is left of them.
+constexpr Tolerance kOfTransforms = {.relative = 1e-4, .of_largest = 5e-5};
+
 TEST(NativeConvolution, OddSizes) {
   const Totals totals = check_each_target(151, 3000, convolution);
   EXPECT_GE(totals.answered, 3000);
   EXPECT_EQ(totals.largest, 2U);
+}
+TEST(NativeConvolution, WholeBlocks) {
+  const Totals totals = check_each_target(
+      153, 120,
+      [](Dice& dice, const ops::Registry& registry) { return blocks(dice, registry, 1, 3); },
+      kOfTransforms);
+  EXPECT_GE(totals.answered, 120);
+  EXPECT_EQ(totals.largest, 3U);
+}
+// So many weights that threads share each product.
+TEST(NativeConvolution, ManyChannels) {
+  const Totals totals = check_each_target(
+      154, 10,
+      [](Dice& dice, const ops::Registry& registry) { return blocks(dice, registry, 7, 9); },
+      kOfTransforms);
+  EXPECT_GE(totals.answered, 10);
 }
 TEST(NativeConvolution, DeepSums) { EXPECT_GE(check_each_target(152, 30, deep).answered, 30); }
 

@@ -1,0 +1,164 @@
+// Offers LSTM in one or both directions. Each step reads all weights of the state, so that for few
+// sequences the reading counts: they lie in the order in which they are read, and each direction
+// stays on one processor core, in whose cache they may stay. lstm_run.cc has the kernel.
+#include "lstm.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "families.h"
+#include "lstm_kernels.h"
+
+namespace tessera::native {
+
+using plugin::Candidate;
+using plugin::Failure;
+using plugin::Node;
+using plugin::ProposeContext;
+using plugin::Value;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+
+// --- Refusals ------------------------------------------------------------------------------------
+
+void check_inputs(const Node& node) {
+  for (const size_t index : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{5}, size_t{6}}) {
+    const Value value = node.input(index);
+    if (!value.is_present()) continue;
+    if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
+      refuse("takes float32 tensors of known shape only");
+    }
+    if (index >= 1 && index <= 3 && !value.is_constant()) {
+      refuse("packs constant weights, which '" + value.name() + "' is not");
+    }
+  }
+  if (node.input(7).is_present()) refuse("has no peepholes");
+}
+
+// Those of the definition, which are meant where there are none; files write them in several ways.
+void check_functions(const Node& node) {
+  const char* const expected[] = {"sigmoid", "tanh", "tanh"};
+  std::vector<std::string> names = node.attributes().get_strings("activations");
+  for (size_t index = 0; index < names.size(); ++index) {
+    std::string& name = names[index];
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    if (name != expected[index % 3]) refuse("has Sigmoid, Tanh and Tanh for its activations only");
+  }
+}
+
+// sequence_lens may be given as long as it says what is so without it.
+void check_lengths(const Node& node, int64_t steps) {
+  const Value lengths = node.input(4);
+  if (!lengths.is_present()) return;
+  if (lengths.is_constant() && lengths.constant() != nullptr) {
+    const std::span<const int32_t> numbers = lengths.constant_as<int32_t>();
+    if (std::all_of(numbers.begin(), numbers.end(), [&](int32_t n) { return n == steps; })) return;
+  }
+  refuse("takes sequences of one length only (sequence_lens)");
+}
+
+LstmSizes sizes_of(const Node& node) {
+  check_inputs(node);
+  const plugin::Attributes attributes = node.attributes();
+  if (attributes.get_int("layout") != 0) refuse("takes steps before batches only (layout = 0)");
+  if (attributes.get_int("input_forget") != 0) refuse("has a forget gate of its own always");
+  if (attributes.get_float("clip") > 0) refuse("does not clip its sums");
+  check_functions(node);
+  const std::vector<int64_t> input = node.input(0).type().dims;
+  const std::vector<int64_t> recurrent = node.input(2).type().dims;
+  LstmSizes sizes = {.steps = input[0],
+                     .batch = input[1],
+                     .features = input[2],
+                     .hidden = recurrent[2],
+                     .directions = recurrent[0]};
+  sizes.is_reverse = attributes.get_string("direction") == "reverse";
+  if (sizes.steps == 0 || sizes.batch == 0) refuse("has no steps to take");
+  check_lengths(node, sizes.steps);
+  return sizes;
+}
+
+// --- Candidates ----------------------------------------------------------------------------------
+
+// The Transpose that puts the directions side by side and alone reads `value`.
+std::optional<Node> transpose_after(const plugin::Graph& graph, const Value& value) {
+  if (!value.is_present() || value.is_needed() || value.consumers().size() != 1) {
+    return std::nullopt;
+  }
+  const Node node = graph.node(value.consumers().front());
+  const std::vector<int64_t> wanted = {0, 2, 1, 3};
+  if (!node.domain().empty() || node.op() != "Transpose") return std::nullopt;
+  if (node.attributes().get_ints("perm") != wanted) return std::nullopt;
+  return node;
+}
+
+int32_t add_input(Candidate& candidate, const Value& value,
+                  std::optional<plugin::Pack> pack = std::nullopt) {
+  if (!value.is_present()) return -1;
+  for (size_t index = 0; index < candidate.inputs.size(); ++index) {
+    if (candidate.inputs[index].value != value.id()) continue;
+    if (pack || candidate.inputs[index].pack) refuse("needs '" + value.name() + "' in two formats");
+    return static_cast<int32_t>(index);
+  }
+  candidate.inputs.push_back({.value = value.id(), .pack = std::move(pack)});
+  return static_cast<int32_t>(candidate.inputs.size() - 1);
+}
+
+int32_t add_output(Candidate& candidate, const Value& value) {
+  if (!value.is_present()) return -1;
+  candidate.outputs.push_back({.value = value.id()});
+  return static_cast<int32_t>(candidate.outputs.size() - 1);
+}
+
+double optimistic_seconds(const ProposeContext& context, const LstmSizes& sizes) {
+  const auto rows = static_cast<double>(sizes.steps * sizes.batch * sizes.directions);
+  const auto weights =
+      static_cast<double>(kLstmGates * sizes.hidden * (sizes.features + sizes.hidden));
+  return context.optimistic_seconds(
+      2 * rows * weights, static_cast<double>(sizes.directions) * weights * sizeof(float));
+}
+
+void offer(ProposeContext& context, const Node& node, const LstmSizes& sizes,
+           const std::optional<Node>& transpose) {
+  Candidate candidate;
+  candidate.nodes = {node.id()};
+  if (transpose) candidate.nodes.push_back(transpose->id());
+  candidate.algorithm = "steps";
+  LstmPorts ports = {.is_side_by_side = transpose.has_value()};
+  ports.input = add_input(candidate, node.input(0));
+  ports.weights = add_input(candidate, node.input(1), lstm_weights_pack(sizes));
+  ports.recurrent = add_input(candidate, node.input(2), lstm_recurrent_pack(sizes));
+  if (node.input(3).is_present()) {
+    ports.bias = add_input(candidate, node.input(3), lstm_bias_pack(sizes));
+  }
+  ports.initial_state = add_input(candidate, node.input(5));
+  ports.initial_cell = add_input(candidate, node.input(6));
+  ports.output = add_output(candidate, transpose ? transpose->output(0) : node.output(0));
+  ports.last_state = add_output(candidate, node.output(1));
+  ports.last_cell = add_output(candidate, node.output(2));
+  candidate.workspace_bytes = lstm_workspace_bytes(sizes);
+  candidate.optimistic_seconds = optimistic_seconds(context, sizes);
+  candidate.build = [sizes, ports](const plugin::BuildOptions&) {
+    return make_lstm_kernel(sizes, ports);
+  };
+  context.add(std::move(candidate));
+}
+
+}  // namespace
+
+void propose_lstms(ProposeContext& context) {
+  context.for_each({"LSTM"}, [&](const Node& node) {
+    const LstmSizes sizes = sizes_of(node);
+    const std::optional<Node> transpose = transpose_after(context.graph(), node.output(0));
+    if (transpose) offer(context, node, sizes, transpose);
+    offer(context, node, sizes, std::nullopt);
+  });
+}
+
+}  // namespace tessera::native

@@ -1,0 +1,176 @@
+// Offers 3 x 3 convolutions by Winograd's transformation, with a sum and a Relu behind them, in
+// layouts whose channels lie side by side.
+#include "winograd.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "families.h"
+#include "picture.h"
+#include "window.h"
+
+namespace tessera::native {
+
+using plugin::Candidate;
+using plugin::Failure;
+using plugin::Node;
+using plugin::ProposeContext;
+using plugin::Value;
+
+namespace {
+
+// Channels come in whole blocks of the layouts.
+constexpr int64_t kBlock = 16;
+
+// Fewer tiles are not worth reading weights that are two or four times as many.
+constexpr int64_t kFewestTiles = 32;
+
+constexpr std::array kLayouts = {PictureLayout::Nchw16c, PictureLayout::Nhwc};
+
+[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+
+// A convolution and what follows it.
+struct Group {
+  Node node;
+  std::vector<int32_t> nodes;
+  int32_t result = -1;  // value
+  int32_t addend = -1;  // value
+  bool has_relu = false;
+};
+
+void check_types(const Node& node) {
+  for (const Value& value : {node.input(0), node.input(1), node.output(0)}) {
+    if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
+      refuse("takes float32 tensors of known shape only");
+    }
+  }
+  if (!node.input(1).is_constant()) refuse("transforms constant weights only");
+}
+
+bool is_plain(const WindowAxis& axis) {
+  return axis.kernel == kTaps && axis.stride == 1 && axis.dilation == 1;
+}
+
+// Without what depends on the layout and on what follows.
+WinogradProblem problem_of(const Node& node) {
+  check_types(node);
+  const std::vector<int64_t> input = node.input(0).type().dims;
+  const std::vector<int64_t> weights = node.input(1).type().dims;
+  const std::vector<int64_t> output = node.output(0).type().dims;
+  if (input.size() != 4 || node.attributes().get_int("group", 1) != 1) {
+    refuse("is offered for pictures and one group");
+  }
+  const Window window =
+      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
+  if (!is_plain(window[1]) || !is_plain(window[2])) {
+    refuse("is offered for 3 x 3 taps, stride 1, without dilation");
+  }
+  if (weights[0] % kBlock != 0 || weights[1] % kBlock != 0) {
+    refuse("takes channels in multiples of 16 only");
+  }
+  WinogradProblem problem = {.images = input[0],
+                             .from = weights[1],
+                             .to = weights[0],
+                             .input = {.rows = input[2], .columns = input[3]},
+                             .output = {.rows = output[2], .columns = output[3]},
+                             .pad_rows = window[1].pad_begin,
+                             .pad_columns = window[2].pad_begin};
+  if (problem.tiles() < kFewestTiles) problem.tile = 2;
+  if (problem.tiles() < kFewestTiles) refuse("is not worth it for so few pixels");
+  return problem;
+}
+
+void lay(PictureLayout layout, int64_t channels, WinogradPicture& picture) {
+  const bool is_blocked = layout == PictureLayout::Nchw16c;
+  picture.pixel = is_blocked ? kBlock : channels;
+  picture.block = picture.pixel;
+  picture.block_stride = picture.rows * picture.columns * picture.pixel;
+}
+
+size_t port_of(Candidate& candidate, int32_t value, const char* layout) {
+  for (const plugin::InputPort& port : candidate.inputs) {
+    if (port.value == value) refuse("reads different values only");
+  }
+  candidate.inputs.push_back({.value = value, .layout = layout});
+  return candidate.inputs.size() - 1;
+}
+
+void offer_in(ProposeContext& context, const Group& group, WinogradProblem problem,
+              PictureLayout layout) {
+  const Node& node = group.node;
+  lay(layout, problem.from, problem.input);
+  lay(layout, problem.to, problem.output);
+  Candidate candidate;
+  candidate.nodes = group.nodes;
+  candidate.algorithm = problem.tile == 4 ? "winograd_4x4" : "winograd_2x2";
+  port_of(candidate, node.input(0).id(), layout_name(layout));
+  const size_t weights = port_of(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
+  candidate.inputs[weights].pack = winograd_pack(problem);
+  if (node.input(2).is_present()) {
+    problem.bias = port_of(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
+  }
+  candidate.outputs.push_back({.value = group.result, .layout = layout_name(layout)});
+  if (group.addend >= 0) {
+    problem.addend = port_of(candidate, group.addend, layout_name(layout));
+    candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+    candidate.outputs[0].in_place_input = static_cast<int32_t>(*problem.addend);
+  }
+  problem.has_relu = group.has_relu;
+  const int32_t threads = context.options().threads;
+  candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
+  const auto bytes =
+      static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes() +
+                          problem.weight_bytes());
+  candidate.optimistic_seconds = context.optimistic_seconds(problem.product_flops(), bytes);
+  candidate.build = [problem](const plugin::BuildOptions& options) {
+    return make_winograd_kernel(problem, options.threads);
+  };
+  context.add(std::move(candidate));
+}
+
+void offer(ProposeContext& context, const Group& group) {
+  const WinogradProblem problem = problem_of(group.node);
+  for (const PictureLayout layout : kLayouts) offer_in(context, group, problem, layout);
+}
+
+// The groups of a pattern: a Conv, perhaps an Add, perhaps a Relu.
+void offer_matches(ProposeContext& context, const char* pattern) {
+  for (const auto& match : context.graph().match(pattern)) {
+    Group group = {.node = context.graph().node(match[0]), .nodes = match};
+    std::sort(group.nodes.begin(), group.nodes.end());
+    const Node last = context.graph().node(match.back());
+    group.result = last.output(0).id();
+    group.has_relu = last.op() == "Relu";
+    const Node second = context.graph().node(match[1]);
+    try {
+      if (second.op() == "Add") {
+        const int32_t sum = group.node.output(0).id();
+        const Value other = second.input(second.input(0).id() == sum ? 1 : 0);
+        if (other.id() == sum || other.is_constant() ||
+            other.type() != group.node.output(0).type()) {
+          continue;
+        }
+        group.addend = other.id();
+      }
+      offer(context, group);
+    } catch (const Failure& failure) {
+      context.refuse(match[0], failure.what());
+    }
+  }
+}
+
+}  // namespace
+
+void propose_winograd_convolutions(ProposeContext& context) {
+  offer_matches(context, "c = Conv; s = Add(c, _); Relu(s)");
+  offer_matches(context, "c = Conv; Add(c, _)");
+  offer_matches(context, "c = Conv; Relu(c)");
+  context.for_each({"Conv"}, [&](const Node& node) {
+    offer(context, {.node = node, .nodes = {node.id()}, .result = node.output(0).id()});
+  });
+}
+
+}  // namespace tessera::native
