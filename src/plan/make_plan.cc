@@ -21,12 +21,9 @@ void place_buffers(ExecutionPlan& plan) {
     const int owner = owner_of(plan, buffer);
     const auto [entry, is_new] = request_of.emplace(owner, requests.size());
     if (is_new) {
-      requests.push_back({.first_step = step,
-                          .last_step = step,
-                          .bytes = plan.buffers[at(owner)].bytes,
-                          .align = TESSERA_ALIGNMENT_BYTES});
+      requests.push_back({.lower = step, .bytes = plan.buffers[at(owner)].bytes});
     }
-    requests[entry->second].last_step = step;
+    requests[entry->second].upper = step + 1;
   };
   std::vector<std::pair<size_t, size_t>> workspaces;  // step, request
   for (size_t index = 0; index < plan.steps.size(); ++index) {
@@ -35,14 +32,13 @@ void place_buffers(ExecutionPlan& plan) {
     for (const PlanOutput& output : plan.steps[index].outputs) use(output.buffer, step);
     if (plan.steps[index].workspace_bytes == 0) continue;
     workspaces.emplace_back(index, requests.size());
-    requests.push_back({.first_step = step,
-                        .last_step = step,
-                        .bytes = plan.steps[index].workspace_bytes,
-                        .align = TESSERA_ALIGNMENT_BYTES});
+    requests.push_back(
+        {.lower = step, .upper = step + 1, .bytes = plan.steps[index].workspace_bytes});
   }
-  const MemoryPlan memory = plan_memory(requests);
+  const MemoryPlan memory = plan_memory(requests, {.alignment = TESSERA_ALIGNMENT_BYTES});
 #ifdef TESSERA_CHECKS
-  TESSERA_CHECK(explain_violation(requests, memory).empty(), "the memory plan is sound");
+  const std::string violation = explain_violation(requests, memory, TESSERA_ALIGNMENT_BYTES);
+  TESSERA_CHECK(violation.empty(), violation);
 #endif
   for (size_t index = 0; index < plan.buffers.size(); ++index) {
     const auto found = request_of.find(owner_of(plan, static_cast<int>(index)));
@@ -54,6 +50,8 @@ void place_buffers(ExecutionPlan& plan) {
     plan.steps[step].workspace_offset = memory.offsets[request];
   }
   plan.arena_bytes = memory.arena_bytes;
+  plan.lower_bound_bytes = memory.lower_bound_bytes;
+  plan.is_smallest_arena = memory.is_smallest;
 }
 
 void note_releases(ExecutionPlan& plan) {
