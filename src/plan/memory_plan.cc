@@ -10,8 +10,9 @@
 namespace tessera {
 namespace {
 
-// Where the first try of a search ends; later ones may take small multiples of it.
-constexpr int64_t kTryEffort = 400'000;
+// Where the first try of a search ends, by the members of all sections: time to try some ways after
+// all buffers were placed once. Later tries may take small multiples of it.
+constexpr int64_t kTryEffort = 200;
 // Larger problems are left to the quick arrangements: the search keeps a list for each section.
 constexpr int64_t kMostSectionMembers = 1'000'000;
 
@@ -29,10 +30,10 @@ struct Packing {
   int64_t least = 0;  // no arrangement has less
 };
 
-bool is_searchable(const GridPart& part) {
+int64_t section_members(const GridPart& part) {
   int64_t members = 0;
   for (const GridBuffer& buffer : part.buffers) members += buffer.end - buffer.first;
-  return members <= kMostSectionMembers;
+  return members;
 }
 
 // The height to try next: the least that is not excluded, between it and the best, just below the
@@ -51,13 +52,15 @@ int64_t next_height(const Packing& best, int64_t least, int64_t number) {
 // Lowers `best` to `enough` units, or the least there is, or until `effort` is spent, which it
 // lessens.
 void improve(const GridPart& part, int64_t enough, int64_t& effort, Packing& best) {
-  if (best.height <= std::max(enough, best.least) || effort <= 0 || !is_searchable(part)) return;
+  if (best.height <= std::max(enough, best.least) || effort <= 0) return;
+  const int64_t members = section_members(part);
+  if (members > kMostSectionMembers) return;
   OffsetSearch search(part.buffers);
   for (int64_t number = 1; effort > 0; ++number) {
     const int64_t least = std::max(enough, best.least);
     if (best.height <= least) return;
     const int64_t height = next_height(best, least, number);
-    const int64_t limit = std::min(effort, kTryEffort * try_length(number));
+    const int64_t limit = std::min(effort, kTryEffort * members * try_length(number));
     const SearchResult result = search.search(height, limit, static_cast<uint64_t>(number));
     effort -= std::max<int64_t>(search.effort_spent(), 1);
     if (result == SearchResult::Impossible) best.least = height + 1;

@@ -9,6 +9,9 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 constexpr size_t kRememberedStates = size_t{1} << 17U;
+// Decisions one after the other. Each takes some hundred bytes of stack, of which a thread has few
+// megabytes.
+constexpr int kMostDecisions = 4000;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -57,6 +60,7 @@ SearchResult OffsetSearch::search(int64_t height, int64_t effort, uint64_t seed)
 void OffsetSearch::reset(int64_t height) {
   height_ = height;
   effort_ = 0;
+  decisions_ = 0;
   trail_.clear();
   offsets_.assign(buffers_.size(), 0);
   is_placed_.assign(buffers_.size(), 0);
@@ -322,8 +326,10 @@ SearchResult OffsetSearch::solve(const Part& part) {
     undo_to(mark);
     return SearchResult::Impossible;
   }
-  if (effort_ > effort_limit_) return SearchResult::Unknown;
+  if (effort_ > effort_limit_ || decisions_ == kMostDecisions) return SearchResult::Unknown;
+  ++decisions_;
   const SearchResult result = branch(part, choose(part));
+  --decisions_;
   if (result == SearchResult::Impossible) {
     remembered = state;
     undo_to(mark);

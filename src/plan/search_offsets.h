@@ -96,6 +96,7 @@ class OffsetSearch {
   int64_t height_ = 0;
   int64_t effort_ = 0;
   int64_t effort_limit_ = 0;
+  int decisions_ = 0;  // that are open
   uint64_t seed_ = 0;
   uint64_t random_ = 0;
 };

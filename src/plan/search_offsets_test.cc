@@ -32,6 +32,14 @@ TEST(OffsetSearch, DoesNotKnowWhatItHadNoTimeFor) {
   EXPECT_EQ(search.search(2, kPlenty, 1), SearchResult::Found);
 }
 
+TEST(OffsetSearch, EndsBeforeTheStackDoes) {
+  // A chain of 6,000 that each overlap the next: as many decisions in a row.
+  std::vector<GridBuffer> buffers;
+  for (int index = 0; index < 6000; ++index) buffers.push_back({index, index + 2, 1 + index % 3});
+  OffsetSearch search(buffers);
+  EXPECT_NE(search.search(5, int64_t{1} << 40, 1), SearchResult::Impossible);
+}
+
 TEST(OffsetSearch, StacksWhatIsAlike) {
   const std::vector<GridBuffer> buffers(40, GridBuffer{0, 1, 1});
   OffsetSearch search(buffers);
