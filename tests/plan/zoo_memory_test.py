@@ -65,3 +65,22 @@ def test_the_picture_has_a_rectangle_for_each_block(tessera_binary, tmp_path):
     titles = [entry.find(space + "title").text for entry in rectangles]
     assert all(block["name"] in title for block, title in zip(report["blocks"], titles))
     assert root.find(space + "line") is not None
+
+
+@pytest.mark.parametrize("name,op", [("mobilenet_v2", "Add"), ("densenet121", "Concat")])
+def test_sums_and_concats_take_no_memory_of_their_own(tessera_binary, name, op):
+    model = ROOT / "build" / "zoo" / name / "model.onnx"
+    if not model.exists():
+        pytest.skip(f"no {name}")
+    done = subprocess.run(
+        [tessera_binary, "explain", model, "--json", "--threads", "1", "--runs", "1"],
+        capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    steps = json.loads(done.stdout)["steps"]
+    found = [step for step in steps if step["op"].split("+")[-1] == op]
+    assert found
+    assert [step["name"] for step in steps if step["op"] == "copy"] == []
+    if op == "Add":
+        assert [step["name"] for step in found if not step["is_in_place"]] == []
+    else:
+        assert [step["name"] for step in found if step["bytes"] > 0] == []
