@@ -94,7 +94,7 @@ class Scale {
 
 std::string block_svg(const MemoryBlock& block, size_t index, const Scale& scale) {
   const double top = scale.y(block.offset + block.bytes);
-  return "<rect class=\"block\"" + attribute("x", scale.x(block.lower)) + attribute("y", top) +
+  return R"(<rect class="block")" + attribute("x", scale.x(block.lower)) + attribute("y", top) +
          attribute("width", scale.x(block.upper) - scale.x(block.lower)) +
          attribute("height", scale.y(block.offset) - top) + " fill=\"" + colour_of(block, index) +
          "\"><title>" + xml_text(title_of(block)) + "</title></rect>\n";
@@ -180,19 +180,18 @@ Json memory_json(const MemoryReport& report) {
 std::string memory_svg(const MemoryReport& report) {
   const MemoryDescription& memory = report.memory;
   const Scale scale(report);
-  std::string text =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(kWidth) + " " +
-      number(kHeight) +
-      "\" font-family=\"sans-serif\" font-size=\"12\">\n"
-      "<style>rect.block{stroke:#444;stroke-width:0.3}rect.block:hover{fill-opacity:0.6}"
-      "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
+  std::string text = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 )" + number(kWidth) +
+                     " " + number(kHeight) + R"(" font-family="sans-serif" font-size="12">
+<style>rect.block{stroke:#444;stroke-width:0.3}rect.block:hover{fill-opacity:0.6}</style>
+<rect width="100%" height="100%" fill="white"/>
+)";
   for (size_t index = 0; index < memory.blocks.size(); ++index) {
     text += block_svg(memory.blocks[index], index, scale);
   }
   const double bound = scale.y(memory.lower_bound_bytes);
   text += "<line" + attribute("x1", kMargin) + attribute("x2", kWidth - kMargin) +
           attribute("y1", bound) + attribute("y2", bound) +
-          " stroke=\"#c00\" stroke-dasharray=\"6 4\"><title>lower bound: " +
+          R"( stroke="#c00" stroke-dasharray="6 4"><title>lower bound: )" +
           exact_text(memory.lower_bound_bytes) + "</title></line>\n";
   text += "<text" + attribute("x", kMargin) + attribute("y", kMargin - 12) + ">arena " +
           exact_text(memory.arena_bytes) + ", lower bound " + exact_text(memory.lower_bound_bytes) +
