@@ -92,6 +92,8 @@ CommandResult bench(const BenchArguments& arguments) {
   report.threads = bound.executor.threads();
   report.counts = count_steps(bound.executor.plan());
   report.placement = bound.executor.plan().placement;
+  report.memory = bound.executor.plan().memory;
+  report.library_bytes = bound.executor.plan().library_bytes;
   const Interrupt interrupt;
   measure(bound, effort, interrupt, report);
   if (!arguments.trace_file.empty()) write_trace(arguments.trace_file, origin, loaded, bound);

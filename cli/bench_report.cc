@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "cli/memory_report.h"
 #include "cli/placement_report.h"
 #include "cli/span.h"
 #include "cli/text_table.h"
@@ -73,6 +74,7 @@ Json bench_json(const BenchReport& report) {
   json["backends"] = Json::object();
   for (const auto& [name, steps] : report.counts.backends) json["backends"][name] = steps;
   json["placement"] = placement_json(report.placement, figure_of(report, kFigures[0]));
+  json["memory"] = memory_figures_json(report.memory, report.library_bytes);
   return json;
 }
 

@@ -20,6 +20,9 @@ BenchReport small_report() {
   report.run_ms = {3, 1, 2, 4};
   report.threads = 2;
   report.counts = {.steps = 8, .conversions = 1, .backends = {{"fast", 5}, {"slow", 2}}};
+  report.memory = {
+      .arena_bytes = 512, .lower_bound_bytes = 448, .naive_bytes = 700, .weight_bytes = 9};
+  report.library_bytes = 5;
   return report;
 }
 
@@ -36,11 +39,14 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
   for (const auto& entry : json.items()) keys.push_back(entry.key());
   EXPECT_THAT(keys, testing::ElementsAre("model", "load_ms", "bind_ms", "first_ms", "median_ms",
                                          "min_ms", "p90_ms", "p99_ms", "runs", "threads", "steps",
-                                         "conversions", "backends", "placement"));
+                                         "conversions", "backends", "placement", "memory"));
   EXPECT_EQ(json["median_ms"], 2.5);
   EXPECT_EQ(json["min_ms"], 1.0);
   EXPECT_EQ(json["runs"], 4);
   EXPECT_EQ(json["backends"].dump(), R"({"fast":5,"slow":2})");
+  EXPECT_EQ(json["memory"].dump(),
+            R"({"arena_bytes":512,"lower_bound_bytes":448,"weights_bytes":9,"naive_bytes":700,)"
+            R"("backend_bytes":5})");
   EXPECT_EQ(json["placement"].dump(),
             R"({"predicted_ms":null,"isolated_ms":null,"measured_ms":2.5,"lower_bound_ms":null,)"
             R"("proven_optimal":null,"gap":null,"solve_ms":null,"contenders":null})");

@@ -28,6 +28,7 @@ Command make_run_command(CLI::App& command);
 Command make_bench_command(CLI::App& command);
 Command make_explain_command(CLI::App& command);
 Command make_inspect_command(CLI::App& command);
+Command make_plan_memory_command(CLI::App& command);
 Command make_backends_command(CLI::App& command);
 Command make_tune_command(CLI::App& command);
 Command make_verify_command(CLI::App& command);

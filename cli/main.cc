@@ -34,6 +34,7 @@ constexpr std::array kCommands = {
                make_explain_command},
     CommandRow{"tune", "Measure what could run a model fastest", make_tune_command},
     CommandRow{"inspect", "Show what a model is made of", make_inspect_command},
+    CommandRow{"plan-memory", "Place buffers in the smallest memory", make_plan_memory_command},
     CommandRow{"backends", "List what can run models here", make_backends_command},
     CommandRow{"verify", "Check a plug-in, or all that could run a model", make_verify_command},
 };

@@ -369,6 +369,29 @@ struct PlacementDescription {
   std::vector<ContenderDescription> contenders;  // the fastest first; empty: no run-off was held
 };
 
+// Memory of its own in the arena: a value with those that share its memory, or a workspace.
+struct MemoryBlock {
+  std::string name;    // the value's, or the step's whose workspace it is
+  std::string text;    // "float32 1x64x56x56, nchw16c"; "" for a workspace
+  int lower = 0;       // the first step of the plan that uses it
+  int upper = 0;       // one past the last
+  int64_t bytes = 0;   // as its layout stores it
+  int64_t offset = 0;  // in the arena
+  bool is_workspace = false;
+};
+
+// How inner values and workspaces lie in the arena. Inputs, and outputs, which are new memory in
+// each run, are not among them.
+struct MemoryDescription {
+  int64_t arena_bytes = 0;
+  int64_t lower_bound_bytes = 0;    // live at once, at most, in this order of steps
+  bool is_proven_smallest = false;  // no offsets for these steps give a smaller arena
+  int64_t naive_bytes = 0;          // if each value and workspace had memory of its own
+  int64_t padding_bytes = 0;        // of those, what layouts store beside the elements
+  int64_t weight_bytes = 0;         // of the constants that the steps read, packed or not
+  std::vector<MemoryBlock> blocks;  // by first step
+};
+
 struct PlanDescription {
   std::vector<PlanStep> steps;
   // With costs (BindOptions::optimize or cost_table): everything that was offered, what it costs,
@@ -380,6 +403,7 @@ struct PlanDescription {
   int64_t arena_bytes = 0;    // inner values and workspaces
   int64_t pack_bytes = 0;     // packed weights that this plan reads
   int64_t library_bytes = 0;  // that libraries keep to themselves
+  MemoryDescription memory;
 };
 
 // What the backends offer for a model, checked: candidates without times or prices.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ops/work.h"
+#include "plan/arena_blocks.h"
 
 namespace tessera {
 namespace {
@@ -83,6 +84,38 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step, int th
   return described;
 }
 
+// A step's workspace is called as the step, of which each block has one.
+MemoryBlock describe_block(const BuiltPlan& built, const ArenaBlock& block,
+                           const std::vector<PlanStep>& steps) {
+  MemoryBlock described{.lower = block.lower,
+                        .upper = block.upper,
+                        .bytes = block.bytes,
+                        .offset = block.offset,
+                        .is_workspace = block.buffer < 0};
+  if (described.is_workspace) {
+    described.name = steps[static_cast<size_t>(block.lower)].name;
+    return described;
+  }
+  const PlanPort port = describe_port(built, block.buffer);
+  described.name = port.value;
+  described.text = port.type + ", " + port.layout;
+  return described;
+}
+
+MemoryDescription describe_memory(const BuiltPlan& built, const std::vector<PlanStep>& steps) {
+  const ValueBytes values = value_bytes(built.plan);
+  MemoryDescription memory{.arena_bytes = built.plan.arena_bytes,
+                           .lower_bound_bytes = built.plan.lower_bound_bytes,
+                           .is_proven_smallest = built.plan.is_smallest_arena,
+                           .naive_bytes = values.stored,
+                           .padding_bytes = values.stored - values.logical};
+  for (const PlanConstant& constant : built.plan.constants) memory.weight_bytes += constant.bytes;
+  for (const ArenaBlock& block : arena_blocks(built.plan)) {
+    memory.blocks.push_back(describe_block(built, block, steps));
+  }
+  return memory;
+}
+
 }  // namespace
 
 PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes, int threads,
@@ -95,6 +128,7 @@ PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes, int th
           built.offers.candidates[static_cast<size_t>(step.candidate)].library_bytes;
     }
   }
+  description.memory = describe_memory(built, description.steps);
   return description;
 }
 

@@ -160,7 +160,7 @@ TEST_F(PlanRunners, WriteInPlaceWhereTheInputIsNotNeededAnyMore) {
   const BuiltPlan built = build(two_relus(), in_place);
   EXPECT_EQ(built.plan.steps[1].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
   EXPECT_EQ(built.plan.steps[2].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
-  EXPECT_EQ(built.plan.arena_bytes, 12);
+  EXPECT_EQ(built.plan.arena_bytes, 64);
   // Somebody else wants the value between: it has to stay.
   const BuiltPlan kept = build(two_relus(), in_place, {{1}});
   EXPECT_EQ(kept.plan.steps[2].outputs[0].request, TESSERA_REQUEST_WRITE);

@@ -77,6 +77,9 @@ struct ExecutionPlan {
   std::vector<ExecutionStep> steps;
   std::vector<int> results;  // buffers: the graph's outputs, its kept values, then those asked for
   int64_t arena_bytes = 0;
+  // What is live at once, at most: no offsets for these steps give a smaller arena.
+  int64_t lower_bound_bytes = 0;
+  bool is_smallest_arena = true;  // proven: it equals the bound, or all else was excluded
 };
 
 // Lays out the steps of `placement`: conversions where a value is needed in a layout in which it is

@@ -1,60 +1,13 @@
-#include <map>
-#include <utility>
-
 #include "base/check.h"
+#include "plan/arena_blocks.h"
 #include "plan/execution_plan.h"
-#include "plan/memory_plan.h"
 #include "plan/share_in_place.h"
-#include "plan/shared_memory.h"
 #include "plan/step_builder.h"
 
 namespace tessera {
 namespace {
 
 size_t at(int index) { return static_cast<size_t>(index); }
-
-void place_buffers(ExecutionPlan& plan) {
-  std::map<int, size_t> request_of;  // by owner
-  std::vector<BufferRequest> requests;
-  const auto use = [&](int buffer, int step) {
-    if (plan.buffers[at(buffer)].kind != PlanBuffer::Kind::Arena) return;
-    const int owner = owner_of(plan, buffer);
-    const auto [entry, is_new] = request_of.emplace(owner, requests.size());
-    if (is_new) {
-      requests.push_back({.first_step = step,
-                          .last_step = step,
-                          .bytes = plan.buffers[at(owner)].bytes,
-                          .align = TESSERA_ALIGNMENT_BYTES});
-    }
-    requests[entry->second].last_step = step;
-  };
-  std::vector<std::pair<size_t, size_t>> workspaces;  // step, request
-  for (size_t index = 0; index < plan.steps.size(); ++index) {
-    const int step = static_cast<int>(index);
-    for (const int buffer : plan.steps[index].inputs) use(buffer, step);
-    for (const PlanOutput& output : plan.steps[index].outputs) use(output.buffer, step);
-    if (plan.steps[index].workspace_bytes == 0) continue;
-    workspaces.emplace_back(index, requests.size());
-    requests.push_back({.first_step = step,
-                        .last_step = step,
-                        .bytes = plan.steps[index].workspace_bytes,
-                        .align = TESSERA_ALIGNMENT_BYTES});
-  }
-  const MemoryPlan memory = plan_memory(requests);
-#ifdef TESSERA_CHECKS
-  TESSERA_CHECK(explain_violation(requests, memory).empty(), "the memory plan is sound");
-#endif
-  for (size_t index = 0; index < plan.buffers.size(); ++index) {
-    const auto found = request_of.find(owner_of(plan, static_cast<int>(index)));
-    if (plan.buffers[index].kind == PlanBuffer::Kind::Arena && found != request_of.end()) {
-      plan.buffers[index].offset += memory.offsets[found->second];
-    }
-  }
-  for (const auto& [step, request] : workspaces) {
-    plan.steps[step].workspace_offset = memory.offsets[request];
-  }
-  plan.arena_bytes = memory.arena_bytes;
-}
 
 void note_releases(ExecutionPlan& plan) {
   std::vector<size_t> last(plan.buffers.size(), 0);
@@ -95,7 +48,7 @@ ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placemen
   }
   ExecutionPlan plan = builder.take();
   share_in_place(plan, offers);
-  place_buffers(plan);
+  place_blocks(plan);
   note_releases(plan);
 #ifdef TESSERA_CHECKS
   const std::string violation = explain_violation(plan);

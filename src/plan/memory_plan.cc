@@ -1,71 +1,119 @@
 #include "plan/memory_plan.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
-#include "tessera/error.h"
+#include "plan/first_fit.h"
+#include "plan/packing_grid.h"
+#include "plan/search_offsets.h"
 
 namespace tessera {
 namespace {
 
-int64_t checked_add(int64_t left, int64_t right) {
-  int64_t sum = 0;
-  if (__builtin_add_overflow(left, right, &sum)) {
-    throw Error(ErrorKind::InvalidModel, "inner values",
-                "the sizes of its values together exceed 64 bits");
+// Where the first try of a search ends, by the members of all sections: time to try some ways after
+// all buffers were placed once. Later tries may take small multiples of it.
+constexpr int64_t kTryEffort = 200;
+// Larger problems are left to the quick arrangements: the search keeps a list for each section.
+constexpr int64_t kMostSectionMembers = 1'000'000;
+
+// 1, 1, 2, 1, 1, 2, 4, ...: how much longer than the first the try `number` from 1 on takes, as in
+// "Optimal Speedup of Las Vegas Algorithms" (Luby, Sinclair, Zuckerman, 1993).
+int64_t try_length(int64_t number) {
+  int64_t power = 1;
+  while (power * 2 - 1 < number) power *= 2;
+  return power * 2 - 1 == number ? power : try_length(number - power + 1);
+}
+
+struct Packing {
+  std::vector<int64_t> offsets;
+  int64_t height = 0;
+  int64_t least = 0;  // no arrangement has less
+};
+
+int64_t section_members(const GridPart& part) {
+  int64_t members = 0;
+  for (const GridBuffer& buffer : part.buffers) members += buffer.end - buffer.first;
+  return members;
+}
+
+// The height to try next: the least that is not excluded, between it and the best, just below the
+// best, in turns. So a gap is halved where little is proven, and closed where much is.
+int64_t next_height(const Packing& best, int64_t least, int64_t number) {
+  switch (number % 3) {
+    case 1:
+      return least;
+    case 2:
+      return least + (best.height - 1 - least) / 2;
+    default:
+      return best.height - 1;
   }
-  return sum;
 }
 
-int64_t aligned(int64_t offset, int64_t align) {
-  return checked_add(offset, align - 1) / align * align;
-}
-
-bool lives_with(const BufferRequest& left, const BufferRequest& right) {
-  return left.first_step <= right.last_step && right.first_step <= left.last_step;
+// Lowers `best` to `enough` units, or the least there is, or until `effort` is spent, which it
+// lessens.
+void improve(const GridPart& part, int64_t enough, int64_t& effort, Packing& best) {
+  if (best.height <= std::max(enough, best.least) || effort <= 0) return;
+  const int64_t members = section_members(part);
+  if (members > kMostSectionMembers) return;
+  OffsetSearch search(part.buffers);
+  for (int64_t number = 1; effort > 0; ++number) {
+    const int64_t least = std::max(enough, best.least);
+    if (best.height <= least) return;
+    const int64_t height = next_height(best, least, number);
+    const int64_t limit = std::min(effort, kTryEffort * members * try_length(number));
+    const SearchResult result = search.search(height, limit, static_cast<uint64_t>(number));
+    effort -= std::max<int64_t>(search.effort_spent(), 1);
+    if (result == SearchResult::Impossible) best.least = height + 1;
+    if (result == SearchResult::Found) {
+      best.offsets = search.offsets();
+      best.height = height_of(part.buffers, best.offsets);
+    }
+  }
 }
 
 }  // namespace
 
-MemoryPlan plan_memory(const std::vector<BufferRequest>& requests) {
-  std::vector<size_t> order(requests.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-    return requests[left].bytes > requests[right].bytes;
-  });
+MemoryPlan plan_memory(const std::vector<BufferRequest>& requests, const PackingOptions& options) {
+  const PackingGrid grid = make_grid(requests, options.alignment);
   MemoryPlan plan;
   plan.offsets.assign(requests.size(), 0);
-  std::vector<size_t> placed;  // by offset
-  for (const size_t index : order) {
-    const BufferRequest& request = requests[index];
-    int64_t offset = 0;
-    for (const size_t other : placed) {
-      if (!lives_with(request, requests[other])) continue;
-      if (checked_add(offset, request.bytes) <= plan.offsets[other]) break;
-      const int64_t end = checked_add(plan.offsets[other], requests[other].bytes);
-      offset = std::max(offset, aligned(end, request.align));
+  if (grid.parts.empty()) return plan;
+  int64_t load = 0;
+  for (const GridPart& part : grid.parts) load = std::max(load, part.load);
+  int64_t enough = std::max(load, options.enough_bytes / grid.unit_bytes);
+  int64_t effort = options.search_effort;
+  int64_t height = 0;
+  int64_t least = load;
+  for (const GridPart& part : grid.parts) {
+    Packing best{.offsets = pack_first_fit(part.buffers, enough), .least = part.load};
+    best.height = height_of(part.buffers, best.offsets);
+    improve(part, enough, effort, best);
+    // No part needs to be lower than another one can be.
+    enough = std::max(enough, best.least);
+    least = std::max(least, best.least);
+    height = std::max(height, best.height);
+    for (size_t index = 0; index < part.requests.size(); ++index) {
+      plan.offsets[part.requests[index]] = best.offsets[index] * grid.unit_bytes;
     }
-    plan.offsets[index] = offset;
-    plan.arena_bytes = std::max(plan.arena_bytes, checked_add(offset, request.bytes));
-    const auto place =
-        std::upper_bound(placed.begin(), placed.end(), offset,
-                         [&](int64_t value, size_t other) { return value < plan.offsets[other]; });
-    placed.insert(place, index);
   }
+  plan.arena_bytes = height * grid.unit_bytes;
+  plan.lower_bound_bytes = load * grid.unit_bytes;
+  plan.is_smallest = height <= least;
   return plan;
 }
 
-std::string explain_violation(const std::vector<BufferRequest>& requests, const MemoryPlan& plan) {
+std::string explain_violation(const std::vector<BufferRequest>& requests, const MemoryPlan& plan,
+                              int64_t alignment) {
   if (plan.offsets.size() != requests.size()) return "a request has no offset";
   for (size_t one = 0; one < requests.size(); ++one) {
     const std::string name = "buffer " + std::to_string(one);
     const int64_t begin = plan.offsets[one];
     const int64_t end = begin + requests[one].bytes;
     if (begin < 0 || end > plan.arena_bytes) return name + " is not inside the arena";
-    if (begin % requests[one].align != 0) return name + " is not aligned";
+    if (begin % alignment != 0) return name + " is not aligned";
     for (size_t other = 0; other < one; ++other) {
-      const bool is_apart_in_time = requests[one].last_step < requests[other].first_step ||
-                                    requests[other].last_step < requests[one].first_step;
+      const bool is_apart_in_time = requests[one].upper <= requests[other].lower ||
+                                    requests[other].upper <= requests[one].lower;
       const bool is_apart_in_space =
           end <= plan.offsets[other] || plan.offsets[other] + requests[other].bytes <= begin;
       if (!is_apart_in_time && !is_apart_in_space) {

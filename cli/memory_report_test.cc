@@ -1,0 +1,85 @@
+#include "cli/memory_report.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "cli/text_table.h"
+
+namespace tessera::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+MemoryReport small_report() {
+  MemoryReport report;
+  report.memory = {.arena_bytes = 256,
+                   .lower_bound_bytes = 192,
+                   .naive_bytes = 320,
+                   .padding_bytes = 12,
+                   .weight_bytes = 40};
+  report.memory.blocks = {
+      {.name = "a<b>\x1b", .text = "float32 4x4, nhwc", .upper = 2, .bytes = 64},
+      {.name = "conv", .lower = 1, .upper = 2, .bytes = 128, .offset = 128, .is_workspace = true}};
+  report.steps = 3;
+  report.library_bytes = 77;
+  report.plan_ms = 1.25;
+  return report;
+}
+
+TEST(MemoryReport, TextHasTheFigures) {
+  const std::string text = memory_text(small_report());
+  EXPECT_THAT(text, HasSubstr("arena         256 bytes (256 B) for inner values and workspaces\n"));
+  EXPECT_THAT(text, HasSubstr("lower bound   192 bytes"));
+  EXPECT_THAT(text, HasSubstr("ratio         1.3333\n"));
+  EXPECT_THAT(text, HasSubstr("padding       12 bytes"));
+  EXPECT_THAT(text, HasSubstr("libraries     77 bytes"));
+  EXPECT_LT(text.find("conv"), text.find("a<b>")) << "the largest first";
+  MemoryReport proven = small_report();
+  proven.memory.is_proven_smallest = true;
+  EXPECT_THAT(memory_text(proven), HasSubstr("1.3333, proven the smallest\n"));
+}
+
+TEST(MemoryReport, FitsTheTerminal) {
+  MemoryReport report = small_report();
+  for (int index = 0; index < 30; ++index) {
+    report.memory.blocks.push_back({.name = std::string(200, 'n'), .text = std::string(200, 't')});
+  }
+  const std::string text = memory_text(report);
+  EXPECT_THAT(text, HasSubstr("and 12 more"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(character_count(line), kTextColumns) << line;
+    EXPECT_EQ(line, printable(line));
+  }
+}
+
+TEST(MemoryReport, JsonHasFiguresAndBlocks) {
+  const Json json = memory_json(small_report());
+  EXPECT_EQ(json["arena_bytes"], 256);
+  EXPECT_EQ(json["backend_bytes"], 77);
+  EXPECT_EQ(json["weights_bytes"], 40);
+  EXPECT_EQ(json["proven"], false);
+  ASSERT_EQ(json["blocks"].size(), 2);
+  EXPECT_EQ(json["blocks"][1]["workspace"], true);
+  EXPECT_EQ(json["blocks"][1]["offset"], 128);
+}
+
+TEST(MemoryReport, ThePictureHasABlockEachAndNothingFromOutside) {
+  const std::string svg = memory_svg(small_report());
+  size_t blocks = 0;
+  for (size_t at = svg.find("class=\"block\""); at != std::string::npos;
+       at = svg.find("class=\"block\"", at + 1)) {
+    ++blocks;
+  }
+  EXPECT_EQ(blocks, 2);
+  EXPECT_THAT(svg, HasSubstr("<title>a&lt;b&gt;\\x1b\nfloat32 4x4, nhwc\n64 bytes"));
+  EXPECT_THAT(svg, HasSubstr("<title>lower bound: 192 bytes"));
+  EXPECT_THAT(svg, Not(HasSubstr("href")));
+  EXPECT_THAT(svg, Not(HasSubstr("<script")));
+  EXPECT_NE(memory_svg({}), "") << "nothing to draw is no division by zero";
+}
+
+}  // namespace
+}  // namespace tessera::cli

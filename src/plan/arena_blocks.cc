@@ -1,0 +1,95 @@
+#include "plan/arena_blocks.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "plan/memory_plan.h"
+#include "plan/shared_memory.h"
+
+namespace tessera {
+namespace {
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+bool is_in_arena(const ExecutionPlan& plan, int buffer) {
+  return plan.buffers[at(buffer)].kind == PlanBuffer::Kind::Arena;
+}
+
+}  // namespace
+
+std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan) {
+  std::vector<ArenaBlock> blocks;
+  std::vector<int> block_of(plan.buffers.size(), -1);  // by owner
+  const auto use = [&](int buffer, int step) {
+    if (!is_in_arena(plan, buffer)) return;
+    const int owner = owner_of(plan, buffer);
+    int& block = block_of[at(owner)];
+    if (block < 0) {
+      const PlanBuffer& memory = plan.buffers[at(owner)];
+      block = static_cast<int>(blocks.size());
+      blocks.push_back(
+          {.buffer = owner, .lower = step, .bytes = memory.bytes, .offset = memory.offset});
+    }
+    blocks[at(block)].upper = step + 1;
+  };
+  for (size_t index = 0; index < plan.steps.size(); ++index) {
+    const ExecutionStep& step = plan.steps[index];
+    const int number = static_cast<int>(index);
+    for (const int buffer : step.inputs) use(buffer, number);
+    for (const PlanOutput& output : step.outputs) use(output.buffer, number);
+    if (step.workspace_bytes == 0) continue;
+    blocks.push_back({.lower = number,
+                      .upper = number + 1,
+                      .bytes = step.workspace_bytes,
+                      .offset = step.workspace_offset});
+  }
+  return blocks;
+}
+
+void place_blocks(ExecutionPlan& plan) {
+  const std::vector<ArenaBlock> blocks = arena_blocks(plan);
+  std::vector<BufferRequest> requests;
+  for (const ArenaBlock& block : blocks) {
+    requests.push_back({.lower = block.lower, .upper = block.upper, .bytes = block.bytes});
+  }
+  const MemoryPlan memory = plan_memory(requests, {.alignment = TESSERA_ALIGNMENT_BYTES});
+#ifdef TESSERA_CHECKS
+  const std::string violation = explain_violation(requests, memory, TESSERA_ALIGNMENT_BYTES);
+  TESSERA_CHECK(violation.empty(), violation);
+#endif
+  std::vector<int64_t> begins(plan.buffers.size(), 0);  // by owner
+  for (size_t index = 0; index < blocks.size(); ++index) {
+    if (blocks[index].buffer >= 0) {
+      begins[at(blocks[index].buffer)] = memory.offsets[index];
+    } else {
+      plan.steps[at(blocks[index].lower)].workspace_offset = memory.offsets[index];
+    }
+  }
+  for (size_t index = 0; index < plan.buffers.size(); ++index) {
+    const int buffer = static_cast<int>(index);
+    if (is_in_arena(plan, buffer)) plan.buffers[index].offset += begins[at(owner_of(plan, buffer))];
+  }
+  plan.arena_bytes = memory.arena_bytes;
+  plan.lower_bound_bytes = memory.lower_bound_bytes;
+  plan.is_smallest_arena = memory.is_smallest;
+}
+
+ValueBytes value_bytes(const ExecutionPlan& plan) {
+  ValueBytes total;
+  for (const ExecutionStep& step : plan.steps) {
+    total.stored += step.workspace_bytes;
+    total.logical += step.workspace_bytes;
+    if (step.kind == ExecutionStep::Kind::View) continue;
+    for (const PlanOutput& output : step.outputs) {
+      const PlanBuffer& buffer = plan.buffers[at(output.buffer)];
+      if (buffer.kind != PlanBuffer::Kind::Arena) continue;
+      total.stored += buffer.bytes;
+      // A sparse layout may store less than its value has.
+      total.logical +=
+          std::min(buffer.bytes, tensor_bytes(buffer.type->element, buffer.type->dims));
+    }
+  }
+  return total;
+}
+
+}  // namespace tessera

@@ -1,0 +1,161 @@
+// That the plan follows the choice: other kernels for the same graph, another plan.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "plan/arena_blocks.h"
+#include "plan/execution_plan.h"
+
+namespace tessera {
+namespace {
+
+constexpr uint32_t kWrite = TESSERA_REQUEST_WRITE;
+constexpr uint32_t kInPlace = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+
+using Kind = ExecutionStep::Kind;
+
+// A graph without nodes: what a plan needs of it are values, and candidates say who makes them.
+class PlanMaker {
+ public:
+  ValueId value(const std::string& name, std::vector<int64_t> dims) {
+    Shape shape;
+    for (const int64_t dim : dims) shape.push_back(Dim(dim));
+    graph_.values.push_back({.name = name, .type = Type::tensor(DataType::Float32, shape)});
+    return {static_cast<int32_t>(graph_.values.size()) - 1};
+  }
+
+  ValueId input(const std::string& name, std::vector<int64_t> dims) {
+    const ValueId made = value(name, std::move(dims));
+    graph_.inputs.push_back(made);
+    return made;
+  }
+
+  void output(ValueId value) { graph_.outputs.push_back(value); }
+
+  // A kernel from `inputs` to `output`, chosen after those before it.
+  Candidate& kernel(const std::vector<ValueId>& inputs, ValueId output) {
+    Candidate candidate;
+    for (const ValueId input : inputs) {
+      candidate.inputs.push_back({.value = input, .layout = kDefaultLayout});
+    }
+    candidate.outputs.push_back({.value = output, .layout = kDefaultLayout});
+    placement_.chosen.push_back(static_cast<int>(offers_.candidates.size()));
+    offers_.candidates.push_back(std::move(candidate));
+    return offers_.candidates.back();
+  }
+
+  ExecutionPlan plan() const {
+    ExecutionPlan made = make_plan(graph_, offers_, placement_, LayoutTable({}), {});
+    EXPECT_EQ(explain_violation(made), "");
+    return made;
+  }
+
+ private:
+  Graph graph_;
+  Offers offers_;
+  Placement placement_;
+};
+
+int count(const ExecutionPlan& plan, Kind kind) {
+  int found = 0;
+  for (const ExecutionStep& step : plan.steps) found += step.kind == kind ? 1 : 0;
+  return found;
+}
+
+// x -> a -> b -> sum(b, a) -> y, all of 256 bytes: the residual sum of a block. The kernel
+// of the sum may do with b what `requests` says.
+ExecutionPlan plan_residual(uint32_t requests) {
+  PlanMaker maker;
+  const ValueId x = maker.input("x", {64});
+  const ValueId a = maker.value("a", {64});
+  const ValueId b = maker.value("b", {64});
+  const ValueId sum = maker.value("sum", {64});
+  const ValueId y = maker.value("y", {64});
+  maker.kernel({x}, a);
+  maker.kernel({a}, b);
+  Candidate& adding = maker.kernel({b, a}, sum);
+  adding.outputs[0].requests = requests;
+  adding.outputs[0].in_place_input = requests == kWrite ? -1 : 0;
+  maker.kernel({sum}, y);
+  maker.output(y);
+  return maker.plan();
+}
+
+TEST(MakePlan, AResidualSumTakesNoBufferWhereItsKernelCanDoWithoutOne) {
+  EXPECT_EQ(plan_residual(kWrite).arena_bytes, 3 * 256);
+  for (const uint32_t requests : {kInPlace, uint32_t{TESSERA_REQUEST_ADD}}) {
+    const ExecutionPlan plan = plan_residual(requests);
+    EXPECT_EQ(plan.arena_bytes, 2 * 256);
+    EXPECT_EQ(count(plan, Kind::Copy), 0);
+    EXPECT_EQ(plan.lower_bound_bytes, plan.arena_bytes);
+    EXPECT_TRUE(plan.is_smallest_arena);
+  }
+}
+
+TEST(MakePlan, AWorkspaceIsLiveDuringItsStepAlone) {
+  for (const int64_t workspace_bytes : {0, 100, 1000}) {
+    PlanMaker maker;
+    const ValueId x = maker.input("x", {64});
+    const ValueId a = maker.value("a", {64});
+    const ValueId b = maker.value("b", {64});
+    const ValueId y = maker.value("y", {64});
+    maker.kernel({x}, a);
+    maker.kernel({a}, b).workspace_bytes = workspace_bytes;
+    maker.kernel({b}, y).workspace_bytes = workspace_bytes;
+    maker.output(y);
+    const int64_t stored = (workspace_bytes + 63) / 64 * 64;
+    EXPECT_EQ(maker.plan().arena_bytes, 2 * 256 + stored);
+  }
+}
+
+CandidateOutput output_of(ValueId value, bool accepts_strides) {
+  return {.value = value,
+          .layout = kDefaultLayout,
+          .alignment_bytes = 4,
+          .accepts_strides = accepts_strides};
+}
+
+// Two kernels make the left and right half of the rows of `joint`, which one more reads.
+ExecutionPlan plan_joint(bool accepts_strides) {
+  PlanMaker maker;
+  const ValueId x = maker.input("x", {8, 8});
+  const ValueId left = maker.value("left", {8, 8});
+  const ValueId right = maker.value("right", {8, 8});
+  const ValueId joint = maker.value("joint", {8, 16});
+  const ValueId y = maker.value("y", {8, 16});
+  maker.kernel({x}, left).outputs[0] = output_of(left, accepts_strides);
+  maker.kernel({x}, right).outputs[0] = output_of(right, accepts_strides);
+  Candidate& join = maker.kernel({left, right}, joint);
+  join.flags = TESSERA_CANDIDATE_JOINT;
+  join.inputs[0].part = {.offset_bytes = 0, .strides = {16, 1}};
+  join.inputs[1].part = {.offset_bytes = 32, .strides = {16, 1}};
+  maker.kernel({joint}, y);
+  maker.output(y);
+  return maker.plan();
+}
+
+TEST(MakePlan, AConcatTakesNoCopiesWhereItsProducersWriteWithStrides) {
+  const ExecutionPlan copied = plan_joint(false);
+  EXPECT_EQ(count(copied, Kind::Copy), 2);
+  EXPECT_EQ(copied.arena_bytes, 4 * 256);
+
+  const ExecutionPlan direct = plan_joint(true);
+  EXPECT_EQ(count(direct, Kind::Copy), 0);
+  EXPECT_EQ(direct.arena_bytes, 2 * 256);
+}
+
+TEST(MakePlan, BlocksAreWhatTheArenaHolds) {
+  const ExecutionPlan plan = plan_residual(kInPlace);
+  const std::vector<ArenaBlock> blocks = arena_blocks(plan);
+  ASSERT_EQ(blocks.size(), 2);
+  EXPECT_EQ(blocks[0].lower, 0);
+  EXPECT_EQ(blocks[0].upper, 3);
+  EXPECT_EQ(blocks[1].lower, 1);
+  EXPECT_EQ(blocks[1].upper, 4);
+  EXPECT_EQ(value_bytes(plan).stored, 3 * 256);
+  EXPECT_EQ(value_bytes(plan).logical, 3 * 256);
+}
+
+}  // namespace
+}  // namespace tessera

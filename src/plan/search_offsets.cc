@@ -1,0 +1,362 @@
+#include "plan/search_offsets.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
+constexpr size_t kRememberedStates = size_t{1} << 17U;
+// Decisions one after the other. Each takes some hundred bytes of stack, of which a thread has few
+// megabytes.
+constexpr int kMostDecisions = 4000;
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014).
+uint64_t mixed(uint64_t value) {
+  value += 0x9e3779b97f4a7c15ULL;
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31U);
+}
+
+uint64_t mixed(uint64_t one, int64_t other) {
+  return mixed(mixed(one) ^ static_cast<uint64_t>(other));
+}
+
+bool is_alike(const GridBuffer& one, const GridBuffer& other) {
+  return one.first == other.first && one.end == other.end && one.units == other.units;
+}
+
+}  // namespace
+
+OffsetSearch::OffsetSearch(std::vector<GridBuffer> buffers) : buffers_(std::move(buffers)) {
+  int sections = 0;
+  for (const GridBuffer& buffer : buffers_) sections = std::max(sections, buffer.end);
+  members_.resize(at(sections));
+  for (size_t index = 0; index < buffers_.size(); ++index) {
+    for (int section = buffers_[index].first; section < buffers_[index].end; ++section) {
+      members_[at(section)].push_back(static_cast<int>(index));
+    }
+  }
+  is_dirty_.assign(at(sections), false);
+  impossible_.assign(kRememberedStates, 0);
+}
+
+SearchResult OffsetSearch::search(int64_t height, int64_t effort, uint64_t seed) {
+  reset(height);
+  effort_limit_ = effort;
+  seed_ = seed;
+  random_ = seed;
+  for (const int64_t load : loads_) {
+    if (load > height) return SearchResult::Impossible;
+  }
+  return solve_parts(0, static_cast<int>(members_.size()));
+}
+
+void OffsetSearch::reset(int64_t height) {
+  height_ = height;
+  effort_ = 0;
+  decisions_ = 0;
+  trail_.clear();
+  offsets_.assign(buffers_.size(), 0);
+  is_placed_.assign(buffers_.size(), 0);
+  lowest_.assign(buffers_.size(), 0);
+  tops_.assign(members_.size(), 0);
+  floors_.assign(members_.size(), 0);
+  loads_.assign(members_.size(), 0);
+  crossings_.assign(members_.size(), 0);
+  for (const GridBuffer& buffer : buffers_) {
+    for (int section = buffer.first; section < buffer.end; ++section) {
+      loads_[at(section)] += buffer.units;
+      if (section > buffer.first) ++crossings_[at(section)];
+    }
+  }
+}
+
+void OffsetSearch::set(int64_t& place, int64_t value) {
+  trail_.push_back({&place, place});
+  place = value;
+}
+
+void OffsetSearch::undo_to(size_t mark) {
+  for (; trail_.size() > mark; trail_.pop_back()) *trail_.back().place = trail_.back().old;
+  for (const int section : dirty_) is_dirty_[at(section)] = false;
+  dirty_.clear();
+}
+
+void OffsetSearch::mark_dirty(int section) {
+  if (is_dirty_[at(section)]) return;
+  is_dirty_[at(section)] = true;
+  dirty_.push_back(section);
+}
+
+bool OffsetSearch::raise_floor(int section, int64_t level) {
+  if (level <= floors_[at(section)]) return true;
+  set(floors_[at(section)], level);
+  if (level + loads_[at(section)] > height_) return false;
+  for (const int buffer : members_[at(section)]) {
+    if (!is_placed(buffer)) raise_buffer(buffer, level);
+  }
+  return true;
+}
+
+void OffsetSearch::raise_buffer(int buffer, int64_t level) {
+  const GridBuffer& raised = buffers_[at(buffer)];
+  if (level <= lowest_[at(buffer)]) return;
+  set(lowest_[at(buffer)], level);
+  for (int section = raised.first; section < raised.end; ++section) mark_dirty(section);
+}
+
+// Raises the floor of a section to the lowest level of those who are to be placed there. These will
+// lie one above the other, each at its lowest level or higher: gives whether that can be.
+bool OffsetSearch::check_section(int section) {
+  by_level_.clear();
+  for (const int buffer : members_[at(section)]) {
+    if (!is_placed(buffer)) {
+      by_level_.emplace_back(lowest_[at(buffer)], buffers_[at(buffer)].units);
+    }
+  }
+  effort_ += static_cast<int64_t>(members_[at(section)].size());
+  if (by_level_.empty()) return true;
+  std::sort(by_level_.begin(), by_level_.end());
+  int64_t units_above = 0;
+  for (auto entry = by_level_.rbegin(); entry != by_level_.rend(); ++entry) {
+    units_above += entry->second;
+    if (entry->first + units_above > height_) return false;
+  }
+  return raise_floor(section, by_level_.front().first);
+}
+
+bool OffsetSearch::propagate() {
+  while (!dirty_.empty()) {
+    const int section = dirty_.back();
+    dirty_.pop_back();
+    is_dirty_[at(section)] = false;
+    if (!check_section(section)) return false;
+  }
+  return true;
+}
+
+// At its lowest level, where nothing that is to be placed can be below it.
+bool OffsetSearch::place(int buffer) {
+  const GridBuffer& placed = buffers_[at(buffer)];
+  const int64_t offset = lowest_[at(buffer)];
+  const int64_t top = offset + placed.units;
+  offsets_[at(buffer)] = offset;
+  set(is_placed_[at(buffer)], 1);
+  bool fits = true;
+  for (int section = placed.first; section < placed.end; ++section) {
+    set(loads_[at(section)], loads_[at(section)] - placed.units);
+    set(tops_[at(section)], top);
+    if (section > placed.first) set(crossings_[at(section)], crossings_[at(section)] - 1);
+    fits = fits && raise_floor(section, top);
+    mark_dirty(section);
+  }
+  return fits && propagate();
+}
+
+// The lowest level of `buffer` where it rests on one that is not placed.
+int64_t OffsetSearch::level_on_others(int buffer) {
+  const GridBuffer& raised = buffers_[at(buffer)];
+  int64_t level = kNever;
+  for (int section = raised.first; section < raised.end; ++section) {
+    effort_ += static_cast<int64_t>(members_[at(section)].size());
+    for (const int other : members_[at(section)]) {
+      if (other == buffer || is_placed(other)) continue;
+      level = std::min(level, lowest_[at(other)] + buffers_[at(other)].units);
+    }
+  }
+  return level;
+}
+
+// Decides that none of the choice's buffers lies on the floor: all rest on others.
+bool OffsetSearch::skip(const Choice& choice) {
+  for (const int buffer : choice.buffers) {
+    const int64_t level = level_on_others(buffer);
+    if (level + buffers_[at(buffer)].units > height_) return false;
+    raise_buffer(buffer, level);
+  }
+  return propagate();
+}
+
+bool OffsetSearch::is_supported(int buffer) const {
+  const int64_t level = lowest_[at(buffer)];
+  const auto begin = tops_.begin() + buffers_[at(buffer)].first;
+  const auto end = tops_.begin() + buffers_[at(buffer)].end;
+  return level == 0 || std::find(begin, end, level) != end;
+}
+
+// Raises those that would float at their lowest level.
+bool OffsetSearch::raise_unsupported(const Part& part) {
+  bool has_raised = true;
+  while (has_raised) {
+    has_raised = false;
+    for (int section = part.begin; section < part.end; ++section) {
+      for (const int buffer : members_[at(section)]) {
+        if (is_placed(buffer) || buffers_[at(buffer)].first != section) continue;
+        if (is_supported(buffer)) continue;
+        const int64_t level = level_on_others(buffer);
+        if (level <= lowest_[at(buffer)]) continue;
+        if (level + buffers_[at(buffer)].units > height_) return false;
+        raise_buffer(buffer, level);
+        has_raised = true;
+      }
+    }
+    if (!propagate()) return false;
+  }
+  return true;
+}
+
+bool OffsetSearch::fits_below_all_others(int buffer) const {
+  const GridBuffer& moved = buffers_[at(buffer)];
+  int64_t bottom = 0;
+  int64_t ceiling = kNever;
+  for (int section = moved.first; section < moved.end; ++section) {
+    bottom = std::max(bottom, tops_[at(section)]);
+    ceiling = std::min(ceiling, floors_[at(section)]);
+    if (bottom + moved.units > ceiling) return false;
+  }
+  return true;
+}
+
+// Whether one could lie where nothing will ever be: then it would lie there, not higher.
+bool OffsetSearch::has_wasted_place(const Part& part) {
+  for (int section = part.begin; section < part.end; ++section) {
+    if (floors_[at(section)] == tops_[at(section)]) continue;
+    effort_ += static_cast<int64_t>(members_[at(section)].size());
+    for (const int buffer : members_[at(section)]) {
+      if (!is_placed(buffer) && fits_below_all_others(buffer)) return true;
+    }
+  }
+  return false;
+}
+
+// Of all sections with no lower one beside them, the one with the fewest buffers to try.
+OffsetSearch::Choice OffsetSearch::choose(const Part& part) {
+  Choice best;
+  for (int run = part.begin; run < part.end;) {
+    const int64_t floor = floors_[at(run)];
+    int run_end = run + 1;
+    while (run_end < part.end && floors_[at(run_end)] == floor) ++run_end;
+    const bool is_valley = (run == part.begin || floors_[at(run - 1)] > floor) &&
+                           (run_end == part.end || floors_[at(run_end)] > floor);
+    for (int section = run; is_valley && section < run_end; ++section) {
+      Choice choice{.section = section};
+      effort_ += static_cast<int64_t>(members_[at(section)].size());
+      for (const int buffer : members_[at(section)]) {
+        if (!is_placed(buffer) && lowest_[at(buffer)] == floor) choice.buffers.push_back(buffer);
+      }
+      const bool is_first = best.buffers.empty();
+      if (is_first || choice.buffers.size() < best.buffers.size()) best = std::move(choice);
+    }
+    run = run_end;
+  }
+  return best;
+}
+
+// The largest first, by area or by size in turns, each with some luck: a try that begins badly
+// ends, and the next one begins differently.
+void OffsetSearch::order(std::vector<int>& candidates) {
+  std::vector<std::pair<double, int>> keys;
+  for (const int buffer : candidates) {
+    const GridBuffer& one = buffers_[at(buffer)];
+    random_ = mixed(random_);
+    const double luck = 0.5 + static_cast<double>(random_ % 1024) / 1024;
+    const double length = seed_ % 2 == 0 ? 1 : one.end - one.first;
+    keys.emplace_back(-luck * length * static_cast<double>(one.units), buffer);
+  }
+  std::sort(keys.begin(), keys.end());
+  for (size_t index = 0; index < keys.size(); ++index) candidates[index] = keys[index].second;
+}
+
+// Two states with the same number have the same arrangements left, but for an accident in 2^63.
+uint64_t OffsetSearch::state_of(const Part& part) {
+  uint64_t state = mixed(static_cast<uint64_t>(height_));
+  for (int section = part.begin; section < part.end; ++section) {
+    state += mixed(static_cast<uint64_t>(section), tops_[at(section)]);
+    effort_ += static_cast<int64_t>(members_[at(section)].size());
+    for (const int buffer : members_[at(section)]) {
+      if (is_placed(buffer) || buffers_[at(buffer)].first != section) continue;
+      state += mixed(~static_cast<uint64_t>(buffer), lowest_[at(buffer)]);
+    }
+  }
+  return state | 1U;  // 0 is none
+}
+
+// Sections that no buffer connects any more, the ones with the least room first.
+std::vector<OffsetSearch::Part> OffsetSearch::parts_of(int begin, int end) const {
+  std::vector<Part> parts;
+  for (int section = begin; section < end; ++section) {
+    if (loads_[at(section)] == 0) continue;
+    const int64_t room = height_ - floors_[at(section)] - loads_[at(section)];
+    if (section == begin || crossings_[at(section)] == 0) {
+      parts.push_back({.begin = section, .end = section + 1, .room = room});
+    } else {
+      parts.back().end = section + 1;
+      parts.back().room = std::min(parts.back().room, room);
+    }
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& left, const Part& right) { return left.room < right.room; });
+  return parts;
+}
+
+// Each part once: what is placed in one changes nothing in another.
+SearchResult OffsetSearch::solve_parts(int begin, int end) {
+  for (const Part& part : parts_of(begin, end)) {
+    const SearchResult result = solve(part);
+    if (result != SearchResult::Found) return result;
+  }
+  return SearchResult::Found;
+}
+
+SearchResult OffsetSearch::solve(const Part& part) {
+  const size_t mark = trail_.size();
+  if (!raise_unsupported(part) || has_wasted_place(part)) {
+    undo_to(mark);
+    return SearchResult::Impossible;
+  }
+  const uint64_t state = state_of(part);
+  uint64_t& remembered = impossible_[state / 2 % kRememberedStates];
+  if (remembered == state) {
+    undo_to(mark);
+    return SearchResult::Impossible;
+  }
+  if (effort_ > effort_limit_ || decisions_ == kMostDecisions) return SearchResult::Unknown;
+  ++decisions_;
+  const SearchResult result = branch(part, choose(part));
+  --decisions_;
+  if (result == SearchResult::Impossible) {
+    remembered = state;
+    undo_to(mark);
+  }
+  return result;
+}
+
+SearchResult OffsetSearch::branch(const Part& part, const Choice& choice) {
+  std::vector<int> candidates = choice.buffers;
+  order(candidates);
+  const size_t mark = trail_.size();
+  std::vector<GridBuffer> tried;
+  for (const int buffer : candidates) {
+    const GridBuffer& one = buffers_[at(buffer)];
+    const bool was_tried = std::any_of(
+        tried.begin(), tried.end(), [&](const GridBuffer& other) { return is_alike(one, other); });
+    if (was_tried) continue;
+    tried.push_back(one);
+    const bool fits = place(buffer);
+    const SearchResult result = fits ? solve_parts(part.begin, part.end) : SearchResult::Impossible;
+    if (result != SearchResult::Impossible) return result;
+    undo_to(mark);
+  }
+  const bool fits = skip(choice);
+  const SearchResult result = fits ? solve_parts(part.begin, part.end) : SearchResult::Impossible;
+  if (result == SearchResult::Impossible) undo_to(mark);
+  return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,103 @@
+"""`tessera plan-memory`: problems with known answers, problems of others, and what is no problem."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cut_rectangle import csv_text, cut_rectangle
+
+INSTANCES = sorted((Path(__file__).resolve().parents[3] / "shared" / "instances").glob("*.csv"))
+
+
+def plan_memory(binary, *arguments):
+    return subprocess.run([binary, "plan-memory", *arguments], capture_output=True, text=True,
+                          timeout=120)
+
+
+@pytest.fixture
+def planned(tessera_binary, tmp_path):
+    """Plans the text of a file: gives what the program gave."""
+
+    def plan(text, *arguments):
+        path = tmp_path / "buffers.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return plan_memory(tessera_binary, path, *arguments)
+
+    return plan
+
+
+@pytest.mark.parametrize("count,seed", [(20, 1), (50, 2), (100, 3), (100, 4), (200, 5), (300, 7)])
+def test_a_rectangle_is_put_together_again(planned, count, seed):
+    done = planned(csv_text(cut_rectangle(count, seed=seed)), "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert list(report) == ["height", "lower_bound", "seconds", "proven"]
+    assert report["height"] == report["lower_bound"] == 1 << 20
+    assert report["proven"] is True
+
+
+@pytest.mark.skipif(not INSTANCES, reason="no ../shared/instances")
+def test_the_instances_of_others_fit(tessera_binary):
+    seconds = 0
+    for path in INSTANCES:
+        done = plan_memory(tessera_binary, path, "--capacity", "1048576", "--json")
+        assert done.returncode == 0, f"{path.name}: {done.stdout}{done.stderr}"
+        report = json.loads(done.stdout)
+        print(path.name, report)
+        assert report["lower_bound"] <= report["height"] <= 1048576
+        seconds += report["seconds"]
+    assert seconds < 20
+
+
+def test_what_does_not_fit_says_how_high_it_is(planned):
+    text = "id,lower,upper,size\na,0,2,5\nb,1,3,6\n"
+    done = planned(text, "--capacity", "10")
+    assert done.returncode == 1
+    assert "height       11 bytes, proven the smallest" in done.stdout
+    assert "does not fit into 10 bytes" in done.stdout
+    done = planned(text, "--capacity", "10", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["height"] == 11
+    assert planned(text, "--capacity", "11").returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("id,lower,upper,size\na,0,1,9223372036854775808\n", "line 2, buffer 'a'"),
+        ("id,lower,upper,size\na,0,1,9223372036854775807\nb,5,6,7\n", "line 2, buffer 'a'"),
+        ("id,lower,upper,size\na,-3,1,5\n", "line 2, buffer 'a'"),
+        ("id,lower,upper,size\na,0,3,5\na,0,3,5\n", "line 3, buffer 'a'"),
+        ("id,lower,upper\n", "none called 'size'"),
+        ("", "expected a line of titles"),
+        (b"\xff\xfe\x00", "expected the columns"),
+        ("id,lower,upper,size\nbig,0,3,51\n", "buffer 'big'"),
+    ],
+)
+def test_bad_input_names_the_place(planned, text, expected):
+    done = planned(text, "--capacity", "50")
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_file_that_is_none(tessera_binary, tmp_path):
+    for path in (tmp_path, tmp_path / "missing.csv"):
+        done = plan_memory(tessera_binary, path)
+        assert done.returncode == 2
+        assert str(path) in done.stderr
+    huge = tmp_path / "huge.csv"
+    with huge.open("wb") as file:
+        file.truncate(65 << 20)
+    done = plan_memory(tessera_binary, huge)
+    assert done.returncode == 2
+    assert "67108864 bytes" in done.stderr
+
+
+@pytest.mark.parametrize("capacity", ["0", "-1", "x", "1e6"])
+def test_a_capacity_that_is_none(planned, capacity):
+    done = planned("id,lower,upper,size\na,0,1,1\n", "--capacity=" + capacity)
+    assert done.returncode == 2
+    assert "--capacity" in done.stderr

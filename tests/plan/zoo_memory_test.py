@@ -1,0 +1,91 @@
+"""The memory of every network's plan is close to what is live at once. Skipped where the networks of
+../shared/zoo have not been given their weights, as tests/models/zoo_test.py does."""
+
+import json
+import subprocess
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = sorted((ROOT / "build" / "zoo").glob("*/weights.bin"))
+MOST_RATIO = 1.02
+MOST_PLAN_MS = 50
+
+if not MODELS:
+    pytest.skip("no networks in build/zoo", allow_module_level=True)
+
+
+def inspect(binary, model, *options):
+    done = subprocess.run(
+        [binary, "inspect", model, "--memory", "--json", "--threads", "1", *options],
+        capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def explain_overlap(blocks, arena_bytes):
+    """What is wrong with where blocks lie, or nothing."""
+    for place, one in enumerate(blocks):
+        if one["offset"] < 0 or one["offset"] + one["bytes"] > arena_bytes:
+            return f"{one['name']} is outside"
+        for other in blocks[:place]:
+            is_apart = (one["upper"] <= other["lower"] or other["upper"] <= one["lower"]
+                        or one["offset"] + one["bytes"] <= other["offset"]
+                        or other["offset"] + other["bytes"] <= one["offset"])
+            if not is_apart:
+                return f"{one['name']} overlaps {other['name']}"
+    return None
+
+
+@pytest.mark.parametrize("name", [path.parent.name for path in MODELS])
+def test_the_arena_is_close_to_its_bound(tessera_binary, name):
+    model = ROOT / "build" / "zoo" / name / "model.onnx"
+    report = inspect(tessera_binary, model)
+    # Other programs may have had the processor.
+    for _ in range(4):
+        if report["plan_ms"] >= MOST_PLAN_MS:
+            report = inspect(tessera_binary, model)
+    print(f"{name}: arena {report['arena_bytes']} bound {report['lower_bound_bytes']} "
+          f"ratio {report['ratio']:.4f} proven {report['proven']} naive {report['naive_bytes']} "
+          f"padding {report['padding_bytes']} libraries {report['backend_bytes']} "
+          f"plan {report['plan_ms']:.1f} ms")
+    live = max((sum((block["bytes"] + 63) // 64 * 64 for block in report["blocks"]
+                    if block["lower"] <= step < block["upper"])
+                for step in range(report["steps"])), default=0)
+    assert report["lower_bound_bytes"] == live
+    assert report["arena_bytes"] <= MOST_RATIO * live
+    assert explain_overlap(report["blocks"], report["arena_bytes"]) is None
+    assert report["plan_ms"] < MOST_PLAN_MS
+
+
+def test_the_picture_has_a_rectangle_for_each_block(tessera_binary, tmp_path):
+    picture = tmp_path / "memory.svg"
+    report = inspect(tessera_binary, MODELS[0].parent / "model.onnx", "--svg", picture)
+    root = xml.etree.ElementTree.parse(picture).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    rectangles = [entry for entry in root.iter(space + "rect") if entry.get("class") == "block"]
+    assert len(rectangles) == len(report["blocks"])
+    titles = [entry.find(space + "title").text for entry in rectangles]
+    assert all(block["name"] in title for block, title in zip(report["blocks"], titles))
+    assert root.find(space + "line") is not None
+
+
+@pytest.mark.parametrize("name,op", [("mobilenet_v2", "Add"), ("densenet121", "Concat")])
+def test_sums_and_concats_take_no_memory_of_their_own(tessera_binary, name, op):
+    model = ROOT / "build" / "zoo" / name / "model.onnx"
+    if not model.exists():
+        pytest.skip(f"no {name}")
+    done = subprocess.run(
+        [tessera_binary, "explain", model, "--json", "--threads", "1", "--runs", "1"],
+        capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    steps = json.loads(done.stdout)["steps"]
+    found = [step for step in steps if step["op"].split("+")[-1] == op]
+    assert found
+    assert [step["name"] for step in steps if step["op"] == "copy"] == []
+    if op == "Add":
+        assert [step["name"] for step in found if not step["is_in_place"]] == []
+    else:
+        assert [step["name"] for step in found if step["bytes"] > 0] == []
