@@ -4,14 +4,12 @@
 #include <utility>
 
 #include "backend/graph_view.h"
-#include "base/processor.h"
 #include "compile/chooser.h"
 #include "compile/let_go.h"
 #include "compile/plan_assembler.h"
 #include "compile/storage_fallback.h"
 #include "compile/tune_placement.h"
 #include "tessera/error.h"
-#include "tune/bounds.h"
 #include "tune/stored_plans.h"
 
 namespace tessera {
@@ -42,49 +40,19 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
   }
 }
 
-// Kernels reach about a quarter of what processors could do.
-constexpr double kOverBound = 4;
-// A graph that takes surely less has no time for candidates that take long to build.
-constexpr double kTinySeconds = 5e-4;
-
-// Whether the graph is over soon, before anybody says what it takes.
-bool is_tiny(const Graph& graph, const ops::Registry& registry, const PlanOptions& options) {
-  const ProcessorSpeed speed = assumed_speed();
-  double seconds = tuning::bound_seconds(graph, registry, speed, 1, options.precision);
-  for (const Node& node : graph.nodes) {
-    for (const ValueId id : node.outputs) {
-      const int64_t bytes = id.is_none() ? 0 : type_bytes(graph[id].type).value_or(0);
-      seconds += static_cast<double>(bytes) / speed.bytes_per_second;
-    }
-  }
-  return kOverBound * seconds < kTinySeconds;
-}
-
-// Whether libraries need not offer what is chosen by a measured price alone, and takes a tenth of a
-// second and more to build: nobody would measure it.
-bool skips_measured_only(const Graph& graph, const ops::Registry& registry,
-                         const PlanOptions& options) {
-  const PricingOptions& pricing = options.pricing;
-  if (!options.selection.pins.empty()) return false;
-  if (pricing.costs == nullptr) return true;
-  return pricing.measures && !pricing.measures_all && is_tiny(graph, registry, options);
-}
-
 // Offers for all threads; where prices are known also those for one.
 Offers collect(const BuiltPlan& base, const ops::Registry& registry, ThreadPool& pool,
                const PlanOptions& options) {
   const tessera_graph view(base.graph, registry);
   if (options.pricing.costs != nullptr) {
-    return collect_offers_by_threads(view, base.plugins, *base.layouts, pool, options.precision,
-                                     skips_measured_only(base.graph, registry, options));
+    return collect_offers_by_threads(view, base.plugins, *base.layouts, pool, options.precision);
   }
   Offers offers;
   pool.execute([&] {
-    offers =
-        collect_offers(view, base.plugins, *base.layouts,
-                       {.threads = pool.threads(),
-                        .precision = options.precision,
-                        .skips_measured_only = skips_measured_only(base.graph, registry, options)});
+    offers = collect_offers(view, base.plugins, *base.layouts,
+                            {.threads = pool.threads(),
+                             .precision = options.precision,
+                             .skips_measured_only = options.selection.pins.empty()});
   });
   return offers;
 }
