@@ -31,14 +31,18 @@ function(tessera_library name)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_LINKS} PRIVATE tessera_settings)
 endfunction()
 
-# tessera_test(NAME SOURCES... [LINKS targets...] [PRECOMPILED headers...]): one GoogleTest binary a
-# folder, tessera_NAME_test. Tests are found when ctest runs, so that building does not start
-# programs.
+# All unit tests, also those that a build under sanitizers leaves out unless asked.
+add_custom_target(unit_tests)
+
+# tessera_test(NAME SOURCES... [LINKS targets...] [PRECOMPILED headers...] [SANITIZED_ON_DEMAND]): one
+# GoogleTest binary a folder, tessera_NAME_test. Tests are found when ctest runs, so that building does
+# not start programs. SANITIZED_ON_DEMAND, for code that handles no memory itself: under sanitizers,
+# which are slow to compile, only `unit_tests` builds it, and its label is `sanitized_on_demand`.
 function(tessera_test name)
   if(NOT TESSERA_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRECOMPILED" ${ARGN})
+  cmake_parse_arguments(ARG "SANITIZED_ON_DEMAND" "" "SOURCES;LINKS;PRECOMPILED" ${ARGN})
   add_executable(tessera_${name}_test ${ARG_SOURCES})
   target_link_libraries(tessera_${name}_test PRIVATE
     tessera_${name} ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main tessera_settings)
@@ -52,5 +56,11 @@ function(tessera_test name)
   endif()
   target_precompile_headers(tessera_${name}_test PRIVATE
     <gmock/gmock.h> <gtest/gtest.h> <string> <vector> ${ARG_PRECOMPILED})
-  gtest_discover_tests(tessera_${name}_test DISCOVERY_MODE PRE_TEST)
+  add_dependencies(unit_tests tessera_${name}_test)
+  set(properties "")
+  if(ARG_SANITIZED_ON_DEMAND AND TESSERA_SANITIZE)
+    set_target_properties(tessera_${name}_test PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    set(properties PROPERTIES LABELS sanitized_on_demand)
+  endif()
+  gtest_discover_tests(tessera_${name}_test DISCOVERY_MODE PRE_TEST ${properties})
 endfunction()
