@@ -88,32 +88,11 @@ LstmSizes sizes_of(const Node& node) {
 
 // The Transpose that puts the directions side by side and alone reads `value`.
 std::optional<Node> transpose_after(const plugin::Graph& graph, const Value& value) {
-  if (!value.is_present() || value.is_needed() || value.consumers().size() != 1) {
-    return std::nullopt;
-  }
-  const Node node = graph.node(value.consumers().front());
+  const std::optional<Node> node = plugin::only_reader(graph, value);
   const std::vector<int64_t> wanted = {0, 2, 1, 3};
-  if (!node.domain().empty() || node.op() != "Transpose") return std::nullopt;
-  if (node.attributes().get_ints("perm") != wanted) return std::nullopt;
+  if (!node || node->op() != "Transpose") return std::nullopt;
+  if (node->attributes().get_ints("perm") != wanted) return std::nullopt;
   return node;
-}
-
-int32_t add_input(Candidate& candidate, const Value& value,
-                  std::optional<plugin::Pack> pack = std::nullopt) {
-  if (!value.is_present()) return -1;
-  for (size_t index = 0; index < candidate.inputs.size(); ++index) {
-    if (candidate.inputs[index].value != value.id()) continue;
-    if (pack || candidate.inputs[index].pack) refuse("needs '" + value.name() + "' in two formats");
-    return static_cast<int32_t>(index);
-  }
-  candidate.inputs.push_back({.value = value.id(), .pack = std::move(pack)});
-  return static_cast<int32_t>(candidate.inputs.size() - 1);
-}
-
-int32_t add_output(Candidate& candidate, const Value& value) {
-  if (!value.is_present()) return -1;
-  candidate.outputs.push_back({.value = value.id()});
-  return static_cast<int32_t>(candidate.outputs.size() - 1);
 }
 
 double optimistic_seconds(const ProposeContext& context, const LstmSizes& sizes) {
@@ -131,17 +110,17 @@ void offer(ProposeContext& context, const Node& node, const LstmSizes& sizes,
   if (transpose) candidate.nodes.push_back(transpose->id());
   candidate.algorithm = "steps";
   LstmPorts ports = {.is_side_by_side = transpose.has_value()};
-  ports.input = add_input(candidate, node.input(0));
-  ports.weights = add_input(candidate, node.input(1), lstm_weights_pack(sizes));
-  ports.recurrent = add_input(candidate, node.input(2), lstm_recurrent_pack(sizes));
+  ports.input = plugin::input_port(candidate, node.input(0));
+  ports.weights = plugin::input_port(candidate, node.input(1), lstm_weights_pack(sizes));
+  ports.recurrent = plugin::input_port(candidate, node.input(2), lstm_recurrent_pack(sizes));
   if (node.input(3).is_present()) {
-    ports.bias = add_input(candidate, node.input(3), lstm_bias_pack(sizes));
+    ports.bias = plugin::input_port(candidate, node.input(3), lstm_bias_pack(sizes));
   }
-  ports.initial_state = add_input(candidate, node.input(5));
-  ports.initial_cell = add_input(candidate, node.input(6));
-  ports.output = add_output(candidate, transpose ? transpose->output(0) : node.output(0));
-  ports.last_state = add_output(candidate, node.output(1));
-  ports.last_cell = add_output(candidate, node.output(2));
+  ports.initial_state = plugin::input_port(candidate, node.input(5));
+  ports.initial_cell = plugin::input_port(candidate, node.input(6));
+  ports.output = plugin::output_port(candidate, transpose ? transpose->output(0) : node.output(0));
+  ports.last_state = plugin::output_port(candidate, node.output(1));
+  ports.last_cell = plugin::output_port(candidate, node.output(2));
   candidate.workspace_bytes = lstm_workspace_bytes(sizes);
   candidate.optimistic_seconds = optimistic_seconds(context, sizes);
   candidate.build = [sizes, ports](const plugin::BuildOptions&) {

@@ -211,18 +211,10 @@ class ProductOffer {
   }
 
  private:
-  // The node that alone reads `value`, if nobody else needs it.
-  std::optional<Node> only_reader(int32_t value) const {
-    const Value read = context_.graph().value(value);
-    if (read.is_needed() || read.consumers().size() != 1) return std::nullopt;
-    const Node node = context_.graph().node(read.consumers().front());
-    if (!node.domain().empty()) return std::nullopt;
-    return node;
-  }
-
   bool append_sum(Group& group) {
     constexpr int32_t kFirstBroadcastingVersion = 7;
-    const std::optional<Node> node = only_reader(group.result);
+    const std::optional<Node> node =
+        plugin::only_reader(context_.graph(), context_.graph().value(group.result));
     if (!node || node->op() != "Add" || node->version() < kFirstBroadcastingVersion) return false;
     const Value other = node->input(node->input(0).id() == group.result ? 1 : 0);
     const Type type = context_.graph().value(group.result).type();
@@ -245,7 +237,8 @@ class ProductOffer {
   }
 
   bool append_relu(Group& group) const {
-    const std::optional<Node> node = only_reader(group.result);
+    const std::optional<Node> node =
+        plugin::only_reader(context_.graph(), context_.graph().value(group.result));
     if (!node || node->op() != "Relu") return false;
     group.has_relu = true;
     group.nodes.push_back(node->id());

@@ -193,37 +193,11 @@ bool has_plain_weights(const dnnl::rnn_primitive_desc_base& description) {
 
 // The Transpose that puts the directions side by side and alone reads `value`.
 std::optional<Node> transpose_after(const plugin::Graph& graph, const Value& value) {
-  if (!value.is_present() || value.is_needed() || value.consumers().size() != 1) {
-    return std::nullopt;
-  }
-  const Node node = graph.node(value.consumers().front());
+  const std::optional<Node> node = plugin::only_reader(graph, value);
   const std::vector<int64_t> wanted = {0, 2, 1, 3};
-  if (!node.domain().empty() || node.op() != "Transpose") return std::nullopt;
-  if (node.attributes().get_ints("perm") != wanted) return std::nullopt;
+  if (!node || node->op() != "Transpose") return std::nullopt;
+  if (node->attributes().get_ints("perm") != wanted) return std::nullopt;
   return node;
-}
-
-int32_t add_input(plugin::Candidate& candidate, const Value& value,
-                  std::optional<plugin::Pack> pack = std::nullopt) {
-  if (!value.is_present()) return -1;
-  for (size_t index = 0; index < candidate.inputs.size(); ++index) {
-    if (candidate.inputs[index].value != value.id()) continue;
-    if (pack || candidate.inputs[index].pack) refuse("needs '" + value.name() + "' in two formats");
-    return static_cast<int32_t>(index);
-  }
-  plugin::InputPort port;
-  port.value = value.id();
-  port.pack = std::move(pack);
-  candidate.inputs.push_back(std::move(port));
-  return static_cast<int32_t>(candidate.inputs.size() - 1);
-}
-
-int32_t add_output(plugin::Candidate& candidate, const Value& value) {
-  if (!value.is_present()) return -1;
-  plugin::OutputPort port;
-  port.value = value.id();
-  candidate.outputs.push_back(std::move(port));
-  return static_cast<int32_t>(candidate.outputs.size() - 1);
 }
 
 void offer_recurrence(Context& context, const Node& node, const Problem& problem,
@@ -236,21 +210,23 @@ void offer_recurrence(Context& context, const Node& node, const Problem& problem
   candidate.algorithm = description.impl_info_str();
   RecurrencePorts ports;
   ports.is_side_by_side = transpose.has_value();
-  ports.input = add_input(candidate, node.input(0));
-  ports.weights = add_input(candidate, node.input(1),
-                            recurrence_weights_pack(context.engine(), cell, sizes, sizes.features,
-                                                    description.weights_layer_desc()));
-  ports.recurrent = add_input(candidate, node.input(2),
-                              recurrence_weights_pack(context.engine(), cell, sizes, sizes.hidden,
-                                                      description.weights_iter_desc()));
+  ports.input = plugin::input_port(candidate, node.input(0));
+  ports.weights =
+      plugin::input_port(candidate, node.input(1),
+                         recurrence_weights_pack(context.engine(), cell, sizes, sizes.features,
+                                                 description.weights_layer_desc()));
+  ports.recurrent =
+      plugin::input_port(candidate, node.input(2),
+                         recurrence_weights_pack(context.engine(), cell, sizes, sizes.hidden,
+                                                 description.weights_iter_desc()));
   if (node.input(3).is_present()) {
-    ports.bias = add_input(candidate, node.input(3), recurrence_bias_pack(cell, sizes));
+    ports.bias = plugin::input_port(candidate, node.input(3), recurrence_bias_pack(cell, sizes));
   }
-  ports.initial_state = add_input(candidate, node.input(5));
-  ports.initial_cell = add_input(candidate, node.input(6));
-  ports.output = add_output(candidate, transpose ? transpose->output(0) : node.output(0));
-  ports.last_state = add_output(candidate, node.output(1));
-  ports.last_cell = add_output(candidate, node.output(2));
+  ports.initial_state = plugin::input_port(candidate, node.input(5));
+  ports.initial_cell = plugin::input_port(candidate, node.input(6));
+  ports.output = plugin::output_port(candidate, transpose ? transpose->output(0) : node.output(0));
+  ports.last_state = plugin::output_port(candidate, node.output(1));
+  ports.last_cell = plugin::output_port(candidate, node.output(2));
   candidate.workspace_bytes = recurrence_workspace_bytes(description, sizes);
   const auto rows = static_cast<double>(sizes.steps * sizes.batch * sizes.directions);
   const auto inputs = static_cast<double>(sizes.features + sizes.hidden);

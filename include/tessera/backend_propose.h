@@ -14,6 +14,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +24,40 @@
 #include "tessera/backend_offer.h"
 
 namespace tessera::plugin {
+
+// The node, of ONNX's own domain, that alone reads `value`, which nobody else needs: what a fused
+// kernel can take along.
+inline std::optional<Node> only_reader(const Graph& graph, const Value& value) {
+  if (!value.is_present() || value.is_needed() || value.consumers().size() != 1) {
+    return std::nullopt;
+  }
+  const Node node = graph.node(value.consumers().front());
+  if (!node.domain().empty()) return std::nullopt;
+  return node;
+}
+
+// The place of `value` among the candidate's inputs, where it is put if it is not there; -1 where
+// it is absent. Throws Failure where it is there in another format.
+inline int32_t input_port(Candidate& candidate, const Value& value,
+                          std::optional<Pack> pack = std::nullopt) {
+  if (!value.is_present()) return -1;
+  for (size_t index = 0; index < candidate.inputs.size(); ++index) {
+    if (candidate.inputs[index].value != value.id()) continue;
+    if (pack || candidate.inputs[index].pack) {
+      throw Failure(TESSERA_UNSUPPORTED, "needs '" + value.name() + "' in two formats");
+    }
+    return static_cast<int32_t>(index);
+  }
+  candidate.inputs.push_back({.value = value.id(), .pack = std::move(pack)});
+  return static_cast<int32_t>(candidate.inputs.size() - 1);
+}
+
+// Puts `value` behind the candidate's outputs and gives its place; -1 where it is absent.
+inline int32_t output_port(Candidate& candidate, const Value& value) {
+  if (!value.is_present()) return -1;
+  candidate.outputs.push_back({.value = value.id()});
+  return static_cast<int32_t>(candidate.outputs.size() - 1);
+}
 
 // One call of Backend::propose(), whose arguments must outlive it. Refusals wait until the end, so
 // that a node that one family refuses and another one takes is not refused.
