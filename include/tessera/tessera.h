@@ -150,6 +150,10 @@ struct BindOptions {
   // What is known when the time is spent decides. Graphs that take less than a millisecond get at
   // most a tenth of a second, and many of them on the same Backends less.
   double tune_budget_seconds = 0;
+  // With costs, how long one search for the cheapest choice may take. What is found by then is
+  // chosen, and PlacementDescription::gap says how much dearer it may be. 0: what it takes, seconds
+  // for the largest graphs.
+  double solve_budget_seconds = 0;
   // A candidate that needs longer for one run is not used. Building one may take a minute, or
   // three times as long as its backend announces.
   double candidate_timeout_seconds = 10;

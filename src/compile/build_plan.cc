@@ -106,6 +106,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
                                 .threads = pool.threads(),
                                 .precision = options.precision};
   Chooser chooser(base.graph, base.offers, *base.layouts, options.keeps_sparse_storage);
+  chooser.limit_solving(pricing.solve_budget_seconds);
   PlanAssembler assembler(pool, packs);
   std::optional<PricedOffers> prices;
   std::optional<tuning::PlanKey> plan_key;

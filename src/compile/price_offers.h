@@ -29,6 +29,7 @@ struct PricingOptions {
   // started for them: no library is among those asked that this process would not run anyway.
   bool measures_short_here = false;
   double margin_search_seconds = 0;  // see BindOptions
+  double solve_budget_seconds = 0;   // see BindOptions
   tuning::TuneOptions tune;
 };
 
