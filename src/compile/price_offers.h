@@ -37,7 +37,8 @@ struct PricingOptions {
 // graph.
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
-                                 const LayoutTable& layouts, ThreadPool& pool, int precision);
+                                 const LayoutTable& layouts, ThreadPool& pool, int precision,
+                                 bool skips_measured_only = false);
 
 // Owns what prices refer to. The subject and the table must outlive it.
 class PricedOffers {
