@@ -162,11 +162,15 @@ Executor Model::bind(const BindOptions& options) const {
   plan.conversions = std::move(result.conversions);
   plan.placement = std::move(result.placement);
   plan.tuning = std::move(result.tuning);
+  const RunnerOptions runner_options = {
+      .threads = options.threads,
+      .denormals = options.keeps_denormals ? Denormals::Keep : Denormals::Flush,
+      .state_pairs = state_ports(options.state_pairs, inputs, outputs)};
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
   return Executor(std::unique_ptr<Executor::State>(
       new Executor::State{.registry = state_->registry,
-                          .runner = PlanRunner(std::move(result.built), options.threads),
+                          .runner = PlanRunner(std::move(result.built), runner_options),
                           .inputs = std::move(inputs),
                           .outputs = std::move(outputs),
                           .input_forms = std::move(input_forms),
