@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 
+#include "base/denormals.h"
+
 namespace tessera {
 
 // A fixed number of threads that run loops. The calling thread takes part, so a pool of one thread
@@ -13,8 +15,8 @@ namespace tessera {
 class ThreadPool {
  public:
   // `threads` = 0 means one for each core that this process may use. Throws InvalidArgument where
-  // it is negative.
-  explicit ThreadPool(int threads = 0);
+  // it is negative. `denormals` is the rule within execute() and on all threads of its loops.
+  explicit ThreadPool(int threads = 0, Denormals denormals = Denormals::Keep);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -1,0 +1,38 @@
+// BindOptions as what the stages of src/compile take. All throw InvalidArgument where an option
+// asks for something that cannot be.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "backend/backend_set.h"
+#include "compile/build_plan.h"
+#include "engine/exchange.h"
+#include "graph/graph.h"
+#include "tessera/tessera.h"
+#include "tune/cost_table.h"
+
+namespace tessera {
+
+// Those that the options name, else the environment.
+std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
+                                                          const BindOptions& options);
+
+PlanOptions plan_options(const BindOptions& options, const BackendSet& set);
+
+// What `file` holds; nothing for "". Throws Corrupt where it is damaged.
+tuning::CostTable known_costs(const std::filesystem::path& file);
+
+PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs);
+
+// BindOptions::state_pairs by index. Throws InvalidArgument where there is no such input or output,
+// or the two are not alike.
+std::vector<StatePorts> state_ports(const std::vector<StatePair>& pairs,
+                                    const std::vector<ValueDescription>& inputs,
+                                    const std::vector<ValueDescription>& outputs);
+
+// Those that the caller gave, in the graph's order, the others drawn; none where he gave none.
+std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options);
+
+}  // namespace tessera
