@@ -165,7 +165,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
                      bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
-                     bool tune_all,
+                     bool tune_all, double solve_budget_seconds,
                      const std::vector<std::pair<std::string, std::string>>& state_pairs,
                      bool keeps_denormals) {
   PythonProgress progress(std::move(on_progress));
@@ -187,6 +187,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .tuning_inputs = dense_by_name(tuning_inputs),
                             .tune_all = tune_all,
                             .tune_budget_seconds = tune_budget_seconds,
+                            .solve_budget_seconds = solve_budget_seconds,
                             .candidate_timeout_seconds = candidate_timeout_seconds,
                             .in_process = in_process,
                             .margin_search_seconds = margin_search_seconds,
@@ -256,6 +257,8 @@ margin_search_seconds: with costs, how long to look for what each candidate lack
 tune_budget_seconds: how long to measure at most, the building of kernels included; what is known
     then decides. 0: as long as it takes.
 tune_all: measure everything that is offered, also what could not win.
+solve_budget_seconds: how long one search for the cheapest choice may take; then the best found is
+    chosen, and plan().placement.gap says how much dearer it may be. 0: what it takes.
 state_pairs: names of an input and an output each that bind_input() and bind_output() may give one
     memory: what a network remembers from run to run. The output is written over the input when
     nothing reads that any more.
@@ -280,7 +283,8 @@ constexpr const char* kBindSignature =
     "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
     "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
-    "tune_all: bool = False, state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
+    "tune_all: bool = False, solve_budget_seconds: float = 0.0, "
+    "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
     "keep_denormals: bool = False) -> Executor";
 
 }  // namespace
@@ -295,8 +299,9 @@ void bind_model(nb::module_& module) {
            "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
-           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "state_pairs"_a = nb::tuple(),
-           "keep_denormals"_a = false, nb::sig(kBindSignature), kBindText)
+           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "solve_budget_seconds"_a = 0.0,
+           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, nb::sig(kBindSignature),
+           kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

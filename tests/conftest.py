@@ -3,6 +3,7 @@
 import importlib
 import json
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -16,6 +17,12 @@ def pytest_addoption(parser):
                      help="folder of the built programs, relative to the project")
     parser.addoption("--long", action="store_true",
                      help="the long versions of tests that have one (make test-long)")
+
+
+def pytest_configure(config):
+    """Started in the background by a shell, we and whom we start would be deaf to Control-C."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
