@@ -96,6 +96,7 @@ CommandResult bench(const BenchArguments& arguments) {
   report.library_bytes = bound.executor.plan().library_bytes;
   const Interrupt interrupt;
   measure(bound, effort, interrupt, report);
+  if (arguments.is_json) report.dispatch_ns_per_step = bound.executor.measure_dispatch_ns();
   if (!arguments.trace_file.empty()) write_trace(arguments.trace_file, origin, loaded, bound);
   return {kFine, arguments.is_json ? json_text(bench_json(report)) : bench_text(report)};
 }

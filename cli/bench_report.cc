@@ -75,6 +75,7 @@ Json bench_json(const BenchReport& report) {
   for (const auto& [name, steps] : report.counts.backends) json["backends"][name] = steps;
   json["placement"] = placement_json(report.placement, figure_of(report, kFigures[0]));
   json["memory"] = memory_figures_json(report.memory, report.library_bytes);
+  json["dispatch_ns_per_step"] = report.dispatch_ns_per_step;
   return json;
 }
 

@@ -68,6 +68,10 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
       .add_flag("--strict-storage", arguments.strict_storage,
                 "a sparse value that a kernel takes dense only is an error")
       ->group(kGroup);
+  command
+      .add_flag("--keep-denormals", arguments.keeps_denormals,
+                "compute with numbers too small for a normal exponent (else they are zero)")
+      ->group(kGroup);
 }
 
 void add_measuring_options(CLI::App& command, BindArguments& arguments) {
@@ -186,6 +190,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
     }
   }
   options.strict_storage = arguments.strict_storage;
+  options.keeps_denormals = arguments.keeps_denormals;
   for (const std::string& text : arguments.pins) options.pins.push_back(parse_pin(text));
   for (const std::string& text : arguments.exclusions) {
     options.exclusions.push_back(parse_exclusion(text));

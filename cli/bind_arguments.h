@@ -21,6 +21,7 @@ struct BindArguments {
   std::string device = "cpu";
   std::vector<std::string> layouts;
   bool strict_storage = false;
+  bool keeps_denormals = false;
   bool optimize = false;
   std::string costs;  // a file; "" for none
   std::string candidate_timeout = "10";
@@ -32,7 +33,7 @@ struct BindArguments {
 };
 
 // Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and
-// --strict-storage.
+// --strict-storage, --keep-denormals.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --optimize and --costs, and those of add_measuring_options().

@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -150,6 +151,12 @@ class PythonProgress {
   std::optional<nb::python_error> error_;
 };
 
+std::vector<StatePair> pairs_of(const std::vector<std::pair<std::string, std::string>>& names) {
+  std::vector<StatePair> pairs;
+  for (const auto& [input, output] : names) pairs.push_back({input, output});
+  return pairs;
+}
+
 SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      std::vector<std::string> fetch, int threads, std::string device,
                      std::vector<std::string> backends, std::vector<Exclusion> exclude,
@@ -158,7 +165,9 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
                      bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
-                     bool tune_all, double solve_budget_seconds) {
+                     bool tune_all, double solve_budget_seconds,
+                     const std::vector<std::pair<std::string, std::string>>& state_pairs,
+                     bool keeps_denormals) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -170,6 +179,8 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .precision = precision_named(precision),
                             .fetches_step_outputs = fetches_step_outputs,
                             .layouts = layouts.value_or(Layouts()),
+                            .state_pairs = pairs_of(state_pairs),
+                            .keeps_denormals = keeps_denormals,
                             .strict_storage = strict_storage,
                             .optimize = optimize,
                             .cost_table = std::move(cost_table),
@@ -248,6 +259,11 @@ tune_budget_seconds: how long to measure at most, the building of kernels includ
 tune_all: measure everything that is offered, also what could not win.
 solve_budget_seconds: how long one search for the cheapest choice may take; then the best found is
     chosen, and plan().placement.gap says how much dearer it may be. 0: what it takes.
+state_pairs: names of an input and an output each that bind_input() and bind_output() may give one
+    memory: what a network remembers from run to run. The output is written over the input when
+    nothing reads that any more.
+keep_denormals: compute with numbers too small for a normal exponent as IEEE 754 says; otherwise all
+    threads read and write them as zero while kernels run.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -267,7 +283,9 @@ constexpr const char* kBindSignature =
     "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
     "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
-    "tune_all: bool = False, solve_budget_seconds: float = 0.0) -> Executor";
+    "tune_all: bool = False, solve_budget_seconds: float = 0.0, "
+    "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
+    "keep_denormals: bool = False) -> Executor";
 
 }  // namespace
 
@@ -282,7 +300,8 @@ void bind_model(nb::module_& module) {
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
            "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "solve_budget_seconds"_a = 0.0,
-           nb::sig(kBindSignature), kBindText)
+           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, nb::sig(kBindSignature),
+           kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

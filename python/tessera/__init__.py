@@ -50,6 +50,7 @@ from .descriptions import (
     ValueDescription,
 )
 from .errors import (
+    Cancelled,
     Corrupt,
     DeviceFailed,
     Error,
@@ -64,6 +65,7 @@ __all__ = [
     "BackendDescription",
     "BackendRefusal",
     "Backends",
+    "Cancelled",
     "CandidateDescription",
     "ContenderDescription",
     "ConversionDescription",

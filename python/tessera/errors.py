@@ -2,6 +2,7 @@
 in its place, so that `except ValueError` works without knowing Tessera."""
 
 __all__ = [
+    "Cancelled",
     "Corrupt",
     "DeviceFailed",
     "Error",
@@ -58,6 +59,10 @@ class DeviceFailed(Error, RuntimeError):
 
 class Corrupt(Error, RuntimeError):
     """Bytes that Tessera itself once wrote are damaged."""
+
+
+class Cancelled(Error, RuntimeError):
+    """The caller ended a run, or its time was up."""
 
 
 class Internal(Error, RuntimeError):

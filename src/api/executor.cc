@@ -43,7 +43,7 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     if (found == given.end()) {
       if (input.is_read && !runner.exchange().is_input_bound(index)) {
         throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
-                    "expected a tensor (" + input.text + "), found none given and none bound");
+                    "expected a tensor (" + input.text + "), found none given");
       }
       ordered.emplace_back();
       continue;

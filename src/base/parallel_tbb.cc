@@ -36,13 +36,13 @@ ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const { return state_->threads; }
 
-void ThreadPool::execute(const std::function<void()>& body) {
+void ThreadPool::execute(FunctionRef<void()> body) {
   const DenormalRule kept(state_->denormals);
   state_->arena.execute(body);
 }
 
 void ThreadPool::parallel_for(int64_t count, int64_t grain,
-                              const std::function<void(int64_t, int64_t)>& body) {
+                              FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   grain = std::max<int64_t>(1, grain);
   if (state_->threads == 1 || count <= grain) {

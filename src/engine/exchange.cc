@@ -155,6 +155,12 @@ void Exchange::arrange(std::span<const Tensor> given) {
   }
   check_overlaps();
   for (Input& input : inputs_) arrange_input(input);
+  for (const StateAccess& state : states_) {
+    // What the last arrangement may have changed.
+    if (state.is_in_place) {
+      program_.set_request(state.call, state.output, TESSERA_REQUEST_WRITE);
+    }
+  }
   for (OutputMemory& memory : memories_) {
     arrange_memory(memory);
     is_all_bound = is_all_bound && (memory.direct >= 0 || memory.is_kept);
@@ -225,10 +231,7 @@ bool Exchange::is_direct(size_t index, const MemorySlot& slot) {
     const bool is_over_input = overlap(*input.now, result.bound) && !input.is_staged;
     const bool is_same = input.now->data() == result.bound.data();
     const bool is_in_place = is_direct && is_over_input && is_same && state.is_in_place;
-    if (state.is_in_place) {
-      program_.set_request(state.call, state.output,
-                           is_in_place ? TESSERA_REQUEST_IN_PLACE : TESSERA_REQUEST_WRITE);
-    }
+    if (is_in_place) program_.set_request(state.call, state.output, TESSERA_REQUEST_IN_PLACE);
     if (is_over_input && !is_in_place && !state.is_direct) is_direct = false;
   }
   return is_direct;

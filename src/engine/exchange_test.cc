@@ -251,6 +251,28 @@ TEST_F(Exchanges, WriteStateOverItsInputOnceAllHaveReadIt) {
   }
 }
 
+TEST_F(Exchanges, AskForInPlaceOnlyWhereItIs) {
+  input("x", {4});
+  relu("x", "y");
+  output("y");
+  PlanRunner& runner = this->runner(kInPlace, {{0, 0}});
+  std::vector<int32_t> requests;
+  const PlanWatcher watcher = [&](const PlanEvent& event) {
+    requests.push_back(event.outputs[0].request);
+  };
+  runner.exchange().bind_input(0, memory_.at(0, {4}));
+  runner.exchange().bind_result(0, memory_.at(0, {4}));
+  runner.run_bound(watcher);
+  runner.exchange().bind_result(0, memory_.at(16, {4}));
+  runner.run_bound(watcher);
+  runner.exchange().bind_result(0, memory_.at(0, {4}));
+  runner.run_bound(watcher);
+  runner.exchange().bind_result(0, {});
+  runner.run(inputs_, watcher);
+  EXPECT_THAT(requests, ElementsAre(TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_WRITE,
+                                    TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_WRITE));
+}
+
 TEST_F(Exchanges, WriteStateThatOverlapsInPart) {
   input("x", {4});
   relu("x", "y");

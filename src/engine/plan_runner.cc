@@ -146,7 +146,7 @@ void PlanRunner::run_steps(const PlanWatcher& watcher) {
   context_.set_random_seed(seed);
   if (alone_context_) alone_context_->set_random_seed(seed);
   // Libraries on the same thread runtime then use this pool's threads and no others.
-  pool_.execute([this, &watcher] { run_regions(watcher); });
+  pool_.execute([&] { run_regions(watcher); });
 }
 
 void PlanRunner::run_regions(const PlanWatcher& watcher) {
@@ -155,15 +155,7 @@ void PlanRunner::run_regions(const PlanWatcher& watcher) {
       run_region(region, context_, watcher);
       continue;
     }
-    struct Call {
-      PlanRunner& runner;
-      const StaticRegion& region;
-      const PlanWatcher& watcher;
-    } const call{*this, region, watcher};
-    // By reference, as a std::function allocates for more than two pointers.
-    one_->execute([&call] {
-      call.runner.run_region(call.region, *call.runner.alone_context_, call.watcher);
-    });
+    one_->execute([&] { run_region(region, *alone_context_, watcher); });
   }
 }
 
