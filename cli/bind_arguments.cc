@@ -1,6 +1,7 @@
 #include "cli/bind_arguments.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "cli/command.h"
 #include "cli/named_argument.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr uint64_t kMaxThreads = 4096;
 
 constexpr double kMostSeconds = 1e6;
+constexpr uint64_t kMostBytes = std::numeric_limits<int64_t>::max();
 
 constexpr const char* kGroup = "Where and how it runs";
 constexpr const char* kPriceGroup = "What it is chosen by";
@@ -67,6 +69,14 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_flag("--strict-storage", arguments.strict_storage,
                 "a sparse value that a kernel takes dense only is an error")
+      ->group(kGroup);
+}
+
+void add_memory_option(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_option("--memory-budget", arguments.memory_budget,
+                  "BYTES that inner values, workspaces, outputs, weights and libraries may\n"
+                  "take together: faster kernels give way to smaller ones (default: no limit)")
       ->group(kGroup);
 }
 
@@ -167,6 +177,10 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   if (arguments.tune_budget) {
     options.tune_budget_seconds =
         parse_positive_number("--tune-budget", *arguments.tune_budget, kMostSeconds);
+  }
+  if (arguments.memory_budget) {
+    options.memory_budget_bytes = static_cast<int64_t>(
+        parse_whole_number("--memory-budget", *arguments.memory_budget, 1, kMostBytes));
   }
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);

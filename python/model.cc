@@ -158,7 +158,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
                      bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
-                     bool tune_all) {
+                     bool tune_all, int64_t memory_budget_bytes) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -171,6 +171,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .fetches_step_outputs = fetches_step_outputs,
                             .layouts = layouts.value_or(Layouts()),
                             .strict_storage = strict_storage,
+                            .memory_budget_bytes = memory_budget_bytes,
                             .optimize = optimize,
                             .cost_table = std::move(cost_table),
                             .tuning_inputs = dense_by_name(tuning_inputs),
@@ -245,10 +246,12 @@ margin_search_seconds: with costs, how long to look for what each candidate lack
 tune_budget_seconds: how long to measure at most, the building of kernels included; what is known
     then decides. 0: as long as it takes.
 tune_all: measure everything that is offered, also what could not win.
+memory_budget_bytes: the most that MemoryDescription.total_bytes may be; faster kernels give way to
+    smaller ones. 0: no limit.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
-is allocated).
+is allocated, or no plan fits into memory_budget_bytes).
 
     pins = [tessera.Pin("conv1", "reference")]
     executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
@@ -264,7 +267,7 @@ constexpr const char* kBindSignature =
     "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
     "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
-    "tune_all: bool = False) -> Executor";
+    "tune_all: bool = False, memory_budget_bytes: int = 0) -> Executor";
 
 }  // namespace
 
@@ -278,7 +281,8 @@ void bind_model(nb::module_& module) {
            "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
-           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, nb::sig(kBindSignature), kBindText)
+           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "memory_budget_bytes"_a = 0,
+           nb::sig(kBindSignature), kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "
