@@ -22,6 +22,7 @@ struct BindArguments {
   std::vector<std::string> layouts;
   bool strict_storage = false;
   bool keeps_denormals = false;
+  std::optional<std::string> memory_budget;  // no limit where not given
   bool optimize = false;
   std::string costs;  // a file; "" for none
   std::string candidate_timeout = "10";
@@ -41,6 +42,9 @@ void add_price_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --candidate-timeout, --tune-budget, --solve-budget and --in-process.
 void add_measuring_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --memory-budget: for the commands that run what they bind, or say what it takes.
+void add_memory_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths);

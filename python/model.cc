@@ -167,7 +167,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
                      bool tune_all, double solve_budget_seconds,
                      const std::vector<std::pair<std::string, std::string>>& state_pairs,
-                     bool keeps_denormals) {
+                     bool keeps_denormals, int64_t memory_budget_bytes) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -182,6 +182,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .state_pairs = pairs_of(state_pairs),
                             .keeps_denormals = keeps_denormals,
                             .strict_storage = strict_storage,
+                            .memory_budget_bytes = memory_budget_bytes,
                             .optimize = optimize,
                             .cost_table = std::move(cost_table),
                             .tuning_inputs = dense_by_name(tuning_inputs),
@@ -264,10 +265,12 @@ state_pairs: names of an input and an output each that bind_input() and bind_out
     nothing reads that any more.
 keep_denormals: compute with numbers too small for a normal exponent as IEEE 754 says; otherwise all
     threads read and write them as zero while kernels run.
+memory_budget_bytes: the most that MemoryDescription.total_bytes may be; faster kernels give way to
+    smaller ones. 0: no limit.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
-is allocated).
+is allocated, or no plan fits into memory_budget_bytes).
 
     pins = [tessera.Pin("conv1", "reference")]
     executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
@@ -285,7 +288,7 @@ constexpr const char* kBindSignature =
     "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
     "tune_all: bool = False, solve_budget_seconds: float = 0.0, "
     "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
-    "keep_denormals: bool = False) -> Executor";
+    "keep_denormals: bool = False, memory_budget_bytes: int = 0) -> Executor";
 
 }  // namespace
 
@@ -300,7 +303,7 @@ void bind_model(nb::module_& module) {
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
            "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "solve_budget_seconds"_a = 0.0,
-           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, nb::sig(kBindSignature),
+           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0, nb::sig(kBindSignature),
            kBindText)
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "

@@ -148,6 +148,13 @@ struct BindOptions {
   // A sparse value for which a kernel takes dense storage only is an error that names the node;
   // else it is converted, and the log told once.
   bool strict_storage = false;
+  // The most that the plan may take; 0: no limit. All of MemoryDescription::total_bytes counts: the
+  // arena (inner values and workspaces), the outputs as far as their sizes are known, the constants
+  // that steps read, packed or not, and what libraries keep to themselves. Inputs do not count, nor
+  // what measuring takes. Candidates that take less give way to faster ones only as far as they
+  // fit; bind() throws OutOfMemory where no plan is found that does, with the smallest that was
+  // found and whether that is proven to be the least.
+  int64_t memory_budget_bytes = 0;
   // Measure what is not known yet and could win: check it against the reference, time it alone and
   // in the whole plan, and choose what is fastest. Off by default: it takes seconds to a minute,
   // and what was measured is known to all models on the same Backends, and to other processes only
@@ -363,6 +370,8 @@ struct TuningDescription {
   bool is_stopped = false;
   bool is_out_of_time = false;  // BindOptions::tune_budget_seconds were spent
   double seconds = 0;
+  // The most memory that this process and the one that measured had resident, each at its own time.
+  int64_t peak_bytes = 0;
   std::map<std::string, double> phases;  // seconds by what was done: "build", "check", "time"...
   std::vector<std::string> notes;        // what was odd, a sentence each
 };
@@ -407,6 +416,9 @@ struct MemoryDescription {
   int64_t naive_bytes = 0;          // if each value and workspace had memory of its own
   int64_t padding_bytes = 0;        // of those, what layouts store beside the elements
   int64_t weight_bytes = 0;         // of the constants that the steps read, packed or not
+  int64_t output_bytes = 0;         // of outputs, as far as their sizes are known
+  int64_t library_bytes = 0;        // that libraries keep to themselves
+  int64_t total_bytes = 0;          // of arena, weights, outputs and libraries
   std::vector<MemoryBlock> blocks;  // by first step
 };
 

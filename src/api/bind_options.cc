@@ -36,6 +36,12 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   wanted.keeps_sparse_storage = options.strict_storage;
+  if (options.memory_budget_bytes < 0) {
+    throw Error(
+        ErrorKind::InvalidArgument, "memory_budget_bytes",
+        "expected 0 (no limit) or more, found " + std::to_string(options.memory_budget_bytes));
+  }
+  wanted.memory_budget_bytes = options.memory_budget_bytes;
   return wanted;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compile/chooser.h"
+#include "compile/fit_budget.h"
 #include "compile/let_go.h"
 #include "compile/plan_assembler.h"
 #include "compile/storage_fallback.h"
@@ -51,17 +52,19 @@ Placement known_placement(const tuning::Subject& subject, const std::optional<tu
   return {.chosen = chosen ? *std::move(chosen) : std::vector<int>{}};
 }
 
-// Chooses and builds, until all that is chosen can be built.
-Placement choose_and_build(Chooser& chooser, PlanAssembler& assembler, BuiltPlan& base,
-                           const StageWatcher& watcher) {
+// Chooses and builds, until all that is chosen can be built and fits into memory.
+Placement choose_and_build(Chooser& chooser, BudgetFitter& fitter, PlanAssembler& assembler,
+                           BuiltPlan& base, const StageWatcher& watcher) {
   while (true) {
     watcher("place");
     check_is_covered(base.offers, base.graph, chooser.forbidden());
     const Placement placement = chooser.choose();
+    if (fitter.makes_way(placement, chooser)) continue;
     watcher("build");
     const std::vector<int> failed = assembler.build(placement, base.offers);
     if (failed.empty()) return placement;
     for (const int index : failed) chooser.forbid(index);
+    fitter.start(chooser);
   }
 }
 
@@ -96,23 +99,27 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   std::optional<tuning::PlanKey> plan_key;
   if (pricing.costs != nullptr) {
     prices.emplace(subject, *pricing.costs);
-    plan_key = tuning::plan_key(subject, base.plugins);
+    // What is fastest within a budget is not what is known as the fastest.
+    if (options.memory_budget_bytes == 0) plan_key = tuning::plan_key(subject, base.plugins);
     if (pricing.shared != nullptr)
       pricing.shared->look_up(prices->keys(), plan_key, *pricing.costs);
     prices->look_up_guesses();
     chooser.set_prices(*prices);
     chooser.prefer(known_placement(subject, plan_key, *pricing.costs));
   }
+  check_is_covered(base.offers, base.graph, chooser.forbidden());
+  BudgetFitter fitter(base.graph, base.offers, *base.layouts, options.memory_budget_bytes);
+  fitter.start(chooser);
   Placement placement;
   if (pricing.measures) {
     watcher("tune");
     TunedPlacement tuned =
-        tune_placement({base, subject, *prices, plan_key, chooser, assembler}, pricing);
+        tune_placement({base, subject, *prices, plan_key, chooser, fitter, assembler}, pricing);
     placement = std::move(tuned.placement);
     result.placement = std::move(tuned.description);
     result.tuning = std::move(tuned.tuning);
   } else {
-    placement = choose_and_build(chooser, assembler, base, watcher);
+    placement = choose_and_build(chooser, fitter, assembler, base, watcher);
     if (prices) result.placement = chooser.describe(placement);
   }
   if (prices) {
