@@ -1,16 +1,13 @@
-// Model and Executor: thin owners around the stages of src/compile and the runner of src/engine.
-#include "tessera/tessera.h"
-
-#include <algorithm>
-#include <fstream>
-#include <iterator>
+// Model and load(): thin owners around the stages of src/compile.
 #include <mutex>
 #include <utility>
 
 #include "api/backends_state.h"
+#include "api/bind_options.h"
 #include "api/describe.h"
 #include "api/describe_plan.h"
 #include "api/exchanged_layouts.h"
+#include "api/executor_state.h"
 #include "api/stage_clock.h"
 #include "backend/packs.h"
 #include "backend/plugin_ops.h"
@@ -20,143 +17,12 @@
 #include "compile/build_plan.h"
 #include "compile/compile.h"
 #include "compile/let_go.h"
-#include "engine/plan_runner.h"
 #include "export/onnx/export.h"
 #include "infer/mark_sparse.h"
-#include "ops/registry.h"
 #include "ops/work.h"
-#include "tune/capture.h"
-#include "tune/cost_table.h"
-#include "tune/groups.h"
 #include "tune/worker_bench.h"
 
 namespace tessera {
-namespace {
-
-std::string list_names(const std::vector<ValueDescription>& values) {
-  std::string names;
-  for (const ValueDescription& value : values) {
-    names += (names.empty() ? "'" : ", '") + value.name + "'";
-  }
-  return names.empty() ? "none" : names;
-}
-
-}  // namespace
-
-struct Executor::State {
-  // Shared with the model, so that an executor may outlive it; kernels of the reference need it.
-  std::shared_ptr<const ops::Registry> registry;
-  PlanRunner runner;
-  std::vector<ValueDescription> inputs;
-  std::vector<ValueDescription> outputs;
-  std::vector<std::optional<SparseForm>> input_forms;
-  std::vector<std::optional<SparseForm>> output_forms;  // of the model's outputs
-  PlanDescription plan;
-  tuning::CostTable costs;
-  std::vector<StageRecord> stages;
-  bool is_recording = false;
-  std::vector<StepRecord> steps;
-  std::once_flag are_costs_written;
-  std::string costs_text;  // of `costs`, once somebody asked
-
-  template <class AnyOrTensor>
-  std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
-  std::vector<Tensor> run(const std::vector<Tensor>& ordered);
-  void record(const PlanEvent& event, std::chrono::steady_clock::time_point run_start);
-};
-
-template <class AnyOrTensor>
-std::vector<Tensor> Executor::State::inputs_in_order(
-    const std::map<std::string, AnyOrTensor>& given) const {
-  std::vector<Tensor> ordered;
-  size_t known = 0;
-  for (size_t index = 0; index < inputs.size(); ++index) {
-    const ValueDescription& input = inputs[index];
-    const auto found = given.find(input.name);
-    if (found == given.end()) {
-      if (input.is_read) {
-        throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
-                    "expected a tensor (" + input.text + "), found none given");
-      }
-      ordered.emplace_back();
-      continue;
-    }
-    ++known;
-    ordered.push_back(input.is_read ? feed({input, input_forms[index]}, found->second) : Tensor());
-  }
-  if (known == given.size()) return ordered;
-  for (const auto& [input_name, tensor] : given) {
-    const bool is_known = std::any_of(inputs.begin(), inputs.end(),
-                                      [&](const auto& input) { return input.name == input_name; });
-    if (!is_known) {
-      throw Error(ErrorKind::InvalidArgument, "input '" + input_name + "'",
-                  "the model has no such input; it has " + list_names(inputs));
-    }
-  }
-  return ordered;
-}
-
-void Executor::State::record(const PlanEvent& event,
-                             std::chrono::steady_clock::time_point run_start) {
-  const PlanStep& step = plan.steps[event.step];
-  steps.push_back({.node = step.name,
-                   .op = step.op,
-                   .backend = step.backend,
-                   .algorithm = step.algorithm,
-                   .start = event.start - run_start,
-                   .duration = event.duration,
-                   .flops = step.flops,
-                   .bytes = step.bytes});
-}
-
-Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Executor::Executor(Executor&&) noexcept = default;
-Executor& Executor::operator=(Executor&&) noexcept = default;
-Executor::~Executor() = default;
-
-std::vector<Tensor> Executor::State::run(const std::vector<Tensor>& ordered) {
-  if (!is_recording) return runner.run(ordered);
-  steps.clear();
-  const auto start = std::chrono::steady_clock::now();
-  return runner.run(ordered, [&](const PlanEvent& event) { record(event, start); });
-}
-
-std::vector<Tensor> Executor::run(const std::map<std::string, Tensor>& inputs) {
-  for (size_t index = 0; index < state_->output_forms.size(); ++index) {
-    if (!state_->output_forms[index]) continue;
-    throw Error(ErrorKind::InvalidArgument, "output '" + state_->outputs[index].name + "'",
-                "run() gives dense outputs, but this one was bound in " +
-                    text(*state_->output_forms[index]) + ": call run_any()");
-  }
-  return state_->run(state_->inputs_in_order(inputs));
-}
-
-std::vector<AnyTensor> Executor::run_any(const std::map<std::string, AnyTensor>& inputs) {
-  std::vector<Tensor> results = state_->run(state_->inputs_in_order(inputs));
-  std::vector<AnyTensor> given;
-  for (size_t index = 0; index < results.size(); ++index) {
-    const std::optional<SparseForm> form =
-        index < state_->output_forms.size() ? state_->output_forms[index] : std::nullopt;
-    given.push_back(give({state_->outputs[index], form}, std::move(results[index])));
-  }
-  return given;
-}
-
-const std::vector<ValueDescription>& Executor::inputs() const { return state_->inputs; }
-const std::vector<ValueDescription>& Executor::outputs() const { return state_->outputs; }
-int Executor::threads() const { return state_->runner.threads(); }
-const PlanDescription& Executor::plan() const { return state_->plan; }
-const std::string& Executor::costs() const {
-  std::call_once(state_->are_costs_written, [&] {
-    const tuning::CostTable& costs = state_->costs;
-    const bool is_known = state_->plan.placement.has_value();
-    if (is_known) state_->costs_text = tuning::write_cost_table(costs);
-  });
-  return state_->costs_text;
-}
-const std::vector<StageRecord>& Executor::stages() const { return state_->stages; }
-void Executor::record_steps(bool is_on) { state_->is_recording = is_on; }
-const std::vector<StepRecord>& Executor::steps() const { return state_->steps; }
 
 struct Model::State {
   std::filesystem::path file;
@@ -190,89 +56,6 @@ void Model::State::restore() {
 }
 
 namespace {
-
-std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
-                                                          const BindOptions& options) {
-  return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
-}
-
-PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
-  if (options.device != "cpu") {
-    throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
-                "expected 'cpu', the only device so far");
-  }
-  PlanOptions wanted;
-  wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
-                                                              : TESSERA_PRECISION_FLOAT32;
-  for (const Pin& pin : options.pins) {
-    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
-  }
-  for (const Exclusion& exclusion : options.exclusions) {
-    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
-  }
-  wanted.returns_step_outputs = options.fetches_step_outputs;
-  wanted.keeps_sparse_storage = options.strict_storage;
-  return wanted;
-}
-
-// What `file` holds; nothing for "".
-tuning::CostTable known_costs(const std::filesystem::path& file) {
-  if (file.empty()) return {};
-  const std::string where = "costs '" + file.string() + "'";
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream.is_open() || stream.bad()) {
-    throw Error(ErrorKind::InvalidArgument, where,
-                "expected a file that `tessera tune --output` wrote, found none that can be read");
-  }
-  tuning::CostTable table = tuning::read_cost_table(text, where);
-  if (!table.machine.empty() && table.machine != tuning::this_machine()) {
-    throw Error(ErrorKind::InvalidArgument, where,
-                "expected times of this machine (" + tuning::this_machine() + "), found those of " +
-                    table.machine + "; tune again here");
-  }
-  return table;
-}
-
-PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs) {
-  if (!(options.candidate_timeout_seconds > 0)) {
-    throw Error(ErrorKind::InvalidArgument, "candidate_timeout_seconds",
-                "expected more than 0, found " + std::to_string(options.candidate_timeout_seconds));
-  }
-  PricingOptions pricing{.costs = &costs,
-                         .measures = options.optimize,
-                         .measures_all = options.tune_all,
-                         .margin_search_seconds = options.margin_search_seconds};
-  if (!(options.tune_budget_seconds >= 0)) {
-    throw Error(
-        ErrorKind::InvalidArgument, "tune_budget_seconds",
-        "expected 0 (no limit) or more, found " + std::to_string(options.tune_budget_seconds));
-  }
-  pricing.tune.budget_seconds = options.tune_budget_seconds;
-  pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
-  if (options.on_progress) {
-    pricing.tune.on_progress = [tell = options.on_progress](const tuning::TuneProgress& progress) {
-      return tell({progress.what, progress.done, progress.total, progress.best_seconds,
-                   progress.seconds_left});
-    };
-  }
-  return pricing;
-}
-
-// Those that the caller gave, in the graph's order, the others drawn; none where he gave none.
-std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {
-  if (options.tuning_inputs.empty()) return {};
-  std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
-  const std::vector<ValueDescription> expected = describe_inputs(graph);
-  for (size_t index = 0; index < inputs.size(); ++index) {
-    const auto given = options.tuning_inputs.find(expected[index].name);
-    if (given == options.tuning_inputs.end()) continue;
-    const std::optional<SparseForm> dense;
-    inputs[index] =
-        expected[index].is_read ? feed({expected[index], dense}, given->second) : given->second;
-  }
-  return inputs;
-}
 
 std::vector<ValueDescription> describe_results(const PlanResult& result) {
   const Graph& graph = result.built.graph;

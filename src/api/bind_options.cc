@@ -1,0 +1,97 @@
+#include "api/bind_options.h"
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "api/backends_state.h"
+#include "api/describe.h"
+#include "api/exchanged_layouts.h"
+#include "tessera/error.h"
+#include "tune/capture.h"
+#include "tune/groups.h"
+
+namespace tessera {
+
+std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
+                                                          const BindOptions& options) {
+  return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
+}
+
+PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
+  if (options.device != "cpu") {
+    throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
+                "expected 'cpu', the only device so far");
+  }
+  PlanOptions wanted;
+  wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
+                                                              : TESSERA_PRECISION_FLOAT32;
+  for (const Pin& pin : options.pins) {
+    wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
+  }
+  for (const Exclusion& exclusion : options.exclusions) {
+    wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
+  }
+  wanted.returns_step_outputs = options.fetches_step_outputs;
+  wanted.keeps_sparse_storage = options.strict_storage;
+  return wanted;
+}
+
+tuning::CostTable known_costs(const std::filesystem::path& file) {
+  if (file.empty()) return {};
+  const std::string where = "costs '" + file.string() + "'";
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream.is_open() || stream.bad()) {
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected a file that `tessera tune --output` wrote, found none that can be read");
+  }
+  tuning::CostTable table = tuning::read_cost_table(text, where);
+  if (!table.machine.empty() && table.machine != tuning::this_machine()) {
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected times of this machine (" + tuning::this_machine() + "), found those of " +
+                    table.machine + "; tune again here");
+  }
+  return table;
+}
+
+PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs) {
+  if (!(options.candidate_timeout_seconds > 0)) {
+    throw Error(ErrorKind::InvalidArgument, "candidate_timeout_seconds",
+                "expected more than 0, found " + std::to_string(options.candidate_timeout_seconds));
+  }
+  PricingOptions pricing{.costs = &costs,
+                         .measures = options.optimize,
+                         .measures_all = options.tune_all,
+                         .margin_search_seconds = options.margin_search_seconds};
+  if (!(options.tune_budget_seconds >= 0)) {
+    throw Error(
+        ErrorKind::InvalidArgument, "tune_budget_seconds",
+        "expected 0 (no limit) or more, found " + std::to_string(options.tune_budget_seconds));
+  }
+  pricing.tune.budget_seconds = options.tune_budget_seconds;
+  pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
+  if (options.on_progress) {
+    pricing.tune.on_progress = [tell = options.on_progress](const tuning::TuneProgress& progress) {
+      return tell({progress.what, progress.done, progress.total, progress.best_seconds,
+                   progress.seconds_left});
+    };
+  }
+  return pricing;
+}
+
+std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {
+  if (options.tuning_inputs.empty()) return {};
+  std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
+  const std::vector<ValueDescription> expected = describe_inputs(graph);
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    const auto given = options.tuning_inputs.find(expected[index].name);
+    if (given == options.tuning_inputs.end()) continue;
+    const std::optional<SparseForm> dense;
+    inputs[index] =
+        expected[index].is_read ? feed({expected[index], dense}, given->second) : given->second;
+  }
+  return inputs;
+}
+
+}  // namespace tessera

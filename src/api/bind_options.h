@@ -1,0 +1,31 @@
+// BindOptions as what the stages of src/compile take. All throw InvalidArgument where an option
+// asks for something that cannot be.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "backend/backend_set.h"
+#include "compile/build_plan.h"
+#include "graph/graph.h"
+#include "tessera/tessera.h"
+#include "tune/cost_table.h"
+
+namespace tessera {
+
+// Those that the options name, else the environment.
+std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
+                                                          const BindOptions& options);
+
+PlanOptions plan_options(const BindOptions& options, const BackendSet& set);
+
+// What `file` holds; nothing for "". Throws Corrupt where it is damaged.
+tuning::CostTable known_costs(const std::filesystem::path& file);
+
+PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs);
+
+// Those that the caller gave, in the graph's order, the others drawn; none where he gave none.
+std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options);
+
+}  // namespace tessera

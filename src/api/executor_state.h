@@ -1,0 +1,42 @@
+// What stands behind the public handle Executor.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/plan_runner.h"
+#include "graph/sparse_form.h"
+#include "ops/registry.h"
+#include "tessera/tessera.h"
+#include "tune/cost_table.h"
+
+namespace tessera {
+
+struct Executor::State {
+  // Shared with the model, so that an executor may outlive it; kernels of the reference need it.
+  std::shared_ptr<const ops::Registry> registry;
+  PlanRunner runner;
+  std::vector<ValueDescription> inputs;
+  std::vector<ValueDescription> outputs;
+  std::vector<std::optional<SparseForm>> input_forms;
+  std::vector<std::optional<SparseForm>> output_forms;  // of the model's outputs
+  PlanDescription plan;
+  tuning::CostTable costs;
+  std::vector<StageRecord> stages;
+  bool is_recording = false;
+  std::vector<StepRecord> steps;
+  std::once_flag are_costs_written;
+  std::string costs_text;  // of `costs`, once somebody asked
+
+  template <class AnyOrTensor>
+  std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
+  std::vector<Tensor> run(const std::vector<Tensor>& ordered);
+  void record(const PlanEvent& event, std::chrono::steady_clock::time_point run_start);
+};
+
+}  // namespace tessera
