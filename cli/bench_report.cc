@@ -1,5 +1,7 @@
 #include "cli/bench_report.h"
 
+#include "cli/cache_report.h"
+
 #include <array>
 #include <optional>
 
@@ -75,6 +77,7 @@ Json bench_json(const BenchReport& report) {
   for (const auto& [name, steps] : report.counts.backends) json["backends"][name] = steps;
   json["placement"] = placement_json(report.placement, figure_of(report, kFigures[0]));
   json["memory"] = memory_figures_json(report.memory, report.library_bytes);
+  json["cache"] = cache_json(report.cache);
   return json;
 }
 

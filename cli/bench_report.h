@@ -19,6 +19,7 @@ struct BenchReport {
   int threads = 0;
   PlanCounts counts;
   std::optional<PlacementDescription> placement;  // nullopt without costs
+  CacheReport cache;
   MemoryDescription memory;
   int64_t library_bytes = 0;  // that libraries keep to themselves
 };
@@ -27,8 +28,8 @@ struct BenchReport {
 std::string bench_text(const BenchReport& report);
 
 // load_ms, bind_ms, first_ms, median_ms, min_ms, p90_ms, p99_ms, runs, threads, steps, conversions,
-// backends: {name: steps that are no conversions}, placement: see placement_json(), and memory: see
-// memory_figures_json(). Figures of no runs are null.
+// backends: {name: steps that are no conversions}, placement: see placement_json(), memory: see
+// memory_figures_json(), and cache: see cache_json(). Figures of no runs are null.
 Json bench_json(const BenchReport& report);
 
 }  // namespace tessera::cli

@@ -22,7 +22,11 @@ struct BindArguments {
   std::vector<std::string> layouts;
   bool strict_storage = false;
   bool optimize = false;
-  std::string costs;  // a file; "" for none
+  bool no_optimize = false;
+  std::string cache_dir;  // "": the usual place
+  bool frozen = false;
+  bool retune = false;  // only `tune` asks
+  std::string costs;    // a file; "" for none
   std::string candidate_timeout = "10";
   std::optional<std::string> tune_budget;  // no limit where not given
   bool in_process = false;
@@ -34,8 +38,12 @@ struct BindArguments {
 // --strict-storage.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
 
-// Adds --optimize and --costs, and those of add_measuring_options().
+// Adds --optimize, --no-optimize, --costs, --cache-dir and --frozen, and those of
+// add_measuring_options().
 void add_price_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --cache-dir alone.
+void add_cache_dir_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --candidate-timeout, --tune-budget and --in-process.
 void add_measuring_options(CLI::App& command, BindArguments& arguments);

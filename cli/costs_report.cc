@@ -221,6 +221,10 @@ std::string tuning_text(const TuningDescription& tuning) {
                      " candidates and conversions in " + decimal_text(tuning.seconds, 1) + " s (" +
                      std::to_string(tuning.known) + " more were known), refused " +
                      std::to_string(tuning.refused);
+  if (tuning.reused > 0) {
+    text += "; reused " + std::to_string(tuning.reused) + " prices, which saved at least " +
+            decimal_text(tuning.reused_seconds, 1) + " s";
+  }
   if (tuning.offered > 0) text += ", of " + std::to_string(tuning.offered) + " candidates offered";
   if (tuning.is_out_of_time) text += "; the time for it was spent";
   if (tuning.is_stopped && !tuning.is_out_of_time) text += "; stopped early";
@@ -283,6 +287,8 @@ Json to_json(const TuningDescription& tuning) {
   return {{"measured", tuning.measured},
           {"known", tuning.known},
           {"refused", tuning.refused},
+          {"reused", tuning.reused},
+          {"reused_seconds", tuning.reused_seconds},
           {"offered", tuning.offered},
           {"is_stopped", tuning.is_stopped},
           {"is_out_of_time", tuning.is_out_of_time},

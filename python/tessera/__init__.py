@@ -32,6 +32,8 @@ from ._core import version as _version
 from .descriptions import (
     BackendDescription,
     BackendRefusal,
+    CacheReport,
+    CacheTypeReport,
     CandidateDescription,
     ContenderDescription,
     ConversionDescription,
@@ -50,6 +52,7 @@ from .descriptions import (
     ValueDescription,
 )
 from .errors import (
+    CacheMiss,
     Corrupt,
     DeviceFailed,
     Error,
@@ -64,6 +67,9 @@ __all__ = [
     "BackendDescription",
     "BackendRefusal",
     "Backends",
+    "CacheMiss",
+    "CacheReport",
+    "CacheTypeReport",
     "CandidateDescription",
     "ContenderDescription",
     "ConversionDescription",

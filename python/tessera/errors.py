@@ -2,6 +2,7 @@
 in its place, so that `except ValueError` works without knowing Tessera."""
 
 __all__ = [
+    "CacheMiss",
     "Corrupt",
     "DeviceFailed",
     "Error",
@@ -58,6 +59,10 @@ class DeviceFailed(Error, RuntimeError):
 
 class Corrupt(Error, RuntimeError):
     """Bytes that Tessera itself once wrote are damaged."""
+
+
+class CacheMiss(Error, LookupError):
+    """Nothing may be measured (frozen=True), and no cache has what is needed."""
 
 
 class Internal(Error, RuntimeError):

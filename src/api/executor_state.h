@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/bind_cache.h"
 #include "engine/plan_runner.h"
 #include "graph/sparse_form.h"
 #include "ops/registry.h"
@@ -28,6 +29,10 @@ struct Executor::State {
   PlanDescription plan;
   tuning::CostTable costs;
   std::vector<StageRecord> stages;
+  std::shared_ptr<const CacheRecord> cache;  // null where it was bound without optimize
+  // By which it is planned anew.
+  std::shared_ptr<Model::State> model;
+  BindOptions options;
   bool is_recording = false;
   std::vector<StepRecord> steps;
   std::once_flag are_costs_written;

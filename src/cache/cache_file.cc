@@ -342,6 +342,10 @@ CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::str
   return file;
 }
 
+bool is_cache(std::span<const char> bytes) {
+  return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
+}
+
 std::vector<Ingredient> decode_ingredients(std::span<const char> bytes, const std::string& place) {
   return read_table(bytes, place).ingredients;
 }

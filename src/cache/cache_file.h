@@ -52,6 +52,9 @@ std::string encode(const CacheFile& file, const UserKey* key);
 // bytes hold.
 CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& place);
 
+// Whether the bytes begin as a cache file's do, damaged or not.
+bool is_cache(std::span<const char> bytes);
+
 // The ingredients alone, also where a section is damaged: for whoever looks for one file among
 // others. Throws as decode() does.
 std::vector<Ingredient> decode_ingredients(std::span<const char> bytes, const std::string& place);

@@ -48,6 +48,11 @@ FileLock::Attempt FileLock::try_lock(const std::filesystem::path& file) {
     FileHandle handle(
         ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!handle.is_open()) return {{}, "", std::strerror(errno)};
+    // Nobody else may keep us waiting.
+    struct stat status = {};
+    if (::fstat(handle.get(), &status) != 0 || status.st_uid != ::geteuid()) {
+      return {{}, "", "it belongs to another user"};
+    }
     if (::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return {{}, holder_of(handle), ""};

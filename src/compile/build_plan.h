@@ -43,6 +43,8 @@ struct PlanResult {
   std::vector<double> step_seconds;  // predicted, by step of the plan
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
+  tuning::KnownPlan plan;      // what was chosen, as it is found again
+  bool is_known_plan = false;  // it was chosen because it had been found before
 };
 
 // propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is
