@@ -1,5 +1,5 @@
 """One process of bench/stability.py and bench/predictions.py: tunes one model, or runs it with costs
-that were measured before. Reads its task as JSON from stdin, writes what it saw to stdout."""
+that were measured before, or runs several of its plans in turns. Reads its task as JSON from stdin, writes what it saw to stdout."""
 
 import hashlib
 import json
@@ -21,9 +21,9 @@ def digest_of(plan):
     return hashlib.sha256(json.dumps(chosen).encode()).hexdigest()[:12]
 
 
-def lower_quartile_ms(executor, inputs, runs):
+def lower_quartile_ms(executor, inputs, runs, warm_ups=3):
     """Of the times of `runs` runs behind a few that fill caches; what disturbs only slows."""
-    for _ in range(3):
+    for _ in range(warm_ups):
         executor.run(inputs)
     times = []
     for _ in range(runs):
@@ -31,6 +31,19 @@ def lower_quartile_ms(executor, inputs, runs):
         executor.run(inputs)
         times.append(time.perf_counter() - started)
     return 1e3 * float(np.quantile(times, 0.25))
+
+
+def time_in_turns(executors, inputs, turns):
+    """By executor the milliseconds of each turn: the lesser of two runs, of which the first one brings
+    its weights back into the caches. Each turn begins with another executor."""
+    times = [[] for _ in executors]
+    for turn in range(-2, turns):
+        for place in range(len(executors)):
+            index = (place + turn) % len(executors)
+            least = min(lower_quartile_ms(executors[index], inputs, 1, 0) for _ in range(2))
+            if turn >= 0:
+                times[index].append(least)
+    return times
 
 
 def main():
@@ -46,6 +59,12 @@ def main():
     inputs = runtimes.random_inputs(task["model"], task.get("shapes", {}))
     shapes = {name: array.shape for name, array in inputs.items()}
     model = tessera.load(task["model"], log=lambda message: None, threads=task["threads"])
+    if "plans" in task:
+        executors = [model.bind(shapes, threads=task["threads"], cost_table=costs)
+                     for costs in task["plans"]]
+        json.dump({"digests": [digest_of(executor.plan()) for executor in executors],
+                   "times_ms": time_in_turns(executors, inputs, task["turns"])}, sys.stdout)
+        return
     if task["costs_in"]:
         executor = model.bind(shapes, threads=task["threads"], cost_table=task["costs_in"])
     else:

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Tunes one model in many fresh processes, and says whether they choose the same.
 
-Each process has nothing stored, measures, chooses and writes its costs. Then every plan that was
-chosen is run in processes of its own, in turns, so that drift of the machine meets all of them. The
-verdict is `same` where there is one plan, `as fast` where the medians of all differ by less than the
-noise (the spread of one plan's own processes, or 2 % where that is less), else `different`, with exit
-code 1."""
+Each process has nothing stored, measures, chooses and writes its costs. Then one process binds every
+plan that was chosen, the most frequent one twice, and runs them in turns, each turn in another order,
+so that whatever the machine does meets all of them. Two plans are compared by the ratio of their times
+within a turn: its median over the turns, with a 95 % interval of order statistics. The noise is what
+the ratio of the plan to its own twin shows, at worst: the farther end of that interval from 1. A plan
+differs from the fastest where the interval of their ratio does not contain 1 and its near end is
+beyond the noise. The verdict is `same` where there is one plan, `as fast` where none differs, else
+`different`, with exit code 1."""
 
 import argparse
 import pathlib
@@ -13,8 +16,6 @@ import sys
 import tempfile
 
 import compare
-
-LEAST_NOISE = 0.02
 
 
 def parse_arguments():
@@ -25,32 +26,47 @@ def parse_arguments():
     parser.add_argument("--processes", type=compare.whole_number, default=20, metavar="N")
     parser.add_argument("--threads", type=compare.whole_numbers, default=[2], metavar="N")
     parser.add_argument("--tune-budget", type=compare.seconds, default=60.0, metavar="S")
-    parser.add_argument("--runs", type=compare.whole_number, default=30, metavar="N",
-                        help="of each plan in each of its processes (default: 30)")
-    parser.add_argument("--turns", type=compare.whole_number, default=3, metavar="N",
-                        help="processes that run each plan (default: 3)")
+    parser.add_argument("--turns", type=compare.whole_number, default=40, metavar="N",
+                        help="in each of which every plan runs (default: 40)")
     parser.add_argument("--module-dir", type=pathlib.Path, metavar="DIR",
                         default=compare.ROOT / "build" / "release" / "python",
                         help="folder of the Python module (default: build/release/python)")
     return compare.parse_with_cores(parser)
 
 
-def noise_of(times):
-    """How far processes of one plan lie apart, relative to their median; the largest of all."""
+def ratio_interval(times, others):
+    """The median of `times` over `others`, turn by turn, and its 95 % interval (Conover, Practical
+    Nonparametric Statistics, 3.2)."""
     import numpy as np
 
-    spreads = [(max(one) - min(one)) / np.median(one) for one in times.values()]
-    return max(LEAST_NOISE, *spreads)
+    ratios = np.sort(np.asarray(times) / np.asarray(others))
+    count = len(ratios)
+    reach = 0.98 * np.sqrt(count)  # 1.96 standard deviations of a binomial distribution of halves
+    low = max(0, int(np.floor(count / 2 - reach)) - 1)
+    high = min(count - 1, int(np.ceil(count / 2 + reach)))
+    return float(np.median(ratios)), float(ratios[low]), float(ratios[high])
 
 
-def verdict_of(times):
-    """`times`: digest -> milliseconds of its processes."""
+def noise_of(times, twin):
+    """How far from 1 the ratio of a plan to itself may lie."""
+    _, low, high = ratio_interval(times, twin)
+    return max(1 - low, high - 1)
+
+
+def compare_plans(times, twin):
+    """`times`: digest -> milliseconds by turn, `twin` those of the first plan's twin. Gives by digest
+    the ratio to the fastest with its interval, the noise, and the verdict."""
     import numpy as np
 
-    if len(times) == 1:
-        return "same"
-    medians = [float(np.median(one)) for one in times.values()]
-    return "as fast" if max(medians) / min(medians) - 1 < noise_of(times) else "different"
+    first = next(iter(times.values()))
+    fastest = min(times.values(), key=np.median)
+    intervals = {digest: ratio_interval(one, fastest) for digest, one in times.items()}
+    noise = noise_of(first, twin)
+    verdict = "same" if len(times) == 1 else "as fast"
+    # Below 1 the interval contains it, or the plan is the faster one.
+    if any(low > 1 + noise for _, low, _ in intervals.values()):
+        verdict = "different"
+    return intervals, noise, verdict
 
 
 def main():
@@ -72,25 +88,25 @@ def main():
             costs.setdefault(result["digest"], path)
             counts[result["digest"]] = counts.get(result["digest"], 0) + 1
             seconds.append(result["tuning_seconds"])
-        times = {digest: [] for digest in costs}
-        for _ in range(arguments.turns):
-            for digest, path in costs.items():
-                again = {**task, "costs_in": path, "runs": arguments.runs}
-                result, failure = compare.run_process(again, "plan_process.py")
-                if failure:
-                    compare.fail(failure)
-                if result["digest"] != digest:
-                    compare.fail(f"costs of plan {digest} led another process to "
-                                 f"{result['digest']}")
-                times[digest].append(result["measured_ms"])
+        digests = sorted(costs, key=lambda digest: -counts[digest])
+        again = {**task, "plans": [costs[digests[0]], *(costs[digest] for digest in digests)],
+                 "turns": arguments.turns}
+        result, failure = compare.run_process(again, "plan_process.py")
+        if failure:
+            compare.fail(failure)
+    twin, *rest = result["times_ms"]
+    if result["digests"][1:] != digests:
+        compare.fail(f"costs of plans {digests} led another process to {result['digests'][1:]}")
+    times = dict(zip(digests, rest))
+    intervals, noise, verdict = compare_plans(times, twin)
     print(f"{arguments.processes} processes tuned {file.parent.name} for {arguments.threads[0]} "
           f"threads, {np.median(seconds):.1f} s each")
-    print(f"{'plan':14}{'processes':>10}{'median ms':>12}{'least':>10}{'most':>10}")
-    for digest, one in sorted(times.items(), key=lambda entry: -counts[entry[0]]):
-        print(f"{digest:14}{counts[digest]:>10}{np.median(one):>12.3f}{min(one):>10.3f}"
-              f"{max(one):>10.3f}")
-    verdict = verdict_of(times)
-    print(f"noise {100 * noise_of(times):.1f} %; the plans are: {verdict}")
+    print(f"{'plan':14}{'processes':>10}{'median ms':>12}{'ratio to the fastest':>30}")
+    for digest in digests:
+        middle, low, high = intervals[digest]
+        print(f"{digest:14}{counts[digest]:>10}{np.median(times[digest]):>12.3f}"
+              f"{f'{middle:.3f} [{low:.3f}, {high:.3f}]':>30}")
+    print(f"noise {100 * noise:.1f} % (one plan beside itself); the plans are: {verdict}")
     return 1 if verdict == "different" else 0
 
 

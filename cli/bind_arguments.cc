@@ -82,6 +82,11 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
           "decides (default: as long as it takes)")
       ->group(kPriceGroup);
   command
+      .add_option("--solve-budget", arguments.solve_budget,
+                  "seconds that one search for the cheapest choice may take; the best\nfound by "
+                  "then is taken (default: what it takes)")
+      ->group(kPriceGroup);
+  command
       .add_flag("--in-process", arguments.in_process,
                 "measure in this process, which ends if a library crashes (default: in\none of "
                 "its own, tessera-worker)")
@@ -191,6 +196,10 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   if (arguments.tune_budget) {
     options.tune_budget_seconds =
         parse_positive_number("--tune-budget", *arguments.tune_budget, kMostSeconds);
+  }
+  if (arguments.solve_budget) {
+    options.solve_budget_seconds =
+        parse_positive_number("--solve-budget", *arguments.solve_budget, kMostSeconds);
   }
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);

@@ -29,6 +29,7 @@ struct BindArguments {
   std::string costs;    // a file; "" for none
   std::string candidate_timeout = "10";
   std::optional<std::string> tune_budget;  // no limit where not given
+  std::optional<std::string> solve_budget;
   bool in_process = false;
   bool tune_all = false;             // only `tune` asks
   double margin_search_seconds = 0;  // only `explain` asks
@@ -45,7 +46,7 @@ void add_price_options(CLI::App& command, BindArguments& arguments);
 // Adds --cache-dir alone.
 void add_cache_dir_option(CLI::App& command, BindArguments& arguments);
 
-// Adds --candidate-timeout, --tune-budget and --in-process.
+// Adds --candidate-timeout, --tune-budget, --solve-budget and --in-process.
 void add_measuring_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.

@@ -80,7 +80,7 @@ std::string placement_text(const std::optional<PlacementDescription>& placement,
   if (!run_ms && placement->measured_seconds) run_ms = 1000 * *placement->measured_seconds;
   if (run_ms) text += ", measured " + ms_text(*run_ms) + " ms";
   text += "; nothing takes less than " + ms_text(1000 * placement->lower_bound_seconds) + " ms (" +
-          (placement->is_proven_optimal ? "proven" : "nobody knows whether anything takes that") +
+          (placement->is_proven_optimal ? "proven" : "the search ended before it had a proof") +
           gap_text(placement->gap) + "); solved in " + ms_text(1000 * placement->solve_seconds) +
           " ms";
   std::string lines = wrapped(text);

@@ -42,7 +42,7 @@ TEST(PlacementReport, TellsPriceBoundProofAndRunOff) {
   PlacementDescription unproven = small_placement();
   unproven.is_proven_optimal = false;
   unproven.measured_seconds = std::nullopt;
-  EXPECT_THAT(placement_text(unproven, std::nullopt), HasSubstr("nobody knows"));
+  EXPECT_THAT(placement_text(unproven, std::nullopt), HasSubstr("ended before it had a\nproof"));
   EXPECT_THAT(placement_text(unproven, std::nullopt), Not(HasSubstr("measured")));
 }
 

@@ -158,7 +158,8 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
                      bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
-                     bool tune_all, std::filesystem::path cache_dir, bool frozen, bool retune) {
+                     bool tune_all, std::filesystem::path cache_dir, bool frozen, bool retune,
+                     double solve_budget_seconds) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -179,6 +180,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .tuning_inputs = dense_by_name(tuning_inputs),
                             .tune_all = tune_all,
                             .tune_budget_seconds = tune_budget_seconds,
+                            .solve_budget_seconds = solve_budget_seconds,
                             .candidate_timeout_seconds = candidate_timeout_seconds,
                             .in_process = in_process,
                             .margin_search_seconds = margin_search_seconds,
@@ -252,6 +254,8 @@ cache_dir: with optimize, where to look for what was found out before, and to ke
     means TESSERA_CACHE_DIR of the environment, else the working folder. The user's comes second.
 frozen: with optimize, raise CacheMiss instead of measuring, and write nothing.
 retune: with optimize, measure also what caches know, and replace it there.
+solve_budget_seconds: how long one search for the cheapest choice may take; then the best found is
+    chosen, and plan().placement.gap says how much dearer it may be. 0: what it takes.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -292,7 +296,7 @@ constexpr const char* kBindSignature =
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
     "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
     "tune_all: bool = False, cache_dir: str | os.PathLike = '', frozen: bool = False, "
-    "retune: bool = False) -> Executor";
+    "retune: bool = False, solve_budget_seconds: float = 0.0) -> Executor";
 
 }  // namespace
 
@@ -307,7 +311,8 @@ void bind_model(nb::module_& module) {
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
            "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "cache_dir"_a = "",
-           "frozen"_a = false, "retune"_a = false, nb::sig(kBindSignature), kBindText)
+           "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
+           nb::sig(kBindSignature), kBindText)
       .def(
           "save_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {

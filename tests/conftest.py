@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -33,6 +34,12 @@ def fresh_caches(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("caches")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "user"))
     monkeypatch.setenv("TESSERA_CACHE_DIR", str(folder / "work"))
+
+
+def pytest_configure(config):
+    """Started in the background by a shell, we and whom we start would be deaf to Control-C."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -157,10 +157,14 @@ struct BindOptions {
   std::map<std::string, Tensor> tuning_inputs = {};
   // With optimize, measure everything that is offered, also what could not win.
   bool tune_all = false;
-  // With optimize, how long to measure, the building of kernels included; 0: as long as it takes.
-  // What is known when the time is spent decides. Graphs that take less than a millisecond get at
-  // most a tenth of a second, and many of them on the same Backends less.
+  // With optimize, how long to measure, the building of kernels included; 0: as long as it takes,
+  // but for graphs that take less than a millisecond a tenth of a second, and for many of them on
+  // the same Backends less. What is known when the time is spent decides.
   double tune_budget_seconds = 0;
+  // With costs, how long one search for the cheapest choice may take. What is found by then is
+  // chosen, and PlacementDescription::gap says how much dearer it may be. 0: what it takes, seconds
+  // for the largest graphs.
+  double solve_budget_seconds = 0;
   // A candidate that needs longer for one run is not used. Building one may take a minute, or
   // three times as long as its backend announces.
   double candidate_timeout_seconds = 10;

@@ -65,7 +65,13 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
   PricingOptions pricing{.costs = &costs,
                          .measures = is_optimizing(options),
                          .measures_all = options.tune_all,
-                         .margin_search_seconds = options.margin_search_seconds};
+                         .margin_search_seconds = options.margin_search_seconds,
+                         .solve_budget_seconds = options.solve_budget_seconds};
+  if (!(options.solve_budget_seconds >= 0)) {
+    throw Error(
+        ErrorKind::InvalidArgument, "solve_budget_seconds",
+        "expected 0 (no limit) or more, found " + std::to_string(options.solve_budget_seconds));
+  }
   if (!(options.tune_budget_seconds >= 0)) {
     throw Error(
         ErrorKind::InvalidArgument, "tune_budget_seconds",

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kAssumedCacheBytes = int64_t{32} << 20;
+constexpr int64_t kAssumedCoreCacheBytes = int64_t{1} << 20;
 
 }  // namespace
 
@@ -26,6 +27,14 @@ int64_t last_level_cache_bytes() {
   }
 #endif
   return kAssumedCacheBytes;
+}
+
+int64_t core_cache_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const auto bytes = static_cast<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE));
+  if (bytes > 0) return bytes;
+#endif
+  return kAssumedCoreCacheBytes;
 }
 
 void read_into_caches(const void* data, int64_t bytes) {

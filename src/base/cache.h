@@ -8,6 +8,9 @@ namespace tessera {
 // Bytes of the largest cache; 32 MiB where the system does not tell.
 int64_t last_level_cache_bytes();
 
+// Bytes of the largest cache that each core has for itself; 1 MiB where the system does not tell.
+int64_t core_cache_bytes();
+
 // Takes [data, data + bytes) out of all caches, of all cores. Where the processor has no
 // instruction for that, by reading more than its caches hold.
 void evict_from_caches(const void* data, int64_t bytes);

@@ -37,5 +37,10 @@ TEST(Cache, NothingIsNothing) {
   read_into_caches(nullptr, 0);
 }
 
+TEST(Cache, EachCoreHasLessThanAll) {
+  EXPECT_GE(core_cache_bytes(), int64_t{64} << 10);
+  EXPECT_LE(core_cache_bytes(), last_level_cache_bytes());
+}
+
 }  // namespace
 }  // namespace tessera

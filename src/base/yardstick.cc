@@ -32,7 +32,19 @@ float compute() {
 }  // namespace
 
 Yardstick::Reading Yardstick::read(ThreadPool& pool) {
-  seconds_.assign(static_cast<size_t>(pool.threads()), 0);
+  do {
+    recent_[count_++ % kRecent] = run(pool);
+  } while (count_ < kRecent);
+  const double seconds = recent_seconds();
+  best_seconds_ = best_seconds_ == 0 ? seconds : std::min(best_seconds_, seconds);
+  const double slowdown = seconds / best_seconds_;
+  const auto step = static_cast<size_t>((slowdown - 1) * kPartsOfOne);
+  ++counts_[std::min(step, counts_.size() - 1)];
+  return {slowdown, often()};
+}
+
+double Yardstick::run(ThreadPool& pool) {
+  core_seconds_.assign(static_cast<size_t>(pool.threads()), 0);
   pool.parallel_for(pool.threads(), 1, [&](int64_t begin, int64_t end) {
     double least = std::numeric_limits<double>::max();
     for (int repetition = 0; repetition < kRepetitions; ++repetition) {
@@ -41,19 +53,22 @@ Yardstick::Reading Yardstick::read(ThreadPool& pool) {
       [[maybe_unused]] volatile float result = compute();
       least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
     }
-    for (int64_t share = begin; share < end; ++share) seconds_[static_cast<size_t>(share)] = least;
+    for (int64_t share = begin; share < end; ++share) {
+      core_seconds_[static_cast<size_t>(share)] = least;
+    }
   });
-  const auto [least, most] = std::minmax_element(seconds_.begin(), seconds_.end());
-  best_seconds_ = best_seconds_ == 0 ? *least : std::min(best_seconds_, *least);
-  const double slowdown = *most / best_seconds_;
-  const auto step = static_cast<size_t>((slowdown - 1) * kPartsOfOne);
-  ++counts_[std::min(step, counts_.size() - 1)];
-  ++count_;
-  return {slowdown, often()};
+  return *std::max_element(core_seconds_.begin(), core_seconds_.end());
+}
+
+double Yardstick::recent_seconds() const {
+  std::array<double, kRecent> sorted = recent_;
+  const auto quartile = sorted.begin() + kRecent / 4;
+  std::nth_element(sorted.begin(), quartile, sorted.end());
+  return *quartile;
 }
 
 double Yardstick::often() const {
-  int64_t beyond = count_ / 10;
+  auto beyond = static_cast<int64_t>((count_ - kRecent) / 10);
   size_t step = counts_.size();
   while (step > 1 && beyond >= counts_[step - 1]) beyond -= counts_[--step];
   return 1 + static_cast<double>(step) / kPartsOfOne;

@@ -22,7 +22,7 @@ TEST(Yardstick, IsRelativeToTheBest) {
       }
     });
     EXPECT_LT(least, 1.5) << threads << " threads";
-    EXPECT_GE(reading.often, least) << threads << " threads";
+    EXPECT_GE(reading.often, least * 0.98) << threads << " threads";
   }
 }
 

@@ -3,12 +3,12 @@
 #include <optional>
 #include <utility>
 
-#include "backend/graph_view.h"
 #include "compile/chooser.h"
 #include "compile/let_go.h"
 #include "compile/plan_assembler.h"
 #include "compile/storage_fallback.h"
 #include "compile/tune_placement.h"
+#include "compile/wanted_offers.h"
 #include "tessera/error.h"
 #include "tune/cost_sections.h"
 #include "tune/stored_plans.h"
@@ -39,23 +39,6 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
     options.log->warn(fallback.place + " reads " + fallback.value + " after a conversion to " +
                       fallback.layout + ": " + fallback.reason);
   }
-}
-
-// Offers for all threads; where prices are known also those for one.
-Offers collect(const BuiltPlan& base, const ops::Registry& registry, ThreadPool& pool,
-               const PlanOptions& options) {
-  const tessera_graph view(base.graph, registry);
-  if (options.pricing.costs != nullptr) {
-    return collect_offers_by_threads(view, base.plugins, *base.layouts, pool, options.precision);
-  }
-  Offers offers;
-  pool.execute([&] {
-    offers = collect_offers(view, base.plugins, *base.layouts,
-                            {.threads = pool.threads(),
-                             .precision = options.precision,
-                             .skips_measured_only = options.selection.pins.empty()});
-  });
-  return offers;
 }
 
 // Nothing chosen where it is no longer offered.
@@ -117,8 +100,9 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
 
   watcher("propose");
-  base.offers = select_offers(collect(base, registry, pool, options), base.graph, options.selection,
-                              names_of(base.plugins));
+  base.offers = select_offers(
+      collect_wanted_offers(base.graph, registry, base.plugins, *base.layouts, pool, options),
+      base.graph, options.selection, names_of(base.plugins));
 
   const tuning::Subject subject{.graph = base.graph,
                                 .offers = base.offers,
@@ -127,6 +111,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
                                 .threads = pool.threads(),
                                 .precision = options.precision};
   Chooser chooser(base.graph, base.offers, *base.layouts, options.keeps_sparse_storage);
+  chooser.limit_solving(pricing.solve_budget_seconds);
   PlanAssembler assembler(pool, packs);
   std::optional<PricedOffers> prices;
   std::optional<tuning::PlanKey> plan_key;

@@ -110,7 +110,11 @@ Placement Chooser::solve() {
   if (is_solved_) return solved_.placement;
   const PlacementProblem problem = usable_problem();
   const Stopwatch stopwatch;
-  solved_ = solve_placement(problem);
+  PlacementEffort effort;
+  if (most_seconds_ > 0) {
+    effort.network.may_go_on = [&] { return stopwatch.read().seconds < most_seconds_; };
+  }
+  solved_ = solve_placement(problem, effort);
   solve_seconds_ = stopwatch.read().seconds;
   is_solved_ = true;
   return checked(problem, solved_.placement);

@@ -24,6 +24,10 @@ class Chooser {
   Chooser(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
           bool keeps_sparse_storage);
 
+  // Solving ends after so long with what is known then; 0: after a bounded effort, which is the
+  // same on every machine.
+  void limit_solving(double seconds) { most_seconds_ = seconds; }
+
   // From here on choices are made by these prices.
   void set_prices(const PricedOffers& prices);
   // A candidate that could not be built.
@@ -99,6 +103,7 @@ class Chooser {
   PlacementSolution solved_;
   bool is_solved_ = false;    // `solved_` is of the problem as it is
   double solve_seconds_ = 0;  // of the newest solution
+  double most_seconds_ = 0;   // for a solution; 0: no limit
 };
 
 }  // namespace tessera

@@ -29,17 +29,22 @@ MeasuredTime describe_time(const tuning::Timing& timing) {
 
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
-                                 const LayoutTable& layouts, ThreadPool& pool, int precision) {
+                                 const LayoutTable& layouts, ThreadPool& pool, int precision,
+                                 bool skips_measured_only) {
   Offers offers;
   pool.execute([&] {
-    offers =
-        collect_offers(view, plugins, layouts, {.threads = pool.threads(), .precision = precision});
+    offers = collect_offers(view, plugins, layouts,
+                            {.threads = pool.threads(),
+                             .precision = precision,
+                             .skips_measured_only = skips_measured_only});
   });
   if (pool.threads() == 1) return offers;
   ThreadPool one(1);
   Offers alone;
   one.execute([&] {
-    alone = collect_offers(view, plugins, layouts, {.threads = 1, .precision = precision});
+    alone = collect_offers(
+        view, plugins, layouts,
+        {.threads = 1, .precision = precision, .skips_measured_only = skips_measured_only});
   });
   // What it refuses then, it has refused before.
   for (Candidate& candidate : alone.candidates) {

@@ -34,6 +34,7 @@ struct PricingOptions {
   // started for them: no library is among those asked that this process would not run anyway.
   bool measures_short_here = false;
   double margin_search_seconds = 0;  // see BindOptions
+  double solve_budget_seconds = 0;   // see BindOptions
   tuning::TuneOptions tune;
 };
 
@@ -41,7 +42,8 @@ struct PricingOptions {
 // graph.
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
-                                 const LayoutTable& layouts, ThreadPool& pool, int precision);
+                                 const LayoutTable& layouts, ThreadPool& pool, int precision,
+                                 bool skips_measured_only = false);
 
 // Owns what prices refer to. The subject and the table must outlive it.
 class PricedOffers {

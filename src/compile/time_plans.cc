@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace tessera {
 namespace {
@@ -26,7 +27,7 @@ int least_runs(const RunLimits& limits, double seconds) {
 }
 
 struct TimedRun {
-  double seconds = 0;  // of all steps
+  double seconds = 0;  // of all of it
   std::vector<std::optional<double>> steps;
 };
 
@@ -48,6 +49,16 @@ double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
   return least;
 }
 
+// With the interval of summarise().
+tuning::Timing on_average(std::span<const double> samples) {
+  tuning::Timing timing = tuning::summarise(samples);
+  timing.seconds =
+      std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+  timing.low = std::min(timing.low, timing.seconds);
+  timing.high = std::max(timing.high, timing.seconds);
+  return timing;
+}
+
 // By plan, whether it cannot win any more.
 std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples) {
   std::vector<double> times;
@@ -65,9 +76,7 @@ std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples)
 
 }  // namespace
 
-std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
-                                                      std::span<const Tensor> inputs,
-                                                      const RunLimits& limits) {
+StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits) {
   const size_t step_count = runner.built().plan.steps.size();
   std::vector<TimedRun> runs;
   const auto start = Clock::now();
@@ -78,25 +87,30 @@ std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
       break;
     TimedRun& timed = runs.emplace_back();
     timed.steps.resize(step_count);
+    const auto run_start = Clock::now();
     runner.run(inputs, [&](const PlanEvent& event) {
-      const double seconds = std::chrono::duration<double>(event.duration).count();
-      timed.steps[event.step] = seconds;
-      timed.seconds += seconds;
+      timed.steps[event.step] = std::chrono::duration<double>(event.duration).count();
     });
+    timed.seconds = seconds_since(run_start);
   }
   std::sort(runs.begin(), runs.end(), [](const TimedRun& left, const TimedRun& right) {
     return left.seconds < right.seconds;
   });
-  runs.resize(std::min(runs.size(), std::max(kLeastFastRuns, runs.size() / 4)));
-  std::vector<std::optional<tuning::Timing>> timings(step_count);
+  runs.resize(std::min(runs.size(), std::max(kLeastFastRuns, runs.size() / 2)));
+  StepTimes times{.steps = std::vector<std::optional<tuning::Timing>>(step_count)};
+  for (const TimedRun& run : runs) times.around_seconds += run.seconds;
+  times.around_seconds /= static_cast<double>(runs.size());
   for (size_t step = 0; step < step_count; ++step) {
     std::vector<double> samples;
     for (const TimedRun& run : runs) {
       if (run.steps[step]) samples.push_back(*run.steps[step]);
     }
-    if (!samples.empty()) timings[step] = tuning::summarise(samples);
+    if (samples.empty()) continue;
+    times.steps[step] = on_average(samples);
+    times.around_seconds -= times.steps[step]->seconds;
   }
-  return timings;
+  times.around_seconds = std::max(times.around_seconds, 0.0);
+  return times;
 }
 
 std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,

@@ -18,11 +18,15 @@ struct RunLimits {
   int most_runs = 60;
 };
 
-// By step of the plan what it took amid the others, in the fastest quarter of the runs: whatever
-// else the machine does only slows. nullopt for those that do not run.
-std::vector<std::optional<tuning::Timing>> time_steps(PlanRunner& runner,
-                                                      std::span<const Tensor> inputs,
-                                                      const RunLimits& limits);
+struct StepTimes {
+  // By step of the plan; nullopt for those that do not run.
+  std::vector<std::optional<tuning::Timing>> steps;
+  double around_seconds = 0;  // what a run takes besides: entering the pool, memory of the results
+};
+
+// What steps take amid the others, each on average over the faster half of the runs, as whatever
+// else the machine does only slows: together that is the lower quartile of whole runs, near enough.
+StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits);
 
 // What a run of each takes. They take turns, so that whatever else the machine does meets all of
 // them; in each turn a plan runs until its own weights are back in the caches.

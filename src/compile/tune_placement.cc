@@ -96,6 +96,9 @@ class PlacementTuner {
     if (has_run_) rest_on_measurements();
     chooser_.prefer(best);
     TunedPlacement result{.placement = best, .description = chooser_.describe(best)};
+    // What no choice changes, as a run takes it all the same.
+    result.description.predicted_seconds += around_seconds_;
+    result.description.lower_bound_seconds += around_seconds_;
     result.description.isolated_seconds = isolated_seconds;
     if (!run_off.empty()) {
       result.description.measured_seconds = run_off.front().seconds;
@@ -120,12 +123,13 @@ class PlacementTuner {
     if (!is_short_ || options.measures_all) return effort;
     if (options.measures_short_here) effort.start_bench = nullptr;
     effort.measures_speed = false;
+    // Who names a budget has it.
+    if (effort.budget_seconds > 0) return effort;
     shared_ = options.shared;
     double most_seconds = kBudgetOfShort;
     if (shared_ != nullptr) most_seconds = std::min(most_seconds, shared_->allowance_seconds());
-    const bool has_less = effort.budget_seconds > 0 && effort.budget_seconds < most_seconds;
     // 0 would be no limit.
-    if (!has_less) effort.budget_seconds = std::max(most_seconds, kLeastBudget);
+    effort.budget_seconds = std::max(most_seconds, kLeastBudget);
     return effort;
   }
 
@@ -292,7 +296,9 @@ class PlacementTuner {
 
   void record_in_context(PlanRunner& runner, const RunLimits& limits) {
     const Phases::Running running(tuner_.phases(), "run plans");
-    const std::vector<std::optional<Timing>> timings = time_steps(runner, inputs(), limits);
+    const StepTimes times = time_steps(runner, inputs(), limits);
+    const std::vector<std::optional<Timing>>& timings = times.steps;
+    around_seconds_ = times.around_seconds;
     std::map<CostKey, std::vector<Timing>> by_key;
     const ExecutionPlan& plan = runner.built().plan;
     for (size_t index = 0; index < timings.size(); ++index) {
@@ -433,6 +439,7 @@ class PlacementTuner {
   std::vector<Tensor> inputs_;
   bool is_short_ = false;
   bool has_run_ = false;       // whole plans
+  double around_seconds_ = 0;  // of a run, besides its steps
   bool is_cut_short_ = false;  // measuring ended because the time for it was over
   tuning::SharedCosts* shared_ = nullptr;
   std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate

@@ -37,10 +37,11 @@ struct TuningGround {
 //    again, three rounds at most.
 // 3. Runs the plans of the solution, of a greedy choice, of the choice without prices and of each
 //    backend alone by turns. The fastest wins; where several are as fast, the first of them.
-// Effort is bounded by `options.tune.budget_seconds`, and for graphs that take less than a
-// millisecond by a tenth of a second, in this process; when that is spent, by what is known then.
-// Steps 2 and 3 are left out where nothing was measured for this graph, where a value is stored
-// sparsely, and where the plan cannot run on the inputs. Prices are guesses again at the end.
+// Effort is bounded by `options.tune.budget_seconds`; where that is 0, for graphs that take less
+// than a millisecond by a tenth of a second. These are measured in this process; when that is
+// spent, by what is known then. Steps 2 and 3 are left out where nothing was measured for this
+// graph, where a value is stored sparsely, and where the plan cannot run on the inputs. Prices are
+// guesses again at the end.
 TunedPlacement tune_placement(const TuningGround& ground, const PricingOptions& options);
 
 }  // namespace tessera

@@ -130,8 +130,9 @@ NetworkSolution search(const CostNetwork& network, const NetworkEffort& effort,
 
 NetworkSolution solve(const CostNetwork& network, const NetworkEffort& effort, double upper_bound) {
   const EliminationPlan plan = plan_elimination(network, effort.table_cells);
-  const bool is_small =
-      plan.is_complete && plan.total_cells <= kEliminationShare * effort.work_cells;
+  // Elimination has no answer before its end.
+  const bool is_small = plan.is_complete && !effort.is_over(0) &&
+                        plan.total_cells <= kEliminationShare * effort.work_cells;
   if (is_small || !effort.moves_costs) return search(network, effort, upper_bound);
   return minimise_by_moving_costs(network, effort, upper_bound, search);
 }

@@ -19,6 +19,8 @@ constexpr double kPieceCells = 1 << 14;
 // Sweeps that gain less of what is above the bound are the last ones.
 constexpr double kLeastGain = 0.02;
 constexpr int kMostSweeps = 20;
+// What may be spent beyond the effort on an assignment without anything forbidden.
+constexpr double kLastCells = 1e8;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -40,10 +42,10 @@ class Improver {
       least_.push_back(*std::min_element(factor.costs.begin(), factor.costs.end()));
     }
     // Dearer than anything allowed, and yet a number, so that fewer of them are better.
-    const double penalty = 1 + 4 * most;
+    penalty_ = 1 + 4 * most;
     for (size_t index = 0; index < network_.factors.size(); ++index) {
       CostFactor& factor = network_.factors[index];
-      for (double& cost : factor.costs) cost = std::min(cost, penalty);
+      for (double& cost : factor.costs) cost = std::min(cost, penalty_);
       for (const int variable : factor.variables) factors_of_[at(variable)].push_back(index);
     }
   }
@@ -51,8 +53,8 @@ class Improver {
   double run() {
     for (const int size : kPieces) {
       for (int sweep_count = 0; sweep_count < kMostSweeps; ++sweep_count) {
-        if (effort_.is_over(work_cells_)) return work_cells_;
-        const double above = above_least();
+        const double above = above_ = above_least();
+        if (is_over()) return work_cells_;
         if (above <= 0 || sweep(size) <= kLeastGain * above) break;
       }
     }
@@ -60,6 +62,12 @@ class Improver {
   }
 
  private:
+  // As long as something forbidden is assigned there is no answer yet.
+  bool is_over() const {
+    if (!effort_.is_over(work_cells_)) return false;
+    return above_ < penalty_ || work_cells_ > effort_.work_cells + kLastCells;
+  }
+
   double cost(size_t factor) const {
     return cost_of(network_.factors[factor], values_, network_.domain_sizes);
   }
@@ -87,12 +95,14 @@ class Improver {
     double gained = 0;
     for (const int centre : centres) {
       if (is_done[at(centre)]) continue;
-      if (effort_.is_over(work_cells_)) break;
+      if (is_over()) break;
       std::vector<int> piece = grow(centre, size);
       // Those in the middle are done with: around the others, another piece looks further.
       for (size_t place = 0; place < (piece.size() + 2) / 3; ++place)
         is_done[at(piece[place])] = true;
-      gained += improve(piece);
+      const double gain = improve(piece);
+      gained += gain;
+      above_ -= gain;
     }
     return gained;
   }
@@ -181,6 +191,8 @@ class Improver {
   std::vector<std::vector<size_t>> factors_of_;  // by variable
   std::vector<double> least_;                    // by factor
   std::vector<bool> is_free_;                    // by variable
+  double penalty_ = 0;                           // in place of kForbidden
+  double above_ = 0;                             // what the assignment costs beyond least_
   double work_cells_ = 0;
 };
 

@@ -11,7 +11,7 @@ namespace tessera {
 // and eliminates them exactly, the others staying as they are; until no piece gets cheaper. May
 // start from a forbidden assignment. Gives the cells gone through; costs may be negative. Where
 // DualAscent has moved the costs, what a piece is above its least shows where the assignment is
-// bad.
+// bad. Where `effort` has ended, it goes on, within bounds, until nothing forbidden is assigned.
 double improve_assignment(const CostNetwork& network, const NetworkEffort& effort,
                           std::vector<int>& values);
 

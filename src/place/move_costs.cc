@@ -17,8 +17,9 @@ namespace {
 constexpr double kCoreCells = 1 << 8;
 constexpr int kPasses = 30;  // a round
 constexpr int kRounds = 20;
-// For a first answer, even where the effort has ended.
-constexpr double kLastCells = 1e8;
+// Before a first answer, even where the effort has ended: without, it is neither good nor soon
+// there.
+constexpr int kLeastPasses = 4;
 // Of the gap: a round that closes less is the last one.
 constexpr double kLeastGain = 0.05;
 
@@ -75,7 +76,8 @@ class CostMover {
   // Bound, assignment, removal.
   void take_turn() {
     DualAscent ascent(core_);
-    for (int pass = 0; pass < kPasses && !is_over(); ++pass) {
+    const int least_passes = solution_.cost == kForbidden ? kLeastPasses : 0;
+    for (int pass = 0; pass < kPasses && (pass < least_passes || !is_over()); ++pass) {
       solution_.work_cells += ascent.ascend();
     }
     // What is left may be impossible: nothing is better than the best known then.
@@ -84,11 +86,9 @@ class CostMover {
     std::vector<int> values = ascent.decode();
     NetworkEffort left = effort_;
     left.work_cells -= solution_.work_cells;
-    // An answer is promised even where the time is over, and decoding alone seldom gives one.
-    if (solution_.cost == kForbidden) left = {.work_cells = kLastCells};
     solution_.work_cells += improve_assignment(ascent.network(), left, values);
     consider(values);
-    if (is_proven()) return;
+    if (is_proven() || is_over()) return;
     if (solution_.cost != kForbidden) ascent.forbid_above(solution_.cost - moved_);
     moved_ += ascent.constant();
     ReducedNetwork reduced = remove_dominated_values(ascent.network());

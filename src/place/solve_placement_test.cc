@@ -1,6 +1,7 @@
 // Exact placements against trying every set of candidates, and a checker against broken ones.
 #include "place/solve_placement.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 
 namespace tessera {
 namespace {
+
+using testing::HasSubstr;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -163,21 +166,21 @@ TEST(ExplainSolutionViolation, RejectsWhatIsBroken) {
   for (const auto& [expected, breaks_it] : breaks) {
     PlacementSolution broken = sound;
     breaks_it(broken);
-    EXPECT_NE(explain_violation(problem, broken).find(expected), std::string::npos)
-        << expected << " / " << explain_violation(problem, broken);
+    EXPECT_THAT(explain_violation(problem, broken), HasSubstr(expected));
   }
   PlacementProblem tight = problem;
   tight.candidates[4].kept_bytes = 5;
   tight.kept_bytes_limit = 4;
-  EXPECT_NE(explain_violation(tight, sound), "");
+  EXPECT_THAT(explain_violation(tight, sound), HasSubstr("more bytes are kept than is allowed"));
   tight = problem;
   tight.candidates[4].workspace_bytes = 5;
   tight.workspace_bytes_limit = 4;
-  EXPECT_NE(explain_violation(tight, sound), "");
+  EXPECT_THAT(explain_violation(tight, sound),
+              HasSubstr("candidate 4 needs more workspace than is allowed"));
   tight = problem;
   tight.is_forbidden.assign(6, false);
   tight.is_forbidden[4] = true;
-  EXPECT_NE(explain_violation(tight, sound), "");
+  EXPECT_THAT(explain_violation(tight, sound), HasSubstr("candidate 4 is forbidden"));
 }
 
 }  // namespace

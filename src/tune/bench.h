@@ -22,6 +22,8 @@ struct GroupCase {
   std::vector<Tensor> magnitudes;  // of what was summed for each output; empty where not known
   int threads = 1;                 // of the pool: what candidates for all threads run on
   int precision = 0;               // TESSERA_PRECISION_
+  // What the rest of the graph reads and writes until the group runs again.
+  int64_t bytes_between = 0;
 };
 
 // A value of the group's graph, by name, as a candidate reads or makes it.
@@ -56,7 +58,9 @@ struct ConversionKey {
 };
 
 // Where the weights are when a kernel starts: evicted from the processor's caches, as in a network
-// larger than these, or read just before. Other inputs have always been written just before.
+// larger than these, or in them. Then the rest of the graph has run, as far as the cores' own
+// caches can tell: weights and outputs are no longer in these. Other inputs have always been
+// written just before.
 enum class Weights : uint8_t { Cold, Warm };
 
 // What building or running ended with. A failure costs the candidate, never the tuning.

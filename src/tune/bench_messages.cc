@@ -118,8 +118,8 @@ namespace tuning {
 
 template <class Archive>
 static void transfer(Archive& archive, GroupCase& group) {
-  auto& [graph, inputs, outputs, magnitudes, threads, precision] = group;
-  archive(graph, inputs, outputs, magnitudes, threads, precision);
+  auto& [graph, inputs, outputs, magnitudes, threads, precision, bytes_between] = group;
+  archive(graph, inputs, outputs, magnitudes, threads, precision, bytes_between);
 }
 
 namespace {

@@ -70,6 +70,9 @@ std::vector<ValueLayouts> value_layouts(const Subject& subject);
 // Weights::Cold where the graph's weights would not stay in the processor's caches between runs.
 Weights weights_between_runs(const Graph& graph);
 
+// Of all values, constants among them, as far as their sizes are known.
+int64_t value_bytes(const Graph& graph);
+
 // "Intel(R) Xeon(R) Processor, avx512, 2 cores": what CostTable::machine says here.
 std::string this_machine();
 

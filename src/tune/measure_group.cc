@@ -37,10 +37,7 @@ constexpr int kMostRetries = 8;
 constexpr double kSecondsForRetries = 0.03;
 
 // Of short kernels a round is the least of several runs: what disturbs only slows.
-int runs_of_round(double seconds) {
-  if (seconds < 1e-4) return 5;
-  return seconds < 2e-3 ? 3 : 1;
-}
+int runs_of_round(double seconds) { return seconds < 2e-3 ? 3 : 1; }
 
 std::string seconds_text(double seconds) {
   std::array<char, 32> text{};

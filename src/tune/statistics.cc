@@ -69,7 +69,7 @@ Timing summarise(std::span<const Sample> samples) {
   const double slowdown = slowdowns[(count - 1) / 4];
   const double often = samples.back().slowdown_often;
   double beyond = kProcessVariation;
-  if (count < kEnoughSamples) beyond += 0.3 / static_cast<double>(count);
+  if (count < kEnoughSamples) beyond += 0.3 / static_cast<double>(count * count);
   timing.low = timing.low / slowdown - beyond * timing.seconds - kClockSeconds;
   timing.low = std::clamp(timing.low, 0.0, timing.seconds);
   timing.high *= std::max(1.0, often / slowdown);

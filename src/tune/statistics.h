@@ -28,16 +28,16 @@ struct Timing {
 
 // What differs from process to process and no number of rounds in one of them shows: where buffers
 // lie in physical memory, and the clock.
-inline constexpr double kProcessVariation = 0.04;
+inline constexpr double kProcessVariation = 0.015;
 inline constexpr double kClockSeconds = 3e-7;
 
 // Of `samples` (one a round, at least one) the lower quartile, because whatever else runs on the
 // machine only slows; with its nonparametric 95 % confidence interval: the order statistics whose
 // ranks a binomial distribution gives (Conover, Practical Nonparametric Statistics, 3.2). Few
-// samples say little about what else could have come, so that below nine the interval is widened by
-// their number. The interval is then drawn out to what would be found on cores at their best, and
-// on cores as slow as they are one time in ten: another process may meet either. Last,
-// kProcessVariation and kClockSeconds are added on both sides.
+// samples say little about what else could have come, so that below nine the interval is widened,
+// by the square of their number. The interval is then drawn out to what would be found on cores at
+// their best, and on cores as slow as they are one time in ten: another process may meet either.
+// Last, kProcessVariation and kClockSeconds are added on both sides.
 Timing summarise(std::span<const Sample> samples);
 
 // The same of times alone.

@@ -71,6 +71,7 @@ struct Tuner::State {
         own_bench_(std::move(plugins), subject.registry, subject.threads),
         pool_(subject.threads),
         weights_(weights_between_runs(subject.graph)),
+        graph_bytes_(value_bytes(subject.graph)),
         speed_(assumed_speed()),
         timed_own_bench_(make_timed(own_bench_, phases_)) {}
 
@@ -258,7 +259,8 @@ struct Tuner::State {
   GroupCase make_case(const PendingGroup& pending, const CapturedValues& values) {
     GroupCase made{.graph = pending.group->graph,
                    .threads = subject_.threads,
-                   .precision = subject_.precision};
+                   .precision = subject_.precision,
+                   .bytes_between = graph_bytes_};
     for (const ValueId id : made.graph.inputs) {
       made.inputs.push_back(values.at(by_name().at(made.graph[id].name)));
     }
@@ -417,6 +419,7 @@ struct Tuner::State {
   std::unique_ptr<Bench> bench_;
   ThreadPool pool_;
   Weights weights_;
+  int64_t graph_bytes_;
   ProcessorSpeed speed_;
   Phases phases_;
   std::unique_ptr<Bench> timed_bench_;

@@ -1,6 +1,7 @@
 """bench/small_graphs.py, bench/stability.py and bench/predictions.py: short runs, and their verdicts."""
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -30,14 +31,31 @@ def test_small_graphs_share_prices(tessera):
     assert sum(result["tuned"]["measured"]) > 0
 
 
-@pytest.mark.parametrize(("times", "verdict"), [
-    ({"a": [3.0, 3.1]}, "same"),
-    ({"a": [3.0, 3.1], "b": [3.08, 3.05]}, "as fast"),
-    ({"a": [3.0, 3.01], "b": [3.3, 3.31]}, "different"),
-    ({"a": [3.0, 3.5], "b": [3.3, 3.31]}, "as fast"),
+def turns(middle, spread, seed):
+    rng = random.Random(seed)
+    return [middle * (1 + rng.uniform(-spread, spread)) for _ in range(40)]
+
+
+@pytest.mark.parametrize(("times", "noise", "verdict"), [
+    ({"a": turns(3, 0.01, 1)}, 0.01, "same"),
+    ({"a": turns(3, 0.01, 1), "b": turns(3.003, 0.01, 2)}, 0.01, "as fast"),
+    ({"a": turns(3, 0.01, 1), "b": turns(3.15, 0.01, 2)}, 0.01, "different"),
+    ({"a": turns(3.15, 0.01, 1), "b": turns(3, 0.01, 2)}, 0.01, "different"),
+    ({"a": turns(3, 0.5, 1), "b": turns(3.15, 0.5, 2)}, 0.5, "as fast"),
 ])
-def test_plans_are_as_fast_where_noise_is_larger(times, verdict):
-    assert stability.verdict_of(times) == verdict
+def test_plans_are_as_fast_where_noise_is_larger(times, noise, verdict):
+    twin = turns(sum(times["a"]) / 40, noise, 9)
+    assert stability.compare_plans(times, twin)[2] == verdict
+
+
+def test_what_slows_a_whole_turn_is_no_difference():
+    calm, busy = turns(3, 0.002, 1), [index % 7 + 1 for index in range(40)]
+    times = {name: [one * factor for one, factor in zip(turns(middle, 0.002, seed), busy)]
+             for name, middle, seed in (("a", 3, 2), ("b", 3.1, 3))}
+    twin = [one * factor for one, factor in zip(calm, busy)]
+    intervals, noise, verdict = stability.compare_plans(times, twin)
+    assert noise < 0.01 and verdict == "different"
+    assert intervals["b"][0] == pytest.approx(3.1 / 3, rel=0.01)
 
 
 def test_errors_are_relative_to_what_was_measured():

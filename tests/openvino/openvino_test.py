@@ -119,6 +119,29 @@ def test_is_measured_and_checked_where_prices_are_wanted(tessera_binary, openvin
     assert "openvino" in users(explained)
 
 
+def test_a_tiny_graph_gets_no_region_unless_there_is_time_for_it(
+        tessera_binary, openvino, needs_a_library, tmp_path):
+    """Its milliseconds of tuning would not do to build one."""
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x0"], ["x1"], "first"),
+         helper.make_node("Conv", ["x1", "w"], ["y"], "second")], "tiny",
+        [helper.make_tensor_value_info("x0", TensorProto.FLOAT, SHAPE)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, SHAPE)],
+        [numpy_helper.from_array(np.eye(CHANNELS, dtype=np.float32)[..., None, None], "w")])
+    model = tmp_path / "tiny.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              model)
+
+    def offering(*options):
+        explained = explain(tessera_binary, model, "--optimize", "--candidates", *options)
+        return {entry["backend"] for entry in explained["candidates"]}
+
+    assert "openvino" not in offering()
+    assert "openvino" in offering("--tune-budget", "2")
+    # The reference alone is no match for it.
+    assert "openvino" in offering("--backends", "openvino,reference")
+
+
 def test_executors_in_two_threads_give_what_the_reference_gives(tessera, openvino, network):
     model = tessera.load(network, threads=2, log=lambda message: None)
     pins = [tessera.Pin("*", "openvino")]

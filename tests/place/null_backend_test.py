@@ -3,6 +3,7 @@ devices with a layout each, and a table of costs says what its kernels and conve
 
 import json
 import os
+import random
 import subprocess
 
 import numpy as np
@@ -216,6 +217,45 @@ def test_pins_that_contradict_are_both_named_with_their_node(tessera, tmp_path):
     error = tessera("explain", model, "--pin", "3=null:a", "--pin", "3=reference", code=2)
     for part in ("pin '3=reference'", "pin '3=null:a'", "node '3' (Floor)"):
         assert part in error
+
+
+def save_thicket(path, count=160, newest=40):
+    """Nodes that each sum two of the newest values: too wide for a solver to go through one by one."""
+    rng = random.Random(7)
+    values, nodes = ["x"], []
+    for index in range(count):
+        inputs = [rng.choice(values[-newest:]) for _ in range(2)]
+        op = "Sum" if index % 2 else rng.choice(OPS)
+        nodes.append(helper.make_node(op, inputs[:1 + index % 2], [f"v{index}"], name=f"n{index}"))
+        values.append(f"v{index}")
+    read = {name for node in nodes for name in node.input}
+    return save(path, nodes, [name for name in values if name not in read])
+
+
+def test_a_solver_out_of_time_gives_the_best_it_has_with_its_gap(priced, tmp_path, tessera):
+    model = save_thicket(tmp_path / "thicket.onnx")
+    rng = random.Random(2)
+    kernels = {(op, algorithm): rng.randint(1, 20) for op in (*OPS, "Sum")
+               for algorithm in ("reference", "a", "b")}
+    layouts = (DEFAULT, A, B)
+    conversions = {(source, target): rng.randint(1, 9) for source in layouts for target in layouts
+                   if source != target}
+    whole = priced(model, kernels, conversions)["placement"]
+    cut_short = priced(model, kernels, conversions, "--solve-budget", "1e-6")["placement"]
+    assert not cut_short["proven_optimal"]
+    assert 0 < cut_short["gap"] < 1
+    assert cut_short["lower_bound_ms"] <= whole["predicted_ms"] <= cut_short["predicted_ms"] + 1e-9
+    # For people too; all the same it runs, and the program ends well.
+    costs = tmp_path / "costs.json"
+    text = " ".join(tessera("explain", model, "--costs", costs, "--solve-budget", "1e-6").split())
+    assert "the search ended before it had a proof; the choice takes" in text
+    tessera("run", model, "--costs", costs, "--solve-budget", "1e-6", "--random", "1")
+
+
+def test_wrong_solve_budgets_are_refused(tessera, tmp_path):
+    model = save_chain(tmp_path / "chain.onnx")
+    for text in ("0", "-1", "soon"):
+        assert "--solve-budget" in tessera("explain", model, "--solve-budget", text, code=2)
 
 
 def test_a_node_that_nobody_serves_is_named_with_every_answer(tessera, tmp_path):

@@ -163,6 +163,9 @@ def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
     ) as process:
         assert process.stdout.readline() == "started\n"
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        try:
+            output, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert output == "interrupted 65536.0\n"

@@ -82,13 +82,18 @@ const std::map<std::string, Function, std::less<>>& functions() {
       {"Floor", [](float x) { return std::floor(x); }},
       {"Sqrt", [](float x) { return std::sqrt(x); }},
       {"Sin", [](float x) { return std::sin(x); }},
-      {"Cos", [](float x) { return std::cos(x); }}};
+      {"Cos", [](float x) { return std::cos(x); }},
+      {"Sum", [](float x) { return x; }}};  // of all its inputs
   return kKnown;
 }
 
 std::optional<std::string> explain_refusal(const Node& node) {
   if (!node.domain().empty() || !functions().contains(node.op())) return "it knows no such op";
-  if (node.input(0).type().data_type != TESSERA_FLOAT32) return "it computes float32 only";
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    const Type type = node.input(index).type();
+    if (type.data_type != TESSERA_FLOAT32) return "it computes float32 only";
+    if (type.dense_bytes() != node.output(0).type().dense_bytes()) return "it does not broadcast";
+  }
   return std::nullopt;
 }
 
@@ -100,12 +105,15 @@ Candidate chain(const std::vector<Node>& nodes, const char* algorithm, const cha
     candidate.nodes.push_back(node.id());
     steps.push_back(functions().find(node.op())->second);
   }
-  candidate.inputs = {{.value = nodes.front().input(0).id(), .layout = layout_name}};
+  for (size_t index = 0; index < nodes.front().input_count(); ++index) {
+    candidate.inputs.push_back({.value = nodes.front().input(index).id(), .layout = layout_name});
+  }
   candidate.outputs = {{.value = nodes.back().output(0).id(), .layout = layout_name}};
   candidate.build = [steps](const BuildOptions&) {
     return plugin::make_kernel([steps](RunContext&, Buffers inputs, Buffers outputs) {
       for (int64_t index = 0; index < inputs[0].elements(); ++index) {
         float element = inputs[0].as<float>()[index];
+        for (const Buffer& other : inputs.subspan(1)) element += other.as<float>()[index];
         for (const Function& step : steps) element = step(element);
         outputs[0].as<float>()[index] = element;
       }

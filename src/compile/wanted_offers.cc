@@ -1,0 +1,74 @@
+#include "compile/wanted_offers.h"
+
+#include <algorithm>
+
+#include "backend/graph_view.h"
+#include "base/processor.h"
+#include "tune/bounds.h"
+
+namespace tessera {
+namespace {
+
+// Kernels reach about a quarter of what processors could do.
+constexpr double kOverBound = 4;
+// A graph that takes surely less has no time for candidates that take long to build: well below
+// the millisecond from which on tuning starts processes.
+constexpr double kTinySeconds = 5e-4;
+
+// By work and memory, before anybody says what it takes.
+bool is_tiny(const Graph& graph, const ops::Registry& registry, int precision) {
+  const ProcessorSpeed speed = assumed_speed();
+  double seconds = tuning::bound_seconds(graph, registry, speed, 1, precision);
+  for (const Node& node : graph.nodes) {
+    for (const ValueId id : node.outputs) {
+      const int64_t bytes = id.is_none() ? 0 : type_bytes(graph[id].type).value_or(0);
+      seconds += static_cast<double>(bytes) / speed.bytes_per_second;
+    }
+  }
+  return kOverBound * seconds < kTinySeconds;
+}
+
+// Whether some node is left to the last plug-in.
+bool needs_the_last(const Graph& graph, const Offers& offers, size_t plugin_count) {
+  std::vector<bool> has_other(graph.nodes.size(), false);
+  for (const Candidate& candidate : offers.candidates) {
+    if (static_cast<size_t>(candidate.preference) + 1 == plugin_count) continue;
+    for (const NodeId node : candidate.nodes) has_other[static_cast<size_t>(node.index)] = true;
+  }
+  return std::find(has_other.begin(), has_other.end(), false) != has_other.end();
+}
+
+}  // namespace
+
+Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
+                             const std::vector<std::shared_ptr<const Plugin>>& plugins,
+                             const LayoutTable& layouts, ThreadPool& pool,
+                             const PlanOptions& options) {
+  const tessera_graph view(graph, registry);
+  const PricingOptions& pricing = options.pricing;
+  const bool are_pinned = !options.selection.pins.empty();
+  if (pricing.costs == nullptr) {
+    Offers offers;
+    pool.execute([&] {
+      offers = collect_offers(view, plugins, layouts,
+                              {.threads = pool.threads(),
+                               .precision = options.precision,
+                               .skips_measured_only = !are_pinned});
+    });
+    return offers;
+  }
+  const auto collect = [&](bool skips_measured_only) {
+    return collect_offers_by_threads(view, plugins, layouts, pool, options.precision,
+                                     skips_measured_only);
+  };
+  const bool has_time = pricing.measures_all || pricing.tune.budget_seconds > 0;
+  const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
+  const bool may_skip = pricing.measures && !are_pinned && !has_time &&
+                        !knows_plan && is_tiny(graph, registry, options.precision);
+  if (!may_skip) return collect(false);
+  Offers offers = collect(true);
+  if (needs_the_last(graph, offers, plugins.size())) return collect(false);
+  return offers;
+}
+
+}  // namespace tessera
