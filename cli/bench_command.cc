@@ -92,6 +92,7 @@ CommandResult bench(const BenchArguments& arguments) {
   report.threads = bound.executor.threads();
   report.counts = count_steps(bound.executor.plan());
   report.placement = bound.executor.plan().placement;
+  report.cache = bound.executor.cache_report();
   report.memory = bound.executor.plan().memory;
   report.library_bytes = bound.executor.plan().library_bytes;
   const Interrupt interrupt;

@@ -113,10 +113,27 @@ void add_price_options(CLI::App& command, BindArguments& arguments) {
                 "measure first whatever could win, and choose by price")
       ->group(kPriceGroup);
   command
+      .add_flag("--no-optimize", arguments.no_optimize,
+                "measure nothing, and neither look for caches nor write any")
+      ->group(kPriceGroup);
+  command
+      .add_flag("--frozen", arguments.frozen,
+                "with --optimize: fail where a cache does not have the plan, instead\nof measuring")
+      ->group(kPriceGroup);
+  add_cache_dir_option(command, arguments);
+  command
       .add_option("--costs", arguments.costs,
                   "FILE of 'tessera tune --output': choose by what it knows")
       ->group(kPriceGroup);
   add_measuring_options(command, arguments);
+}
+
+void add_cache_dir_option(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_option("--cache-dir", arguments.cache_dir,
+                  "DIR: where caches are looked for and kept (default: TESSERA_CACHE_DIR\nof the "
+                  "environment, else the working folder; then the user's)")
+      ->group(kPriceGroup);
 }
 
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths) {
@@ -176,7 +193,14 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.threads =
       static_cast<int>(parse_whole_number("--threads", arguments.threads, 0, kMaxThreads));
   options.device = arguments.device;
-  options.optimize = arguments.optimize;
+  if (arguments.optimize && arguments.no_optimize) {
+    refuse("--no-optimize", "", "expected either this or --optimize, found both");
+  }
+  if (arguments.optimize) options.optimize = true;
+  if (arguments.no_optimize) options.optimize = false;
+  options.cache_dir = arguments.cache_dir;
+  options.frozen = arguments.frozen;
+  options.retune = arguments.retune;
   options.cost_table = arguments.costs;
   options.in_process = arguments.in_process;
   options.tune_all = arguments.tune_all;

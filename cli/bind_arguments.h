@@ -24,7 +24,11 @@ struct BindArguments {
   bool keeps_denormals = false;
   std::optional<std::string> memory_budget;  // no limit where not given
   bool optimize = false;
-  std::string costs;  // a file; "" for none
+  bool no_optimize = false;
+  std::string cache_dir;  // "": the usual place
+  bool frozen = false;
+  bool retune = false;  // only `tune` asks
+  std::string costs;    // a file; "" for none
   std::string candidate_timeout = "10";
   std::optional<std::string> tune_budget;  // no limit where not given
   std::optional<std::string> solve_budget;
@@ -37,8 +41,12 @@ struct BindArguments {
 // --strict-storage, --keep-denormals.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
 
-// Adds --optimize and --costs, and those of add_measuring_options().
+// Adds --optimize, --no-optimize, --costs, --cache-dir and --frozen, and those of
+// add_measuring_options().
 void add_price_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --cache-dir alone.
+void add_cache_dir_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --candidate-timeout, --tune-budget, --solve-budget and --in-process.
 void add_measuring_options(CLI::App& command, BindArguments& arguments);

@@ -56,6 +56,7 @@ Json tune_json(const TuneArguments& arguments, const Executor& executor) {
 
 CommandResult tune(TuneArguments arguments) {
   arguments.model.bind.optimize = true;
+  arguments.model.bind.retune = true;
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
   if (!arguments.output.empty()) {
     // Where the answer cannot be written, nobody should wait for it.
@@ -84,6 +85,7 @@ Command make_tune_command(CLI::App& command) {
                      "FILE.json for what was measured, to be used with --costs");
   command.add_option("--costs", arguments->model.bind.costs,
                      "FILE of an earlier --output: what it knows is not measured again");
+  add_cache_dir_option(command, arguments->model.bind);
   add_measuring_options(command, arguments->model.bind);
   command.add_flag("--all", arguments->model.bind.tune_all,
                    "measure all candidates and conversions, also those that cannot win");

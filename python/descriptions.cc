@@ -127,6 +127,7 @@ nb::object to_python(const ConversionDescription& conversion) {
 nb::object to_python(const TuningDescription& tuning) {
   return class_named("TuningDescription")(
       "measured"_a = tuning.measured, "known"_a = tuning.known, "refused"_a = tuning.refused,
+      "reused"_a = tuning.reused, "reused_seconds"_a = tuning.reused_seconds,
       "offered"_a = tuning.offered, "is_stopped"_a = tuning.is_stopped,
       "is_out_of_time"_a = tuning.is_out_of_time, "seconds"_a = tuning.seconds,
       "peak_bytes"_a = tuning.peak_bytes, "phases"_a = tuning.phases, "notes"_a = tuning.notes);
@@ -185,6 +186,23 @@ nb::object to_python(const BackendDescription& backend) {
       "layouts"_a = backend.layouts, "aliases"_a = backend.aliases,
       "file"_a = backend.file.string(), "is_usable"_a = backend.is_usable,
       "reason"_a = backend.reason, "op_count"_a = backend.op_count);
+}
+
+nb::object to_python(const CacheReport& report) {
+  nb::dict ingredients;
+  for (const CacheIngredient& ingredient : report.ingredients) {
+    ingredients[nb::str(ingredient.name.c_str())] = nb::str(ingredient.value.c_str());
+  }
+  nb::list types;
+  for (const CacheTypeReport& type : report.types) {
+    types.append(class_named("CacheTypeReport")("type"_a = type.type, "loaded"_a = type.loaded,
+                                                "measured"_a = type.measured,
+                                                "seconds_saved"_a = type.seconds_saved));
+  }
+  return class_named("CacheReport")(
+      "fingerprint"_a = report.fingerprint, "ingredients"_a = ingredients,
+      "is_hit"_a = report.is_hit, "file"_a = report.file.string(), "reason"_a = report.reason,
+      "saved"_a = report.saved.string(), "not_saved"_a = report.not_saved, "types"_a = types);
 }
 
 }  // namespace tessera::python

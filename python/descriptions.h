@@ -29,6 +29,8 @@ nanobind::object to_python(const MemoryDescription& memory);
 nanobind::object to_python(const PlanDescription& plan);
 nanobind::object to_python(const BackendDescription& backend);
 
+nanobind::object to_python(const CacheReport& report);
+
 // One object for each of `items`.
 template <class Items>
 nanobind::list to_list(const Items& items) {

@@ -32,6 +32,8 @@ from ._core import version as _version
 from .descriptions import (
     BackendDescription,
     BackendRefusal,
+    CacheReport,
+    CacheTypeReport,
     CandidateDescription,
     ContenderDescription,
     ConversionDescription,
@@ -52,6 +54,7 @@ from .descriptions import (
     ValueDescription,
 )
 from .errors import (
+    CacheMiss,
     Cancelled,
     Corrupt,
     DeviceFailed,
@@ -67,6 +70,9 @@ __all__ = [
     "BackendDescription",
     "BackendRefusal",
     "Backends",
+    "CacheMiss",
+    "CacheReport",
+    "CacheTypeReport",
     "Cancelled",
     "CandidateDescription",
     "ContenderDescription",

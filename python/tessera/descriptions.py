@@ -9,6 +9,8 @@ from dataclasses import dataclass
 __all__ = [
     "BackendDescription",
     "BackendRefusal",
+    "CacheReport",
+    "CacheTypeReport",
     "ModelDescription",
     "NodeDescription",
     "PassDescription",
@@ -206,6 +208,8 @@ class TuningDescription:
     measured: int  # candidates and conversions
     known: int  # that had been measured before, or stand in the graph twice
     refused: int  # of those measured
+    reused: int  # prices of this graph that were known when measuring began
+    reused_seconds: float  # that measuring those took, at least
     offered: int  # candidates in all: those that could not win are not measured
     is_stopped: bool
     is_out_of_time: bool  # tune_budget_seconds were spent
@@ -305,3 +309,27 @@ class BackendDescription:
     is_usable: bool
     reason: str  # why it is not usable, and what to install
     op_count: int  # of the reference: ops with a kernel
+
+
+@dataclass(frozen=True)
+class CacheTypeReport:
+    """What a bind had from caches and what it found out itself, of one library or of the plan."""
+
+    type: str  # a backend's name, or "plan"
+    loaded: int  # prices, or plans
+    measured: int  # the same
+    seconds_saved: float  # that it took to find out what was loaded
+
+
+@dataclass(frozen=True)
+class CacheReport:
+    """What a bind with optimize had from caches."""
+
+    fingerprint: str  # 40 hexadecimal digits; "" where it was bound without optimize
+    ingredients: dict[str, str]  # of it, by name
+    is_hit: bool  # the plan was known, and nothing was measured
+    file: str  # that was loaded; "": none
+    reason: str  # why it is no hit
+    saved: str  # where what was found out went; "": nowhere
+    not_saved: str  # why not
+    types: list[CacheTypeReport]

@@ -20,6 +20,8 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
+bool is_optimizing(const BindOptions& options) { return options.optimize.value_or(false); }
+
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
@@ -69,7 +71,7 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
                 "expected more than 0, found " + std::to_string(options.candidate_timeout_seconds));
   }
   PricingOptions pricing{.costs = &costs,
-                         .measures = options.optimize,
+                         .measures = is_optimizing(options),
                          .measures_all = options.tune_all,
                          .margin_search_seconds = options.margin_search_seconds,
                          .solve_budget_seconds = options.solve_budget_seconds};
