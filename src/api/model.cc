@@ -39,6 +39,8 @@ struct Model::State {
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool) const;
   // Reads the weights again that were let go.
   void restore();
+  // Gives back the pages of the file's weights that were read; they come again when needed.
+  void drop_pages() const;
 };
 
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) const {
@@ -55,7 +57,15 @@ void Model::State::restore() {
   loaded = std::move(again);
 }
 
+void Model::State::drop_pages() const {
+  const std::lock_guard lock(mutex);
+  drop_resident_pages(loaded.source.mappings);
+}
+
 namespace {
+
+// A weight of which so much was packed has left pages behind that are worth giving back.
+constexpr int64_t kLargePackBytes = int64_t{1} << 20;
 
 std::vector<ValueDescription> describe_results(const PlanResult& result) {
   const Graph& graph = result.built.graph;
@@ -254,6 +264,10 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
       .backends = options.backends,
       .registry = std::move(registry),
       .log = Log(options.log)});
+  // Originals and packs are not in memory together, but for one of them.
+  state->packs.set_made_watcher([&model = *state](int64_t bytes) {
+    if (bytes >= kLargePackBytes) model.drop_pages();
+  });
   try {
     state->restore();
   } catch (const Error& error) {

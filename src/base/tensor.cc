@@ -78,7 +78,8 @@ Tensor Tensor::over(DataType type, std::vector<int64_t> dims, std::shared_ptr<vo
 }
 
 void* Tensor::mutable_data() {
-  TESSERA_CHECK(is_writable_, "only storage that a tensor allocated itself or lies over may be written");
+  TESSERA_CHECK(is_writable_,
+                "only storage that a tensor allocated itself or lies over may be written");
   return const_cast<void*>(data_);
 }
 
