@@ -57,7 +57,15 @@ std::vector<cache::Ingredient> Model::State::ingredients(
   return bind_ingredients(loaded.graph, loaded_structure(), wanted, plugins, threads);
 }
 
+void Model::State::drop_pages() const {
+  const std::lock_guard lock(mutex);
+  drop_resident_pages(loaded.source.mappings);
+}
+
 namespace {
+
+// A weight of which so much was packed has left pages behind that are worth giving back.
+constexpr int64_t kLargePackBytes = int64_t{1} << 20;
 
 std::vector<ValueDescription> describe_results(const PlanResult& result) {
   const Graph& graph = result.built.graph;
@@ -318,6 +326,10 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
   state->load_threads = options.threads;
   state->backends = options.backends;
   state->registry = std::move(registry);
+  // Originals and packs are not in memory together, but for one of them.
+  state->packs.set_made_watcher([&model = *state](int64_t bytes) {
+    if (bytes >= kLargePackBytes) model.drop_pages();
+  });
   try {
     state->restore();
   } catch (const Error& error) {

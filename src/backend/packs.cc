@@ -50,6 +50,7 @@ PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
   if (entry->bytes) return entry->bytes;
   const std::shared_ptr<void> memory = allocate(bytes);
   make(memory.get());
+  if (made_watcher_) made_watcher_(bytes);
   const std::lock_guard lock(mutex_);
   entry->bytes = memory;
   entry->size = bytes;

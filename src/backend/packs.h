@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "graph/graph.h"
 #include "tessera/tensor.h"
@@ -35,6 +36,11 @@ struct PackKey {
 class PackStore {
  public:
   using Bytes = std::shared_ptr<const void>;  // aligned to kTensorAlignmentBytes
+  using MadeWatcher = std::function<void(int64_t bytes)>;
+
+  // `watcher` is told of every pack once it was made, from the thread that made it. To be set
+  // before the first get().
+  void set_made_watcher(MadeWatcher watcher) { made_watcher_ = std::move(watcher); }
 
   // The pack under `key`, made by `make(memory)` where there is none yet. A pack that is being made
   // by another thread is waited for. Throws OutOfMemory, and what `make` throws.
@@ -56,6 +62,7 @@ class PackStore {
   mutable std::mutex mutex_;
   std::map<PackKey, std::shared_ptr<Entry>> entries_;
   int64_t total_bytes_ = 0;
+  MadeWatcher made_watcher_;
 };
 
 }  // namespace tessera
