@@ -97,6 +97,7 @@ CommandResult bench(const BenchArguments& arguments) {
   report.library_bytes = bound.executor.plan().library_bytes;
   const Interrupt interrupt;
   measure(bound, effort, interrupt, report);
+  if (arguments.is_json) report.dispatch_ns_per_step = bound.executor.measure_dispatch_ns();
   if (!arguments.trace_file.empty()) write_trace(arguments.trace_file, origin, loaded, bound);
   return {kFine, arguments.is_json ? json_text(bench_json(report)) : bench_text(report)};
 }
@@ -106,6 +107,7 @@ CommandResult bench(const BenchArguments& arguments) {
 Command make_bench_command(CLI::App& command) {
   const auto arguments = std::make_shared<BenchArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom);
+  add_memory_option(command, arguments->model.bind);
   command.add_option("--seconds", arguments->seconds,
                      "how long to measure; at least one run (default 2)");
   command.add_option("--warmup", arguments->warmup,

@@ -23,6 +23,7 @@ BenchReport small_report() {
   report.memory = {
       .arena_bytes = 512, .lower_bound_bytes = 448, .naive_bytes = 700, .weight_bytes = 9};
   report.library_bytes = 5;
+  report.dispatch_ns_per_step = 4.5;
   return report;
 }
 
@@ -37,9 +38,11 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
   const Json json = bench_json(small_report());
   std::vector<std::string> keys;
   for (const auto& entry : json.items()) keys.push_back(entry.key());
-  EXPECT_THAT(keys, testing::ElementsAre("model", "load_ms", "bind_ms", "first_ms", "median_ms",
-                                         "min_ms", "p90_ms", "p99_ms", "runs", "threads", "steps",
-                                         "conversions", "backends", "placement", "memory"));
+  EXPECT_THAT(keys,
+              testing::ElementsAre("model", "load_ms", "bind_ms", "first_ms", "median_ms", "min_ms",
+                                   "p90_ms", "p99_ms", "runs", "threads", "steps", "conversions",
+                                   "backends", "placement", "memory", "dispatch_ns_per_step"));
+  EXPECT_EQ(json["dispatch_ns_per_step"], 4.5);
   EXPECT_EQ(json["median_ms"], 2.5);
   EXPECT_EQ(json["min_ms"], 1.0);
   EXPECT_EQ(json["runs"], 4);

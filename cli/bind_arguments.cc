@@ -1,6 +1,7 @@
 #include "cli/bind_arguments.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "cli/command.h"
 #include "cli/named_argument.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr uint64_t kMaxThreads = 4096;
 
 constexpr double kMostSeconds = 1e6;
+constexpr uint64_t kMostBytes = std::numeric_limits<int64_t>::max();
 
 constexpr const char* kGroup = "Where and how it runs";
 constexpr const char* kPriceGroup = "What it is chosen by";
@@ -67,6 +69,18 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_flag("--strict-storage", arguments.strict_storage,
                 "a sparse value that a kernel takes dense only is an error")
+      ->group(kGroup);
+  command
+      .add_flag("--keep-denormals", arguments.keeps_denormals,
+                "compute with numbers too small for a normal exponent (else they are zero)")
+      ->group(kGroup);
+}
+
+void add_memory_option(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_option("--memory-budget", arguments.memory_budget,
+                  "BYTES that inner values, workspaces, outputs, weights and libraries may\n"
+                  "take together: faster kernels give way to smaller ones (default: no limit)")
       ->group(kGroup);
 }
 
@@ -202,6 +216,10 @@ BindOptions bind_options_of(const BindArguments& arguments) {
     options.solve_budget_seconds =
         parse_positive_number("--solve-budget", *arguments.solve_budget, kMostSeconds);
   }
+  if (arguments.memory_budget) {
+    options.memory_budget_bytes = static_cast<int64_t>(
+        parse_whole_number("--memory-budget", *arguments.memory_budget, 1, kMostBytes));
+  }
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);
   for (const std::string& text : arguments.layouts) {
@@ -211,6 +229,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
     }
   }
   options.strict_storage = arguments.strict_storage;
+  options.keeps_denormals = arguments.keeps_denormals;
   for (const std::string& text : arguments.pins) options.pins.push_back(parse_pin(text));
   for (const std::string& text : arguments.exclusions) {
     options.exclusions.push_back(parse_exclusion(text));

@@ -21,6 +21,8 @@ struct BindArguments {
   std::string device = "cpu";
   std::vector<std::string> layouts;
   bool strict_storage = false;
+  bool keeps_denormals = false;
+  std::optional<std::string> memory_budget;  // no limit where not given
   bool optimize = false;
   bool no_optimize = false;
   std::string cache_dir;  // "": the usual place
@@ -36,7 +38,7 @@ struct BindArguments {
 };
 
 // Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and
-// --strict-storage.
+// --strict-storage, --keep-denormals.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
 
 // Adds --optimize, --no-optimize, --costs, --cache-dir and --frozen, and those of
@@ -48,6 +50,9 @@ void add_cache_dir_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --candidate-timeout, --tune-budget, --solve-budget and --in-process.
 void add_measuring_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --memory-budget: for the commands that run what they bind, or say what it takes.
+void add_memory_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths);

@@ -226,6 +226,7 @@ std::string tuning_text(const TuningDescription& tuning) {
             decimal_text(tuning.reused_seconds, 1) + " s";
   }
   if (tuning.offered > 0) text += ", of " + std::to_string(tuning.offered) + " candidates offered";
+  if (tuning.peak_bytes > 0) text += "; took " + bytes_text(tuning.peak_bytes) + " of memory";
   if (tuning.is_out_of_time) text += "; the time for it was spent";
   if (tuning.is_stopped && !tuning.is_out_of_time) text += "; stopped early";
   text = wrapped(text);
@@ -293,6 +294,7 @@ Json to_json(const TuningDescription& tuning) {
           {"is_stopped", tuning.is_stopped},
           {"is_out_of_time", tuning.is_out_of_time},
           {"seconds", tuning.seconds},
+          {"peak_bytes", tuning.peak_bytes},
           {"phases", tuning.phases},
           {"notes", tuning.notes}};
 }

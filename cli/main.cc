@@ -52,6 +52,7 @@ ExitCode exit_code(ErrorKind kind) {
     case ErrorKind::OutOfMemory:
     case ErrorKind::DeviceFailed:
     case ErrorKind::Internal:
+    case ErrorKind::Cancelled:
       return kMachineFailed;
   }
   return kMachineFailed;

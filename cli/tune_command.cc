@@ -80,6 +80,7 @@ CommandResult tune(TuneArguments arguments) {
 Command make_tune_command(CLI::App& command) {
   const auto arguments = std::make_shared<TuneArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
+  add_memory_option(command, arguments->model.bind);
   command.add_option("--output", arguments->output,
                      "FILE.json for what was measured, to be used with --costs");
   command.add_option("--costs", arguments->model.bind.costs,

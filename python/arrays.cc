@@ -66,9 +66,10 @@ class Buffer {
     PyBuffer_Release(&view_);
   }
 
-  // Says whether `value` gave a dense row-major buffer.
-  bool open(nb::handle value) {
-    is_open_ = PyObject_GetBuffer(value.ptr(), &view_, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) == 0;
+  // Says whether `value` gave a dense row-major buffer; `wish`: PyBUF_WRITABLE, or 0.
+  bool open(nb::handle value, int wish) {
+    const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | wish;
+    is_open_ = PyObject_GetBuffer(value.ptr(), &view_, flags) == 0;
     if (!is_open_) PyErr_Clear();
     return is_open_;
   }
@@ -80,16 +81,36 @@ class Buffer {
 };
 
 // `value`'s buffer as a tensor of `type`, or of its own type; nullopt where it is not dense,
-// row-major and of numbers in this machine's byte order.
-std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = std::nullopt) {
+// row-major and of numbers in this machine's byte order, or may not be written as wished.
+std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = std::nullopt,
+                             int wish = 0) {
   auto buffer = std::make_shared<Buffer>();
-  if (!buffer->open(value)) return std::nullopt;
+  if (!buffer->open(value, wish)) return std::nullopt;
   const Py_buffer& view = buffer->view();
   if (!type) type = buffer_type(view.format == nullptr ? "B" : view.format, view.itemsize);
   if (!type) return std::nullopt;
   std::vector<int64_t> dims(view.shape, view.shape + view.ndim);
-  const void* data = view.buf;
+  void* data = view.buf;
+  if (wish == PyBUF_WRITABLE) return Tensor::over(*type, std::move(dims), std::move(buffer), data);
   return Tensor(*type, std::move(dims), std::move(buffer), data);
+}
+
+// borrow() for what must be an array already, as a copy would not do.
+Tensor borrow_as_it_is(nb::handle value, const std::string& place, int wish) {
+  nb::object array = nb::borrow(value);
+  std::optional<DataType> type;
+  const bool is_array = nb::hasattr(value, "dtype") && nb::hasattr(value, "view");
+  if (is_array &&
+      nb::cast<std::string>(value.attr("dtype").attr("name")) == name(DataType::BFloat16)) {
+    type = DataType::BFloat16;
+    array = array.attr("view")("uint16");
+  }
+  if (std::optional<Tensor> tensor = borrow(array, type, wish)) return *std::move(tensor);
+  throw Error(ErrorKind::InvalidArgument, place,
+              std::string("expected a dense row-major array of numbers or bools") +
+                  (wish == PyBUF_WRITABLE ? " that may be written" : "") + ", found " +
+                  nb::cast<std::string>(nb::str(nb::type_name(value.type()))) +
+                  " that is not so; numpy.ascontiguousarray makes one");
 }
 
 nb::object bfloat16_dtype() {
@@ -148,6 +169,14 @@ Tensor to_tensor(nb::handle value, const std::string& place) {
               "expected an array of numbers or bools, found " +
                   nb::cast<std::string>(nb::str(nb::type_name(value.type()))) + " of dtype " +
                   type_name);
+}
+
+Tensor to_shared_tensor(nb::handle value, const std::string& place) {
+  return borrow_as_it_is(value, place, 0);
+}
+
+Tensor to_writable_tensor(nb::handle value, const std::string& place) {
+  return borrow_as_it_is(value, place, PyBUF_WRITABLE);
 }
 
 nb::list to_arrays(std::vector<Tensor> tensors) {

@@ -15,6 +15,12 @@ namespace tessera::python {
 // `place`, where there is no such element type. Needs the interpreter's lock.
 Tensor to_tensor(nanobind::handle value, const std::string& place);
 
+// The same without ever a copy: what is done to the array later, the tensor shows. Throws
+// InvalidArgument where `value` is no dense row-major array; the second one, where it may not be
+// written.
+Tensor to_shared_tensor(nanobind::handle value, const std::string& place);
+Tensor to_writable_tensor(nanobind::handle value, const std::string& place);
+
 // NumPy arrays of their own: no later run, no model and no caller's array shares their memory.
 // Empty tensors become None. Takes over what only `tensors` holds and copies the rest. Throws
 // Unsupported for bfloat16 where the package ml_dtypes is missing. Needs the interpreter's lock.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "python/arrays.h"
 #include "python/descriptions.h"
 #include "python/sparse_arrays.h"
 
@@ -73,10 +74,41 @@ bool is_mapping(nb::handle value) {
 }
 
 nb::list run(SharedExecutor& shared, const nb::args& inputs) {
-  const NamedTensors tensors = inputs.size() == 1 && is_mapping(inputs[0])
-                                   ? by_name(inputs[0])
-                                   : in_order(inputs, shared.executor().inputs());
-  return to_any_arrays(shared.alone([&](Executor& executor) { return executor.run_any(tensors); }));
+  NamedTensors tensors;
+  if (inputs.size() == 1 && is_mapping(inputs[0])) {
+    tensors = by_name(inputs[0]);
+  } else if (inputs.size() > 0 || !shared.has_bound_input) {
+    tensors = in_order(inputs, shared.executor().inputs());
+  }
+  std::vector<AnyTensor> results =
+      shared.alone([&](Executor& executor) { return executor.run_any(tensors); });
+  return to_any_arrays(std::move(results), shared.bound_outputs);
+}
+
+void bind_input(SharedExecutor& shared, const std::string& name, nb::handle array) {
+  const AnyTensor memory = nb::isinstance<SparseTensor>(array)
+                               ? to_any_tensor(array, place_of(name))
+                               : AnyTensor(to_shared_tensor(array, place_of(name)));
+  shared.alone([&](Executor& executor) { executor.bind_input(name, memory); });
+  shared.has_bound_input = true;
+}
+
+void bind_output(SharedExecutor& shared, const std::string& name, nb::object array) {
+  Tensor memory = to_writable_tensor(array, "output '" + name + "'");
+  shared.alone([&](Executor& executor) { executor.bind_output(name, std::move(memory)); });
+  const std::vector<ValueDescription>& outputs = shared.executor().outputs();
+  shared.bound_outputs.resize(outputs.size());
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    if (outputs[index].name != name) continue;
+    shared.bound_outputs[index] = std::move(array);
+    return;
+  }
+}
+
+void clear_bindings(SharedExecutor& shared) {
+  shared.alone([](Executor& executor) { executor.clear_bindings(); });
+  shared.bound_outputs.clear();
+  shared.has_bound_input = false;
 }
 
 std::string text(const SharedExecutor& shared) {
@@ -97,14 +129,34 @@ std::string text(const SharedExecutor& shared) {
 constexpr const char* kRunText =
     R"(Runs on NumPy arrays: a dictionary by name, or one array for each of `inputs`, in order.
 
-Gives the outputs, then the fetched values, in the order of `outputs`; the arrays are the caller's.
+Gives the outputs, then the fetched values, in the order of `outputs`; the arrays are the caller's,
+and later runs leave them alone, but for those that bind_output() gave.
 An input is read where it lies if it is dense, row-major and starts at a multiple of 64 bytes, and
 copied otherwise; element types are never converted. Inputs that nothing reads may be left out of a
-dictionary. An input that was bound in csr takes a SparseArray, or a csr array of SciPy, which is
+dictionary, and so may what bind_input() gave. An input that was bound in csr takes a SparseArray, or a csr array of SciPy, which is
 copied; an output that was bound in a sparse layout is a SparseArray. Raises InvalidArgument where an input is missing, unknown, or not of the type and shape
 that was bound. Safe from many threads, which take turns.
 
     probabilities, = executor.run({"data_0": picture}))";
+
+constexpr const char* kBindInputText =
+    R"(Has all later runs read an input from `array`, as it is then; run() need not be given it.
+
+The array must be dense and row-major. It may begin at any multiple of its elements' size; where a
+kernel asks for more, the values are copied. Nothing writes to it, unless the input is one of a state
+pair whose output is bound to the same memory.
+
+    executor.bind_input("x", x)
+    executor.bind_output("y", y)
+    x[:] = 1
+    executor.run_bound()  # y has the results)";
+
+constexpr const char* kBindOutputText =
+    R"(Has all later runs write an output, or a fetched value, to `array`, which run() then gives.
+
+The array must be dense, row-major and writable. A run raises InvalidArgument where it shares memory
+with another output, or with an input with which it is no state pair (state_pairs of Model.bind).
+Outputs that are sparse, or whose size only running shows, cannot be bound.)";
 
 }  // namespace
 
@@ -116,6 +168,34 @@ void bind_executor(nb::module_& module) {
                    "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
                    "list[numpy.ndarray | SparseArray]"),
            kRunText)
+      .def("bind_input", &bind_input, "name"_a, "array"_a,
+           nb::sig("def bind_input(self, name: str, array: numpy.ndarray | SparseArray) -> None"),
+           kBindInputText)
+      .def("bind_output", &bind_output, "name"_a, "array"_a,
+           nb::sig("def bind_output(self, name: str, array: numpy.ndarray) -> None"),
+           kBindOutputText)
+      .def("clear_bindings", &clear_bindings, "Ends what bind_input() and bind_output() began.")
+      .def(
+          "run_bound",
+          [](SharedExecutor& shared) {
+            shared.alone([](Executor& executor) { executor.run_bound(); });
+          },
+          "A run where all inputs that are read and all outputs are bound; it allocates nothing.")
+      .def("cancel", &SharedExecutor::cancel,
+           "Ends the run that is going on in another thread, if one is, before its next step: "
+           "run() raises Cancelled there. The executor is fit for the next run.")
+      .def(
+          "set_time_limit",
+          [](SharedExecutor& shared, double seconds) {
+            shared.alone([&](Executor& executor) { executor.set_time_limit(seconds); });
+          },
+          "seconds"_a, "Later runs that take longer raise Cancelled; 0: none does.")
+      .def(
+          "measure_dispatch_ns",
+          [](SharedExecutor& shared) {
+            return shared.alone([](Executor& executor) { return executor.measure_dispatch_ns(); });
+          },
+          "What a step takes beside its kernel, in nanoseconds, measured for some milliseconds.")
       .def_prop_ro(
           "inputs",
           [](const SharedExecutor& shared) { return to_list(shared.executor().inputs()); },

@@ -8,6 +8,7 @@
 
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "tessera/tessera.h"
 
@@ -29,6 +30,13 @@ class SharedExecutor {
   }
   // For what never changes after bind().
   const Executor& executor() const { return executor_; }
+  // From any thread, also while another one runs it.
+  void cancel() { executor_.cancel(); }
+
+  // By output, the array that it is bound to; and whether an input is bound. Need the interpreter's
+  // lock.
+  std::vector<nanobind::object> bound_outputs;
+  bool has_bound_input = false;
 
  private:
   std::mutex mutex_;

@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -150,6 +151,12 @@ class PythonProgress {
   std::optional<nb::python_error> error_;
 };
 
+std::vector<StatePair> pairs_of(const std::vector<std::pair<std::string, std::string>>& names) {
+  std::vector<StatePair> pairs;
+  for (const auto& [input, output] : names) pairs.push_back({input, output});
+  return pairs;
+}
+
 SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      std::vector<std::string> fetch, int threads, std::string device,
                      std::vector<std::string> backends, std::vector<Exclusion> exclude,
@@ -159,7 +166,9 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
                      bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
                      bool tune_all, std::filesystem::path cache_dir, bool frozen, bool retune,
-                     double solve_budget_seconds) {
+                     double solve_budget_seconds,
+                     const std::vector<std::pair<std::string, std::string>>& state_pairs,
+                     bool keeps_denormals, int64_t memory_budget_bytes) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -171,7 +180,10 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .precision = precision_named(precision),
                             .fetches_step_outputs = fetches_step_outputs,
                             .layouts = layouts.value_or(Layouts()),
+                            .state_pairs = pairs_of(state_pairs),
+                            .keeps_denormals = keeps_denormals,
                             .strict_storage = strict_storage,
+                            .memory_budget_bytes = memory_budget_bytes,
                             .optimize = optimize,
                             .cache_dir = std::move(cache_dir),
                             .frozen = frozen,
@@ -257,10 +269,17 @@ frozen: with optimize, raise CacheMiss instead of measuring, and write nothing.
 retune: with optimize, measure also what caches know, and replace it there.
 solve_budget_seconds: how long one search for the cheapest choice may take; then the best found is
     chosen, and plan().placement.gap says how much dearer it may be. 0: what it takes.
+state_pairs: names of an input and an output each that bind_input() and bind_output() may give one
+    memory: what a network remembers from run to run. The output is written over the input when
+    nothing reads that any more.
+keep_denormals: compute with numbers too small for a normal exponent as IEEE 754 says; otherwise all
+    threads read and write them as zero while kernels run.
+memory_budget_bytes: the most that MemoryDescription.total_bytes may be; faster kernels give way to
+    smaller ones. 0: no limit.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
-is allocated).
+is allocated, or no plan fits into memory_budget_bytes).
 
     pins = [tessera.Pin("conv1", "reference")]
     executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
@@ -297,7 +316,9 @@ constexpr const char* kBindSignature =
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
     "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
     "tune_all: bool = False, cache_dir: str | os.PathLike = '', frozen: bool = False, "
-    "retune: bool = False, solve_budget_seconds: float = 0.0) -> Executor";
+    "retune: bool = False, solve_budget_seconds: float = 0.0, "
+    "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
+    "keep_denormals: bool = False, memory_budget_bytes: int = 0) -> Executor";
 
 }  // namespace
 
@@ -313,6 +334,7 @@ void bind_model(nb::module_& module) {
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
            "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "cache_dir"_a = "",
            "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
+           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0,
            nb::sig(kBindSignature), kBindText)
       .def(
           "save_cache",

@@ -114,10 +114,13 @@ AnyTensor to_any_tensor(nb::handle value, const std::string& place) {
   }
 }
 
-nb::list to_any_arrays(std::vector<AnyTensor> tensors) {
+nb::list to_any_arrays(std::vector<AnyTensor> tensors, const std::vector<nb::object>& bound) {
   nb::list arrays;
-  for (AnyTensor& tensor : tensors) {
-    if (auto* sparse = std::get_if<SparseTensor>(&tensor)) {
+  for (size_t index = 0; index < tensors.size(); ++index) {
+    AnyTensor& tensor = tensors[index];
+    if (index < bound.size() && bound[index].is_valid()) {
+      arrays.append(bound[index]);
+    } else if (auto* sparse = std::get_if<SparseTensor>(&tensor)) {
       arrays.append(nb::cast(std::move(*sparse)));
     } else {
       arrays.append(array_of(std::get<Tensor>(std::move(tensor))));

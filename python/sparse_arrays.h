@@ -15,8 +15,10 @@ namespace tessera::python {
 // Needs the interpreter's lock.
 AnyTensor to_any_tensor(nanobind::handle value, const std::string& place);
 
-// NumPy arrays, as to_arrays() makes them, and SparseArrays. Needs the interpreter's lock.
-nanobind::list to_any_arrays(std::vector<AnyTensor> tensors);
+// NumPy arrays, as to_arrays() makes them, and SparseArrays; where `bound` has an object, that one.
+// Needs the interpreter's lock.
+nanobind::list to_any_arrays(std::vector<AnyTensor> tensors,
+                             const std::vector<nanobind::object>& bound = {});
 
 void bind_sparse_arrays(nanobind::module_& module);
 

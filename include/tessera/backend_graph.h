@@ -64,8 +64,11 @@ inline void throw_on_failure(int32_t status, const tessera_error& error) {
 }
 
 inline tessera_error empty_error() {
-  tessera_error error = {};
+  tessera_error error;
   error.struct_size = sizeof(error);
+  error.kind = TESSERA_OK;
+  // All of it would be a thousand bytes for each loop of a kernel.
+  error.message[0] = '\0';
   return error;
 }
 
@@ -381,6 +384,12 @@ class RunContext {
   // C++ libraries.
   template <class Body>
   void parallel_for(int64_t count, int64_t grain, const Body& body) {
+    if (count <= 0) return;
+    // What fits one piece, or has one thread, need not go to the host and back.
+    if (context_->threads == 1 || count <= grain) {
+      body(int64_t{0}, count);
+      return;
+    }
     struct Call {
       const Body& body;
       std::atomic_flag has_failed = ATOMIC_FLAG_INIT;

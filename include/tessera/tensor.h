@@ -39,9 +39,14 @@ class Tensor {
   Tensor(DataType type, std::vector<int64_t> dims, std::shared_ptr<const void> owner,
          const void* data);
 
+  // The same in memory that may be written: for what an executor writes its outputs to.
+  static Tensor over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
+                     void* data);
+
   bool is_empty() const { return type_ == DataType::Undefined; }
   // That no other tensor sees these elements, and they may be written.
-  bool is_sole_owner() const { return is_writable_ && owner_.use_count() == 1; }
+  bool is_sole_owner() const { return is_writable_ && !is_borrowed_ && owner_.use_count() == 1; }
+  bool is_writable() const { return is_writable_; }
   // False for what only tells type and dimensions of elements that were let go.
   bool has_elements() const { return data_ != nullptr; }
   DataType type() const { return type_; }
@@ -51,7 +56,7 @@ class Tensor {
   int64_t bytes() const { return elements_ * element_bytes(type_); }
 
   const void* data() const { return data_; }
-  // Only for a tensor that was made by the first constructor; anything else is a bug.
+  // Only for a tensor that was made by the first constructor or over(); anything else is a bug.
   void* mutable_data();
 
   template <class T>
@@ -79,6 +84,7 @@ class Tensor {
  private:
   DataType type_ = DataType::Undefined;
   bool is_writable_ = false;
+  bool is_borrowed_ = false;  // somebody else sees the elements without owning them
   std::vector<int64_t> dims_;
   int64_t elements_ = 0;
   std::shared_ptr<const void> owner_;

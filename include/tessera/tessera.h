@@ -111,6 +111,13 @@ struct TuneProgress {
   double seconds_left = 0;  // an estimate
 };
 
+// An input and an output that may lie in one memory: what a network remembers from run to run, such
+// as past and present keys and values, or running statistics.
+struct StatePair {
+  std::string input;
+  std::string output;
+};
+
 struct BindOptions {
   // The shapes of inputs, by name. Needed for inputs whose declared shape has unknown dimensions.
   std::map<std::string, std::vector<int64_t>> shapes = {};
@@ -133,9 +140,23 @@ struct BindOptions {
   // named), "csr" or "row_sparse". Behind a sparse one ":<capacity>" says how many elements (csr)
   // or rows (row_sparse) it has room for; without, a tenth of all. With such, call run_any().
   std::map<std::string, std::string> layouts = {};
+  // Outputs that may be bound to memory in which their input lies too (Executor::bind_output). Such
+  // an output is written over the input when nothing reads that any more. Of one type and shape.
+  std::vector<StatePair> state_pairs = {};
+  // Compute with denormals, numbers too small for a normal exponent, as IEEE 754 says. Otherwise
+  // all threads read and write them as zero while kernels run: some processors take a hundred
+  // cycles for each.
+  bool keeps_denormals = false;
   // A sparse value for which a kernel takes dense storage only is an error that names the node;
   // else it is converted, and the log told once.
   bool strict_storage = false;
+  // The most that the plan may take; 0: no limit. All of MemoryDescription::total_bytes counts: the
+  // arena (inner values and workspaces), the outputs as far as their sizes are known, the constants
+  // that steps read, packed or not, and what libraries keep to themselves. Inputs do not count, nor
+  // what measuring takes. Candidates that take less give way to faster ones only as far as they
+  // fit; bind() throws OutOfMemory where no plan is found that does, with the smallest that was
+  // found and whether that is proven to be the least.
+  int64_t memory_budget_bytes = 0;
   // Measure what is not known yet and could win: check it against the reference, time it alone and
   // in the whole plan, and choose what is fastest. It takes seconds to a minute, once: what was
   // found out is known to all models on the same Backends, and through caches to other processes.
@@ -363,6 +384,8 @@ struct TuningDescription {
   bool is_stopped = false;
   bool is_out_of_time = false;  // BindOptions::tune_budget_seconds were spent
   double seconds = 0;
+  // The most memory that this process and the one that measured had resident, each at its own time.
+  int64_t peak_bytes = 0;
   std::map<std::string, double> phases;  // seconds by what was done: "build", "check", "time"...
   std::vector<std::string> notes;        // what was odd, a sentence each
 };
@@ -407,6 +430,9 @@ struct MemoryDescription {
   int64_t naive_bytes = 0;          // if each value and workspace had memory of its own
   int64_t padding_bytes = 0;        // of those, what layouts store beside the elements
   int64_t weight_bytes = 0;         // of the constants that the steps read, packed or not
+  int64_t output_bytes = 0;         // of outputs, as far as their sizes are known
+  int64_t library_bytes = 0;        // that libraries keep to themselves
+  int64_t total_bytes = 0;          // of arena, weights, outputs and libraries
   std::vector<MemoryBlock> blocks;  // by first step
 };
 
@@ -446,6 +472,35 @@ class Executor {
   // bound, and where an output becomes more than its layout has room for. run() gives no sparse
   // outputs.
   std::vector<AnyTensor> run_any(const std::map<std::string, AnyTensor>& inputs);
+
+  // Has all later runs read an input, or write an output or a fetched value, in the caller's own
+  // memory, which `memory` refers to (Tensor's constructor with an owner, Tensor::over) and keeps
+  // alive. It may begin at any multiple of the element's size; where a kernel asks for more, the
+  // values are copied. Not given to run() again; what run() is given counts for that run. Throws
+  // InvalidArgument where the name is unknown, the type, shape or layout is not what was bound, and
+  // for outputs that are sparse or whose size only running shows.
+  void bind_input(const std::string& name, const AnyTensor& memory);
+  void bind_output(const std::string& name, Tensor memory);
+  // Ends that for all of them.
+  void clear_bindings();
+
+  // A run where all inputs that are read and all outputs are bound. It allocates nothing, but for
+  // the first one after binding, and what libraries do. As run() does, it throws InvalidArgument
+  // where bound memory of an output overlaps that of another output, or that of an input with which
+  // it is no state pair. Nobody else writes to inputs.
+  void run_bound();
+
+  // Ends the run that is going on, if one is, before its next step: it throws Cancelled, and what
+  // outputs hold is undefined. The executor is fit for the next run. From any thread, and from a
+  // signal's handler.
+  void cancel();
+  // The same for every later run that takes longer than so many seconds; 0: none does. Throws
+  // InvalidArgument below 0.
+  void set_time_limit(double seconds);
+
+  // What a step takes beside its kernel, measured for some milliseconds: all steps with an empty
+  // function each, over their number; 0 without any.
+  double measure_dispatch_ns();
 
   // Inputs and outputs with the bound shapes; outputs are followed by the fetched values.
   const std::vector<ValueDescription>& inputs() const;

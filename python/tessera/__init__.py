@@ -38,6 +38,8 @@ from .descriptions import (
     ContenderDescription,
     ConversionDescription,
     MeasuredTime,
+    MemoryBlock,
+    MemoryDescription,
     ModelDescription,
     NodeDescription,
     PassDescription,
@@ -53,6 +55,7 @@ from .descriptions import (
 )
 from .errors import (
     CacheMiss,
+    Cancelled,
     Corrupt,
     DeviceFailed,
     Error,
@@ -70,6 +73,7 @@ __all__ = [
     "CacheMiss",
     "CacheReport",
     "CacheTypeReport",
+    "Cancelled",
     "CandidateDescription",
     "ContenderDescription",
     "ConversionDescription",
@@ -82,6 +86,8 @@ __all__ = [
     "InvalidArgument",
     "InvalidModel",
     "MeasuredTime",
+    "MemoryBlock",
+    "MemoryDescription",
     "Model",
     "ModelDescription",
     "NodeDescription",

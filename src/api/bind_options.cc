@@ -1,5 +1,6 @@
 #include "api/bind_options.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "api/cache_folders.h"
 #include "api/describe.h"
 #include "api/exchanged_layouts.h"
+#include "tessera/backend_abi.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
 #include "tune/groups.h"
@@ -40,6 +42,12 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   wanted.keeps_sparse_storage = options.strict_storage;
+  if (options.memory_budget_bytes < 0) {
+    throw Error(
+        ErrorKind::InvalidArgument, "memory_budget_bytes",
+        "expected 0 (no limit) or more, found " + std::to_string(options.memory_budget_bytes));
+  }
+  wanted.memory_budget_bytes = options.memory_budget_bytes;
   return wanted;
 }
 
@@ -104,6 +112,34 @@ std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options
         expected[index].is_read ? feed({expected[index], dense}, given->second) : given->second;
   }
   return inputs;
+}
+
+std::vector<StatePorts> state_ports(const std::vector<StatePair>& pairs,
+                                    const std::vector<ValueDescription>& inputs,
+                                    const std::vector<ValueDescription>& outputs) {
+  std::vector<StatePorts> ports;
+  for (const StatePair& pair : pairs) {
+    const std::string where = "state pair '" + pair.input + "', '" + pair.output + "'";
+    const auto find = [&](const std::vector<ValueDescription>& values, const std::string& name,
+                          const std::string& what) {
+      const auto found = std::find_if(values.begin(), values.end(),
+                                      [&](const auto& value) { return value.name == name; });
+      if (found != values.end()) return static_cast<size_t>(found - values.begin());
+      throw Error(ErrorKind::InvalidArgument, where,
+                  "the model has no " + what + " '" + name + "'");
+    };
+    const size_t input = find(inputs, pair.input, "input");
+    const size_t output = find(outputs, pair.output, "output");
+    const std::string expected = inputs[input].text + ", " + inputs[input].layout;
+    const std::string found = outputs[output].text + ", " + outputs[output].layout;
+    if (expected != found || inputs[input].layout != TESSERA_LAYOUT_DEFAULT) {
+      throw Error(ErrorKind::InvalidArgument, where,
+                  "expected two dense tensors of one type and shape, found an input (" + expected +
+                      ") and an output (" + found + ")");
+    }
+    ports.push_back({input, output});
+  }
+  return ports;
 }
 
 }  // namespace tessera

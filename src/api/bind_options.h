@@ -8,6 +8,7 @@
 
 #include "backend/backend_set.h"
 #include "compile/build_plan.h"
+#include "engine/exchange.h"
 #include "graph/graph.h"
 #include "tessera/tessera.h"
 #include "tune/cost_table.h"
@@ -27,6 +28,12 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set);
 tuning::CostTable known_costs(const std::filesystem::path& file);
 
 PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs);
+
+// BindOptions::state_pairs by index. Throws InvalidArgument where there is no such input or output,
+// or the two are not alike.
+std::vector<StatePorts> state_ports(const std::vector<StatePair>& pairs,
+                                    const std::vector<ValueDescription>& inputs,
+                                    const std::vector<ValueDescription>& outputs);
 
 // Those that the caller gave, in the graph's order, the others drawn; none where he gave none.
 std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options);

@@ -4,9 +4,13 @@
 
 #include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
+#include "tessera/backend_abi.h"
 
 namespace tessera {
 namespace {
+
+// So many nanoseconds fit 64 bits.
+constexpr double kMostSeconds = 1e9;
 
 std::string list_names(const std::vector<ValueDescription>& values) {
   std::string names;
@@ -14,6 +18,16 @@ std::string list_names(const std::vector<ValueDescription>& values) {
     names += (names.empty() ? "'" : ", '") + value.name + "'";
   }
   return names.empty() ? "none" : names;
+}
+
+// Throws InvalidArgument where none of `values` has the name.
+size_t find_named(const std::vector<ValueDescription>& values, const std::string& name,
+                  const std::string& what) {
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [&](const auto& value) { return value.name == name; });
+  if (found != values.end()) return static_cast<size_t>(found - values.begin());
+  throw Error(ErrorKind::InvalidArgument, what + " '" + name + "'",
+              "the model has no such " + what + "; it has " + list_names(values));
 }
 
 }  // namespace
@@ -27,7 +41,7 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     const ValueDescription& input = inputs[index];
     const auto found = given.find(input.name);
     if (found == given.end()) {
-      if (input.is_read) {
+      if (input.is_read && !runner.exchange().is_input_bound(index)) {
         throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
                     "expected a tensor (" + input.text + "), found none given");
       }
@@ -38,15 +52,16 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     ordered.push_back(input.is_read ? feed({input, input_forms[index]}, found->second) : Tensor());
   }
   if (known == given.size()) return ordered;
-  for (const auto& [input_name, tensor] : given) {
-    const bool is_known = std::any_of(inputs.begin(), inputs.end(),
-                                      [&](const auto& input) { return input.name == input_name; });
-    if (!is_known) {
-      throw Error(ErrorKind::InvalidArgument, "input '" + input_name + "'",
-                  "the model has no such input; it has " + list_names(inputs));
-    }
-  }
+  for (const auto& [input_name, tensor] : given) input_named(input_name);
   return ordered;
+}
+
+size_t Executor::State::input_named(const std::string& name) const {
+  return find_named(inputs, name, "input");
+}
+
+size_t Executor::State::output_named(const std::string& name) const {
+  return find_named(outputs, name, "output");
 }
 
 void Executor::State::record(const PlanEvent& event,
@@ -94,6 +109,83 @@ std::vector<AnyTensor> Executor::run_any(const std::map<std::string, AnyTensor>&
   }
   return given;
 }
+
+void Executor::bind_input(const std::string& name, const AnyTensor& memory) {
+  const size_t index = state_->input_named(name);
+  const ValueDescription& input = state_->inputs[index];
+  Tensor fed = feed({input, state_->input_forms[index]}, memory);
+  state_->runner.exchange().bind_input(index, std::move(fed));
+  state_->is_all_bound = false;
+}
+
+void Executor::bind_output(const std::string& name, Tensor memory) {
+  const size_t index = state_->output_named(name);
+  const ValueDescription& output = state_->outputs[index];
+  const std::string where = "output '" + name + "'";
+  if (output.layout != TESSERA_LAYOUT_DEFAULT) {
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected a dense output, found one that was bound in " + output.layout +
+                    ": take it from what run_any() gives");
+  }
+  const std::string found =
+      std::string(tessera::name(memory.type())) + " " + dims_text(memory.dims());
+  const bool is_known = output.shape && std::all_of(output.shape->begin(), output.shape->end(),
+                                                    [](const Dimension& dim) { return dim.value; });
+  if (is_known && found != output.text) {
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected memory for " + output.text + ", found " + found);
+  }
+  if (!memory.is_writable()) {
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected memory that may be written (Tensor::over), found a tensor to read from");
+  }
+  state_->runner.exchange().bind_result(index, std::move(memory));
+  state_->is_all_bound = false;
+}
+
+void Executor::clear_bindings() {
+  Exchange& exchange = state_->runner.exchange();
+  for (size_t index = 0; index < state_->inputs.size(); ++index) exchange.bind_input(index, {});
+  for (size_t index = 0; index < state_->outputs.size(); ++index) exchange.bind_result(index, {});
+  state_->is_all_bound = false;
+}
+
+void Executor::State::check_all_bound() const {
+  const Exchange& exchange = runner.exchange();
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    if (!inputs[index].is_read || exchange.is_input_bound(index)) continue;
+    throw Error(ErrorKind::InvalidArgument, "input '" + inputs[index].name + "'",
+                "expected all inputs to be bound, found none bound for this one");
+  }
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    if (exchange.is_result_bound(index)) continue;
+    throw Error(ErrorKind::InvalidArgument, "output '" + outputs[index].name + "'",
+                "expected all outputs to be bound, found none bound for this one");
+  }
+}
+
+void Executor::State::run_bound() {
+  if (!is_all_bound) check_all_bound();
+  is_all_bound = true;
+  if (!is_recording) return runner.run_bound();
+  steps.clear();
+  const auto start = std::chrono::steady_clock::now();
+  runner.run_bound([&](const PlanEvent& event) { record(event, start); });
+}
+
+void Executor::run_bound() { state_->run_bound(); }
+void Executor::cancel() { state_->runner.cancel(); }
+
+void Executor::set_time_limit(double seconds) {
+  if (!(seconds >= 0)) {
+    throw Error(ErrorKind::InvalidArgument, "time limit",
+                "expected 0 (none) or more seconds, found " + std::to_string(seconds));
+  }
+  const std::chrono::duration<double> limit(std::min(seconds, kMostSeconds));
+  state_->runner.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
+}
+
+double Executor::measure_dispatch_ns() { return state_->runner.measure_dispatch_ns(); }
 
 const std::vector<ValueDescription>& Executor::inputs() const { return state_->inputs; }
 const std::vector<ValueDescription>& Executor::outputs() const { return state_->outputs; }

@@ -33,6 +33,7 @@ struct Executor::State {
   // By which it is planned anew.
   std::shared_ptr<Model::State> model;
   BindOptions options;
+  bool is_all_bound = false;  // known since the last time that something was bound
   bool is_recording = false;
   std::vector<StepRecord> steps;
   std::once_flag are_costs_written;
@@ -41,6 +42,12 @@ struct Executor::State {
   template <class AnyOrTensor>
   std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
   std::vector<Tensor> run(const std::vector<Tensor>& ordered);
+  void run_bound();
+  // Throws InvalidArgument naming what is not bound.
+  void check_all_bound() const;
+  // Which input or output has this name; throws InvalidArgument, naming all, where none has.
+  size_t input_named(const std::string& name) const;
+  size_t output_named(const std::string& name) const;
   void record(const PlanEvent& event, std::chrono::steady_clock::time_point run_start);
 };
 

@@ -192,11 +192,15 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
   // Who watches this bind may be gone when the executor is planned anew.
   BindOptions kept_options = options;
   kept_options.on_progress = {};
+  const RunnerOptions runner_options = {
+      .threads = options.threads,
+      .denormals = options.keeps_denormals ? Denormals::Keep : Denormals::Flush,
+      .state_pairs = state_ports(options.state_pairs, inputs, outputs)};
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
   return Executor(std::unique_ptr<Executor::State>(
       new Executor::State{.registry = registry,
-                          .runner = PlanRunner(std::move(result.built), options.threads),
+                          .runner = PlanRunner(std::move(result.built), runner_options),
                           .inputs = std::move(inputs),
                           .outputs = std::move(outputs),
                           .input_forms = std::move(input_forms),

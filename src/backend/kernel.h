@@ -51,11 +51,12 @@ class Kernel {
     if (status != TESSERA_OK) fail(place, error);
   }
 
+  // Throws what `error`, with which a run ended, says: the failure at `place`, naming the backend.
+  [[noreturn]] void fail(const std::string& place, const tessera_error& error) const;
+
   const tessera_kernel& face() const { return face_; }
 
  private:
-  [[noreturn]] void fail(const std::string& place, const tessera_error& error) const;
-
   tessera_kernel face_ = {};
   std::string backend_;
   std::vector<Tensor> absorbed_;

@@ -189,10 +189,14 @@ void convert(const ConversionStep& step, const std::string& place, RunContext& c
   const Status status = call_plugin([&](tessera_error* error) {
     return step.convert(step.self, context.face(), &from, &to, error);
   });
-  if (status.is_fine()) return;
-  if (step.plugin == nullptr) throw Error(status.kind(), place, status.message);
+  if (!status.is_fine()) fail_conversion(step.plugin, place, status);
+}
+
+void fail_conversion(const Plugin* plugin, const std::string& place, const Status& status) {
+  const std::string reason = status.message.empty() ? "failed without a reason" : status.message;
+  if (plugin == nullptr) throw Error(status.kind(), place, reason);
   throw Error(status.kind(), place,
-              "backend '" + step.plugin->name() + "' could not convert: " + status.message);
+              "backend '" + plugin->name() + "' could not convert: " + reason);
 }
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 
 #include "backend/plugin.h"
 #include "backend/run_context.h"
+#include "backend/status.h"
 #include "graph/graph.h"
 #include "graph/sparse_form.h"
 #include "tessera/backend_abi.h"
@@ -102,5 +103,10 @@ class LayoutTable {
 // Runs one step. Throws DeviceFailed, naming `place` and the plug-in, where it fails.
 void convert(const ConversionStep& step, const std::string& place, RunContext& context,
              const tessera_buffer& from, const tessera_buffer& to);
+
+// Throws the failure of a conversion at `place`; of `plugin`, or of the host's own where it is
+// null.
+[[noreturn]] void fail_conversion(const Plugin* plugin, const std::string& place,
+                                  const Status& status);
 
 }  // namespace tessera

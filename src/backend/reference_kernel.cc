@@ -1,7 +1,9 @@
 #include "backend/reference_kernel.h"
 
+#include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,21 @@ namespace {
 struct ReferenceKernel {
   Node node;
   const ops::Op* op = nullptr;
+};
+
+// As many views as a node has inputs or outputs; a few take no allocation.
+template <class View>
+class ViewsOfStep {
+ public:
+  explicit ViewsOfStep(size_t count) : count_(count) {
+    if (count > few_.size()) many_.resize(count);
+  }
+  std::span<View> views() { return {many_.empty() ? few_.data() : many_.data(), count_}; }
+
+ private:
+  size_t count_;
+  std::array<View, 8> few_ = {};
+  std::vector<View> many_;
 };
 
 ops::TensorView view_of(const tessera_buffer& buffer) {
@@ -50,13 +67,14 @@ std::vector<TensorType> output_types(const ReferenceKernel& kernel, const tesser
 void run(const ReferenceKernel& kernel, tessera_run_context* context, const tessera_buffer* inputs,
          const tessera_buffer* outputs) {
   const Node& node = kernel.node;
-  std::vector<ops::TensorView> from;
-  from.reserve(node.inputs.size());
+  ViewsOfStep<ops::TensorView> all_from(node.inputs.size());
+  const std::span<ops::TensorView> from = all_from.views();
   for (size_t index = 0; index < node.inputs.size(); ++index) {
-    from.push_back(view_of(inputs[index]));
+    from[index] = view_of(inputs[index]);
   }
   std::vector<TensorType> types;  // filled when an output's size was not known before
-  std::vector<ops::MutableTensorView> to(node.outputs.size());
+  ViewsOfStep<ops::MutableTensorView> all_to(node.outputs.size());
+  const std::span<ops::MutableTensorView> to = all_to.views();
   int32_t port = -1;  // of the output, among those that the node has
   for (size_t index = 0; index < node.outputs.size(); ++index) {
     if (node.outputs[index].is_none()) continue;

@@ -20,6 +20,8 @@ std::string_view name(ErrorKind kind) {
       return "Corrupt";
     case ErrorKind::Internal:
       return "Internal";
+    case ErrorKind::Cancelled:
+      return "Cancelled";
     case ErrorKind::CacheMiss:
       return "CacheMiss";
   }

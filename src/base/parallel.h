@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+
+#include "base/denormals.h"
+#include "base/function_ref.h"
 
 namespace tessera {
 
@@ -13,8 +15,8 @@ namespace tessera {
 class ThreadPool {
  public:
   // `threads` = 0 means one for each core that this process may use. Throws InvalidArgument where
-  // it is negative.
-  explicit ThreadPool(int threads = 0);
+  // it is negative. `denormals` is the rule within execute() and on all threads of its loops.
+  explicit ThreadPool(int threads = 0, Denormals denormals = Denormals::Keep);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -23,13 +25,13 @@ class ThreadPool {
 
   // Runs `body` with this pool's threads as the ones that libraries on the same thread runtime use,
   // and waits for it. parallel_for() inside costs less than from outside.
-  void execute(const std::function<void()>& body);
+  void execute(FunctionRef<void()> body);
 
   // Calls body(begin, end) on ranges that together cover [0, count) once each, in any order, in
   // pieces of about `grain` indices (half of it at least, but for the last) or more. The first
   // exception of a body ends the loop and is thrown.
   void parallel_for(int64_t count, int64_t grain,
-                    const std::function<void(int64_t begin, int64_t end)>& body);
+                    FunctionRef<void(int64_t begin, int64_t end)> body);
 
  private:
   struct State;

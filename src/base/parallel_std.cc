@@ -13,25 +13,30 @@ namespace tessera {
 
 struct ThreadPool::State {
   int threads = 1;
+  Denormals denormals = Denormals::Keep;
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads, Denormals denormals) : state_(std::make_unique<State>()) {
   if (threads < 0) {
     throw Error(ErrorKind::InvalidArgument, "threads",
                 "expected 0 (all cores) or more, found " + std::to_string(threads));
   }
   if (threads == 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   state_->threads = threads;
+  state_->denormals = denormals;
 }
 
 ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const { return state_->threads; }
 
-void ThreadPool::execute(const std::function<void()>& body) { body(); }
+void ThreadPool::execute(FunctionRef<void()> body) {
+  const DenormalRule kept(state_->denormals);
+  body();
+}
 
 void ThreadPool::parallel_for(int64_t count, int64_t grain,
-                              const std::function<void(int64_t, int64_t)>& body) {
+                              FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   grain = std::max<int64_t>(1, grain);
   if (state_->threads == 1 || count <= grain) {
@@ -43,6 +48,7 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain,
   std::mutex mutex;
   std::exception_ptr first_error;
   const auto work = [&] {
+    const DenormalRule kept(state_->denormals);
     for (;;) {
       const int64_t begin = next.fetch_add(grain);
       if (begin >= count) return;

@@ -12,29 +12,37 @@
 namespace tessera {
 
 struct ThreadPool::State {
-  explicit State(int count) : threads(count), arena(count) {}
+  State(int count, Denormals rule) : threads(count), denormals(rule), arena(count) {
+    // An arena gives its workers the rule of the thread that made it.
+    const DenormalRule kept(denormals);
+    arena.initialize();
+  }
   int threads;
+  Denormals denormals;
   oneapi::tbb::task_arena arena;
 };
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, Denormals denormals) {
   if (threads < 0) {
     throw Error(ErrorKind::InvalidArgument, "threads",
                 "expected 0 (all cores) or more, found " + std::to_string(threads));
   }
   // The affinity mask counts: a process confined to one core gets one thread.
   if (threads == 0) threads = oneapi::tbb::info::default_concurrency();
-  state_ = std::make_unique<State>(threads);
+  state_ = std::make_unique<State>(threads, denormals);
 }
 
 ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::threads() const { return state_->threads; }
 
-void ThreadPool::execute(const std::function<void()>& body) { state_->arena.execute(body); }
+void ThreadPool::execute(FunctionRef<void()> body) {
+  const DenormalRule kept(state_->denormals);
+  state_->arena.execute(body);
+}
 
 void ThreadPool::parallel_for(int64_t count, int64_t grain,
-                              const std::function<void(int64_t, int64_t)>& body) {
+                              FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   grain = std::max<int64_t>(1, grain);
   if (state_->threads == 1 || count <= grain) {

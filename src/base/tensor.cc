@@ -69,8 +69,17 @@ Tensor::Tensor(DataType type, std::vector<int64_t> dims, std::shared_ptr<const v
       owner_(std::move(owner)),
       data_(data) {}
 
+Tensor Tensor::over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
+                    void* data) {
+  Tensor tensor(type, std::move(dims), std::move(owner), data);
+  tensor.is_writable_ = true;
+  tensor.is_borrowed_ = true;
+  return tensor;
+}
+
 void* Tensor::mutable_data() {
-  TESSERA_CHECK(is_writable_, "only storage that a tensor allocated itself may be written");
+  TESSERA_CHECK(is_writable_,
+                "only storage that a tensor allocated itself or lies over may be written");
   return const_cast<void*>(data_);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compile/chooser.h"
+#include "compile/fit_budget.h"
 #include "compile/let_go.h"
 #include "compile/plan_assembler.h"
 #include "compile/storage_fallback.h"
@@ -73,17 +74,19 @@ tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement&
   return plan;
 }
 
-// Chooses and builds, until all that is chosen can be built.
-Placement choose_and_build(Chooser& chooser, PlanAssembler& assembler, BuiltPlan& base,
-                           const StageWatcher& watcher) {
+// Chooses and builds, until all that is chosen can be built and fits into memory.
+Placement choose_and_build(Chooser& chooser, BudgetFitter& fitter, PlanAssembler& assembler,
+                           BuiltPlan& base, const StageWatcher& watcher) {
   while (true) {
     watcher("place");
     check_is_covered(base.offers, base.graph, chooser.forbidden());
     const Placement placement = chooser.choose();
+    if (fitter.makes_way(placement, chooser)) continue;
     watcher("build");
     const std::vector<int> failed = assembler.build(placement, base.offers);
     if (failed.empty()) return placement;
     for (const int index : failed) chooser.forbid(index);
+    fitter.start(chooser);
   }
 }
 
@@ -117,7 +120,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   std::optional<tuning::PlanKey> plan_key;
   if (pricing.costs != nullptr) {
     prices.emplace(subject, *pricing.costs);
-    plan_key = tuning::plan_key(subject, base.plugins);
+    // What is fastest within a budget is not what is known as the fastest.
+    if (options.memory_budget_bytes == 0) plan_key = tuning::plan_key(subject, base.plugins);
     if (pricing.shared != nullptr)
       pricing.shared->look_up(prices->keys(), plan_key, *pricing.costs);
     result.tuning.reused = static_cast<int>(pricing.costs->kernels.size());
@@ -126,6 +130,9 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     chooser.set_prices(*prices);
     chooser.prefer(known_placement(subject, plan_key, pricing));
   }
+  check_is_covered(base.offers, base.graph, chooser.forbidden());
+  BudgetFitter fitter(base.graph, base.offers, *base.layouts, options.memory_budget_bytes);
+  fitter.start(chooser);
   Placement placement;
   const bool is_known = pricing.relies_on_known_plan && chooser.is_usable(chooser.preferred());
   const bool measures = pricing.measures && !is_known;
@@ -133,14 +140,14 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     check_has_elements(base.graph);
     watcher("tune");
     TunedPlacement tuned =
-        tune_placement({base, subject, *prices, plan_key, chooser, assembler}, pricing);
+        tune_placement({base, subject, *prices, plan_key, chooser, fitter, assembler}, pricing);
     placement = std::move(tuned.placement);
     result.placement = std::move(tuned.description);
     tuned.tuning.reused = result.tuning.reused;
     tuned.tuning.reused_seconds = result.tuning.reused_seconds;
     result.tuning = std::move(tuned.tuning);
   } else {
-    placement = choose_and_build(chooser, assembler, base, watcher);
+    placement = choose_and_build(chooser, fitter, assembler, base, watcher);
     if (prices) result.placement = chooser.describe(placement);
   }
   if (prices) {

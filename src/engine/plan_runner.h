@@ -1,16 +1,22 @@
-// Runs an execution plan.
+// Runs an execution plan: goes through the calls of its StepProgram.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backend/run_context.h"
+#include "base/arena_memory.h"
+#include "base/denormals.h"
 #include "base/parallel.h"
 #include "engine/built_plan.h"
-#include "engine/strided_copy.h"
+#include "engine/exchange.h"
+#include "engine/step_program.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -26,62 +32,92 @@ struct PlanEvent {
 };
 using PlanWatcher = std::function<void(const PlanEvent& event)>;
 
+struct RunnerOptions {
+  int threads = 0;  // 0: all cores that the process may use
+  Denormals denormals = Denormals::Flush;
+  std::vector<StatePorts> state_pairs = {};
+};
+
 // Owns the arena. For one thread at a time; several runners of one model share kernels' packs.
 class PlanRunner {
  public:
   // Throws OutOfMemory where the arena needs more than the machine has, before it is allocated.
-  PlanRunner(BuiltPlan plan, int threads);
+  PlanRunner(BuiltPlan plan, RunnerOptions options);
+  PlanRunner(BuiltPlan plan, int threads)
+      : PlanRunner(std::move(plan), RunnerOptions{.threads = threads}) {}
   PlanRunner(const PlanRunner&) = delete;
   PlanRunner& operator=(const PlanRunner&) = delete;
-  ~PlanRunner();
 
-  // `inputs` in the order of the graph's inputs; an empty tensor where nothing reads the input.
-  // Sparse inputs and results are the bytes of their storage, as SparseTensor::storage().
-  // Gives the plan's results, in memory that the next run leaves alone. Throws what a kernel fails
-  // with, at its node.
+  // `inputs` in the order of the graph's inputs; an empty tensor where nothing reads the input or
+  // it is bound. Sparse inputs and results are the bytes of their storage, as
+  // SparseTensor::storage(). Gives the plan's results; those that are not bound in memory that the
+  // next run leaves alone. Throws what a kernel fails with, at its node, and Cancelled.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const PlanWatcher& watcher = {});
+
+  // The same where all that is read and all results are bound (exchange()): allocates nothing but
+  // what the first run after binding needs, and what kernels do.
+  void run_bound(const PlanWatcher& watcher = {});
+
+  // Where inputs and results lie in memory of the caller's.
+  Exchange& exchange() { return exchange_; }
+  const Exchange& exchange() const { return exchange_; }
+
+  // Ends the run that is going on, if one is, before its next step; run() throws Cancelled. From
+  // any thread, also in a signal's handler.
+  void cancel();
+  // The same for every run that takes longer; 0: none. Costs a look at the clock for each step.
+  void set_time_limit(std::chrono::nanoseconds limit) { time_limit_ = limit; }
+
+  // What a step takes beside its kernel: the median time of running all calls with an empty
+  // function for each, over their number; 0 without any.
+  double measure_dispatch_ns();
 
   const BuiltPlan& built() const { return built_; }
   int threads() const { return pool_.threads(); }
 
  private:
-  // A place in a step's buffers whose pointer differs from run to run.
-  struct Patch {
-    size_t step = 0;
-    bool is_output = false;
-    size_t position = 0;
-    int buffer = 0;
-  };
-  struct StepBuffers {
-    std::vector<tessera_buffer> inputs;
-    std::vector<tessera_buffer> outputs;
-    std::vector<Patch> patches;
-    std::string place;
-    bool has_dynamic_output = false;
-    StridedCopy copy;  // of a step that copies
+  enum State : int { kIdle, kRunning, kCancelled };
+
+  // While it lives, a run is going on.
+  struct Turn {
+    explicit Turn(std::atomic<int>& given) : state(given) { state = kRunning; }
+    ~Turn() { state = kIdle; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    std::atomic<int>& state;
   };
 
-  tessera_buffer face_of(int buffer, int32_t request) const;
-  void prepare_step(size_t index);
-  StridedCopy prepare_copy(const ExecutionStep& step) const;
-  Tensor result_of(size_t index, std::span<const Tensor> inputs) const;
-  void bind_inputs(std::span<const Tensor> inputs);
-  void patch(StepBuffers& buffers);
-  void run_step(size_t index, RunContext& context);
-  bool runs_alone(size_t step) const;
-  void run_range(size_t begin, size_t end, RunContext& context, const PlanWatcher& watcher);
+  // The call that was not made or failed, or one past the last.
+  struct Stop {
+    size_t call = 0;
+    int32_t status = TESSERA_OK;
+  };
+
   void run_steps(const PlanWatcher& watcher);
-  void* allocate_dynamic(size_t step, int32_t output, std::span<const int64_t> dims);
+  void run_regions(const PlanWatcher& watcher);
+  void run_region(const StaticRegion& region, RunContext& context, const PlanWatcher& watcher);
+  Stop call_all(std::span<const StepCall> calls, RunContext& context);
+  void run_calls(size_t begin, size_t end, RunContext& context);
+  void run_watched(size_t begin, size_t end, RunContext& context, const PlanWatcher& watcher);
+  [[noreturn]] void stop_at(size_t call) const;
+  void prepare_dynamic(const StaticRegion& region);
+  void* allocate_dynamic(int32_t output, std::span<const int64_t> dims);
 
   BuiltPlan built_;
   ThreadPool pool_;
   std::unique_ptr<ThreadPool> one_;  // for steps on one thread, where pool_ has several
-  void* arena_ = nullptr;
-  std::vector<StepBuffers> steps_;
-  std::vector<size_t> running_;  // the steps that do something: all but views
-  // By buffer with memory of its own: inputs, outputs and dynamic ones of this run.
-  std::vector<Tensor> tensors_;
+  ArenaMemory arena_;
+  StepProgram program_;
+  Exchange exchange_;
+  RunContext context_;
+  std::optional<RunContext> alone_context_;
+  std::vector<Tensor> dynamic_;  // by buffer: values whose size this run has shown
+  size_t dynamic_step_ = 0;      // that is running
+  tessera_error error_ = {};
   uint64_t runs_ = 0;
+  std::chrono::nanoseconds time_limit_{0};
+  std::chrono::steady_clock::time_point deadline_;
+  std::atomic<int> state_ = kIdle;
 };
 
 }  // namespace tessera

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 BENCH_KEYS = (
     "model load_ms bind_ms first_ms median_ms min_ms p90_ms p99_ms runs threads steps conversions "
-    "backends placement memory cache"
+    "backends placement memory cache dispatch_ns_per_step"
 ).split()
 QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
 
@@ -93,6 +93,8 @@ def test_bench_gives_the_promised_figures(tessera, ask, model):
     assert report["min_ms"] <= report["median_ms"] <= report["p90_ms"] <= report["p99_ms"]
     assert report["load_ms"] > 0 and report["bind_ms"] > 0 and report["first_ms"] > 0
     assert report["runs"] >= 1 and report["threads"] == 1
+    # Far less than any kernel takes.
+    assert 0 < report["dispatch_ns_per_step"] < 5000
     assert set(report["backends"]) == {"reference"}
     assert report["steps"] == report["conversions"] + sum(report["backends"].values())
     code, text, errors = tessera("bench", model, *REFERENCE, *QUICK)

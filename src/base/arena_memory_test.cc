@@ -1,0 +1,41 @@
+#include "base/arena_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+TEST(ArenaMemory, IsZeroAlignedAndWritable) {
+  for (const int64_t bytes : {int64_t{0}, int64_t{1}, int64_t{4096}, int64_t{5} << 20}) {
+    const ArenaMemory arena(bytes);
+    ASSERT_FALSE(arena.is_null());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % (bytes > 4096 ? 2 << 20 : 4096), 0U);
+    for (int64_t index = 0; index < bytes; index += 1000) {
+      EXPECT_EQ(arena.data()[index], 0);
+      arena.data()[index] = 1;
+    }
+    if (bytes > 0) arena.data()[bytes - 1] = 1;
+  }
+}
+
+TEST(ArenaMemory, IsNullWhereThereIsNone) {
+  EXPECT_TRUE(ArenaMemory(int64_t{1} << 60).is_null());
+  EXPECT_TRUE(ArenaMemory().is_null());
+}
+
+TEST(ArenaMemory, Moves) {
+  ArenaMemory first(100);
+  char* data = first.data();
+  ArenaMemory second(std::move(first));
+  EXPECT_EQ(second.data(), data);
+  ArenaMemory third;
+  third = std::move(second);
+  EXPECT_EQ(third.data(), data);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,72 @@
+#include "base/denormals.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+
+#include "base/parallel.h"
+
+namespace tessera {
+namespace {
+
+// Half of the least normal number, computed when run.
+bool makes_denormals() {
+  volatile float least = std::numeric_limits<float>::min();
+  volatile float half = least * 0.5F;
+  return half != 0.0F;
+}
+
+TEST(Denormals, AreFlushedWhileARuleLives) {
+  ASSERT_TRUE(makes_denormals());
+  {
+    const DenormalRule flush(Denormals::Flush);
+    EXPECT_FALSE(makes_denormals());
+    {
+      const DenormalRule keep(Denormals::Keep);
+      EXPECT_FALSE(makes_denormals());
+      const DenormalRule again(Denormals::Flush);
+    }
+    EXPECT_FALSE(makes_denormals());
+  }
+  EXPECT_TRUE(makes_denormals());
+}
+
+// How many of many pieces saw denormals, and how many ran.
+struct Seen {
+  std::atomic<int> denormals = 0;
+  std::atomic<int> pieces = 0;
+};
+
+void look(ThreadPool& pool, Seen& seen) {
+  pool.parallel_for(2000, 1, [&](int64_t begin, int64_t end) {
+    volatile double work = 1;
+    for (int step = 0; step < 2000; ++step) work = work * 1.0001;
+    if (makes_denormals()) seen.denormals += static_cast<int>(end - begin);
+    seen.pieces += static_cast<int>(end - begin);
+  });
+}
+
+TEST(Denormals, AreFlushedOnAllThreadsOfAPoolThatSaysSo) {
+  ThreadPool keeping(4);
+  ThreadPool flushing(4, Denormals::Flush);
+  for (int round = 0; round < 3; ++round) {
+    Seen flushed;
+    flushing.execute([&] { look(flushing, flushed); });
+    EXPECT_EQ(flushed.denormals, 0);
+    EXPECT_EQ(flushed.pieces, 2000);
+    EXPECT_TRUE(makes_denormals());
+    Seen kept;
+    keeping.execute([&] { look(keeping, kept); });
+    EXPECT_EQ(kept.denormals, 2000);
+  }
+}
+
+TEST(Denormals, AreTheCallersAgainAfterAnException) {
+  ThreadPool pool(2, Denormals::Flush);
+  EXPECT_THROW(pool.execute([] { throw 1; }), int);
+  EXPECT_TRUE(makes_denormals());
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,156 @@
+// Runs that end early, and executors that go on after them.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+#include "engine/shared_views_test.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using namespace testing_plugins;
+
+class Runs : public SharedViews {
+ protected:
+  // x -> Relu -> ... of `count` steps, each of which first calls `on_step`.
+  std::unique_ptr<PlanRunner> chain(int count, std::function<void()> on_step,
+                                    RunnerOptions options = {.threads = 1}) {
+    input("x", {3});
+    for (int step = 0; step < count; ++step) {
+      relu(step == 0 ? "x" : "v" + std::to_string(step), "v" + std::to_string(step + 1));
+    }
+    builder_.output("v" + std::to_string(count));
+    BuiltPlan built = build({});
+    for (auto& kernel : built.kernels) {
+      auto inner = kernel;
+      plugin::Candidate candidate;
+      candidate.inputs.resize(1);
+      candidate.outputs.resize(1);
+      candidate.build = [inner, on_step](const plugin::BuildOptions&) {
+        return plugin::make_kernel([inner, on_step](plugin::RunContext& context,
+                                                    std::span<const Buffer> inputs,
+                                                    std::span<const Buffer> outputs) {
+          on_step();
+          tessera_error error = plugin::border::empty_error();
+          inner->face().run(inner->face().self, context.handle(), inputs.data(), outputs.data(),
+                            &error);
+        });
+      };
+      plugin::border::HeldCandidate held(std::move(candidate));
+      tessera_build_options wanted = {.struct_size = sizeof(tessera_build_options), .threads = 1};
+      tessera_kernel face = {};
+      tessera_error error = plugin::border::empty_error();
+      EXPECT_EQ(held.face.build(held.face.self, &wanted, &face, &error), TESSERA_OK);
+      kernel = std::make_shared<const tessera::Kernel>(face, "test");
+    }
+    return std::make_unique<PlanRunner>(std::move(built), std::move(options));
+  }
+
+  std::vector<float> run_whole(PlanRunner& runner) { return elements(runner.run(inputs_)[0]); }
+};
+
+// One among several of a test.
+class OneRun : public Runs {
+ public:
+  using Runs::chain;
+  using Runs::inputs_;
+
+ private:
+  void TestBody() override {}
+};
+
+TEST_F(Runs, EndBeforeTheNextStepWhenCancelled) {
+  int steps = 0;
+  PlanRunner* running = nullptr;
+  const auto runner = chain(5, [&] {
+    if (++steps == 2) running->cancel();
+  });
+  running = runner.get();
+  const std::string text = error_of([&] { runner->run(inputs_); });
+  EXPECT_THAT(text, HasSubstr("Cancelled: node 'make_v3' (Relu)"));
+  EXPECT_EQ(steps, 2);
+  // The next run is whole; a wish from before it counts no more.
+  runner->cancel();
+  EXPECT_THAT(run_whole(*runner), ElementsAre(105, 106, 107));
+}
+
+TEST_F(Runs, AreCancelledByAnotherThread) {
+  std::atomic<bool> has_begun = false;
+  std::atomic<bool> may_go_on = false;
+  const auto runner = chain(3, [&] {
+    has_begun = true;
+    while (!may_go_on) std::this_thread::yield();
+  });
+  std::thread other([&] {
+    while (!has_begun) std::this_thread::yield();
+    runner->cancel();
+    may_go_on = true;
+  });
+  EXPECT_THAT(error_of([&] { runner->run(inputs_); }), HasSubstr("the run was cancelled"));
+  other.join();
+  EXPECT_THAT(run_whole(*runner), ElementsAre(103, 104, 105));
+}
+
+TEST_F(Runs, EndWhenTheirTimeIsUp) {
+  std::chrono::milliseconds pause(0);
+  const auto runner = chain(4, [&] { std::this_thread::sleep_for(pause); });
+  runner->set_time_limit(std::chrono::milliseconds(30));
+  EXPECT_THAT(run_whole(*runner), ElementsAre(104, 105, 106));
+  pause = std::chrono::milliseconds(40);
+  const std::string text = error_of([&] { runner->run(inputs_); });
+  EXPECT_THAT(text, HasSubstr("Cancelled: node 'make_v2' (Relu)"));
+  EXPECT_THAT(text, HasSubstr("within 0.03"));
+  runner->set_time_limit(std::chrono::nanoseconds(0));
+  EXPECT_THAT(run_whole(*runner), ElementsAre(104, 105, 106));
+}
+
+bool makes_denormals() {
+  volatile float least = std::numeric_limits<float>::min();
+  volatile float half = least * 0.5F;
+  return half != 0.0F;
+}
+
+TEST_F(Runs, FlushDenormalsUnlessTheyKeepThem) {
+  for (const Denormals denormals : {Denormals::Flush, Denormals::Keep}) {
+    OneRun one;
+    bool made = false;
+    const auto runner =
+        one.chain(1, [&] { made = makes_denormals(); }, {.threads = 2, .denormals = denormals});
+    runner->run(one.inputs_);
+    EXPECT_EQ(made, denormals == Denormals::Keep);
+    EXPECT_TRUE(makes_denormals());
+  }
+}
+
+TEST_F(Runs, MeasureWhatAStepTakesBesideItsKernel) {
+  const auto runner = chain(50, [] {});
+  const double dispatch_ns = runner->measure_dispatch_ns();
+  EXPECT_GT(dispatch_ns, 0);
+  EXPECT_LT(dispatch_ns, 10'000);
+  EXPECT_THAT(run_whole(*runner), ElementsAre(150, 151, 152));
+}
+
+TEST_F(Runs, NameTheLargestBuffersWhereMemoryIsShort) {
+  input("x", {1, 1});
+  relu("x", "small");
+  relu("small", "large");
+  relu("large", "y");
+  builder_.output("y");
+  BuiltPlan built = build({});
+  built.plan.arena_bytes = int64_t{1} << 55;
+  for (PlanBuffer& buffer : built.plan.buffers) {
+    if (built.graph[buffer.value].name == "large") buffer.bytes = int64_t{1} << 54;
+  }
+  const std::string text = error_of([&] { PlanRunner(std::move(built), 1); });
+  EXPECT_THAT(text, HasSubstr("OutOfMemory: inner values"));
+  EXPECT_THAT(text, HasSubstr("found a need of 36028797018963972 bytes"));
+  EXPECT_THAT(text, HasSubstr("the largest: 'large' with 18014398509481984 bytes"));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,239 @@
+#include "engine/step_program.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "backend/run_context.h"
+#include "backend/status.h"
+#include "base/check.h"
+#include "plan/shared_memory.h"
+
+namespace tessera {
+namespace {
+
+using Kind = PlanBuffer::Kind;
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+bool differs_by_run(Kind kind) { return kind == Kind::Input || kind == Kind::Output; }
+
+// A StepCall::run; `self` is the StridedCopy.
+int32_t run_copy(void* self, tessera_run_context* context, const tessera_buffer* inputs,
+                 const tessera_buffer* outputs, tessera_error* error) {
+  return serve_plugin(error, [&] {
+    run(*static_cast<const StridedCopy*>(self), inputs[0].data, outputs[0].data,
+        RunContext::pool_of(context));
+  });
+}
+
+}  // namespace
+
+StepProgram::StepProgram(const BuiltPlan& built, char* arena, bool has_several_threads)
+    : built_(built), slot_of_buffer_(built.plan.buffers.size(), -1) {
+  count_arguments();
+  add_slots();
+  for (size_t step = 0; step < built_.plan.steps.size(); ++step) {
+    if (built_.plan.steps[step].kind != ExecutionStep::Kind::View) add_call(step);
+  }
+  first_faces_.push_back(buffers_.size());
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    resolve_call(call, arena);
+    add_to_region(call, has_several_threads);
+  }
+  collect_patches();
+}
+
+// Calls point to their arguments and copies, so these must not move once they are there.
+void StepProgram::count_arguments() {
+  size_t count = 0;
+  for (const ExecutionStep& step : built_.plan.steps) {
+    if (step.kind != ExecutionStep::Kind::View) count += step.inputs.size() + step.outputs.size();
+  }
+  faces_.reserve(count);
+  calls_.reserve(built_.plan.steps.size());
+  copies_.reserve(built_.plan.steps.size());
+}
+
+void StepProgram::add_slots() {
+  const ExecutionPlan& plan = built_.plan;
+  for (size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
+    if (plan.buffers[buffer].owner >= 0 || !differs_by_run(plan.buffers[buffer].kind)) continue;
+    slot_of_buffer_[buffer] = static_cast<int>(slots_.size());
+    slots_.push_back({.buffer = static_cast<int>(buffer)});
+  }
+  const auto note = [&](const ExecutionStep& step, bool is_output, size_t position, int buffer) {
+    const int slot = slot_of_buffer_[at(owner_of(plan, buffer))];
+    if (slot < 0) return;
+    int64_t& alignment = slots_[at(slot)].alignment_bytes;
+    alignment =
+        std::max(alignment, needs_of(step, built_.offers, is_output, position).alignment_bytes);
+  };
+  for (const ExecutionStep& step : plan.steps) {
+    for (size_t position = 0; position < step.inputs.size(); ++position) {
+      note(step, false, position, step.inputs[position]);
+    }
+    for (size_t position = 0; position < step.outputs.size(); ++position) {
+      note(step, true, position, step.outputs[position].buffer);
+    }
+  }
+}
+
+void StepProgram::add_call(size_t step) {
+  steps_.push_back(step);
+  calls_.emplace_back();
+  first_faces_.push_back(buffers_.size());
+  const ExecutionStep& planned = built_.plan.steps[step];
+  for (const int input : planned.inputs) buffers_.push_back(input);
+  for (const PlanOutput& output : planned.outputs) buffers_.push_back(output.buffer);
+}
+
+void StepProgram::resolve_call(size_t index, char* arena) {
+  const ExecutionStep& step = built_.plan.steps[steps_[index]];
+  StepCall& call = calls_[index];
+  call.inputs = faces_.data() + faces_.size();
+  for (const int input : step.inputs) faces_.push_back(face_of(input, 0, arena));
+  call.outputs = faces_.data() + faces_.size();
+  for (const PlanOutput& output : step.outputs) {
+    faces_.push_back(face_of(output.buffer, output.request, arena));
+  }
+  call.workspace = arena + step.workspace_offset;
+  call.workspace_bytes = step.workspace_bytes;
+  StridedCopy& copy = copies_.emplace_back();
+  switch (step.kind) {
+    case ExecutionStep::Kind::Kernel: {
+      const tessera_kernel& kernel = built_.kernels[steps_[index]]->face();
+      call.run = kernel.run;
+      call.self = kernel.self;
+      break;
+    }
+    case ExecutionStep::Kind::Convert:
+      call.run = step.conversion.convert;
+      call.self = step.conversion.self;
+      break;
+    case ExecutionStep::Kind::Copy:
+      copy = copy_of(step);
+      call.run = run_copy;
+      call.self = &copy;
+      break;
+    case ExecutionStep::Kind::View:
+      TESSERA_CHECK(false, "views are no calls");
+  }
+}
+
+tessera_buffer StepProgram::face_of(int index, int32_t request, char* arena) const {
+  const PlanBuffer& buffer = built_.plan.buffers[at(index)];
+  tessera_buffer face = {};
+  face.request = request;
+  face.bytes = buffer.bytes;
+  if (buffer.type) {
+    face.data_type = static_cast<int32_t>(buffer.type->element);
+    face.rank = static_cast<int32_t>(buffer.type->dims.size());
+    face.dims = buffer.type->dims.data();
+  } else {
+    face.data_type = static_cast<int32_t>(built_.graph[buffer.value].type.element);
+    face.rank = -1;
+  }
+  if (!buffer.strides.empty()) face.strides = buffer.strides.data();
+  if (buffer.kind == Kind::Arena) face.data = arena + buffer.offset;
+  if (buffer.kind == Kind::Constant) {
+    const void* data = built_.constants[at(buffer.index)].get();
+    face.data = static_cast<char*>(const_cast<void*>(data)) + buffer.offset;
+  }
+  return face;
+}
+
+StridedCopy StepProgram::copy_of(const ExecutionStep& step) const {
+  const PlanBuffer& from = built_.plan.buffers[at(step.inputs[0])];
+  const PlanBuffer& to = built_.plan.buffers[at(step.outputs[0].buffer)];
+  if (from.strides.empty() && to.strides.empty()) return plan_copy({to.bytes}, 1, {1}, {1});
+  const std::optional<std::vector<int64_t>> dense =
+      dense_strides(built_.layouts->name(from.layout), from.type->dims);
+  TESSERA_CHECK(dense.has_value(), "strides are told in layouts that have them only");
+  return plan_copy(from.type->dims, element_bytes(from.type->element),
+                   from.strides.empty() ? *dense : from.strides,
+                   to.strides.empty() ? *dense : to.strides);
+}
+
+void StepProgram::add_to_region(size_t index, bool has_several_threads) {
+  const ExecutionPlan& plan = built_.plan;
+  const ExecutionStep& step = plan.steps[steps_[index]];
+  const bool is_alone = has_several_threads && step.threads == 1;
+  const bool makes_dynamic =
+      std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
+        return plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
+      });
+  const bool continues = !regions_.empty() && regions_.back().is_alone == is_alone &&
+                         !regions_.back().makes_dynamic && regions_.back().released.empty() &&
+                         !makes_dynamic;
+  if (!continues) {
+    regions_.push_back({.begin = index, .is_alone = is_alone, .makes_dynamic = makes_dynamic});
+  }
+  StaticRegion& region = regions_.back();
+  region.end = index + 1;
+  region.released = step.released;
+  for (size_t position = 0; position < step.inputs.size(); ++position) {
+    const PlanBuffer& buffer = plan.buffers[at(step.inputs[position])];
+    if (buffer.kind != Kind::Dynamic) continue;
+    region.arguments.push_back({.face = &faces_[first_faces_[index] + position],
+                                .owner = owner_of(plan, step.inputs[position]),
+                                .offset = buffer.owner < 0 ? 0 : buffer.offset});
+  }
+}
+
+// Those of one slot in a row.
+void StepProgram::collect_patches() {
+  for (MemorySlot& slot : slots_) {
+    slot.first_patch = patches_.size();
+    for (size_t face = 0; face < faces_.size(); ++face) {
+      if (owner_of(built_.plan, buffers_[face]) != slot.buffer) continue;
+      const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
+      const bool is_whole = buffer.owner < 0;
+      patches_.push_back({&faces_[face], is_whole ? 0 : buffer.offset, is_whole});
+    }
+    slot.last_patch = patches_.size();
+  }
+}
+
+std::span<const tessera_buffer> StepProgram::inputs_of(size_t call) const {
+  return {calls_[call].inputs, calls_[call].outputs};
+}
+
+std::span<const tessera_buffer> StepProgram::outputs_of(size_t call) const {
+  return {calls_[call].outputs, built_.plan.steps[steps_[call]].outputs.size()};
+}
+
+const MemorySlot* StepProgram::find_slot(int buffer) const {
+  const int slot = slot_of_buffer_[at(buffer)];
+  return slot < 0 ? nullptr : &slots_[at(slot)];
+}
+
+void StepProgram::point(const MemorySlot& slot, void* data) {
+  if (slot.data == data) return;
+  slots_[at(slot_of_buffer_[at(slot.buffer)])].data = data;
+  for (size_t index = slot.first_patch; index < slot.last_patch; ++index) {
+    const Patch& patch = patches_[index];
+    patch.face->data = data == nullptr ? nullptr : static_cast<char*>(data) + patch.offset;
+  }
+}
+
+void StepProgram::set_bytes(const MemorySlot& slot, int64_t bytes) {
+  for (size_t index = slot.first_patch; index < slot.last_patch; ++index) {
+    if (patches_[index].is_whole) patches_[index].face->bytes = bytes;
+  }
+}
+
+void StepProgram::set_request(size_t call, size_t output, int32_t request) {
+  const size_t inputs = inputs_of(call).size();
+  faces_[first_faces_[call] + inputs + output].request = request;
+}
+
+void StepProgram::fail(size_t call, const tessera_error& error) const {
+  const ExecutionStep& step = built_.plan.steps[steps_[call]];
+  const std::string place = step_place(built_, step);
+  if (step.kind == ExecutionStep::Kind::Kernel) built_.kernels[steps_[call]]->fail(place, error);
+  fail_conversion(step.kind == ExecutionStep::Kind::Convert ? step.conversion.plugin : nullptr,
+                  place, Status{error.kind, error.message});
+}
+
+}  // namespace tessera

@@ -1,0 +1,157 @@
+// Runs a model on bound memory and counts what is allocated meanwhile: usage
+//   count_allocations MODEL BACKENDS THREADS RUNS
+// prints {"total": N, "library": N}: those in all runs but the first, and how many of them were
+// asked for by a plug-in or a library below it. It replaces malloc and its like; operator new comes
+// here through them.
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tessera/tessera.h"
+
+extern "C" {
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* memory, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+}
+
+namespace {
+
+std::atomic<bool> is_counting = false;
+std::atomic<long> total = 0;
+std::atomic<long> library = 0;
+thread_local bool is_inside = false;  // what counting itself allocates does not count
+
+bool begins_with_any(const char* file, std::initializer_list<const char*> names) {
+  const char* slash = std::strrchr(file, '/');
+  const char* name = slash == nullptr ? file : slash + 1;
+  for (const char* known : names) {
+    if (std::strncmp(name, known, std::strlen(known)) == 0) return true;
+  }
+  return false;
+}
+
+// Whether the innermost frame that is not the C or C++ runtime's is a library's. Frame 0 is
+// count(), frame 1 the function that was called.
+bool is_of_library(void* const* frames, int depth) {
+  for (int frame = 2; frame < depth; ++frame) {
+    Dl_info found = {};
+    if (dladdr(frames[frame], &found) == 0 || found.dli_fname == nullptr) return true;  // made code
+    if (begins_with_any(found.dli_fname, {"libc.", "libstdc++", "ld-linux"})) continue;
+    return begins_with_any(found.dli_fname, {"backend_", "libdnnl", "libtbb", "libopenvino"});
+  }
+  return false;
+}
+
+__attribute__((noinline)) void count() {
+  if (!is_counting.load(std::memory_order_relaxed) || is_inside) return;
+  is_inside = true;
+  std::array<void*, 32> frames = {};
+  const int depth = backtrace(frames.data(), static_cast<int>(frames.size()));
+  ++total;
+  if (is_of_library(frames.data(), depth)) ++library;
+  is_inside = false;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* malloc(size_t bytes) {
+  count();
+  return __libc_malloc(bytes);
+}
+void* calloc(size_t number, size_t bytes) {
+  count();
+  return __libc_calloc(number, bytes);
+}
+void* realloc(void* memory, size_t bytes) {
+  count();
+  return __libc_realloc(memory, bytes);
+}
+void* memalign(size_t alignment, size_t bytes) {
+  count();
+  return __libc_memalign(alignment, bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  count();
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** memory, size_t alignment, size_t bytes) {
+  count();
+  *memory = __libc_memalign(alignment, bytes);
+  return *memory == nullptr ? ENOMEM : 0;
+}
+
+}  // extern "C"
+
+namespace {
+
+tessera::Tensor zeros(const tessera::ValueDescription& value) {
+  std::vector<int64_t> dims;
+  for (const tessera::Dimension& dim : *value.shape) dims.push_back(*dim.value);
+  tessera::Tensor tensor(value.type, dims);
+  std::memset(tensor.mutable_data(), 0, static_cast<size_t>(tensor.bytes()));
+  return tensor;
+}
+
+std::vector<std::string> split(const std::string& names) {
+  std::vector<std::string> all;
+  std::istringstream stream(names);
+  for (std::string name; std::getline(stream, name, ',');) all.push_back(name);
+  return all;
+}
+
+// Every open dimension is 1.
+std::map<std::string, std::vector<int64_t>> shapes_of(const tessera::Model& model) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const tessera::ValueDescription& input : model.describe().inputs) {
+    if (!input.shape) continue;
+    for (const tessera::Dimension& dim : *input.shape) {
+      shapes[input.name].push_back(dim.value.value_or(1));
+    }
+  }
+  return shapes;
+}
+
+void run(char** arguments) {
+  const tessera::Model model = tessera::load(arguments[1]);
+  tessera::Executor executor = model.bind({.shapes = shapes_of(model),
+                                           .threads = std::atoi(arguments[3]),
+                                           .backends = split(arguments[2])});
+  for (const auto& input : executor.inputs()) executor.bind_input(input.name, zeros(input));
+  for (const auto& output : executor.outputs()) executor.bind_output(output.name, zeros(output));
+  std::array<void*, 4> frames = {};
+  backtrace(frames.data(), 4);  // loads what it needs
+  executor.run_bound();
+  is_counting = true;
+  const int runs = std::atoi(arguments[4]);
+  for (int run = 0; run < runs; ++run) executor.run_bound();
+  is_counting = false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 2;
+  try {
+    run(argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  std::printf("{\"total\": %ld, \"library\": %ld}\n", total.load(), library.load());
+  return 0;
+}

@@ -1,0 +1,183 @@
+"""Runs in arrays of the caller's own: bind_input, bind_output, state pairs, and runs that end early."""
+
+import threading
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+FLOAT = TensorProto.FLOAT
+
+
+@pytest.fixture
+def doubling(tessera, doubling_model):
+    return tessera.load(doubling_model).bind({"x": (2, 3)}, threads=1)
+
+
+@pytest.fixture
+def counter(tessera, save_model):
+    """total = past + x, and mean = past / 2, which reads the past too."""
+    path = save_model(
+        [
+            helper.make_node("Add", ["past", "x"], ["total"]),
+            helper.make_node("Mul", ["past", "past"], ["square"]),
+        ],
+        [("past", FLOAT, [4]), ("x", FLOAT, [4])],
+        [("total", FLOAT, [4]), ("square", FLOAT, [4])],
+    )
+    model = tessera.load(path)
+    return lambda **options: model.bind(threads=1, **options)
+
+
+def test_runs_read_and_write_the_arrays_that_are_bound(doubling):
+    x, y = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
+    doubling.bind_input("x", x)
+    doubling.bind_output("y", y)
+    doubling.run_bound()
+    assert (y == 2).all()
+    x[:] = 5
+    [given] = doubling.run()
+    assert given is y and (y == 10).all()
+    # An array given for one run counts for that run.
+    [given] = doubling.run(np.full((2, 3), 7, np.float32))
+    assert given is y and (y == 14).all()
+    doubling.run_bound()
+    assert (y == 10).all() and (x == 5).all()
+
+
+def test_arrays_stay_alive_as_long_as_they_are_bound(doubling):
+    doubling.bind_input("x", np.full((2, 3), 3, np.float32))
+    doubling.bind_output("y", np.zeros((2, 3), np.float32))
+    [given] = doubling.run()
+    assert (given == 6).all()
+
+
+def test_what_is_not_bound_is_the_callers_own(doubling):
+    doubling.bind_input("x", np.ones((2, 3), np.float32))
+    [first] = doubling.run()
+    [second] = doubling.run(np.zeros((2, 3), np.float32))
+    assert (first == 2).all() and (second == 0).all()
+    doubling.clear_bindings()
+    with pytest.raises(ValueError, match="expected one array for each of 1 inputs"):
+        doubling.run()
+
+
+@pytest.mark.parametrize("offset", (0, 4, 20))
+def test_any_address_that_an_element_can_have_will_do(doubling, offset):
+    memory = np.zeros(256, np.uint8)
+    x = memory[offset : offset + 24].view(np.float32).reshape(2, 3)
+    y = memory[128 + offset : 152 + offset].view(np.float32).reshape(2, 3)
+    x[:] = 4
+    doubling.bind_input("x", x)
+    doubling.bind_output("y", y)
+    doubling.run_bound()
+    assert (y == 8).all() and memory[152 + offset :].sum() == 0
+
+
+def test_wrong_arrays_are_refused(tessera, doubling):
+    refused = pytest.raises(tessera.InvalidArgument, match="expected memory for float32 2x3")
+    with refused:
+        doubling.bind_output("y", np.zeros((3, 2), np.float32))
+    with pytest.raises(tessera.InvalidArgument, match="expected float32 2x3, found float64 2x3"):
+        doubling.bind_input("x", np.zeros((2, 3)))
+    with pytest.raises(tessera.InvalidArgument, match="no such output; it has 'y'"):
+        doubling.bind_output("z", np.zeros((2, 3), np.float32))
+    with pytest.raises(tessera.InvalidArgument, match="dense row-major"):
+        doubling.bind_input("x", np.zeros((3, 2), np.float32).T)
+    constant = np.zeros((2, 3), np.float32)
+    constant.flags.writeable = False
+    with pytest.raises(tessera.InvalidArgument, match="may be written"):
+        doubling.bind_output("y", constant)
+    with pytest.raises(tessera.InvalidArgument, match="input 'x': expected all inputs to be bound"):
+        doubling.run_bound()
+
+
+def test_memory_that_overlaps_is_refused(tessera, counter):
+    executor = counter()
+    memory = np.zeros(64, np.float32)
+    executor.bind_input("past", memory[:4])
+    executor.bind_input("x", memory[16:20])
+    executor.bind_output("total", memory[2:6])
+    executor.bind_output("square", memory[32:36])
+    with pytest.raises(tessera.InvalidArgument, match="input 'past' lies in too.*state pair"):
+        executor.run_bound()
+    executor.bind_output("total", memory[34:38])
+    with pytest.raises(tessera.InvalidArgument, match="output 'total' lies in too"):
+        executor.run_bound()
+    executor.bind_output("total", memory[48:52])
+    executor.run_bound()
+
+
+@pytest.mark.parametrize("backends", (("native",), ("reference",)))
+def test_state_is_written_over_its_input(counter, backends, why_unusable):
+    if why_unusable.get(backends[0]):
+        pytest.skip(why_unusable[backends[0]])
+    executor = counter(state_pairs=[("past", "total")], backends=backends)
+    state, x = np.zeros(4, np.float32), np.arange(4, dtype=np.float32)
+    square = np.zeros(4, np.float32)
+    executor.bind_input("past", state)
+    executor.bind_input("x", x)
+    executor.bind_output("total", state)
+    executor.bind_output("square", square)
+    for run in range(1, 5):
+        executor.run_bound()
+        assert (state == run * x).all()
+        assert (square == ((run - 1) * x) ** 2).all()
+
+
+def test_state_pairs_must_be_alike(tessera, counter):
+    with pytest.raises(tessera.InvalidArgument, match="has no input 'nobody'"):
+        counter(state_pairs=[("nobody", "total")])
+
+
+def test_a_run_has_a_time_limit(tessera, doubling):
+    doubling.set_time_limit(1e-9)
+    with pytest.raises(tessera.Cancelled, match="expected the run to end within"):
+        doubling.run(np.ones((2, 3), np.float32))
+    doubling.set_time_limit(0)
+    [y] = doubling.run(np.ones((2, 3), np.float32))
+    assert (y == 2).all()
+    with pytest.raises(tessera.InvalidArgument, match="expected 0"):
+        doubling.set_time_limit(-1)
+
+
+def test_a_run_is_cancelled_from_another_thread(tessera, save_model):
+    # A second or so of products on the reference.
+    size, steps = 96, 400
+    path = save_model(
+        [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(steps)],
+        [("v0", FLOAT, [size, size])],
+        [(f"v{steps}", FLOAT, [size, size])],
+    )
+    executor = tessera.load(path).bind(threads=1, backends=["reference"])
+    outcome = []
+
+    def run():
+        try:
+            executor.run(np.zeros((size, size), np.float32))
+            outcome.append("done")
+        except tessera.Cancelled as error:
+            outcome.append(str(error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        executor.cancel()
+    assert outcome != ["done"] and "the run was cancelled" in outcome[0]
+    [result] = executor.run(np.zeros((size, size), np.float32))
+    assert (result == 0).all()
+
+
+def test_denormals_are_zero_unless_they_are_kept(doubling_model, tessera):
+    least = np.full((2, 3), np.finfo(np.float32).tiny / 4, np.float32)
+    model = tessera.load(doubling_model)
+    for backends in (["native"], ["reference"]):
+        flushing = model.bind({"x": (2, 3)}, backends=backends)
+        keeping = model.bind({"x": (2, 3)}, backends=backends, keep_denormals=True)
+        assert (flushing.run(least)[0] == 0).all()
+        assert (keeping.run(least)[0] == 2 * least).all()
+    assert least[0, 0] * np.float32(2) != 0
+
+
+def test_dispatch_is_measured(doubling):
+    assert 0 < doubling.measure_dispatch_ns() < 5000
