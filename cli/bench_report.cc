@@ -77,8 +77,8 @@ Json bench_json(const BenchReport& report) {
   for (const auto& [name, steps] : report.counts.backends) json["backends"][name] = steps;
   json["placement"] = placement_json(report.placement, figure_of(report, kFigures[0]));
   json["memory"] = memory_figures_json(report.memory, report.library_bytes);
-  json["cache"] = cache_json(report.cache);
   json["dispatch_ns_per_step"] = report.dispatch_ns_per_step;
+  json["cache"] = cache_json(report.cache);
   return json;
 }
 

@@ -30,7 +30,7 @@ std::string bench_text(const BenchReport& report);
 
 // load_ms, bind_ms, first_ms, median_ms, min_ms, p90_ms, p99_ms, runs, threads, steps, conversions,
 // backends: {name: steps that are no conversions}, placement: see placement_json(), memory: see
-// memory_figures_json(), cache: see cache_json(), and dispatch_ns_per_step. Figures of no runs are
+// memory_figures_json(), dispatch_ns_per_step, and cache: see cache_json(). Figures of no runs are
 // null.
 Json bench_json(const BenchReport& report);
 

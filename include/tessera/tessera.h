@@ -521,7 +521,8 @@ class Executor {
   // this was bound without optimize; Unsupported for a backend that this machine does not have;
   // DeviceFailed where the file cannot be written.
   void save_cache(const std::filesystem::path& file, const std::string& type = "all") const;
-  // Plans anew with what the file knows, and measures what is missing. Not while it runs. Throws as
+  // Plans anew with what the file knows, and measures what is missing. Not while it runs. What was
+  // bound to the caller's memory is not any more. Throws as
   // save_cache() does, InvalidArgument where the file is missing or does not fit (saying what
   // differs), and Corrupt; then all is as it was.
   void load_cache(const std::filesystem::path& file, const std::string& type = "all");

@@ -62,12 +62,12 @@ class Corrupt(Error, RuntimeError):
     """Bytes that Tessera itself once wrote are damaged."""
 
 
-class CacheMiss(Error, LookupError):
-    """Nothing may be measured (frozen=True), and no cache has what is needed."""
-
-
 class Cancelled(Error, RuntimeError):
     """The caller ended a run, or its time was up."""
+
+
+class CacheMiss(Error, LookupError):
+    """Nothing may be measured (frozen=True), and no cache has what is needed."""
 
 
 class Internal(Error, RuntimeError):

@@ -79,6 +79,7 @@ std::vector<cache::Ingredient> bind_ingredients(
                         [](const auto& layout) { return layout.first + "=" + layout.second; }));
   add("strict storage", options.strict_storage ? "yes" : "no");
   add("device", options.device);
+  add("memory budget", std::to_string(options.memory_budget_bytes));
   add("backends", joined(plugins, [](const auto& plugin) { return plugin->name(); }));
   add("pins", joined(options.pins, [](const Pin& pin) {
         return pin.nodes + "=" + pin.backend + (pin.algorithm.empty() ? "" : ":" + pin.algorithm);
@@ -89,7 +90,6 @@ std::vector<cache::Ingredient> bind_ingredients(
   add("state pairs", joined(options.state_pairs,
                             [](const StatePair& pair) { return pair.input + "=" + pair.output; }));
   add("denormals", options.keeps_denormals ? "kept" : "flushed");
-  add("memory budget", std::to_string(options.memory_budget_bytes));
   add("precision", options.precision == Precision::BFloat16 ? "bfloat16" : "float32");
   add("threads", std::to_string(threads));
   return all;

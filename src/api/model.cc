@@ -189,13 +189,13 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
   plan.conversions = std::move(result.conversions);
   plan.placement = std::move(result.placement);
   plan.tuning = std::move(result.tuning);
-  // Who watches this bind may be gone when the executor is planned anew.
-  BindOptions kept_options = options;
-  kept_options.on_progress = {};
   const RunnerOptions runner_options = {
       .threads = options.threads,
       .denormals = options.keeps_denormals ? Denormals::Keep : Denormals::Flush,
       .state_pairs = state_ports(options.state_pairs, inputs, outputs)};
+  // Who watches this bind may be gone when the executor is planned anew.
+  BindOptions kept_options = options;
+  kept_options.on_progress = {};
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
   return Executor(std::unique_ptr<Executor::State>(
