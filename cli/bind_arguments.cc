@@ -110,7 +110,8 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
 void add_price_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_flag("--optimize", arguments.optimize,
-                "measure first whatever could win, and choose by price")
+                "measure first whatever could win, unless a cache knows the plan, and\nchoose by "
+                "price (default without --costs, but for TESSERA_OPTIMIZE=0)")
       ->group(kPriceGroup);
   command
       .add_flag("--no-optimize", arguments.no_optimize,
@@ -118,7 +119,7 @@ void add_price_options(CLI::App& command, BindArguments& arguments) {
       ->group(kPriceGroup);
   command
       .add_flag("--frozen", arguments.frozen,
-                "with --optimize: fail where a cache does not have the plan, instead\nof measuring")
+                "fail where no cache has the plan, instead of measuring")
       ->group(kPriceGroup);
   add_cache_dir_option(command, arguments);
   command

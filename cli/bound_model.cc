@@ -98,7 +98,7 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
   options.fetch = fetch;
   options.fetches_step_outputs = fetches_step_outputs;
   std::optional<WatchedTuning> watched;
-  if (options.optimize.value_or(false)) watched.emplace(options);
+  if (options.optimize != false) watched.emplace(options);
   Span span;
   Executor executor = timed(origin, span, [&] { return loaded.model.bind(options); });
   NamedTensors inputs = loaded.inputs;

@@ -246,7 +246,8 @@ exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
 fetch_step_outputs: give every output of every step after `fetch`.
-optimize: check what could win against the reference, time it, alone and in the whole plan, and
+optimize: None means true, but for TESSERA_OPTIMIZE=0 in the environment and with a cost_table;
+    False measures, reads and writes nothing. True: check what could win against the reference, time it, alone and in the whole plan, and
     choose what is fastest. What was measured is known to all models on the same
     Backends, and in Executor.costs.
 cost_table: a file with what Executor.costs gave, to choose by.

@@ -26,6 +26,8 @@ def no_caches_of_the_user(tmp_path_factory):
     folder = tmp_path_factory.mktemp("caches")
     os.environ["XDG_CACHE_HOME"] = str(folder / "user")
     os.environ["TESSERA_CACHE_DIR"] = str(folder / "work")
+    # Few tests are about what is measured, and the others should not wait for it.
+    os.environ["TESSERA_OPTIMIZE"] = "0"
 
 
 @pytest.fixture(autouse=True)

@@ -160,7 +160,8 @@ struct BindOptions {
   // Measure what is not known yet and could win: check it against the reference, time it alone and
   // in the whole plan, and choose what is fastest. It takes seconds to a minute, once: what was
   // found out is known to all models on the same Backends, and through caches to other processes.
-  // Not set: no.
+  // False measures, reads and writes nothing. Not set: true, but for TESSERA_OPTIMIZE=0 in the
+  // environment and for binds with a cost_table.
   std::optional<bool> optimize = {};
   // With optimize, where to look for what was found out before (<last digits of the
   // fingerprint>.cache), and to keep what is. "": TESSERA_CACHE_DIR of the environment, else the

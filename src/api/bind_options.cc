@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/backends_state.h"
+#include "api/cache_folders.h"
 #include "api/describe.h"
 #include "api/exchanged_layouts.h"
 #include "tessera/backend_abi.h"
@@ -20,7 +21,10 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
-bool is_optimizing(const BindOptions& options) { return options.optimize.value_or(false); }
+bool is_optimizing(const BindOptions& options) {
+  if (options.optimize) return *options.optimize;
+  return options.cost_table.empty() && is_optimize_wanted_by_environment();
+}
 
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {

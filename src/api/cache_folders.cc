@@ -1,6 +1,7 @@
 #include "api/cache_folders.h"
 
 #include <cstdlib>
+#include <string_view>
 
 namespace tessera {
 namespace {
@@ -19,6 +20,11 @@ std::filesystem::path user_cache_folder() {
   const std::filesystem::path home = folder_of_environment("HOME");
   if (home.is_absolute()) return home / ".cache" / "tessera";
   return {};
+}
+
+bool is_optimize_wanted_by_environment() {
+  const char* const text = std::getenv("TESSERA_OPTIMIZE");
+  return text == nullptr || std::string_view(text) != "0";
 }
 
 std::vector<std::filesystem::path> cache_folders(const BindOptions& options) {

@@ -8,6 +8,9 @@
 
 namespace tessera {
 
+// Whether binds that do not say so measure: unless TESSERA_OPTIMIZE is 0.
+bool is_optimize_wanted_by_environment();
+
 // In the order in which they are looked into and, for want of the first, written to: that of the
 // options, of TESSERA_CACHE_DIR or the working folder, then the user's where there is one.
 std::vector<std::filesystem::path> cache_folders(const BindOptions& options);

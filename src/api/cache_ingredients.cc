@@ -87,6 +87,9 @@ std::vector<cache::Ingredient> bind_ingredients(
   add("exclusions", joined(options.exclusions, [](const Exclusion& exclusion) {
         return exclusion.backend + (exclusion.op.empty() ? "" : ":" + exclusion.op);
       }));
+  add("state pairs", joined(options.state_pairs,
+                            [](const StatePair& pair) { return pair.input + "=" + pair.output; }));
+  add("denormals", options.keeps_denormals ? "kept" : "flushed");
   add("precision", options.precision == Precision::BFloat16 ? "bfloat16" : "float32");
   add("threads", std::to_string(threads));
   return all;

@@ -106,7 +106,7 @@ std::string save_in_file(const std::filesystem::path& path, const CacheFile& fil
       try {
         merged = decode(present.bytes, key, place_of(path));
       } catch (const Error&) {
-        // Damaged: nothing of it stays.
+        merged.sections.clear();  // damaged: nothing of it stays
       }
     }
     for (const Section& section : file.sections) merged.put(section);

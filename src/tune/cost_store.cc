@@ -18,13 +18,14 @@ std::filesystem::path file_in(const std::filesystem::path& folder) { return fold
 cache::CacheFile read_store(const std::filesystem::path& folder,
                             const std::vector<cache::Ingredient>& machine) {
   const cache::FileText text = cache::read_stored_file(file_in(folder), kMostStoreBytes);
-  if (!text.bytes) return {.ingredients = machine};
+  cache::CacheFile empty{.ingredients = machine};
+  if (!text.bytes) return empty;
   try {
     cache::CacheFile file = cache::decode(*text.bytes, /*key=*/nullptr, file_in(folder).string());
-    if (file.ingredients == machine) return file;
+    return file.ingredients == machine ? file : empty;
   } catch (const Error&) {
+    return empty;
   }
-  return {.ingredients = machine};
 }
 
 CostTable costs_in(const cache::CacheFile& file, const std::vector<PricedLibrary>& libraries) {

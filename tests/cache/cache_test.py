@@ -53,6 +53,15 @@ def test_without_optimize_nothing_is_read_or_written(call, model, work, tmp_path
     assert not caches(work) and not (tmp_path / "user").exists()
 
 
+def test_optimizing_is_the_default_and_the_environment_switches_it_off(call, model, work):
+    assert call("run", model, *SHAPE, "--random", "1", TESSERA_OPTIMIZE="0")[0] == 0
+    assert not caches(work)
+    code, _, errors = call("run", model, *SHAPE, "--random", "1", "--optimize", "--no-optimize")
+    assert code == 2 and "--no-optimize" in errors
+    assert call("run", model, *SHAPE, "--random", "1")[0] == 0
+    assert len(caches(work)) == 1
+
+
 def test_frozen_never_measures(call, model, work):
     code, _, errors = call("bench", model, "--optimize", "--frozen", *SHAPE)
     assert code == 1 and "CacheMiss" in errors and "no cache of this model" in errors

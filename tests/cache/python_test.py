@@ -37,6 +37,18 @@ def test_the_second_process_measures_nothing(python, model, needs_a_library):
     assert sum(seconds for *_, seconds in second["types"].values()) > 0
 
 
+@pytest.mark.parametrize("options, variable, is_optimized", [
+    ("", None, True), ("", "0", False), ("", "1", True), ("optimize=True", "0", True),
+    ("optimize=False", None, False)])
+def test_optimizing_is_the_default(python, model, work, options, variable, is_optimized):
+    variables = {} if variable is None else {"TESSERA_OPTIMIZE": variable}
+    report = python(LOAD + f"""
+executor = model.bind({{'x': (1, 16, 24, 24)}}, threads=1, {options})
+""" + PRINT_REPORT, model, **variables)
+    assert (report["fingerprint"] != "") == is_optimized
+    assert bool(list(work.iterdir())) == is_optimized
+
+
 def test_outputs_are_equal_to_the_bit(python, model):
     run = """
 x = np.random.default_rng(3).standard_normal((1, 16, 24, 24)).astype(np.float32)
