@@ -130,7 +130,6 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     chooser.set_prices(*prices);
     chooser.prefer(known_placement(subject, plan_key, pricing));
   }
-  check_is_covered(base.offers, base.graph, chooser.forbidden());
   BudgetFitter fitter(base.graph, base.offers, *base.layouts, options.memory_budget_bytes);
   fitter.start(chooser);
   Placement placement;
