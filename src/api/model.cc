@@ -35,12 +35,14 @@ struct Model::State {
   std::vector<StageRecord> stages;
   mutable std::mutex mutex;  // of the next members
   LoadedModel loaded;        // its weights come and go
+  int64_t packed_bytes = 0;  // since pages were given back
 
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool) const;
   // Reads the weights again that were let go.
   void restore();
-  // Gives back the pages of the file's weights that were read; they come again when needed.
-  void drop_pages() const;
+  // Gives back the pages of the file's weights that were read, which come again when needed, once
+  // enough was packed for that.
+  void note_packed(int64_t bytes);
 };
 
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) const {
@@ -57,15 +59,18 @@ void Model::State::restore() {
   loaded = std::move(again);
 }
 
-void Model::State::drop_pages() const {
+// So much has left pages behind that are worth giving back.
+constexpr int64_t kMuchPackedBytes = int64_t{1} << 20;
+
+void Model::State::note_packed(int64_t bytes) {
   const std::lock_guard lock(mutex);
+  packed_bytes += bytes;
+  if (packed_bytes < kMuchPackedBytes) return;
+  packed_bytes = 0;
   drop_resident_pages(loaded.source.mappings);
 }
 
 namespace {
-
-// A weight of which so much was packed has left pages behind that are worth giving back.
-constexpr int64_t kLargePackBytes = int64_t{1} << 20;
 
 std::vector<ValueDescription> describe_results(const PlanResult& result) {
   const Graph& graph = result.built.graph;
@@ -265,9 +270,7 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
       .registry = std::move(registry),
       .log = Log(options.log)});
   // Originals and packs are not in memory together, but for one of them.
-  state->packs.set_made_watcher([&model = *state](int64_t bytes) {
-    if (bytes >= kLargePackBytes) model.drop_pages();
-  });
+  state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   try {
     state->restore();
   } catch (const Error& error) {
