@@ -1,6 +1,7 @@
 // The backend that is always there: the reference kernel of every op, one node at a time, on
 // row-major buffers. The kernels themselves are the host's; see tessera_host::reference_kernel.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "tessera/backend.h"
@@ -25,6 +26,23 @@ constexpr double kBytesPerSecond = 1e9;
 
 constexpr int kLeftOut = -1;
 
+// The node's buffers, out of those of the ports; a few take no allocation.
+class NodeBuffers {
+ public:
+  NodeBuffers(const std::vector<int>& ports, std::span<const Buffer> buffers) {
+    if (ports.size() > few_.size()) many_.resize(ports.size());
+    Buffer* next = many_.empty() ? few_.data() : many_.data();
+    for (const int port : ports) {
+      *next++ = port == kLeftOut ? Buffer{} : buffers[static_cast<size_t>(port)];
+    }
+  }
+  const Buffer* data() const { return many_.empty() ? few_.data() : many_.data(); }
+
+ private:
+  std::array<Buffer, 8> few_ = {};
+  std::vector<Buffer> many_;
+};
+
 // The host's kernel, which takes the node's buffers, behind ports that list each value once.
 class ReferenceKernel : public Kernel {
  public:
@@ -34,26 +52,18 @@ class ReferenceKernel : public Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    const std::vector<Buffer> from = of_node(inputs_, inputs);
-    const std::vector<Buffer> to = of_node(outputs_, outputs);
-    tessera_error error = {};
+    const NodeBuffers from(inputs_, inputs);
+    const NodeBuffers to(outputs_, outputs);
+    tessera_error error;
     error.struct_size = sizeof(error);
+    error.kind = TESSERA_OK;
+    error.message[0] = '\0';
     const int32_t status =
         kernel_->run(kernel_->self, context.handle(), from.data(), to.data(), &error);
     if (status != TESSERA_OK) throw Failure(status, error.message);
   }
 
  private:
-  static std::vector<Buffer> of_node(const std::vector<int>& ports,
-                                     std::span<const Buffer> buffers) {
-    std::vector<Buffer> result;
-    result.reserve(ports.size());
-    for (const int port : ports) {
-      result.push_back(port == kLeftOut ? Buffer{} : buffers[static_cast<size_t>(port)]);
-    }
-    return result;
-  }
-
   std::shared_ptr<const tessera_kernel> kernel_;
   std::vector<int> inputs_;
   std::vector<int> outputs_;

@@ -57,15 +57,18 @@ std::vector<cache::Ingredient> Model::State::ingredients(
   return bind_ingredients(loaded.graph, loaded_structure(), wanted, plugins, threads);
 }
 
-void Model::State::drop_pages() const {
+// So much has left pages behind that are worth giving back.
+constexpr int64_t kMuchPackedBytes = int64_t{1} << 20;
+
+void Model::State::note_packed(int64_t bytes) {
   const std::lock_guard lock(mutex);
+  packed_bytes += bytes;
+  if (packed_bytes < kMuchPackedBytes) return;
+  packed_bytes = 0;
   drop_resident_pages(loaded.source.mappings);
 }
 
 namespace {
-
-// A weight of which so much was packed has left pages behind that are worth giving back.
-constexpr int64_t kLargePackBytes = int64_t{1} << 20;
 
 std::vector<ValueDescription> describe_results(const PlanResult& result) {
   const Graph& graph = result.built.graph;
@@ -327,9 +330,7 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
   state->backends = options.backends;
   state->registry = std::move(registry);
   // Originals and packs are not in memory together, but for one of them.
-  state->packs.set_made_watcher([&model = *state](int64_t bytes) {
-    if (bytes >= kLargePackBytes) model.drop_pages();
-  });
+  state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   try {
     state->restore();
   } catch (const Error& error) {

@@ -41,8 +41,9 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool) const;
   // Reads the weights again that were let go.
   void restore();
-  // Gives back the pages of the file's weights that were read; they come again when needed.
-  void drop_pages() const;
+  // Gives back the pages of the file's weights that were read, which come again when needed, once
+  // enough was packed for that.
+  void note_packed(int64_t bytes);
   const tuning::StructureText& loaded_structure();  // needs the mutex
   std::vector<cache::Ingredient> ingredients(
       const BindOptions& wanted, const std::vector<std::shared_ptr<const Plugin>>& plugins,

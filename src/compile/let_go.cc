@@ -50,6 +50,7 @@ int64_t let_go_packed_constants(Graph& graph, BuiltPlan& built) {
     if (found != by_name.end() && may_go(graph[found->second]) &&
         graph[found->second].constant.data() == value.constant.data()) {
       bytes += value.constant.bytes();
+      if (!graph[found->second].digest) graph[found->second].digest = value.digest;
       let_go(graph[found->second]);
       value.digest = graph[found->second].digest;
     }

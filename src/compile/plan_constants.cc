@@ -39,11 +39,16 @@ class ConstantMaker {
     return tensor;
   }
 
-  // What a pack is found by.
-  std::array<uint64_t, 2> digest(const Value& value, ValueId id) const {
+  // What a pack is found by. That of a dense constant is kept: reading all weights once more, when
+  // they are let go, would take their memory beside that of the packs.
+  std::array<uint64_t, 2> digest(ValueId id) {
+    Value& value = built_.graph[id];
     if (value.digest) return *value.digest;
-    const bool is_sparse = value.sparse_constant && !value.constant.has_elements();
-    return digest_of(is_sparse ? value.sparse_constant->storage() : elements(id));
+    if (value.constant.has_elements()) {
+      value.digest = digest_of(value.constant);
+      return *value.digest;
+    }
+    return digest_of(value.sparse_constant ? value.sparse_constant->storage() : elements(id));
   }
 
   // Whether the file has it in the very form that is asked for.
@@ -63,7 +68,7 @@ class ConstantMaker {
       return {value.sparse_constant, value.sparse_constant->storage().data()};
     }
     PackKey key;
-    key.weight = digest(value, constant.value);
+    key.weight = digest(constant.value);
     if (constant.pack != nullptr) {
       const Candidate& candidate =
           built_.offers.candidates[static_cast<size_t>(constant.candidate)];
