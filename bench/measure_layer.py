@@ -27,7 +27,8 @@ class OneBackend:
         import tessera
 
         loaded = tessera.load(model, log=lambda message: None, threads=threads)
-        self.executor = loaded.bind(threads=threads, backends=[backend, REFERENCE])
+        self.executor = loaded.bind(threads=threads, backends=[backend, REFERENCE],
+                                    optimize=False)
         kernels = [step for step in self.executor.plan().steps
                    if step.op not in ("convert", "copy", "view")]
         for step in kernels:

@@ -55,8 +55,8 @@ def model_name(path):
 def explain(arguments, path):
     """The plan with the medians of its steps."""
     done = subprocess.run(
-        [arguments.tessera, "explain", path, "--json", "--backends", arguments.backends,
-         "--threads", str(arguments.threads)], text=True, capture_output=True, check=False)
+        [arguments.tessera, "explain", path, "--json", "--no-optimize", "--backends",
+         arguments.backends, "--threads", str(arguments.threads)], text=True, capture_output=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     return json.loads(done.stdout)

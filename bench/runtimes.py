@@ -13,7 +13,7 @@ class Tessera:
         shapes = {name: array.shape for name, array in inputs.items()}
         self.inputs = inputs
         self.executor = tessera.load(model, log=lambda message: None, threads=threads).bind(
-            shapes, threads=threads, backends=backends, cost_table=costs
+            shapes, threads=threads, backends=backends, cost_table=costs, optimize=False
         )
 
     def run(self):

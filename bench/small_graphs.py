@@ -8,6 +8,7 @@ is of load, bind and one run of all graphs."""
 
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -124,7 +125,9 @@ def run_half(arguments, files, optimize):
     task = {"files": [str(file) for file in files], "threads": arguments.threads[0],
             "optimize": optimize, "module_dir": str(arguments.module_dir)}
     process = subprocess.run([sys.executable, __file__, "--process"], input=json.dumps(task),
-                             capture_output=True, text=True, check=False)
+                             capture_output=True, text=True, check=False, env={
+                                 **os.environ, "TESSERA_CACHE_DIR": str(files[0].parent / "caches"),
+                                 "XDG_CACHE_HOME": str(files[0].parent / "user")})
     if process.returncode != 0:
         compare.fail("a process failed: " + process.stderr.strip()[-300:])
     return json.loads(process.stdout)

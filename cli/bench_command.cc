@@ -92,6 +92,7 @@ CommandResult bench(const BenchArguments& arguments) {
   report.threads = bound.executor.threads();
   report.counts = count_steps(bound.executor.plan());
   report.placement = bound.executor.plan().placement;
+  report.cache = bound.executor.cache_report();
   report.memory = bound.executor.plan().memory;
   report.library_bytes = bound.executor.plan().library_bytes;
   const Interrupt interrupt;
@@ -106,6 +107,7 @@ CommandResult bench(const BenchArguments& arguments) {
 Command make_bench_command(CLI::App& command) {
   const auto arguments = std::make_shared<BenchArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom);
+  add_memory_option(command, arguments->model.bind);
   command.add_option("--seconds", arguments->seconds,
                      "how long to measure; at least one run (default 2)");
   command.add_option("--warmup", arguments->warmup,

@@ -1,5 +1,7 @@
 #include "cli/bench_report.h"
 
+#include "cli/cache_report.h"
+
 #include <array>
 #include <optional>
 
@@ -76,6 +78,7 @@ Json bench_json(const BenchReport& report) {
   json["placement"] = placement_json(report.placement, figure_of(report, kFigures[0]));
   json["memory"] = memory_figures_json(report.memory, report.library_bytes);
   json["dispatch_ns_per_step"] = report.dispatch_ns_per_step;
+  json["cache"] = cache_json(report.cache);
   return json;
 }
 

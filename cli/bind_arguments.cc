@@ -1,6 +1,7 @@
 #include "cli/bind_arguments.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "cli/command.h"
 #include "cli/named_argument.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr uint64_t kMaxThreads = 4096;
 
 constexpr double kMostSeconds = 1e6;
+constexpr uint64_t kMostBytes = std::numeric_limits<int64_t>::max();
 
 constexpr const char* kGroup = "Where and how it runs";
 constexpr const char* kPriceGroup = "What it is chosen by";
@@ -74,6 +76,14 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
       ->group(kGroup);
 }
 
+void add_memory_option(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_option("--memory-budget", arguments.memory_budget,
+                  "BYTES that inner values, workspaces, outputs, weights and libraries may\n"
+                  "take together: faster kernels give way to smaller ones (default: no limit)")
+      ->group(kGroup);
+}
+
 void add_measuring_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_option("--candidate-timeout", arguments.candidate_timeout,
@@ -100,13 +110,31 @@ void add_measuring_options(CLI::App& command, BindArguments& arguments) {
 void add_price_options(CLI::App& command, BindArguments& arguments) {
   command
       .add_flag("--optimize", arguments.optimize,
-                "measure first whatever could win, and choose by price")
+                "measure first whatever could win, unless a cache knows the plan, and\nchoose by "
+                "price (default without --costs, but for TESSERA_OPTIMIZE=0)")
       ->group(kPriceGroup);
+  command
+      .add_flag("--no-optimize", arguments.no_optimize,
+                "measure nothing, and neither look for caches nor write any")
+      ->group(kPriceGroup);
+  command
+      .add_flag("--frozen", arguments.frozen,
+                "fail where no cache has the plan, instead of measuring")
+      ->group(kPriceGroup);
+  add_cache_dir_option(command, arguments);
   command
       .add_option("--costs", arguments.costs,
                   "FILE of 'tessera tune --output': choose by what it knows")
       ->group(kPriceGroup);
   add_measuring_options(command, arguments);
+}
+
+void add_cache_dir_option(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_option("--cache-dir", arguments.cache_dir,
+                  "DIR: where caches are looked for and kept (default: TESSERA_CACHE_DIR\nof the "
+                  "environment, else the working folder; then the user's)")
+      ->group(kPriceGroup);
 }
 
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths) {
@@ -166,7 +194,14 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.threads =
       static_cast<int>(parse_whole_number("--threads", arguments.threads, 0, kMaxThreads));
   options.device = arguments.device;
-  options.optimize = arguments.optimize;
+  if (arguments.optimize && arguments.no_optimize) {
+    refuse("--no-optimize", "", "expected either this or --optimize, found both");
+  }
+  if (arguments.optimize) options.optimize = true;
+  if (arguments.no_optimize) options.optimize = false;
+  options.cache_dir = arguments.cache_dir;
+  options.frozen = arguments.frozen;
+  options.retune = arguments.retune;
   options.cost_table = arguments.costs;
   options.in_process = arguments.in_process;
   options.tune_all = arguments.tune_all;
@@ -180,6 +215,10 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   if (arguments.solve_budget) {
     options.solve_budget_seconds =
         parse_positive_number("--solve-budget", *arguments.solve_budget, kMostSeconds);
+  }
+  if (arguments.memory_budget) {
+    options.memory_budget_bytes = static_cast<int64_t>(
+        parse_whole_number("--memory-budget", *arguments.memory_budget, 1, kMostBytes));
   }
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);

@@ -22,8 +22,13 @@ struct BindArguments {
   std::vector<std::string> layouts;
   bool strict_storage = false;
   bool keeps_denormals = false;
+  std::optional<std::string> memory_budget;  // no limit where not given
   bool optimize = false;
-  std::string costs;  // a file; "" for none
+  bool no_optimize = false;
+  std::string cache_dir;  // "": the usual place
+  bool frozen = false;
+  bool retune = false;  // only `tune` asks
+  std::string costs;    // a file; "" for none
   std::string candidate_timeout = "10";
   std::optional<std::string> tune_budget;  // no limit where not given
   std::optional<std::string> solve_budget;
@@ -36,11 +41,18 @@ struct BindArguments {
 // --strict-storage, --keep-denormals.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
 
-// Adds --optimize and --costs, and those of add_measuring_options().
+// Adds --optimize, --no-optimize, --costs, --cache-dir and --frozen, and those of
+// add_measuring_options().
 void add_price_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --cache-dir alone.
+void add_cache_dir_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --candidate-timeout, --tune-budget, --solve-budget and --in-process.
 void add_measuring_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --memory-budget: for the commands that run what they bind, or say what it takes.
+void add_memory_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --backend-path alone.
 void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths);

@@ -75,6 +75,10 @@ BindOptions ModelRequest::options_for(const LoadedModel& loaded) const {
   return options;
 }
 
+CacheReport ModelRequest::find_cache(const LoadedModel& loaded) const {
+  return loaded.model.find_cache(options_for(loaded));
+}
+
 ModelVerification ModelRequest::verify(const LoadedModel& loaded) const {
   BindOptions options = options_for(loaded);
   const WatchedTuning watched(options);
@@ -94,7 +98,7 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
   options.fetch = fetch;
   options.fetches_step_outputs = fetches_step_outputs;
   std::optional<WatchedTuning> watched;
-  if (options.optimize) watched.emplace(options);
+  if (options.optimize != false) watched.emplace(options);
   Span span;
   Executor executor = timed(origin, span, [&] { return loaded.model.bind(options); });
   NamedTensors inputs = loaded.inputs;

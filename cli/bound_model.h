@@ -73,6 +73,9 @@ class ModelRequest {
   // Times are counted from `origin`. Throws Error.
   LoadedModel load(Clock::time_point origin, bool keeps_all_values) const;
 
+  // What a bind with optimize would find in caches.
+  CacheReport find_cache(const LoadedModel& loaded) const;
+
   // Checks what the backends offer, as bind() would bind.
   ModelVerification verify(const LoadedModel& loaded) const;
 

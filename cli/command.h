@@ -10,7 +10,7 @@ namespace tessera::cli {
 
 enum ExitCode : int {
   kFine = 0,
-  kAnswerIsNo = 1,     // a mismatch
+  kAnswerIsNo = 1,     // a mismatch, a miss
   kBadInput = 2,       // bad usage, or a file that cannot be what it is given as
   kMachineFailed = 3,  // memory, a device, an output that cannot be written
 };
@@ -32,6 +32,7 @@ Command make_plan_memory_command(CLI::App& command);
 Command make_backends_command(CLI::App& command);
 Command make_tune_command(CLI::App& command);
 Command make_verify_command(CLI::App& command);
+Command make_cache_command(CLI::App& command);
 
 // An option that takes one value each time it is given and may be given often.
 inline CLI::Option* add_repeatable(CLI::App& command, const std::string& name,

@@ -221,7 +221,12 @@ std::string tuning_text(const TuningDescription& tuning) {
                      " candidates and conversions in " + decimal_text(tuning.seconds, 1) + " s (" +
                      std::to_string(tuning.known) + " more were known), refused " +
                      std::to_string(tuning.refused);
+  if (tuning.reused > 0) {
+    text += "; reused " + std::to_string(tuning.reused) + " prices, which saved at least " +
+            decimal_text(tuning.reused_seconds, 1) + " s";
+  }
   if (tuning.offered > 0) text += ", of " + std::to_string(tuning.offered) + " candidates offered";
+  if (tuning.peak_bytes > 0) text += "; took " + bytes_text(tuning.peak_bytes) + " of memory";
   if (tuning.is_out_of_time) text += "; the time for it was spent";
   if (tuning.is_stopped && !tuning.is_out_of_time) text += "; stopped early";
   text = wrapped(text);
@@ -283,10 +288,13 @@ Json to_json(const TuningDescription& tuning) {
   return {{"measured", tuning.measured},
           {"known", tuning.known},
           {"refused", tuning.refused},
+          {"reused", tuning.reused},
+          {"reused_seconds", tuning.reused_seconds},
           {"offered", tuning.offered},
           {"is_stopped", tuning.is_stopped},
           {"is_out_of_time", tuning.is_out_of_time},
           {"seconds", tuning.seconds},
+          {"peak_bytes", tuning.peak_bytes},
           {"phases", tuning.phases},
           {"notes", tuning.notes}};
 }

@@ -117,6 +117,7 @@ CommandResult explain(ExplainArguments arguments) {
 Command make_explain_command(CLI::App& command) {
   const auto arguments = std::make_shared<ExplainArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom);
+  add_memory_option(command, arguments->model.bind);
   command.add_option("--node", arguments->node,
                      "NAME: all about the steps of a node; NAME*: of those that begin so");
   command.add_option("--runs", arguments->runs,

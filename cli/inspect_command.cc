@@ -71,6 +71,7 @@ Command make_inspect_command(CLI::App& command) {
   command.add_option("--svg", options->svg_file,
                      "FILE: the same, and write a picture of it for a browser");
   add_bind_options(command, options->bind);
+  add_memory_option(command, options->bind);
   add_price_options(command, options->bind);
   command.add_flag("--strict", options->is_strict,
                    "a declared inner shape that is wrong is an error");

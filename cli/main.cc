@@ -36,6 +36,7 @@ constexpr std::array kCommands = {
     CommandRow{"inspect", "Show what a model is made of", make_inspect_command},
     CommandRow{"plan-memory", "Place buffers in the smallest memory", make_plan_memory_command},
     CommandRow{"backends", "List what can run models here", make_backends_command},
+    CommandRow{"cache", "Show and clear what was found out before", make_cache_command},
     CommandRow{"verify", "Check a plug-in, or all that could run a model", make_verify_command},
 };
 
@@ -46,6 +47,8 @@ ExitCode exit_code(ErrorKind kind) {
     case ErrorKind::Unsupported:
     case ErrorKind::Corrupt:
       return kBadInput;
+    case ErrorKind::CacheMiss:
+      return kAnswerIsNo;
     case ErrorKind::OutOfMemory:
     case ErrorKind::DeviceFailed:
     case ErrorKind::Internal:

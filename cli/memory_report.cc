@@ -124,6 +124,8 @@ std::string memory_text(const MemoryReport& report) {
       line("padding", exact_text(memory.padding_bytes) + " of those, beside the elements") +
       line("weights", exact_text(memory.weight_bytes) + " read by steps, packed or not") +
       line("libraries", exact_text(report.library_bytes) + " that they keep to themselves") +
+      line("outputs", exact_text(memory.output_bytes) + " that are new in each run") +
+      line("in all", exact_text(memory.total_bytes) + ", what --memory-budget limits") +
       line("planned in",
            decimal_text(report.plan_ms, 2) + " ms, " + std::to_string(report.steps) + " steps");
   std::vector<size_t> order(memory.blocks.size());
@@ -162,6 +164,8 @@ Json memory_json(const MemoryReport& report) {
   json["ratio"] = ratio_of(report.memory);
   json["proven"] = report.memory.is_proven_smallest;
   json["padding_bytes"] = report.memory.padding_bytes;
+  json["output_bytes"] = report.memory.output_bytes;
+  json["total_bytes"] = report.memory.total_bytes;
   json["plan_ms"] = report.plan_ms;
   json["steps"] = report.steps;
   json["blocks"] = Json::array();

@@ -228,6 +228,7 @@ void add_output_options(CLI::App& command, RunArguments& arguments) {
 Command make_run_command(CLI::App& command) {
   const auto arguments = std::make_shared<RunArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreErrors);
+  add_memory_option(command, arguments->model.bind);
   add_output_options(command, *arguments);
   command.footer(
       "Example:\n"

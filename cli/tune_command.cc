@@ -56,6 +56,7 @@ Json tune_json(const TuneArguments& arguments, const Executor& executor) {
 
 CommandResult tune(TuneArguments arguments) {
   arguments.model.bind.optimize = true;
+  arguments.model.bind.retune = true;
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
   if (!arguments.output.empty()) {
     // Where the answer cannot be written, nobody should wait for it.
@@ -79,10 +80,12 @@ CommandResult tune(TuneArguments arguments) {
 Command make_tune_command(CLI::App& command) {
   const auto arguments = std::make_shared<TuneArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
+  add_memory_option(command, arguments->model.bind);
   command.add_option("--output", arguments->output,
                      "FILE.json for what was measured, to be used with --costs");
   command.add_option("--costs", arguments->model.bind.costs,
                      "FILE of an earlier --output: what it knows is not measured again");
+  add_cache_dir_option(command, arguments->model.bind);
   add_measuring_options(command, arguments->model.bind);
   command.add_flag("--all", arguments->model.bind.tune_all,
                    "measure all candidates and conversions, also those that cannot win");

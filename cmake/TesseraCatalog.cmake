@@ -42,6 +42,19 @@ function(tessera_catalog output)
     string(APPEND entries
       "    CatalogEntry{\"${name}\", ${aliases}, \"${file}\", \"${install}\", \"${reason}\", ${open}},\n")
   endforeach()
+  set(absent "")
+  string(JSON absent_count LENGTH "${catalog}" absent)
+  math(EXPR last "${absent_count} - 1")
+  foreach(index RANGE ${last})
+    string(JSON name GET "${catalog}" absent ${index} name)
+    string(JSON reason GET "${catalog}" absent ${index} reason)
+    string(JSON alias_count LENGTH "${catalog}" absent ${index} aliases)
+    set(alias "")
+    if(alias_count GREATER 0)
+      string(JSON alias GET "${catalog}" absent ${index} aliases 0)
+    endif()
+    string(APPEND absent "    AbsentBackend{\"${name}\", \"${alias}\", \"${reason}\"},\n")
+  endforeach()
   file(CONFIGURE OUTPUT ${output} CONTENT
 "// Generated from backends/catalog.json.
 #include \"backend/catalog.h\"
@@ -56,8 +69,12 @@ namespace {
 constexpr std::array<CatalogEntry, @count@> kCatalog = {
 @entries@};
 
+constexpr std::array<AbsentBackend, @absent_count@> kAbsent = {
+@absent@};
+
 }  // namespace
 
+std::span<const AbsentBackend> absent_backends() { return kAbsent; }
 std::span<const CatalogEntry> catalog() { return kCatalog; }
 
 }  // namespace tessera

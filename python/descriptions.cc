@@ -127,9 +127,10 @@ nb::object to_python(const ConversionDescription& conversion) {
 nb::object to_python(const TuningDescription& tuning) {
   return class_named("TuningDescription")(
       "measured"_a = tuning.measured, "known"_a = tuning.known, "refused"_a = tuning.refused,
+      "reused"_a = tuning.reused, "reused_seconds"_a = tuning.reused_seconds,
       "offered"_a = tuning.offered, "is_stopped"_a = tuning.is_stopped,
       "is_out_of_time"_a = tuning.is_out_of_time, "seconds"_a = tuning.seconds,
-      "phases"_a = tuning.phases, "notes"_a = tuning.notes);
+      "peak_bytes"_a = tuning.peak_bytes, "phases"_a = tuning.phases, "notes"_a = tuning.notes);
 }
 
 nb::object to_python(const ContenderDescription& contender) {
@@ -153,13 +154,30 @@ nb::object to_python(const TuneProgress& progress) {
       "best_seconds"_a = progress.best_seconds, "seconds_left"_a = progress.seconds_left);
 }
 
+nb::object to_python(const MemoryBlock& block) {
+  return class_named("MemoryBlock")("name"_a = block.name, "text"_a = block.text,
+                                    "lower"_a = block.lower, "upper"_a = block.upper,
+                                    "bytes"_a = block.bytes, "offset"_a = block.offset,
+                                    "is_workspace"_a = block.is_workspace);
+}
+
+nb::object to_python(const MemoryDescription& memory) {
+  return class_named("MemoryDescription")(
+      "arena_bytes"_a = memory.arena_bytes, "lower_bound_bytes"_a = memory.lower_bound_bytes,
+      "is_proven_smallest"_a = memory.is_proven_smallest, "naive_bytes"_a = memory.naive_bytes,
+      "padding_bytes"_a = memory.padding_bytes, "weight_bytes"_a = memory.weight_bytes,
+      "output_bytes"_a = memory.output_bytes, "library_bytes"_a = memory.library_bytes,
+      "total_bytes"_a = memory.total_bytes, "blocks"_a = to_list(memory.blocks));
+}
+
 nb::object to_python(const PlanDescription& plan) {
   return class_named("PlanDescription")(
       "steps"_a = to_list(plan.steps), "candidates"_a = to_list(plan.candidates),
       "conversions"_a = to_list(plan.conversions),
       "placement"_a = plan.placement ? to_python(*plan.placement) : nb::none(),
       "tuning"_a = to_python(plan.tuning), "arena_bytes"_a = plan.arena_bytes,
-      "pack_bytes"_a = plan.pack_bytes, "library_bytes"_a = plan.library_bytes);
+      "pack_bytes"_a = plan.pack_bytes, "library_bytes"_a = plan.library_bytes,
+      "memory"_a = to_python(plan.memory));
 }
 
 nb::object to_python(const BackendDescription& backend) {
@@ -168,6 +186,23 @@ nb::object to_python(const BackendDescription& backend) {
       "layouts"_a = backend.layouts, "aliases"_a = backend.aliases,
       "file"_a = backend.file.string(), "is_usable"_a = backend.is_usable,
       "reason"_a = backend.reason, "op_count"_a = backend.op_count);
+}
+
+nb::object to_python(const CacheReport& report) {
+  nb::dict ingredients;
+  for (const CacheIngredient& ingredient : report.ingredients) {
+    ingredients[nb::str(ingredient.name.c_str())] = nb::str(ingredient.value.c_str());
+  }
+  nb::list types;
+  for (const CacheTypeReport& type : report.types) {
+    types.append(class_named("CacheTypeReport")("type"_a = type.type, "loaded"_a = type.loaded,
+                                                "measured"_a = type.measured,
+                                                "seconds_saved"_a = type.seconds_saved));
+  }
+  return class_named("CacheReport")(
+      "fingerprint"_a = report.fingerprint, "ingredients"_a = ingredients,
+      "is_hit"_a = report.is_hit, "file"_a = report.file.string(), "reason"_a = report.reason,
+      "saved"_a = report.saved.string(), "not_saved"_a = report.not_saved, "types"_a = types);
 }
 
 }  // namespace tessera::python

@@ -24,8 +24,12 @@ nanobind::object to_python(const TuningDescription& tuning);
 nanobind::object to_python(const ContenderDescription& contender);
 nanobind::object to_python(const PlacementDescription& placement);
 nanobind::object to_python(const TuneProgress& progress);
+nanobind::object to_python(const MemoryBlock& block);
+nanobind::object to_python(const MemoryDescription& memory);
 nanobind::object to_python(const PlanDescription& plan);
 nanobind::object to_python(const BackendDescription& backend);
+
+nanobind::object to_python(const CacheReport& report);
 
 // One object for each of `items`.
 template <class Items>

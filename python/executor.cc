@@ -1,5 +1,6 @@
 #include "python/executor.h"
 
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -233,6 +234,28 @@ void bind_executor(nb::module_& module) {
           },
           nb::sig("def steps(self) -> list[tessera.descriptions.StepRecord]"),
           "A record for each step of the newest run that was recorded, in order.")
+      .def(
+          "save_cache",
+          [](SharedExecutor& shared, const std::filesystem::path& filename,
+             const std::string& type) {
+            shared.alone([&](Executor& executor) { executor.save_cache(filename, type); });
+          },
+          "filename"_a, "type"_a = "all",
+          "Keeps what bind() found out or knew, as Model.save_cache() does.")
+      .def(
+          "load_cache",
+          [](SharedExecutor& shared, const std::filesystem::path& filename,
+             const std::string& type) {
+            shared.alone([&](Executor& executor) { executor.load_cache(filename, type); });
+          },
+          "filename"_a, "type"_a = "all",
+          "Plans anew with what a file knows, and measures what is missing; raises as "
+          "Model.load_cache() does.")
+      .def(
+          "cache_report",
+          [](const SharedExecutor& shared) { return to_python(shared.executor().cache_report()); },
+          nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
+          "What bind() had from caches, and what it found out.")
       .def("__repr__", &text);
 }
 

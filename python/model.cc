@@ -161,13 +161,14 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      std::vector<std::string> fetch, int threads, std::string device,
                      std::vector<std::string> backends, std::vector<Exclusion> exclude,
                      std::vector<Pin> pins, const std::string& precision, bool fetches_step_outputs,
-                     bool optimize, std::filesystem::path cost_table,
+                     std::optional<bool> optimize, std::filesystem::path cost_table,
                      const nb::object& tuning_inputs, double candidate_timeout_seconds,
                      bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
                      bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
-                     bool tune_all, double solve_budget_seconds,
+                     bool tune_all, std::filesystem::path cache_dir, bool frozen, bool retune,
+                     double solve_budget_seconds,
                      const std::vector<std::pair<std::string, std::string>>& state_pairs,
-                     bool keeps_denormals) {
+                     bool keeps_denormals, int64_t memory_budget_bytes) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -182,7 +183,11 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .state_pairs = pairs_of(state_pairs),
                             .keeps_denormals = keeps_denormals,
                             .strict_storage = strict_storage,
+                            .memory_budget_bytes = memory_budget_bytes,
                             .optimize = optimize,
+                            .cache_dir = std::move(cache_dir),
+                            .frozen = frozen,
+                            .retune = retune,
                             .cost_table = std::move(cost_table),
                             .tuning_inputs = dense_by_name(tuning_inputs),
                             .tune_all = tune_all,
@@ -241,7 +246,8 @@ exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
 fetch_step_outputs: give every output of every step after `fetch`.
-optimize: check what could win against the reference, time it, alone and in the whole plan, and
+optimize: None means true, but for TESSERA_OPTIMIZE=0 in the environment and with a cost_table;
+    False measures, reads and writes nothing. True: check what could win against the reference, time it, alone and in the whole plan, and
     choose what is fastest. What was measured is known to all models on the same
     Backends, and in Executor.costs.
 cost_table: a file with what Executor.costs gave, to choose by.
@@ -257,6 +263,10 @@ margin_search_seconds: with costs, how long to look for what each candidate lack
 tune_budget_seconds: how long to measure at most, the building of kernels included; what is known
     then decides. 0: as long as it takes.
 tune_all: measure everything that is offered, also what could not win.
+cache_dir: with optimize, where to look for what was found out before, and to keep what is; ""
+    means TESSERA_CACHE_DIR of the environment, else the working folder. The user's comes second.
+frozen: with optimize, raise CacheMiss instead of measuring, and write nothing.
+retune: with optimize, measure also what caches know, and replace it there.
 solve_budget_seconds: how long one search for the cheapest choice may take; then the best found is
     chosen, and plan().placement.gap says how much dearer it may be. 0: what it takes.
 state_pairs: names of an input and an output each that bind_input() and bind_output() may give one
@@ -264,28 +274,51 @@ state_pairs: names of an input and an output each that bind_input() and bind_out
     nothing reads that any more.
 keep_denormals: compute with numbers too small for a normal exponent as IEEE 754 says; otherwise all
     threads read and write them as zero while kernels run.
+memory_budget_bytes: the most that MemoryDescription.total_bytes may be; faster kernels give way to
+    smaller ones. 0: no limit.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
-is allocated).
+is allocated, or no plan fits into memory_budget_bytes).
 
     pins = [tessera.Pin("conv1", "reference")]
     executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
+
+constexpr const char* kSaveCacheText =
+    R"(Keeps what the newest bind() with optimize found out, in a file.
+
+type: "all", "plan", or a backend's name or alias. In a file of the same fingerprint that replaces
+    this type alone.
+
+Raises InvalidArgument (an unknown type; nothing was bound with optimize), Unsupported (a backend
+that this machine does not have) or DeviceFailed.
+
+    model.save_cache("resnet50.cache"))";
+
+constexpr const char* kLoadCacheText =
+    R"(Takes what a file knows, for the binds that follow; several files add up.
+
+Raises as save_cache() does, InvalidArgument where the file is missing or does not fit, saying what
+differs, and Corrupt; then all is as it was.
+
+    model.load_cache("resnet50.cache", type="onednn"))";
 
 constexpr const char* kBindSignature =
     "def bind(self, shapes: collections.abc.Mapping[str, collections.abc.Sequence[int]] | None = "
     "None, *, fetch: collections.abc.Sequence[str] = (), threads: int = 0, device: str = 'cpu', "
     "backends: collections.abc.Sequence[str] = (), exclude: collections.abc.Sequence[Exclusion] = "
     "(), pins: collections.abc.Sequence[Pin] = (), precision: str = 'float32', "
-    "fetch_step_outputs: bool = False, optimize: bool = False, cost_table: str | os.PathLike = '', "
+    "fetch_step_outputs: bool = False, optimize: bool | None = None, cost_table: str | os.PathLike "
+    "= '', "
     "tuning_inputs: collections.abc.Mapping[str, numpy.typing.ArrayLike] = {}, "
     "candidate_timeout_seconds: float = 10.0, in_process: bool = False, on_progress: "
     "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
     "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
     "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
-    "tune_all: bool = False, solve_budget_seconds: float = 0.0, "
+    "tune_all: bool = False, cache_dir: str | os.PathLike = '', frozen: bool = False, "
+    "retune: bool = False, solve_budget_seconds: float = 0.0, "
     "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
-    "keep_denormals: bool = False) -> Executor";
+    "keep_denormals: bool = False, memory_budget_bytes: int = 0) -> Executor";
 
 }  // namespace
 
@@ -295,13 +328,32 @@ void bind_model(nb::module_& module) {
       .def("bind", &bind, "shapes"_a = nb::none(), nb::kw_only(), "fetch"_a = nb::tuple(),
            "threads"_a = 0, "device"_a = "cpu", "backends"_a = nb::tuple(),
            "exclude"_a = nb::tuple(), "pins"_a = nb::tuple(), "precision"_a = "float32",
-           "fetch_step_outputs"_a = false, "optimize"_a = false, "cost_table"_a = "",
+           "fetch_step_outputs"_a = false, "optimize"_a = nb::none(), "cost_table"_a = "",
            "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
            "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
            "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
-           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "solve_budget_seconds"_a = 0.0,
-           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, nb::sig(kBindSignature),
-           kBindText)
+           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "cache_dir"_a = "",
+           "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
+           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0,
+           nb::sig(kBindSignature), kBindText)
+      .def(
+          "save_cache",
+          [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {
+            const nb::gil_scoped_release unlocked;
+            self.model.save_cache(filename, type);
+          },
+          "filename"_a, "type"_a = "all", kSaveCacheText)
+      .def(
+          "load_cache",
+          [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {
+            const nb::gil_scoped_release unlocked;
+            self.model.load_cache(filename, type);
+          },
+          "filename"_a, "type"_a = "all", kLoadCacheText)
+      .def(
+          "cache_report", [](LoadedModel& self) { return to_python(self.model.cache_report()); },
+          nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
+          "What the newest bind() with optimize had from caches.")
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "

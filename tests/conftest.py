@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -17,6 +18,24 @@ def pytest_addoption(parser):
                      help="folder of the built programs, relative to the project")
     parser.addoption("--long", action="store_true",
                      help="the long versions of tests that have one (make test-long)")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_caches_of_the_user(tmp_path_factory):
+    """What tests find out stays in a folder of their own: neither in the user's nor in the tree."""
+    folder = tmp_path_factory.mktemp("caches")
+    os.environ["XDG_CACHE_HOME"] = str(folder / "user")
+    os.environ["TESSERA_CACHE_DIR"] = str(folder / "work")
+    # Few tests are about what is measured, and the others should not wait for it.
+    os.environ["TESSERA_OPTIMIZE"] = "0"
+
+
+@pytest.fixture(autouse=True)
+def fresh_caches(tmp_path_factory, monkeypatch):
+    """Each test begins with nothing found out."""
+    folder = tmp_path_factory.mktemp("caches")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "user"))
+    monkeypatch.setenv("TESSERA_CACHE_DIR", str(folder / "work"))
 
 
 def pytest_configure(config):

@@ -16,6 +16,7 @@ enum class ErrorKind {
   Corrupt,          // bytes that Tessera itself once wrote are damaged
   Internal,         // a broken promise of Tessera's own: a bug, please report it
   Cancelled,        // the caller ended a run, or its time was up
+  CacheMiss,  // nothing may be measured (BindOptions::frozen), and no cache has what is needed
 };
 
 // "InvalidModel", "InvalidArgument", ...

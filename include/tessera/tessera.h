@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/cache.h"
 #include "tessera/data_type.h"
 #include "tessera/error.h"
 #include "tessera/sparse_tensor.h"
@@ -64,6 +65,7 @@ class Backends {
 
  private:
   friend class Model;
+  friend class Executor;
   friend Model load(const std::filesystem::path&, const LoadOptions&);
   struct State;
   std::shared_ptr<State> state_;
@@ -148,11 +150,28 @@ struct BindOptions {
   // A sparse value for which a kernel takes dense storage only is an error that names the node;
   // else it is converted, and the log told once.
   bool strict_storage = false;
+  // The most that the plan may take; 0: no limit. All of MemoryDescription::total_bytes counts: the
+  // arena (inner values and workspaces), the outputs as far as their sizes are known, the constants
+  // that steps read, packed or not, and what libraries keep to themselves. Inputs do not count, nor
+  // what measuring takes. Candidates that take less give way to faster ones only as far as they
+  // fit; bind() throws OutOfMemory where no plan is found that does, with the smallest that was
+  // found and whether that is proven to be the least.
+  int64_t memory_budget_bytes = 0;
   // Measure what is not known yet and could win: check it against the reference, time it alone and
-  // in the whole plan, and choose what is fastest. Off by default: it takes seconds to a minute,
-  // and what was measured is known to all models on the same Backends, and to other processes only
-  // through a file (Executor::costs).
-  bool optimize = false;
+  // in the whole plan, and choose what is fastest. It takes seconds to a minute, once: what was
+  // found out is known to all models on the same Backends, and through caches to other processes.
+  // False measures, reads and writes nothing. Not set: true, but for TESSERA_OPTIMIZE=0 in the
+  // environment and for binds with a cost_table.
+  std::optional<bool> optimize = {};
+  // With optimize, where to look for what was found out before (<last digits of the
+  // fingerprint>.cache), and to keep what is. "": TESSERA_CACHE_DIR of the environment, else the
+  // working folder. The user's folder comes second in both. What is damaged, or does not fit, is as
+  // if it were not there.
+  std::filesystem::path cache_dir = {};
+  // With optimize, throws CacheMiss, which says what differs, instead of measuring; writes nothing.
+  bool frozen = false;
+  // With optimize, measures also what caches know, and replaces it there.
+  bool retune = false;
   // A file with what Executor::costs() gave, to choose by; "": none. Throws InvalidArgument where
   // it cannot be read or is another machine's, Corrupt where it is damaged.
   std::filesystem::path cost_table = {};
@@ -356,13 +375,17 @@ struct ConversionDescription {
 
 // What was measured when binding.
 struct TuningDescription {
-  int measured = 0;  // candidates and conversions
-  int known = 0;     // that had been measured before, or stand in the graph twice
-  int refused = 0;   // of those measured
-  int offered = 0;   // candidates in all: those that could not win are not measured
+  int measured = 0;           // candidates and conversions
+  int known = 0;              // that had been measured before, or stand in the graph twice
+  int refused = 0;            // of those measured
+  int reused = 0;             // prices of this graph that were known when measuring began
+  double reused_seconds = 0;  // that measuring those took, at least
+  int offered = 0;            // candidates in all: those that could not win are not measured
   bool is_stopped = false;
   bool is_out_of_time = false;  // BindOptions::tune_budget_seconds were spent
   double seconds = 0;
+  // The most memory that this process and the one that measured had resident, each at its own time.
+  int64_t peak_bytes = 0;
   std::map<std::string, double> phases;  // seconds by what was done: "build", "check", "time"...
   std::vector<std::string> notes;        // what was odd, a sentence each
 };
@@ -407,6 +430,9 @@ struct MemoryDescription {
   int64_t naive_bytes = 0;          // if each value and workspace had memory of its own
   int64_t padding_bytes = 0;        // of those, what layouts store beside the elements
   int64_t weight_bytes = 0;         // of the constants that the steps read, packed or not
+  int64_t output_bytes = 0;         // of outputs, as far as their sizes are known
+  int64_t library_bytes = 0;        // that libraries keep to themselves
+  int64_t total_bytes = 0;          // of arena, weights, outputs and libraries
   std::vector<MemoryBlock> blocks;  // by first step
 };
 
@@ -489,6 +515,19 @@ class Executor {
   // What bind() did, in order.
   const std::vector<StageRecord>& stages() const;
 
+  // Keeps what bind() found out, or knew: all of it, or of one `type`: "all", "plan", or a
+  // backend's name or alias. In a file of the same fingerprint that replaces this type alone.
+  // Throws InvalidArgument for an unknown type, for a file that is none of Tessera's, and where
+  // this was bound without optimize; Unsupported for a backend that this machine does not have;
+  // DeviceFailed where the file cannot be written.
+  void save_cache(const std::filesystem::path& file, const std::string& type = "all") const;
+  // Plans anew with what the file knows, and measures what is missing. Not while it runs. What was
+  // bound to the caller's memory is not any more. Throws as
+  // save_cache() does, InvalidArgument where the file is missing or does not fit (saying what
+  // differs), and Corrupt; then all is as it was.
+  void load_cache(const std::filesystem::path& file, const std::string& type = "all");
+  const CacheReport& cache_report() const;
+
   // One record for each step of the newest run, in order. Recording is off until switched on.
   void record_steps(bool is_on);
   const std::vector<StepRecord>& steps() const;
@@ -523,6 +562,18 @@ class Model {
       const BindOptions& options,
       const std::map<std::string, std::map<std::string, std::string>>& notes = {}) const;
 
+  // What the newest bind() with optimize found out, as Executor::save_cache() has it. Throws
+  // InvalidArgument where there was none.
+  void save_cache(const std::filesystem::path& file, const std::string& type = "all") const;
+  // For the binds that follow, which take what fits them; several files add up. Throws as
+  // Executor::load_cache() does; what depends on shapes and options only a bind finds out, which
+  // then tells the log.
+  void load_cache(const std::filesystem::path& file, const std::string& type = "all");
+  // Of the newest bind() with optimize; empty before.
+  CacheReport cache_report() const;
+  // What a bind with optimize would find: nothing is bound or measured, and nobody waited for.
+  CacheReport find_cache(const BindOptions& options = {}) const;
+
   ModelDescription describe() const;
   // What load() did, in order.
   const std::vector<StageRecord>& stages() const;
@@ -531,9 +582,10 @@ class Model {
 
  private:
   friend Model load(const std::filesystem::path&, const LoadOptions&);
+  friend class Executor;
   struct State;
-  explicit Model(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit Model(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
 };
 
 // Loads an ONNX file. Throws InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 __all__ = [
     "BackendDescription",
     "BackendRefusal",
+    "CacheReport",
+    "CacheTypeReport",
     "ModelDescription",
     "NodeDescription",
     "PassDescription",
@@ -206,10 +208,13 @@ class TuningDescription:
     measured: int  # candidates and conversions
     known: int  # that had been measured before, or stand in the graph twice
     refused: int  # of those measured
+    reused: int  # prices of this graph that were known when measuring began
+    reused_seconds: float  # that measuring those took, at least
     offered: int  # candidates in all: those that could not win are not measured
     is_stopped: bool
     is_out_of_time: bool  # tune_budget_seconds were spent
     seconds: float
+    peak_bytes: int  # the most that this process and the one that measured had resident
     phases: dict[str, float]  # seconds by what was done: "build", "check", "time" and others
     notes: list[str]  # what was odd, a sentence each
 
@@ -248,6 +253,35 @@ class PlacementDescription:
 
 
 @dataclass(frozen=True)
+class MemoryBlock:
+    """Memory of its own in the arena: a value with those that share its memory, or a workspace."""
+
+    name: str  # the value's, or the step's whose workspace it is
+    text: str  # "float32 1x64x56x56, nchw16c"; "" for a workspace
+    lower: int  # the first step of the plan that uses it
+    upper: int  # one past the last
+    bytes: int  # as its layout stores it
+    offset: int  # in the arena
+    is_workspace: bool
+
+
+@dataclass(frozen=True)
+class MemoryDescription:
+    """How inner values and workspaces lie in the arena, and what else a plan takes."""
+
+    arena_bytes: int
+    lower_bound_bytes: int  # live at once, at most, in this order of steps
+    is_proven_smallest: bool  # no offsets for these steps give a smaller arena
+    naive_bytes: int  # if each value and workspace had memory of its own
+    padding_bytes: int  # of those, what layouts store beside the elements
+    weight_bytes: int  # of the constants that the steps read, packed or not
+    output_bytes: int  # of outputs, as far as their sizes are known
+    library_bytes: int  # that libraries keep to themselves
+    total_bytes: int  # of arena, weights, outputs and libraries: what memory_budget_bytes limits
+    blocks: list[MemoryBlock]  # by first step
+
+
+@dataclass(frozen=True)
 class PlanDescription:
     """The steps that an executor runs, in order; with costs, everything that was offered."""
 
@@ -259,6 +293,7 @@ class PlanDescription:
     arena_bytes: int  # inner values and workspaces
     pack_bytes: int  # packed weights that this plan reads
     library_bytes: int  # that libraries keep to themselves
+    memory: MemoryDescription
 
 
 @dataclass(frozen=True)
@@ -274,3 +309,27 @@ class BackendDescription:
     is_usable: bool
     reason: str  # why it is not usable, and what to install
     op_count: int  # of the reference: ops with a kernel
+
+
+@dataclass(frozen=True)
+class CacheTypeReport:
+    """What a bind had from caches and what it found out itself, of one library or of the plan."""
+
+    type: str  # a backend's name, or "plan"
+    loaded: int  # prices, or plans
+    measured: int  # the same
+    seconds_saved: float  # that it took to find out what was loaded
+
+
+@dataclass(frozen=True)
+class CacheReport:
+    """What a bind with optimize had from caches."""
+
+    fingerprint: str  # 40 hexadecimal digits; "" where it was bound without optimize
+    ingredients: dict[str, str]  # of it, by name
+    is_hit: bool  # the plan was known, and nothing was measured
+    file: str  # that was loaded; "": none
+    reason: str  # why it is no hit
+    saved: str  # where what was found out went; "": nowhere
+    not_saved: str  # why not
+    types: list[CacheTypeReport]

@@ -2,6 +2,7 @@
 in its place, so that `except ValueError` works without knowing Tessera."""
 
 __all__ = [
+    "CacheMiss",
     "Cancelled",
     "Corrupt",
     "DeviceFailed",
@@ -63,6 +64,10 @@ class Corrupt(Error, RuntimeError):
 
 class Cancelled(Error, RuntimeError):
     """The caller ended a run, or its time was up."""
+
+
+class CacheMiss(Error, LookupError):
+    """Nothing may be measured (frozen=True), and no cache has what is needed."""
 
 
 class Internal(Error, RuntimeError):

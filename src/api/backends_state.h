@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "api/found_plans.h"
 #include "backend/backend_set.h"
 #include "backend/catalog.h"
 #include "tessera/tessera.h"
@@ -19,7 +21,9 @@ struct Backends::State {
 
   std::shared_ptr<HostServices> services;
   BackendSet set;
-  tuning::SharedCosts costs;  // of all that was tuned with them
+  tuning::SharedCosts costs;     // of all that was tuned with them
+  FoundPlans plans;              // the same
+  std::once_flag is_store_read;  // the user's prices are among `costs` since
 };
 
 // The names in TESSERA_BACKENDS; empty where it is not set.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/backends_state.h"
+#include "api/cache_folders.h"
 #include "api/describe.h"
 #include "api/exchanged_layouts.h"
 #include "tessera/backend_abi.h"
@@ -18,6 +19,11 @@ namespace tessera {
 std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
                                                           const BindOptions& options) {
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
+}
+
+bool is_optimizing(const BindOptions& options) {
+  if (options.optimize) return *options.optimize;
+  return options.cost_table.empty() && is_optimize_wanted_by_environment();
 }
 
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
@@ -36,6 +42,12 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   }
   wanted.returns_step_outputs = options.fetches_step_outputs;
   wanted.keeps_sparse_storage = options.strict_storage;
+  if (options.memory_budget_bytes < 0) {
+    throw Error(
+        ErrorKind::InvalidArgument, "memory_budget_bytes",
+        "expected 0 (no limit) or more, found " + std::to_string(options.memory_budget_bytes));
+  }
+  wanted.memory_budget_bytes = options.memory_budget_bytes;
   return wanted;
 }
 
@@ -63,7 +75,7 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
                 "expected more than 0, found " + std::to_string(options.candidate_timeout_seconds));
   }
   PricingOptions pricing{.costs = &costs,
-                         .measures = options.optimize,
+                         .measures = is_optimizing(options),
                          .measures_all = options.tune_all,
                          .margin_search_seconds = options.margin_search_seconds,
                          .solve_budget_seconds = options.solve_budget_seconds};

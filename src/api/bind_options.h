@@ -19,6 +19,9 @@ namespace tessera {
 std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
                                                           const BindOptions& options);
 
+// Whether this bind measures, where caches do not know.
+bool is_optimizing(const BindOptions& options);
+
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set);
 
 // What `file` holds; nothing for "". Throws Corrupt where it is damaged.

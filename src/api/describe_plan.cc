@@ -5,6 +5,7 @@
 
 #include "ops/work.h"
 #include "plan/arena_blocks.h"
+#include "plan/memory_use.h"
 
 namespace tessera {
 namespace {
@@ -104,12 +105,16 @@ MemoryBlock describe_block(const BuiltPlan& built, const ArenaBlock& block,
 
 MemoryDescription describe_memory(const BuiltPlan& built, const std::vector<PlanStep>& steps) {
   const ValueBytes values = value_bytes(built.plan);
+  const MemoryUse use = memory_use(built.plan, built.offers);
   MemoryDescription memory{.arena_bytes = built.plan.arena_bytes,
                            .lower_bound_bytes = built.plan.lower_bound_bytes,
                            .is_proven_smallest = built.plan.is_smallest_arena,
                            .naive_bytes = values.stored,
-                           .padding_bytes = values.stored - values.logical};
-  for (const PlanConstant& constant : built.plan.constants) memory.weight_bytes += constant.bytes;
+                           .padding_bytes = values.stored - values.logical,
+                           .weight_bytes = use.weight_bytes,
+                           .output_bytes = use.output_bytes,
+                           .library_bytes = use.library_bytes,
+                           .total_bytes = use.total_bytes()};
   for (const ArenaBlock& block : arena_blocks(built.plan)) {
     memory.blocks.push_back(describe_block(built, block, steps));
   }
@@ -123,12 +128,9 @@ PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes, int th
   PlanDescription description{.arena_bytes = built.plan.arena_bytes, .pack_bytes = pack_bytes};
   for (const ExecutionStep& step : built.plan.steps) {
     description.steps.push_back(describe_step(built, step, threads, registry));
-    if (step.kind == ExecutionStep::Kind::Kernel) {
-      description.library_bytes +=
-          built.offers.candidates[static_cast<size_t>(step.candidate)].library_bytes;
-    }
   }
   description.memory = describe_memory(built, description.steps);
+  description.library_bytes = description.memory.library_bytes;
   return description;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/bind_cache.h"
 #include "engine/plan_runner.h"
 #include "graph/sparse_form.h"
 #include "ops/registry.h"
@@ -28,7 +29,11 @@ struct Executor::State {
   PlanDescription plan;
   tuning::CostTable costs;
   std::vector<StageRecord> stages;
-  bool is_all_bound = false;  // known since the last time that something was bound
+  bool is_all_bound = false;                 // known since the last time that something was bound
+  std::shared_ptr<const CacheRecord> cache;  // null where it was bound without optimize
+  // By which it is planned anew.
+  std::shared_ptr<Model::State> model;
+  BindOptions options;
   bool is_recording = false;
   std::vector<StepRecord> steps;
   std::once_flag are_costs_written;

@@ -3,11 +3,15 @@
 #include <utility>
 
 #include "api/backends_state.h"
+#include "api/bind_cache.h"
 #include "api/bind_options.h"
+#include "api/cache_folders.h"
+#include "api/cache_ingredients.h"
 #include "api/describe.h"
 #include "api/describe_plan.h"
 #include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
+#include "api/model_state.h"
 #include "api/stage_clock.h"
 #include "backend/packs.h"
 #include "backend/plugin_ops.h"
@@ -20,30 +24,10 @@
 #include "export/onnx/export.h"
 #include "infer/mark_sparse.h"
 #include "ops/work.h"
+#include "tune/cost_store.h"
 #include "tune/worker_bench.h"
 
 namespace tessera {
-
-struct Model::State {
-  std::filesystem::path file;
-  CompileOptions options;
-  int load_threads = 0;
-  Backends backends;
-  std::shared_ptr<const ops::Registry> registry;
-  Log log;
-  PackStore packs;
-  std::vector<StageRecord> stages;
-  mutable std::mutex mutex;  // of the next members
-  LoadedModel loaded;        // its weights come and go
-  int64_t packed_bytes = 0;  // since pages were given back
-
-  Graph bound_graph(const BindOptions& wanted, ThreadPool& pool) const;
-  // Reads the weights again that were let go.
-  void restore();
-  // Gives back the pages of the file's weights that were read, which come again when needed, once
-  // enough was packed for that.
-  void note_packed(int64_t bytes);
-};
 
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) const {
   const std::lock_guard lock(mutex);
@@ -57,6 +41,20 @@ void Model::State::restore() {
   LoadedModel again = load_model(file, options, *registry, pool, log);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
+}
+
+const tuning::StructureText& Model::State::loaded_structure() {
+  if (!structure) {
+    structure = tuning::structure_text(loaded.graph, tuning::ValueTypes::LeftOut);
+  }
+  return *structure;
+}
+
+std::vector<cache::Ingredient> Model::State::ingredients(
+    const BindOptions& wanted, const std::vector<std::shared_ptr<const Plugin>>& plugins,
+    int threads) {
+  const std::lock_guard lock(mutex);
+  return bind_ingredients(loaded.graph, loaded_structure(), wanted, plugins, threads);
 }
 
 // So much has left pages behind that are worth giving back.
@@ -82,6 +80,9 @@ std::vector<ValueDescription> describe_results(const PlanResult& result) {
   }
   return outputs;
 }
+
+// Of measuring; writing down what took less is not worth its time.
+constexpr double kSecondsWorthStoring = 0.5;
 
 // Above this, freed weights are given back to the system at once.
 constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
@@ -111,37 +112,53 @@ std::shared_ptr<const ops::Registry> extended_registry(BackendSet& set) {
 
 }  // namespace
 
-Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Model::Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
-Executor Model::bind(const BindOptions& options) const {
+Executor Model::bind(const BindOptions& options) const { return state_->bind(options, {}); }
+
+Executor Model::State::bind(const BindOptions& options, const std::vector<GivenCache>& more) {
   StageClock clock;
   clock.begin("specialise");
   ThreadPool pool(options.threads);
-  PlanOptions wanted = plan_options(options, state_->backends.state_->set);
-  wanted.log = &state_->log;
+  BackendSet& set = backends.state_->set;
+  PlanOptions wanted = plan_options(options, set);
+  wanted.log = &log;
   tuning::CostTable costs;
-  if (options.optimize || !options.cost_table.empty()) {
+  const bool is_optimized = is_optimizing(options);
+  if (is_optimized || !options.cost_table.empty()) {
     costs = known_costs(options.cost_table);
     wanted.pricing = pricing_options(options, costs);
-    wanted.pricing.shared = &state_->backends.state_->costs;
+    if (!options.retune) wanted.pricing.shared = &backends.state_->costs;
   }
-  const auto plugins = choose_plugins(state_->backends.state_->set, options);
-  wanted.pricing.measures_short_here = state_->backends.state_->set.strangers().empty();
+  const auto plugins = choose_plugins(set, options);
+  wanted.pricing.measures_short_here = set.strangers().empty();
   if (!options.in_process) {
     wanted.pricing.tune.start_bench = [&] {
       return tuning::start_worker(plugins,
                                   {.threads = pool.threads(),
                                    .candidate_timeout_seconds = options.candidate_timeout_seconds},
-                                  state_->log);
+                                  log);
     };
   }
+  std::optional<BindCache> cached;
+  if (is_optimized) {
+    clock.begin("look up");
+    cached.emplace(cache_question(options, more, plugins, pool.threads()), backends.state_->plans,
+                   log);
+    cached->look_up([&](const std::string& what) {
+      return !options.on_progress || options.on_progress({.what = what});
+    });
+    cached->tell(costs, wanted.pricing);
+    if (!cached->is_known() && !options.retune) read_cost_store(plugins);
+    clock.begin("specialise");
+  }
   const auto build = [&] {
-    Graph graph = state_->bound_graph(options, pool);
+    Graph graph = bound_graph(options, pool);
     wanted.pricing.tune.inputs = tuning_inputs(graph, options);
-    return build_plan(std::move(graph), *state_->registry, plugins, state_->packs, pool, wanted,
+    return build_plan(std::move(graph), *registry, plugins, packs, pool, wanted,
                       [&](const std::string& stage) { clock.begin(stage); });
   };
   PlanResult result;
@@ -149,17 +166,24 @@ Executor Model::bind(const BindOptions& options) const {
     result = build();
   } catch (const LetGo&) {
     clock.begin("restore");
-    state_->restore();
+    restore();
     result = build();
   }
   clock.note_bytes(result.pack_bytes);
-  if (options.optimize) state_->backends.state_->costs.add(costs);
+  if (is_optimized) backends.state_->costs.add(costs);
+  std::shared_ptr<const CacheRecord> record;
+  if (cached) {
+    clock.begin("keep");
+    record = cached->keep(result, costs);
+    if (!options.frozen) add_to_cost_store(plugins, result.tuning.seconds, costs);
+  }
   {
-    const std::lock_guard lock(state_->mutex);
-    const int64_t freed = let_go_packed_constants(state_->loaded.graph, result.built);
+    const std::lock_guard lock(mutex);
+    if (record) newest_cache = record;
+    const int64_t freed = let_go_packed_constants(loaded.graph, result.built);
     if (freed > kMuchMemoryBytes) {
       return_freed_memory();
-      drop_resident_pages(state_->loaded.source.mappings);
+      drop_resident_pages(loaded.source.mappings);
     }
   }
   std::vector<ValueDescription> inputs = describe_inputs(result.built.graph);
@@ -168,8 +192,7 @@ Executor Model::bind(const BindOptions& options) const {
       exchanged_forms(result.built.graph, result.built.graph.inputs);
   std::vector<std::optional<SparseForm>> output_forms =
       exchanged_forms(result.built.graph, result.built.graph.outputs);
-  PlanDescription plan =
-      describe_plan(result.built, result.pack_bytes, pool.threads(), *state_->registry);
+  PlanDescription plan = describe_plan(result.built, result.pack_bytes, pool.threads(), *registry);
   for (size_t index = 0; index < result.step_seconds.size(); ++index) {
     plan.steps[index].predicted_seconds = result.step_seconds[index];
   }
@@ -181,10 +204,13 @@ Executor Model::bind(const BindOptions& options) const {
       .threads = options.threads,
       .denormals = options.keeps_denormals ? Denormals::Keep : Denormals::Flush,
       .state_pairs = state_ports(options.state_pairs, inputs, outputs)};
+  // Who watches this bind may be gone when the executor is planned anew.
+  BindOptions kept_options = options;
+  kept_options.on_progress = {};
   // A runner cannot move, so make_unique cannot hand one over.
   // NOLINTNEXTLINE(modernize-make-unique)
   return Executor(std::unique_ptr<Executor::State>(
-      new Executor::State{.registry = state_->registry,
+      new Executor::State{.registry = registry,
                           .runner = PlanRunner(std::move(result.built), runner_options),
                           .inputs = std::move(inputs),
                           .outputs = std::move(outputs),
@@ -192,7 +218,10 @@ Executor Model::bind(const BindOptions& options) const {
                           .output_forms = std::move(output_forms),
                           .plan = std::move(plan),
                           .costs = std::move(costs),
-                          .stages = clock.take()}));
+                          .stages = clock.take(),
+                          .cache = std::move(record),
+                          .model = shared_from_this(),
+                          .options = std::move(kept_options)}));
 }
 
 ModelVerification Model::verify(const BindOptions& options) const {
@@ -256,19 +285,50 @@ ModelDescription Model::describe(const std::map<std::string, std::vector<int64_t
   return description;
 }
 
+void Model::State::read_cost_store(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  const std::filesystem::path folder = user_cache_folder();
+  if (folder.empty()) return;
+  std::call_once(backends.state_->is_store_read, [&] {
+    backends.state_->costs.add(
+        tuning::read_cost_store(folder, machine_ingredients(), tuning::priced_libraries(plugins)));
+  });
+}
+
+void Model::State::add_to_cost_store(const std::vector<std::shared_ptr<const Plugin>>& plugins,
+                                     double seconds, const tuning::CostTable& costs) {
+  const std::filesystem::path folder = user_cache_folder();
+  if (folder.empty() || seconds < kSecondsWorthStoring) return;
+  // Where it cannot be, nothing is lost but time.
+  tuning::add_to_cost_store(folder, machine_ingredients(), tuning::priced_libraries(plugins),
+                            costs);
+}
+
+CacheQuestion Model::State::cache_question(
+    const BindOptions& wanted, const std::vector<GivenCache>& more,
+    const std::vector<std::shared_ptr<const Plugin>>& plugins, int threads) {
+  CacheQuestion question{.ingredients = ingredients(wanted, plugins, threads),
+                         .libraries = tuning::priced_libraries(plugins),
+                         .given = more,
+                         .folders = cache_folders(wanted),
+                         .is_frozen = wanted.frozen,
+                         .looks_up = !wanted.retune};
+  const std::lock_guard lock(mutex);
+  question.given.insert(question.given.end(), given_caches.begin(), given_caches.end());
+  return question;
+}
+
 const std::vector<StageRecord>& Model::stages() const { return state_->stages; }
 
 Model load(const std::filesystem::path& file, const LoadOptions& options) {
   StageClock clock;
   clock.begin("load");
   auto registry = std::make_shared<const ops::Registry>(ops::make_registry());
-  std::unique_ptr<Model::State> state(new Model::State{
-      .file = file,
-      .options = {.is_strict = options.is_strict, .keeps_all_values = options.keeps_all_values},
-      .load_threads = options.threads,
-      .backends = options.backends,
-      .registry = std::move(registry),
-      .log = Log(options.log)});
+  auto state = std::make_shared<Model::State>(options.log);
+  state->file = file;
+  state->options = {.is_strict = options.is_strict, .keeps_all_values = options.keeps_all_values};
+  state->load_threads = options.threads;
+  state->backends = options.backends;
+  state->registry = std::move(registry);
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   try {

@@ -17,6 +17,15 @@ struct CatalogEntry {
   tessera_open_backend_function open = nullptr;  // of a linked one
 };
 
+// One that people know and this version does not have.
+struct AbsentBackend {
+  std::string_view name;
+  std::string_view alias;  // "" for none
+  std::string_view reason;
+};
+
+std::span<const AbsentBackend> absent_backends();
+
 // Best first; the one that is last is the reference.
 std::span<const CatalogEntry> catalog();
 

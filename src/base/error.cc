@@ -22,6 +22,8 @@ std::string_view name(ErrorKind kind) {
       return "Internal";
     case ErrorKind::Cancelled:
       return "Cancelled";
+    case ErrorKind::CacheMiss:
+      return "CacheMiss";
   }
   return "Internal";
 }

@@ -58,6 +58,16 @@ int64_t available_memory_bytes() {
                    address_space_available_bytes()});
 }
 
+int64_t peak_resident_bytes(int process_id) {
+  const std::string process = process_id == 0 ? "self" : std::to_string(process_id);
+  std::ifstream file("/proc/" + process + "/status");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  }
+  return 0;
+}
+
 void return_freed_memory() {
 #ifdef __GLIBC__
   ::malloc_trim(0);

@@ -10,6 +10,10 @@ namespace tessera {
 // INT64_MAX where the system does not tell.
 int64_t available_memory_bytes();
 
+// The most that a process had resident at any time: this one, or the one with that id. 0 where the
+// system does not tell, or there is no such process.
+int64_t peak_resident_bytes(int process_id = 0);
+
 // Gives memory that was freed back to the system, as far as the allocator can. Takes milliseconds:
 // for after much was freed at once. Safe from any thread.
 void return_freed_memory();

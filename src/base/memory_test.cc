@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace tessera {
 namespace {
@@ -15,6 +16,18 @@ TEST(Memory, IsNoMoreThanTheMachineHas) {
   const int64_t machine_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   EXPECT_GT(available_memory_bytes(), 0);
   EXPECT_LE(available_memory_bytes(), machine_bytes);
+}
+
+TEST(Memory, KnowsTheMostThatWasResident) {
+  constexpr int64_t kBytes = int64_t{48} << 20;
+  const int64_t before = peak_resident_bytes();
+  EXPECT_GT(before, 0);
+  {
+    const std::vector<char> touched(static_cast<size_t>(before + kBytes), 1);
+  }
+  EXPECT_GE(peak_resident_bytes(), before + kBytes);
+  EXPECT_GE(peak_resident_bytes(getpid()), before + kBytes);
+  EXPECT_EQ(peak_resident_bytes(1 << 30), 0);
 }
 
 // Runs in a process of its own, as the limit stays.

@@ -97,7 +97,7 @@ double run_flops() {
 
 }  // namespace
 
-std::string processor_name() {
+std::string processor_model() {
   std::ifstream file("/proc/cpuinfo");
   std::string model = "unknown processor";
   for (std::string line; std::getline(file, line);) {
@@ -105,8 +105,12 @@ std::string processor_name() {
     model = line.substr(line.find(':') + 2);
     break;
   }
-  return model + ", " + instruction_set().name;
+  return model;
 }
+
+std::string instruction_set_name() { return instruction_set().name; }
+
+std::string processor_name() { return processor_model() + ", " + instruction_set_name(); }
 
 ProcessorSpeed assumed_speed() {
   return {instruction_set().flops_per_second, instruction_set().bytes_per_second};

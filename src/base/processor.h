@@ -7,6 +7,9 @@ namespace tessera {
 
 // "Intel(R) Xeon(R) Processor, avx512"; what the system tells, and the instruction set that counts.
 std::string processor_name();
+// "Intel(R) Xeon(R) Processor" and "avx512", its two parts.
+std::string processor_model();
+std::string instruction_set_name();
 
 // What one thread can do at most. A multiply-add is 2 FLOPs.
 struct ProcessorSpeed {

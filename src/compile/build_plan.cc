@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "compile/chooser.h"
+#include "compile/fit_budget.h"
 #include "compile/let_go.h"
 #include "compile/plan_assembler.h"
 #include "compile/storage_fallback.h"
 #include "compile/tune_placement.h"
 #include "compile/wanted_offers.h"
 #include "tessera/error.h"
+#include "tune/cost_sections.h"
 #include "tune/stored_plans.h"
 
 namespace tessera {
@@ -40,28 +42,51 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
   }
 }
 
-// The plan that the costs name as the fastest for this graph; nothing chosen where they name none,
-// or one that is no longer offered.
-Placement known_placement(const tuning::Subject& subject, const std::optional<tuning::PlanKey>& key,
-                          const tuning::CostTable& costs) {
-  if (!key) return {};
-  const auto found = costs.plans.find(*key);
-  if (found == costs.plans.end()) return {};
-  std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, found->second.steps);
+// Nothing chosen where it is no longer offered.
+Placement placement_of(const tuning::Subject& subject, const tuning::KnownPlan& plan) {
+  std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
   return {.chosen = chosen ? *std::move(chosen) : std::vector<int>{}};
 }
 
-// Chooses and builds, until all that is chosen can be built.
-Placement choose_and_build(Chooser& chooser, PlanAssembler& assembler, BuiltPlan& base,
-                           const StageWatcher& watcher) {
+// The plan that is given, or that the costs name as the fastest for this graph; nothing chosen
+// where there is none that is offered.
+Placement known_placement(const tuning::Subject& subject, const std::optional<tuning::PlanKey>& key,
+                          const PricingOptions& pricing) {
+  if (pricing.known_plan) {
+    Placement given = placement_of(subject, *pricing.known_plan);
+    if (!given.chosen.empty()) return given;
+  }
+  if (!key) return {};
+  const auto found = pricing.costs->plans.find(*key);
+  return found == pricing.costs->plans.end() ? Placement{} : placement_of(subject, found->second);
+}
+
+// `placement` as it is found again, with the time that is known of it.
+tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement& placement,
+                                const std::optional<tuning::PlanKey>& key,
+                                const PricingOptions& pricing) {
+  tuning::KnownPlan plan{.steps = tuning::planned_steps(subject, placement.chosen)};
+  if (pricing.known_plan && pricing.known_plan->steps == plan.steps) return *pricing.known_plan;
+  if (!key) return plan;
+  const auto found = pricing.costs->plans.find(*key);
+  const bool is_timed = found != pricing.costs->plans.end() && found->second.steps == plan.steps;
+  if (is_timed) plan.timing = found->second.timing;
+  return plan;
+}
+
+// Chooses and builds, until all that is chosen can be built and fits into memory.
+Placement choose_and_build(Chooser& chooser, BudgetFitter& fitter, PlanAssembler& assembler,
+                           BuiltPlan& base, const StageWatcher& watcher) {
   while (true) {
     watcher("place");
     check_is_covered(base.offers, base.graph, chooser.forbidden());
     const Placement placement = chooser.choose();
+    if (fitter.makes_way(placement, chooser)) continue;
     watcher("build");
     const std::vector<int> failed = assembler.build(placement, base.offers);
     if (failed.empty()) return placement;
     for (const int index : failed) chooser.forbid(index);
+    fitter.start(chooser);
   }
 }
 
@@ -76,7 +101,6 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   base.graph = std::move(graph);
   base.plugins = std::move(plugins);
   base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
-  if (pricing.measures) check_has_elements(base.graph);
 
   watcher("propose");
   base.offers = select_offers(
@@ -96,29 +120,41 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   std::optional<tuning::PlanKey> plan_key;
   if (pricing.costs != nullptr) {
     prices.emplace(subject, *pricing.costs);
-    plan_key = tuning::plan_key(subject, base.plugins);
+    // What is fastest within a budget is not what is known as the fastest.
+    if (options.memory_budget_bytes == 0) plan_key = tuning::plan_key(subject, base.plugins);
     if (pricing.shared != nullptr)
       pricing.shared->look_up(prices->keys(), plan_key, *pricing.costs);
+    result.tuning.reused = static_cast<int>(pricing.costs->kernels.size());
+    result.tuning.reused_seconds = tuning::seconds_to_measure(*pricing.costs);
     prices->look_up_guesses();
     chooser.set_prices(*prices);
-    chooser.prefer(known_placement(subject, plan_key, *pricing.costs));
+    chooser.prefer(known_placement(subject, plan_key, pricing));
   }
+  BudgetFitter fitter(base.graph, base.offers, *base.layouts, options.memory_budget_bytes);
+  fitter.start(chooser);
   Placement placement;
-  if (pricing.measures) {
+  const bool is_known = pricing.relies_on_known_plan && chooser.is_usable(chooser.preferred());
+  const bool measures = pricing.measures && !is_known;
+  if (measures) {
+    check_has_elements(base.graph);
     watcher("tune");
     TunedPlacement tuned =
-        tune_placement({base, subject, *prices, plan_key, chooser, assembler}, pricing);
+        tune_placement({base, subject, *prices, plan_key, chooser, fitter, assembler}, pricing);
     placement = std::move(tuned.placement);
     result.placement = std::move(tuned.description);
+    tuned.tuning.reused = result.tuning.reused;
+    tuned.tuning.reused_seconds = result.tuning.reused_seconds;
     result.tuning = std::move(tuned.tuning);
   } else {
-    placement = choose_and_build(chooser, assembler, base, watcher);
+    placement = choose_and_build(chooser, fitter, assembler, base, watcher);
     if (prices) result.placement = chooser.describe(placement);
   }
   if (prices) {
     for (Refusal& refusal : prices->refusals()) base.offers.refusals.push_back(std::move(refusal));
     result.candidates = prices->describe(placement, chooser.margins(pricing.margin_search_seconds));
     result.conversions = prices->describe_conversions();
+    result.plan = known_plan_of(subject, placement, plan_key, pricing);
+    result.is_known_plan = is_known && placement.chosen == chooser.preferred().chosen;
   }
   report_dense_uses(base, placement, options);
 
@@ -136,7 +172,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   }
   watcher("pack");
   assembler.pack(result.built);
-  if (pricing.measures) packs.drop_unused();
+  if (measures) packs.drop_unused();
   result.pack_bytes = pack_bytes(result.built.plan);
   return result;
 }

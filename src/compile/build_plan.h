@@ -25,6 +25,7 @@ struct PlanOptions {
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // a sparse value that a kernel takes dense only is an error
+  int64_t memory_budget_bytes = 0;    // of MemoryUse; 0: no limit
   const Log* log = nullptr;           // told of sparse values that are made dense; null: nobody
   PricingOptions pricing;
 };
@@ -43,13 +44,15 @@ struct PlanResult {
   std::vector<double> step_seconds;  // predicted, by step of the plan
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
+  tuning::KnownPlan plan;      // what was chosen, as it is found again
+  bool is_known_plan = false;  // it was chosen because it had been found before
 };
 
 // propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is
 // refused with that reason and the rest decided anew. `plugins` in order of preference. Throws
-// InvalidArgument or Unsupported for pins and exclusions that nobody can serve, and what stages
-// throw. Chooses by price where `options.pricing` has costs, else in order. Throws LetGo where a
-// constant's elements are needed that were let go.
+// InvalidArgument or Unsupported for pins and exclusions that nobody can serve, OutOfMemory where
+// nothing fits into the budget, and what stages throw. Chooses by price where `options.pricing` has
+// costs, else in order. Throws LetGo where a constant's elements are needed that were let go.
 PlanResult build_plan(Graph graph, const ops::Registry& registry,
                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
                       ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);

@@ -43,6 +43,7 @@ std::vector<bool> Chooser::forbidden() const {
     if (is_broken_[index]) is_forbidden[index] = true;
     if (!has_prices_ && is_measured_only_[index]) is_forbidden[index] = true;
     if (!is_left_out_.empty() && is_left_out_[index]) is_forbidden[index] = true;
+    if (!is_too_large_.empty() && is_too_large_[index]) is_forbidden[index] = true;
   }
   return is_forbidden;
 }

@@ -42,6 +42,12 @@ class Chooser {
     is_solved_ = false;
   }
 
+  // By candidate, what takes too much memory for a budget; empty: nothing.
+  void leave_room(std::vector<bool> candidates) {
+    is_too_large_ = std::move(candidates);
+    is_solved_ = false;
+  }
+
   // What choose() gives as long as it can be used: it is known to be the fastest. Nothing chosen:
   // there is nothing like it.
   void prefer(Placement placement) { preferred_ = std::move(placement); }
@@ -68,6 +74,12 @@ class Chooser {
 
   // By candidate, what may not be used.
   std::vector<bool> forbidden() const;
+  // The problem with everything forbidden that may not be used.
+  PlacementProblem usable_problem() const;
+  // What a candidate takes by the newest prices; 0 without.
+  double candidate_seconds(int candidate) const {
+    return has_prices_ ? problem_.candidates[static_cast<size_t>(candidate)].seconds : 0;
+  }
   // As PlacementProblem has them; empty without prices.
   const std::vector<std::vector<double>>& conversion_prices() const {
     return problem_.conversion_prices;
@@ -85,8 +97,6 @@ class Chooser {
   std::vector<CandidateMargin> margins(double search_seconds) const;
 
  private:
-  // The problem with everything forbidden that may not be used.
-  PlacementProblem usable_problem() const;
   Placement checked(const PlacementProblem& problem, Placement placement) const;
   Placement in_order(PlacementProblem problem) const;
   Placement greedy(const PlacementProblem& problem, const Placement& known) const;
@@ -99,6 +109,7 @@ class Chooser {
   std::vector<bool> is_alone_;          // by candidate: on one thread of several
   std::vector<bool> is_broken_;         // by candidate
   std::vector<bool> is_left_out_;       // by candidate, or empty
+  std::vector<bool> is_too_large_;      // by candidate, or empty
   Placement preferred_;
   PlacementSolution solved_;
   bool is_solved_ = false;    // `solved_` is of the problem as it is

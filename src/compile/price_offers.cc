@@ -71,6 +71,7 @@ TuningDescription describe_tuning(tuning::TuneReport report) {
           .is_stopped = report.is_stopped,
           .is_out_of_time = report.is_out_of_time,
           .seconds = report.seconds,
+          .peak_bytes = report.peak_bytes,
           .phases = std::move(report.phases),
           .notes = std::move(report.notes)};
 }

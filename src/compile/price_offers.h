@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct PricingOptions {
   // Where `costs` is completed from: what the process knows of this graph's candidates; may be
   // null.
   tuning::SharedCosts* shared = nullptr;
+  // The plan to take as long as it can be used, whatever `costs` name.
+  std::optional<tuning::KnownPlan> known_plan = {};
+  // Where there is such a plan, here or in the costs, nothing is measured.
+  bool relies_on_known_plan = false;
   bool measures = false;      // what is not known yet and could win
   bool measures_all = false;  // also what could not
   // Graphs that take less than a millisecond are measured in this process, where nothing is to be

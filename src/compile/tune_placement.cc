@@ -54,6 +54,7 @@ class PlacementTuner {
         prices_(ground.prices),
         plan_key_(ground.plan_key),
         chooser_(ground.chooser),
+        fitter_(ground.fitter),
         assembler_(ground.assembler),
         costs_(*options.costs),
         measures_all_(options.measures_all),
@@ -236,9 +237,16 @@ class PlacementTuner {
     while (true) {
       check_is_covered(base_.offers, base_.graph, chooser_.forbidden());
       Placement placement = chooser_.choose();
+      if (fitter_.makes_way(placement, chooser_)) {
+        // What takes its place may not have been worth measuring before.
+        measure_what_could_win([&] { return chooser_.solve(); });
+        rest_on_measurements();
+        continue;
+      }
       const std::vector<int> failed = build(placement);
       if (failed.empty()) return placement;
       for (const int index : failed) chooser_.forbid(index);
+      fitter_.start(chooser_);
     }
   }
 
@@ -348,6 +356,7 @@ class PlacementTuner {
         contenders.empty() ||
         chooser_.price(placement) < kHopeless * chooser_.price(contenders[0].placement);
     if (!is_new || !has_hope || !is_measured(placement)) return;
+    if (!fitter_.fits(placement, chooser_)) return;
     if (!build(placement).empty()) return;
     contenders.push_back({name, std::move(placement)});
   }
@@ -432,6 +441,7 @@ class PlacementTuner {
   PricedOffers& prices_;
   const std::optional<tuning::PlanKey>& plan_key_;
   Chooser& chooser_;
+  BudgetFitter& fitter_;
   PlanAssembler& assembler_;
   tuning::CostTable& costs_;
   bool measures_all_;

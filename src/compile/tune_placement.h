@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compile/chooser.h"
+#include "compile/fit_budget.h"
 #include "compile/plan_assembler.h"
 #include "compile/price_offers.h"
 #include "engine/built_plan.h"
@@ -28,6 +29,7 @@ struct TuningGround {
   PricedOffers& prices;
   const std::optional<tuning::PlanKey>& plan_key;  // under which the fastest plan is kept
   Chooser& chooser;
+  BudgetFitter& fitter;  // of `chooser`
   PlanAssembler& assembler;
 };
 
@@ -37,6 +39,7 @@ struct TuningGround {
 //    again, three rounds at most.
 // 3. Runs the plans of the solution, of a greedy choice, of the choice without prices and of each
 //    backend alone by turns. The fastest wins; where several are as fast, the first of them.
+// What does not fit into the memory budget is neither chosen nor run.
 // Effort is bounded by `options.tune.budget_seconds`; where that is 0, for graphs that take less
 // than a millisecond by a tenth of a second. These are measured in this process; when that is
 // spent, by what is known then. Steps 2 and 3 are left out where nothing was measured for this

@@ -62,8 +62,9 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
                                      skips_measured_only);
   };
   const bool has_time = pricing.measures_all || pricing.tune.budget_seconds > 0;
-  const bool may_skip = pricing.measures && !are_pinned && !has_time &&
-                        pricing.costs->plans.empty() && is_tiny(graph, registry, options.precision);
+  const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
+  const bool may_skip = pricing.measures && !are_pinned && !has_time && !knows_plan &&
+                        is_tiny(graph, registry, options.precision);
   if (!may_skip) return collect(false);
   Offers offers = collect(true);
   if (needs_the_last(graph, offers, plugins.size())) return collect(false);

@@ -69,6 +69,9 @@ struct ExecutionStep {
   int64_t workspace_offset = 0;
   int threads = 0;            // that a kernel runs on: 0 all of the pool, or 1
   std::vector<int> released;  // Dynamic buffers that nothing reads after this step
+  // Outputs get their sizes when it runs. Of all steps up to the next such one, all is known
+  // before: a static region, in which nothing needs to be looked up or allocated.
+  bool ends_static_region = false;
 };
 
 struct ExecutionPlan {

@@ -188,6 +188,7 @@ class PlanChecker {
     for (const PlanOutput& output : step.outputs) {
       if (wrong.empty()) wrong = explain_write(step, output);
     }
+    if (wrong.empty()) wrong = explain_region(step);
     return wrong.empty() ? explain_workspace(step) : wrong;
   }
 
@@ -219,6 +220,16 @@ class PlanChecker {
       }
     }
     return "";
+  }
+
+  std::string explain_region(const ExecutionStep& step) const {
+    bool has_unknown_sizes = false;
+    for (const PlanOutput& output : step.outputs) {
+      if (buffer(output.buffer).kind == Kind::Dynamic) has_unknown_sizes = true;
+    }
+    if (has_unknown_sizes == step.ends_static_region) return "";
+    return has_unknown_sizes ? "does not end the region whose sizes are known"
+                             : "ends a region, though its sizes are known";
   }
 
   std::string explain_workspace(const ExecutionStep& step) const {

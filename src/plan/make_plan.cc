@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include "base/check.h"
 #include "plan/arena_blocks.h"
 #include "plan/execution_plan.h"
+#include "plan/lower_peak.h"
 #include "plan/share_in_place.h"
 #include "plan/step_builder.h"
 
@@ -22,6 +27,41 @@ void note_releases(ExecutionPlan& plan) {
       plan.steps[last[buffer]].released.push_back(static_cast<int>(buffer));
     }
   }
+}
+
+// Where outputs get their sizes when run.
+void note_regions(ExecutionPlan& plan) {
+  for (ExecutionStep& step : plan.steps) {
+    step.ends_static_region =
+        std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
+          return plan.buffers[at(output.buffer)].kind == PlanBuffer::Kind::Dynamic;
+        });
+  }
+}
+
+ptrdiff_t count_copies(const ExecutionPlan& plan) {
+  return std::count_if(plan.steps.begin(), plan.steps.end(), [](const ExecutionStep& step) {
+    return step.kind == ExecutionStep::Kind::Copy;
+  });
+}
+
+// With offsets in the arena: of the steps as they are or, where that makes the arena smaller and no
+// copy more, in another order.
+ExecutionPlan ordered_and_placed(ExecutionPlan plan, const Offers& offers) {
+  const OrderProblem problem = order_problem(plan, offers);
+  const StepOrder order = order_steps(problem);
+  std::optional<ExecutionPlan> other;
+  if (!std::is_sorted(order.steps.begin(), order.steps.end())) {
+    other = plan;
+    reorder(*other, order.steps);
+  }
+  share_in_place(plan, offers);
+  place_blocks(plan);
+  if (!other) return plan;
+  share_in_place(*other, offers);
+  if (count_copies(*other) > count_copies(plan)) return plan;
+  place_blocks(*other);
+  return other->arena_bytes < plan.arena_bytes ? *std::move(other) : plan;
 }
 
 }  // namespace
@@ -46,10 +86,9 @@ ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placemen
   for (const ValueId value : also) {
     if (builder.is_made(value)) builder.add_result(value);
   }
-  ExecutionPlan plan = builder.take();
-  share_in_place(plan, offers);
-  place_blocks(plan);
+  ExecutionPlan plan = ordered_and_placed(builder.take(), offers);
   note_releases(plan);
+  note_regions(plan);
 #ifdef TESSERA_CHECKS
   const std::string violation = explain_violation(plan);
   TESSERA_CHECK(violation.empty(), violation);

@@ -138,11 +138,118 @@ ExecutionPlan plan_joint(bool accepts_strides) {
 TEST(MakePlan, AConcatTakesNoCopiesWhereItsProducersWriteWithStrides) {
   const ExecutionPlan copied = plan_joint(false);
   EXPECT_EQ(count(copied, Kind::Copy), 2);
-  EXPECT_EQ(copied.arena_bytes, 4 * 256);
+  // One half after the other is made and copied.
+  EXPECT_EQ(copied.arena_bytes, 3 * 256);
 
   const ExecutionPlan direct = plan_joint(true);
   EXPECT_EQ(count(direct, Kind::Copy), 0);
   EXPECT_EQ(direct.arena_bytes, 2 * 256);
+}
+
+// One kernel makes rows, of which two others read the left and the right half.
+ExecutionPlan plan_split(bool accepts_strides) {
+  PlanMaker maker;
+  const ValueId x = maker.input("x", {8, 16});
+  const ValueId whole = maker.value("whole", {8, 16});
+  const ValueId left = maker.value("left", {8, 8});
+  const ValueId right = maker.value("right", {8, 8});
+  const ValueId sum = maker.value("sum", {8, 8});
+  const ValueId y = maker.value("y", {8, 8});
+  maker.kernel({x}, whole);
+  Candidate& split = maker.kernel({whole}, left);
+  split.flags = TESSERA_CANDIDATE_VIEW;
+  split.outputs[0].part = {.offset_bytes = 0, .strides = {16, 1}};
+  split.outputs.push_back({.value = right, .layout = kDefaultLayout});
+  split.outputs[1].part = {.offset_bytes = 32, .strides = {16, 1}};
+  Candidate& adding = maker.kernel({left, right}, sum);
+  for (CandidateInput& port : adding.inputs) {
+    port.accepts_strides = accepts_strides;
+    port.alignment_bytes = 4;
+  }
+  maker.kernel({sum}, y);
+  maker.output(y);
+  return maker.plan();
+}
+
+TEST(MakePlan, ASplitTakesNoCopiesWhereItsReadersTakeStrides) {
+  const ExecutionPlan copied = plan_split(false);
+  EXPECT_EQ(count(copied, Kind::Copy), 2);
+  EXPECT_EQ(copied.arena_bytes, 4 * 256);
+
+  const ExecutionPlan direct = plan_split(true);
+  EXPECT_EQ(count(direct, Kind::Copy), 0);
+  EXPECT_EQ(direct.arena_bytes, 3 * 256);
+}
+
+// Two values of which a kernel reads the first again when it is done: adding to it needs a copy,
+// unless the kernel gives a value of its own.
+TEST(MakePlan, WhatIsStillNeededIsCopiedBeforeAKernelAddsToIt) {
+  for (const uint32_t requests : {kWrite, kInPlace, uint32_t{TESSERA_REQUEST_ADD}}) {
+    PlanMaker maker;
+    const ValueId x = maker.input("x", {64});
+    const ValueId a = maker.value("a", {64});
+    const ValueId sum = maker.value("sum", {64});
+    const ValueId y = maker.value("y", {64});
+    maker.kernel({x}, a);
+    Candidate& adding = maker.kernel({a, x}, sum);
+    adding.outputs[0].requests = requests;
+    adding.outputs[0].in_place_input = requests == kWrite ? -1 : 0;
+    maker.kernel({sum, a}, y);
+    maker.output(y);
+    const ExecutionPlan plan = maker.plan();
+    EXPECT_EQ(count(plan, Kind::Copy), requests == TESSERA_REQUEST_ADD ? 1 : 0);
+    EXPECT_EQ(plan.arena_bytes, 2 * 256);
+  }
+}
+
+TEST(MakePlan, StepsRunInAnotherOrderWhereThatNeedsLess) {
+  // Two branches that widen at first and narrow then, given side by side.
+  PlanMaker maker;
+  const ValueId x = maker.input("x", {64});
+  const ValueId y = maker.value("y", {64});
+  std::vector<ValueId> wide;
+  std::vector<ValueId> narrow;
+  for (const char* name : {"left", "right"}) {
+    wide.push_back(maker.value(std::string(name) + " wide", {1024}));
+    narrow.push_back(maker.value(std::string(name) + " narrow", {64}));
+    maker.kernel({x}, wide.back());
+  }
+  for (size_t index = 0; index < wide.size(); ++index) maker.kernel({wide[index]}, narrow[index]);
+  maker.kernel(narrow, y);
+  maker.output(y);
+  const ExecutionPlan plan = maker.plan();
+  std::vector<int> order;
+  for (const ExecutionStep& step : plan.steps) order.push_back(step.candidate);
+  EXPECT_EQ(order, (std::vector<int>{0, 2, 1, 3, 4}));
+  EXPECT_EQ(plan.arena_bytes, 4096 + 2 * 256);
+}
+
+TEST(MakePlan, NoStepPassesOneWhoseSizesOnlyRunningShows) {
+  PlanMaker maker;
+  const ValueId x = maker.input("x", {64});
+  const ValueId y = maker.value("y", {64});
+  const ValueId indices = maker.value("indices", {64});
+  std::vector<ValueId> wide;
+  std::vector<ValueId> narrow;
+  for (const char* name : {"left", "right"}) {
+    wide.push_back(maker.value(std::string(name) + " wide", {1024}));
+    narrow.push_back(maker.value(std::string(name) + " narrow", {64}));
+    maker.kernel({x}, wide.back());
+  }
+  maker.kernel({x}, indices).outputs[0].is_size_unknown = true;
+  for (size_t index = 0; index < wide.size(); ++index) maker.kernel({wide[index]}, narrow[index]);
+  maker.kernel({narrow[0], narrow[1], indices}, y);
+  maker.output(y);
+  const ExecutionPlan plan = maker.plan();
+  std::vector<int> order;
+  for (const ExecutionStep& step : plan.steps) order.push_back(step.candidate);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5}));
+  for (const ExecutionStep& step : plan.steps) {
+    EXPECT_EQ(step.ends_static_region, step.candidate == 2);
+  }
+  ExecutionPlan wrong = plan;
+  wrong.steps[2].ends_static_region = false;
+  EXPECT_EQ(explain_violation(wrong), "step 2 does not end the region whose sizes are known");
 }
 
 TEST(MakePlan, BlocksAreWhatTheArenaHolds) {

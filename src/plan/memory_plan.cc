@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plan/first_fit.h"
+#include "plan/merge_buffers.h"
 #include "plan/packing_grid.h"
 #include "plan/search_offsets.h"
 
@@ -15,6 +16,9 @@ namespace {
 constexpr int64_t kTryEffort = 200;
 // Larger problems are left to the quick arrangements: the search keeps a list for each section.
 constexpr int64_t kMostSectionMembers = 1'000'000;
+// Of the effort, what goes into fewer buffers that were made of the given ones.
+constexpr int64_t kShareOfMerged = 8;
+constexpr size_t kMostToMerge = 4000;
 
 // 1, 1, 2, 1, 1, 2, 4, ...: how much longer than the first the try `number` from 1 on takes, as in
 // "Optimal Speedup of Las Vegas Algorithms" (Luby, Sinclair, Zuckerman, 1993).
@@ -30,9 +34,9 @@ struct Packing {
   int64_t least = 0;  // no arrangement has less
 };
 
-int64_t section_members(const GridPart& part) {
+int64_t section_members(const std::vector<GridBuffer>& buffers) {
   int64_t members = 0;
-  for (const GridBuffer& buffer : part.buffers) members += buffer.end - buffer.first;
+  for (const GridBuffer& buffer : buffers) members += buffer.end - buffer.first;
   return members;
 }
 
@@ -51,11 +55,12 @@ int64_t next_height(const Packing& best, int64_t least, int64_t number) {
 
 // Lowers `best` to `enough` units, or the least there is, or until `effort` is spent, which it
 // lessens.
-void improve(const GridPart& part, int64_t enough, int64_t& effort, Packing& best) {
+void search_offsets(const std::vector<GridBuffer>& buffers, int64_t enough, int64_t& effort,
+                    Packing& best) {
   if (best.height <= std::max(enough, best.least) || effort <= 0) return;
-  const int64_t members = section_members(part);
+  const int64_t members = section_members(buffers);
   if (members > kMostSectionMembers) return;
-  OffsetSearch search(part.buffers);
+  OffsetSearch search(buffers);
   for (int64_t number = 1; effort > 0; ++number) {
     const int64_t least = std::max(enough, best.least);
     if (best.height <= least) return;
@@ -66,9 +71,32 @@ void improve(const GridPart& part, int64_t enough, int64_t& effort, Packing& bes
     if (result == SearchResult::Impossible) best.least = height + 1;
     if (result == SearchResult::Found) {
       best.offsets = search.offsets();
-      best.height = height_of(part.buffers, best.offsets);
+      best.height = height_of(buffers, best.offsets);
     }
   }
+}
+
+Packing pack_quickly(const std::vector<GridBuffer>& buffers, int64_t enough, int64_t least) {
+  Packing packing{.offsets = pack_first_fit(buffers, enough), .least = least};
+  packing.height = height_of(buffers, packing.offsets);
+  return packing;
+}
+
+// The same for buffers that were merged, which have fewer arrangements: what is impossible for them
+// proves nothing.
+void improve_merged(const GridPart& part, int64_t enough, int64_t& effort, Packing& best) {
+  const int64_t least = std::max(enough, best.least);
+  if (best.height <= least || part.buffers.size() > kMostToMerge) return;
+  const MergedBuffers merged = merge_buffers(part.buffers);
+  if (merged.buffers.size() == part.buffers.size()) return;
+  int64_t some_effort = effort / kShareOfMerged;
+  effort -= some_effort;
+  Packing found = pack_quickly(merged.buffers, enough, part.load);
+  search_offsets(merged.buffers, enough, some_effort, found);
+  effort += std::max<int64_t>(some_effort, 0);
+  if (found.height >= best.height) return;
+  best.height = found.height;
+  best.offsets = offsets_of_parts(merged, found.offsets, part.buffers.size());
 }
 
 }  // namespace
@@ -85,9 +113,9 @@ MemoryPlan plan_memory(const std::vector<BufferRequest>& requests, const Packing
   int64_t height = 0;
   int64_t least = load;
   for (const GridPart& part : grid.parts) {
-    Packing best{.offsets = pack_first_fit(part.buffers, enough), .least = part.load};
-    best.height = height_of(part.buffers, best.offsets);
-    improve(part, enough, effort, best);
+    Packing best = pack_quickly(part.buffers, enough, part.load);
+    if (effort > 0) improve_merged(part, enough, effort, best);
+    search_offsets(part.buffers, enough, effort, best);
     // No part needs to be lower than another one can be.
     enough = std::max(enough, best.least);
     least = std::max(least, best.least);

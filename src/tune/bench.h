@@ -127,6 +127,9 @@ class Bench {
 
   // Runs one conversion of zeros; needs no group. Fails where no plug-in brings it.
   virtual Outcome convert_once(const ConversionKey& key) = 0;
+
+  // The most that a process of its own had resident at any time; 0: it works in this one.
+  virtual int64_t peak_bytes() { return 0; }
 };
 
 }  // namespace tessera::tuning

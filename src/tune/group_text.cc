@@ -12,6 +12,8 @@ namespace {
 
 // Floating constants up to this size are parameters (limits of a clip, a scale), not weights.
 constexpr int64_t kMostParameters = 4;
+// Whole numbers up to this many may decide shapes; more of them are a table or quantised weights.
+constexpr int64_t kMostShapeNumbers = 256;
 
 std::string number_text(float number) {
   std::array<char, 32> digits{};
@@ -28,6 +30,7 @@ std::string digest_text(const Tensor& tensor) {
 }
 
 std::string type_text(const Type& type) {
+  if (!type.is_tensor() || !type.shape) return text(type);
   return std::string(name(type.element)) + " " + text(*type.shape);
 }
 
@@ -56,12 +59,34 @@ bool can_be_measured(const Graph& group, const ops::Registry& registry) {
   });
 }
 
+// Whether kernels may have taken up its elements.
+bool is_parameter(const Tensor& constant) {
+  return !is_floating(constant.type()) || constant.elements() <= kMostParameters;
+}
+
+bool may_decide_shapes(const Tensor& constant) {
+  return !is_floating(constant.type()) && constant.elements() <= kMostShapeNumbers;
+}
+
+struct WrittenParts {
+  // Of which constants the elements count.
+  bool (*has_elements)(const Tensor& constant) = is_parameter;
+  bool has_types = true;     // of what is no constant
+  bool has_results = false;  // kept values and sparse forms
+};
+
 class Writer {
  public:
-  explicit Writer(const Graph& group) : group_(group) { result_.names.resize(group.values.size()); }
+  Writer(const Graph& group, const WrittenParts& parts) : group_(group), parts_(parts) {
+    result_.names.resize(group.values.size());
+  }
+
+  // What nested graphs read of the one around.
+  void name_capture(ValueId inner, const std::string& outer) { name_of(inner) = "^" + outer; }
 
   GroupText write() {
     for (const Node& node : group_.nodes) add_node(node);
+    if (parts_.has_results) add_results();
     std::string types;
     for (const std::string& declared : types_) types += (types.empty() ? "" : ", ") + declared;
     std::string outputs;
@@ -71,6 +96,21 @@ class Writer {
   }
 
  private:
+  void add_results() {
+    for (const ValueId input : group_.inputs) {
+      // In the order in which they are fed.
+      types_.push_back("in " + (name_of(input).empty() ? "_" : name_of(input)));
+    }
+    for (const ValueId output : group_.outputs) read(output);
+    for (const ValueId kept : group_.kept) types_.push_back("kept " + read(kept));
+    for (size_t index = 0; index < group_.values.size(); ++index) {
+      const Value& value = group_.values[index];
+      if (!value.sparse) continue;
+      types_.push_back(result_.names[index] + " " + tessera::text(*value.sparse) +
+                       (value.is_exchanged_sparse ? " exchanged" : ""));
+    }
+  }
+
   std::string& name_of(ValueId id) { return result_.names[static_cast<size_t>(id.index)]; }
 
   std::string read(ValueId id) {
@@ -80,12 +120,12 @@ class Writer {
     const Value& value = group_[id];
     name =
         value.is_constant() ? "c" + std::to_string(constants_++) : "i" + std::to_string(inputs_++);
-    std::string declared = name + " " + type_text(value.type);
+    std::string declared = name;
+    if (parts_.has_types || value.is_constant()) declared += " " + type_text(value.type);
     const Tensor& constant = value.constant;
-    const bool is_parameter =
-        value.is_constant() && constant.has_elements() &&
-        (!is_floating(constant.type()) || constant.elements() <= kMostParameters);
-    if (is_parameter) declared += " " + digest_text(constant);
+    const bool has_elements =
+        value.is_constant() && constant.has_elements() && parts_.has_elements(constant);
+    if (has_elements) declared += " " + digest_text(constant);
     types_.push_back(std::move(declared));
     return name;
   }
@@ -106,9 +146,19 @@ class Writer {
     result_.text += (result_.text.empty() ? " " : "; ") + outputs + "=" +
                     (node.domain.empty() ? "" : node.domain + "::") + node.op + "." +
                     std::to_string(node.version) + "(" + inputs + ")" + attributes;
+    for (const Body& body : node.bodies) add_body(body);
+  }
+
+  void add_body(const Body& body) {
+    Writer writer(body.graph, parts_);
+    for (const Capture& capture : body.graph.captures) {
+      writer.name_capture(capture.inner, read(capture.outer));
+    }
+    result_.text += " " + body.attribute + "={" + writer.write().text + "}";
   }
 
   const Graph& group_;
+  WrittenParts parts_;
   GroupText result_;
   std::vector<std::string> types_;
   int inputs_ = 0;
@@ -120,7 +170,15 @@ class Writer {
 
 std::optional<GroupText> group_text(const Graph& group, const ops::Registry& registry) {
   if (!can_be_measured(group, registry)) return std::nullopt;
-  return Writer(group).write();
+  return Writer(group, {}).write();
+}
+
+StructureText structure_text(const Graph& graph, ValueTypes types) {
+  GroupText written = Writer(graph, {.has_elements = may_decide_shapes,
+                                     .has_types = types == ValueTypes::Written,
+                                     .has_results = true})
+                          .write();
+  return {std::move(written.text), std::move(written.names)};
 }
 
 std::string layouts_text(const CandidateKey& key, const Graph& group, const GroupText& text) {

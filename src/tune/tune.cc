@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "tessera/error.h"
 #include "tune/bounds.h"
 #include "tune/capture.h"
@@ -107,6 +108,7 @@ struct Tuner::State {
     TuneReport report = report_;
     report.seconds = seconds_since(start_);
     report.phases = phases_.seconds();
+    report.peak_bytes = peak_resident_bytes() + (bench_ == nullptr ? 0 : bench_->peak_bytes());
     if (seconds_left() <= 0) report.is_stopped = report.is_out_of_time = true;
     return report;
   }

@@ -59,6 +59,8 @@ struct TuneReport {
   bool is_stopped = false;
   bool is_out_of_time = false;  // stopped because the budget was spent
   double seconds = 0;
+  // The most that this process and the one that measures had resident, each at its own time.
+  int64_t peak_bytes = 0;
   std::map<std::string, double> phases;  // seconds by what was done
   std::vector<std::string> notes;        // what is odd, a sentence each
 };

@@ -102,6 +102,7 @@ struct WorkerBench::State {
   double limit_of(BenchStage stage) const;
   std::string explain_late(BenchStage stage) const;
   bool is_alive();
+  void note_peak();
 
   template <class Result, class Content>
   Result request(BenchMessage kind, const CandidateKey* key, const Content& content);
@@ -113,6 +114,7 @@ struct WorkerBench::State {
   std::vector<PluginPlace> plugins;
   std::optional<Message> group;  // as it is sent; its file can be sent again
   std::unique_ptr<Worker> worker;
+  int64_t peak_bytes = 0;  // of the largest process so far
 };
 
 // --- Starting ------------------------------------------------------------------------------------
@@ -152,8 +154,15 @@ std::string WorkerBench::State::load_group() {
   return explain_failure(reply);
 }
 
+// What ended by itself does not tell any more.
+void WorkerBench::State::note_peak() {
+  if (worker == nullptr) return;
+  peak_bytes = std::max(peak_bytes, peak_resident_bytes(worker->process.id()));
+}
+
 // Once more where a process does not start: what ended the one before may still hold memory.
 void WorkerBench::State::replace() {
+  note_peak();
   worker.reset();
   try {
     start();
@@ -343,6 +352,11 @@ WorkerBench::~WorkerBench() = default;
 
 int WorkerBench::process_id() const {
   return state_->worker == nullptr ? -1 : state_->worker->process.id();
+}
+
+int64_t WorkerBench::peak_bytes() {
+  state_->note_peak();
+  return state_->peak_bytes;
 }
 
 void WorkerBench::load(const GroupCase& group) {

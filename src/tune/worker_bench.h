@@ -43,6 +43,7 @@ class WorkerBench final : public Bench {
   Outcome run_once(const CandidateKey& key, Weights weights) override;
   void drop(const CandidateKey& key) override;
   Outcome convert_once(const ConversionKey& key) override;
+  int64_t peak_bytes() override;
 
   // Of the process at work; for tests.
   int process_id() const;

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 BENCH_KEYS = (
     "model load_ms bind_ms first_ms median_ms min_ms p90_ms p99_ms runs threads steps conversions "
-    "backends placement memory dispatch_ns_per_step"
+    "backends placement memory dispatch_ns_per_step cache"
 ).split()
 QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
 

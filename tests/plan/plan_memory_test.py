@@ -28,7 +28,8 @@ def planned(tessera_binary, tmp_path):
     return plan
 
 
-@pytest.mark.parametrize("count,seed", [(20, 1), (50, 2), (100, 3), (100, 4), (200, 5), (300, 7)])
+@pytest.mark.parametrize("count,seed", [(20, 1), (50, 2), (100, 3), (100, 4), (200, 2),
+                                        (250, 2), (300, 7), (350, 3), (400, 2), (400, 6)])
 def test_a_rectangle_is_put_together_again(planned, count, seed):
     done = planned(csv_text(cut_rectangle(count, seed=seed)), "--json")
     assert done.returncode == 0, done.stderr

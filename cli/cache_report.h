@@ -1,0 +1,31 @@
+// What `tessera cache` and `bench` tell of caches.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/json_output.h"
+
+namespace tessera::cli {
+
+// Lines of at most kTextColumns characters.
+std::string ingredients_text(const CacheReport& report);
+Json ingredients_json(const CacheReport& report);
+
+// {"hit", "file", "reason"}; null where nothing was looked up.
+Json cache_json(const CacheReport& report);
+
+// A cache file with its sections.
+std::string cache_file_text(const CacheFileDescription& file);
+Json to_json(const CacheFileDescription& file);
+
+// A file of a list, or why it cannot be used.
+struct ListedCache {
+  std::filesystem::path path;
+  CacheFileDescription description;
+  std::string damage;  // "": none
+};
+std::string cache_list_text(const std::vector<ListedCache>& files);
+Json cache_list_json(const std::vector<ListedCache>& files);
+
+}  // namespace tessera::cli

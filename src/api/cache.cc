@@ -1,0 +1,178 @@
+// save_cache(), load_cache() and what they and the command line tell of caches.
+#include "tessera/cache.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "api/backends_state.h"
+#include "api/bind_options.h"
+#include "api/cache_ingredients.h"
+#include "api/executor_state.h"
+#include "api/model_state.h"
+#include "backend/catalog.h"
+#include "base/parallel.h"
+#include "cache/cache_folder.h"
+#include "cache/stored_file.h"
+#include "tune/cost_sections.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kAllTypes = "all";
+
+std::string place_of(const std::filesystem::path& path) { return "cache '" + path.string() + "'"; }
+
+std::string known_types() {
+  std::string names = std::string("'") + kAllTypes + "', '" + tuning::kPlanSection + "'";
+  for (const CatalogEntry& entry : catalog()) names += ", '" + std::string(entry.name) + "'";
+  for (const AbsentBackend& absent : absent_backends()) {
+    names += ", '" + std::string(absent.name) + "'";
+  }
+  return names;
+}
+
+// The type of sections that is meant, "" for all. Throws InvalidArgument for one that nobody knows,
+// Unsupported for a backend that this machine does not have.
+std::string section_type(const std::string& type, BackendSet& set) {
+  if (type == kAllTypes) return "";
+  if (type == tuning::kPlanSection) return type;
+  for (const AbsentBackend& absent : absent_backends()) {
+    if (type != absent.name && (type.empty() || type != absent.alias)) continue;
+    throw Error(ErrorKind::Unsupported, "type '" + type + "'", std::string(absent.reason));
+  }
+  try {
+    set.choose({type});
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::InvalidArgument) throw;
+    throw Error(ErrorKind::InvalidArgument, "type '" + type + "'",
+                "expected one of " + known_types() + " or an alias of one, found no such type");
+  }
+  return set.resolve_alias(type);
+}
+
+void save(const CacheRecord* record, const std::filesystem::path& path, const std::string& type,
+          BackendSet& set) {
+  const std::string wanted = section_type(type, set);
+  if (record == nullptr) {
+    throw Error(ErrorKind::InvalidArgument, place_of(path),
+                "there is nothing to save yet: call bind(optimize=true) first");
+  }
+  cache::CacheFile file{.ingredients = record->ingredients,
+                        .sections = tuning::to_sections(record->found, record->libraries)};
+  if (!wanted.empty()) {
+    std::erase_if(file.sections,
+                  [&](const cache::Section& section) { return section.type != wanted; });
+  }
+  const cache::FileText present = cache::read_stored_file(path, cache::kMostFileBytes);
+  const bool is_foreign =
+      present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
+  if (is_foreign || !present.refusal.empty()) {
+    throw Error(ErrorKind::InvalidArgument, place_of(path),
+                "expected the name of a new file or of a cache, found a file that is none" +
+                    (is_foreign ? "" : ": " + present.refusal));
+  }
+  const std::string failure = cache::save_in_file(path, file, /*key=*/nullptr);
+  if (failure.empty()) return;
+  throw Error(ErrorKind::DeviceFailed, place_of(path), "cannot be written: " + failure);
+}
+
+// The file, which fits as far as `ingredients` tell.
+GivenCache read_given(const std::filesystem::path& path, const std::string& type, BackendSet& set,
+                      const std::vector<cache::Ingredient>& ingredients) {
+  GivenCache given{.path = path, .type = section_type(type, set)};
+  given.file = cache::read_cache_file(path, /*key=*/nullptr);
+  std::vector<cache::Ingredient> there;
+  for (const cache::Ingredient& ingredient : given.file.ingredients) {
+    const bool counts =
+        std::any_of(ingredients.begin(), ingredients.end(),
+                    [&](const cache::Ingredient& known) { return known.name == ingredient.name; });
+    if (counts) there.push_back(ingredient);
+  }
+  const std::string difference = cache::explain_difference(there, ingredients);
+  if (!difference.empty()) {
+    throw Error(ErrorKind::InvalidArgument, place_of(path), "it does not fit: " + difference);
+  }
+  // What is damaged behind right checksums is found now, while all is as it was.
+  tuning::take_sections(given.file, given.type, tuning::priced_libraries(set.choose({})),
+                        place_of(path));
+  return given;
+}
+
+}  // namespace
+
+void Model::save_cache(const std::filesystem::path& file, const std::string& type) const {
+  std::shared_ptr<const CacheRecord> newest;
+  {
+    const std::lock_guard lock(state_->mutex);
+    newest = state_->newest_cache;
+  }
+  save(newest.get(), file, type, state_->backends.state_->set);
+}
+
+void Model::load_cache(const std::filesystem::path& file, const std::string& type) {
+  std::vector<cache::Ingredient> ingredients;
+  {
+    const std::lock_guard lock(state_->mutex);
+    ingredients = model_ingredients(state_->loaded_structure());
+  }
+  GivenCache given = read_given(file, type, state_->backends.state_->set, ingredients);
+  const std::lock_guard lock(state_->mutex);
+  state_->given_caches.push_back(std::move(given));
+}
+
+CacheReport Model::cache_report() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->newest_cache ? state_->newest_cache->report : CacheReport{};
+}
+
+CacheReport Model::find_cache(const BindOptions& options) const {
+  const ThreadPool pool(options.threads);
+  const auto plugins = choose_plugins(state_->backends.state_->set, options);
+  return BindCache(state_->cache_question(options, {}, plugins, pool.threads()),
+                   state_->backends.state_->plans, state_->log)
+      .find();
+}
+
+void Executor::save_cache(const std::filesystem::path& file, const std::string& type) const {
+  save(state_->cache.get(), file, type, state_->model->backends.state_->set);
+}
+
+void Executor::load_cache(const std::filesystem::path& file, const std::string& type) {
+  BackendSet& set = state_->model->backends.state_->set;
+  BindOptions options = state_->options;
+  options.optimize = true;
+  const auto plugins = choose_plugins(set, options);
+  const GivenCache given =
+      read_given(file, type, set, state_->model->ingredients(options, plugins, threads()));
+  *this = state_->model->bind(options, {given});
+}
+
+const CacheReport& Executor::cache_report() const {
+  static const CacheReport kNone;
+  return state_->cache ? state_->cache->report : kNone;
+}
+
+CacheFileDescription describe_cache(const std::filesystem::path& file) {
+  const cache::CacheFile read = cache::read_cache_file(file, /*key=*/nullptr);
+  CacheFileDescription description{.file = file,
+                                   .fingerprint = text(read.fingerprint()),
+                                   .ingredients = describe(read.ingredients)};
+  std::error_code failure;
+  const auto bytes = std::filesystem::file_size(file, failure);
+  if (!failure) description.bytes = static_cast<int64_t>(bytes);
+  for (const cache::Section& section : read.sections) {
+    description.sections.push_back({.type = section.type,
+                                    .content = section.content,
+                                    .ingredients = describe(section.ingredients),
+                                    .seconds = section.seconds,
+                                    .bytes = static_cast<int64_t>(section.bytes.size())});
+  }
+  return description;
+}
+
+std::vector<std::filesystem::path> list_caches(const std::filesystem::path& folder) {
+  return cache::list_folder(folder);
+}
+
+}  // namespace tessera

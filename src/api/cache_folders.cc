@@ -1,0 +1,40 @@
+#include "api/cache_folders.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace tessera {
+namespace {
+
+// "" where it is not set. XDG has relative paths ignored.
+std::filesystem::path folder_of_environment(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? std::filesystem::path() : std::filesystem::path(text);
+}
+
+}  // namespace
+
+std::filesystem::path user_cache_folder() {
+  const std::filesystem::path caches = folder_of_environment("XDG_CACHE_HOME");
+  if (caches.is_absolute()) return caches / "tessera";
+  const std::filesystem::path home = folder_of_environment("HOME");
+  if (home.is_absolute()) return home / ".cache" / "tessera";
+  return {};
+}
+
+bool is_optimize_wanted_by_environment() {
+  const char* const text = std::getenv("TESSERA_OPTIMIZE");
+  return text == nullptr || std::string_view(text) != "0";
+}
+
+std::vector<std::filesystem::path> cache_folders(const BindOptions& options) {
+  std::filesystem::path first = options.cache_dir;
+  if (first.empty()) first = folder_of_environment("TESSERA_CACHE_DIR");
+  if (first.empty()) first = ".";
+  std::vector<std::filesystem::path> folders = {first};
+  const std::filesystem::path user = user_cache_folder();
+  if (!user.empty()) folders.push_back(user);
+  return folders;
+}
+
+}  // namespace tessera

@@ -1,0 +1,107 @@
+#include "api/cache_ingredients.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/processor.h"
+#include "cache/cache_file.h"
+#include "tune/cost_sections.h"
+
+namespace tessera {
+namespace {
+
+// Raised when a change of ours makes what was measured of kernels worthless: of the reference's, of
+// views and conversions, of how plans are run. Plug-ins have ingredients of their own.
+constexpr const char* kKernelRevision = "1";
+
+// Longer values are shown as their digests.
+constexpr size_t kMostLetters = 200;
+
+std::string shortened(const std::string& value) {
+  return value.size() <= kMostLetters ? value : "digest " + cache::digest_text(value);
+}
+
+template <class Items, class ToText>
+std::string joined(const Items& items, const ToText& to_text) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : ", ") + to_text(item);
+  return shortened(text);
+}
+
+// Types of the inputs in their order, as they are bound.
+std::string inputs_text(const Graph& graph, const BindOptions& options) {
+  return joined(graph.inputs, [&](ValueId input) {
+    const Value& value = graph[input];
+    const auto given = options.shapes.find(value.name);
+    if (given == options.shapes.end() || !value.type.is_tensor()) return text(value.type);
+    std::string shape;
+    for (const int64_t size : given->second)
+      shape += (shape.empty() ? "" : "x") + std::to_string(size);
+    return std::string(name(value.type.element)) + " " + (shape.empty() ? "scalar" : shape);
+  });
+}
+
+// By what the values are in the graph, where names of theirs do not matter.
+std::string fetch_text(const Graph& graph, const tuning::StructureText& structure,
+                       const BindOptions& options) {
+  return joined(options.fetch, [&](const std::string& fetched) {
+    const ValueId value = find_value(graph, fetched);
+    return value.is_none() ? fetched : structure.names[static_cast<size_t>(value.index)];
+  });
+}
+
+}  // namespace
+
+std::vector<cache::Ingredient> machine_ingredients() {
+  return {{"tessera", tuning::first_two_numbers(version())},
+          {"cache format", std::to_string(cache::kFormatVersion)},
+          {"kernel revision", kKernelRevision},
+          {"processor", processor_model()},
+          {"instruction set", instruction_set_name()}};
+}
+
+std::vector<cache::Ingredient> model_ingredients(const tuning::StructureText& structure) {
+  std::vector<cache::Ingredient> all = machine_ingredients();
+  all.push_back({"model", cache::digest_text(structure.text)});
+  return all;
+}
+
+std::vector<cache::Ingredient> bind_ingredients(
+    const Graph& loaded, const tuning::StructureText& structure, const BindOptions& options,
+    const std::vector<std::shared_ptr<const Plugin>>& plugins, int threads) {
+  std::vector<cache::Ingredient> all = model_ingredients(structure);
+  const auto add = [&](const char* name, std::string value) {
+    all.push_back({name, std::move(value)});
+  };
+  add("inputs", inputs_text(loaded, options));
+  add("fetch", fetch_text(loaded, structure, options));
+  add("layouts", joined(options.layouts,
+                        [](const auto& layout) { return layout.first + "=" + layout.second; }));
+  add("strict storage", options.strict_storage ? "yes" : "no");
+  add("device", options.device);
+  add("memory budget", std::to_string(options.memory_budget_bytes));
+  add("backends", joined(plugins, [](const auto& plugin) { return plugin->name(); }));
+  add("pins", joined(options.pins, [](const Pin& pin) {
+        return pin.nodes + "=" + pin.backend + (pin.algorithm.empty() ? "" : ":" + pin.algorithm);
+      }));
+  add("exclusions", joined(options.exclusions, [](const Exclusion& exclusion) {
+        return exclusion.backend + (exclusion.op.empty() ? "" : ":" + exclusion.op);
+      }));
+  add("state pairs", joined(options.state_pairs,
+                            [](const StatePair& pair) { return pair.input + "=" + pair.output; }));
+  add("denormals", options.keeps_denormals ? "kept" : "flushed");
+  add("precision", options.precision == Precision::BFloat16 ? "bfloat16" : "float32");
+  add("threads", std::to_string(threads));
+  return all;
+}
+
+std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients) {
+  std::vector<CacheIngredient> described;
+  for (const cache::Ingredient& ingredient : ingredients) {
+    described.push_back(
+        {ingredient.name, ingredient.value, text(cache::fingerprint_of({&ingredient, 1}))});
+  }
+  return described;
+}
+
+}  // namespace tessera

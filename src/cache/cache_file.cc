@@ -1,0 +1,353 @@
+#include "cache/cache_file.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "tessera/error.h"
+
+namespace tessera::cache {
+namespace {
+
+constexpr std::string_view kMagic("TESSERA\x1a", 8);
+constexpr size_t kHeaderBytes = 64;
+constexpr size_t kHeaderBytesUsed = 40;
+constexpr size_t kHeaderBytesChecked = 24;
+constexpr size_t kChecksumBytes = 16;
+constexpr size_t kSectionAlignment = 64;
+constexpr double kMostSeconds = 1e9;
+// The least that an entry of a list takes, so that a count can be told from a lie.
+constexpr size_t kLeastIngredientBytes = 8;
+constexpr size_t kLeastSectionBytes = 3 * 4 + 3 * 8 + kChecksumBytes + 1 + sizeof(Mac);
+
+using Checksum = std::array<char, kChecksumBytes>;
+
+size_t align(size_t bytes) {
+  return (bytes + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
+
+class Writer {
+ public:
+  template <class Number>
+  void number(Number value) {
+    for (size_t index = 0; index < sizeof(Number); ++index) {
+      bytes += static_cast<char>((value >> (8 * index)) & 0xff);
+    }
+  }
+  void text(std::string_view text) {
+    number(static_cast<uint32_t>(text.size()));
+    bytes += text;
+  }
+  void ingredients(const std::vector<Ingredient>& list) {
+    number(static_cast<uint32_t>(list.size()));
+    for (const Ingredient& ingredient : list) {
+      text(ingredient.name);
+      text(ingredient.value);
+    }
+  }
+  void raw(std::span<const char> part) { bytes.append(part.data(), part.size()); }
+
+  std::string bytes;
+};
+
+Checksum checksum_of(std::span<const char> first, std::span<const char> second = {}) {
+  XXH3_state_t* const state = XXH3_createState();
+  TESSERA_CHECK(state != nullptr, "it takes less than a page");
+  XXH3_128bits_reset(state);
+  XXH3_128bits_update(state, first.data(), first.size());
+  if (!second.empty()) XXH3_128bits_update(state, second.data(), second.size());
+  const XXH128_hash_t hash = XXH3_128bits_digest(state);
+  XXH3_freeState(state);
+  Writer writer;
+  writer.number(uint64_t{hash.low64});
+  writer.number(uint64_t{hash.high64});
+  Checksum checksum;
+  std::copy(writer.bytes.begin(), writer.bytes.end(), checksum.begin());
+  return checksum;
+}
+
+// What a MAC vouches for: the section, and that it belongs to this fingerprint.
+Mac mac_of(const Section& section, const Fingerprint& fingerprint, const UserKey& key) {
+  Writer writer;
+  writer.text("tessera cache section");
+  writer.text(text(fingerprint));
+  writer.text(section.type);
+  writer.text(section.content);
+  writer.ingredients(section.ingredients);
+  writer.raw(section.bytes);
+  return key.authenticate(writer.bytes);
+}
+
+// --- Reading
+
+[[noreturn]] void fail(const std::string& place, const std::string& message) {
+  throw Error(ErrorKind::Corrupt, place, message + "; it is damaged: remove it");
+}
+
+class Reader {
+ public:
+  Reader(std::span<const char> bytes, std::string place)
+      : bytes_(bytes), place_(std::move(place)) {}
+
+  template <class Number>
+  Number number(const char* what) {
+    const std::span<const char> part = raw(sizeof(Number), what);
+    Number value = 0;
+    for (size_t index = 0; index < sizeof(Number); ++index) {
+      value |= Number{static_cast<uint8_t>(part[index])} << (8 * index);
+    }
+    return value;
+  }
+  std::string text(const char* what) {
+    const auto length = number<uint32_t>(what);
+    const std::span<const char> part = raw(length, what);
+    return {part.begin(), part.end()};
+  }
+  std::span<const char> raw(size_t length, const char* what) {
+    if (length > bytes_.size()) {
+      fail(place_, "expected " + std::to_string(length) + " bytes of " + what + ", found " +
+                       std::to_string(bytes_.size()));
+    }
+    const std::span<const char> part = bytes_.first(length);
+    bytes_ = bytes_.subspan(length);
+    return part;
+  }
+  size_t count(const char* what, size_t least_bytes) {
+    const auto count = number<uint32_t>(what);
+    if (count > bytes_.size() / least_bytes) {
+      fail(place_, "expected no more " + std::string(what) + " than there is room for, found " +
+                       std::to_string(count));
+    }
+    return count;
+  }
+  std::vector<Ingredient> ingredients() {
+    std::vector<Ingredient> list(count("ingredients", kLeastIngredientBytes));
+    for (Ingredient& ingredient : list) {
+      ingredient.name = text("an ingredient's name");
+      ingredient.value = text("an ingredient's value");
+    }
+    return list;
+  }
+  bool is_at_end() const { return bytes_.empty(); }
+
+ private:
+  std::span<const char> bytes_;
+  std::string place_;
+};
+
+struct StoredSection {
+  Section section;  // without its bytes
+  size_t offset = 0;
+  size_t length = 0;
+  Checksum checksum = {};
+};
+
+struct Table {
+  Fingerprint fingerprint;
+  std::vector<Ingredient> ingredients;
+  std::vector<StoredSection> sections;
+};
+
+StoredSection read_section_head(Reader& reader, const std::string& place) {
+  StoredSection stored;
+  Section& section = stored.section;
+  section.type = reader.text("a section's type");
+  section.content = reader.text("a section's content");
+  section.ingredients = reader.ingredients();
+  section.seconds = std::bit_cast<double>(reader.number<uint64_t>("seconds"));
+  // Written so that NaN fails too.
+  if (!(section.seconds >= 0 && section.seconds <= kMostSeconds)) {
+    fail(place, "expected seconds from 0 to 1e9");
+  }
+  stored.offset = reader.number<uint64_t>("an offset");
+  stored.length = reader.number<uint64_t>("a length");
+  std::copy_n(reader.raw(kChecksumBytes, "a checksum").begin(), kChecksumBytes,
+              stored.checksum.begin());
+  const auto is_authenticated = reader.number<uint8_t>("a truth value");
+  if (is_authenticated > 1) fail(place, "expected 0 or 1 for a truth value");
+  section.is_authenticated = is_authenticated == 1;
+  const std::span<const char> mac = reader.raw(sizeof(Mac), "a code");
+  std::memcpy(section.mac.data(), mac.data(), mac.size());
+  if (!section.is_authenticated && section.mac != Mac{}) {
+    fail(place, "expected no code for what needs none");
+  }
+  return stored;
+}
+
+// The table of a file whose header and table are as they were written.
+Table read_table(std::span<const char> bytes, const std::string& place) {
+  Reader header(bytes, place);
+  const std::span<const char> magic = header.raw(kMagic.size(), "a header");
+  if (!std::equal(magic.begin(), magic.end(), kMagic.begin())) {
+    throw Error(ErrorKind::Corrupt, place, "expected a cache of Tessera's, found something else");
+  }
+  const auto version = header.number<uint32_t>("a header");
+  if (version != kFormatVersion) {
+    throw Error(ErrorKind::Unsupported, place,
+                "expected version " + std::to_string(kFormatVersion) + " of the format, found " +
+                    std::to_string(version));
+  }
+  const auto table_bytes = header.number<uint32_t>("a header");
+  const auto file_bytes = header.number<uint64_t>("a header");
+  const std::span<const char> checksum = header.raw(kChecksumBytes, "a header");
+  if (file_bytes != bytes.size()) {
+    fail(place, "expected " + std::to_string(file_bytes) + " bytes, found " +
+                    std::to_string(bytes.size()));
+  }
+  const std::span<const char> unused = header.raw(kHeaderBytes - kHeaderBytesUsed, "a header");
+  const bool is_clean =
+      std::all_of(unused.begin(), unused.end(), [](char byte) { return byte == 0; });
+  const std::span<const char> table = header.raw(table_bytes, "a table");
+  const Checksum found = checksum_of(bytes.first(kHeaderBytesChecked), table);
+  if (!is_clean || !std::equal(found.begin(), found.end(), checksum.begin())) {
+    fail(place, "its header or table is not as it was written");
+  }
+  Reader reader(table, place);
+  Table result;
+  const std::span<const char> fingerprint = reader.raw(sizeof(Fingerprint), "a fingerprint");
+  std::memcpy(result.fingerprint.bytes.data(), fingerprint.data(), fingerprint.size());
+  result.ingredients = reader.ingredients();
+  if (fingerprint_of(result.ingredients) != result.fingerprint) {
+    fail(place, "expected the fingerprint of its ingredients");
+  }
+  const size_t count = reader.count("sections", kLeastSectionBytes);
+  for (size_t index = 0; index < count; ++index) {
+    result.sections.push_back(read_section_head(reader, place));
+  }
+  if (!reader.is_at_end()) fail(place, "expected its table to end with the last section");
+  return result;
+}
+
+bool is_zero(std::span<const char> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
+// Sections lie where encode() puts them, and between them there is nothing.
+void check_lies_right(const Table& table, std::span<const char> bytes, size_t table_bytes,
+                      const std::string& place) {
+  size_t end = kHeaderBytes + table_bytes;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const StoredSection& stored : table.sections) {
+    const size_t start = align(end);
+    const bool is_inside = stored.offset == start && start <= bytes.size() &&
+                           stored.length <= bytes.size() - start &&
+                           is_zero(bytes.subspan(end, start - end));
+    if (!is_inside) fail(place, "expected each section behind the one before");
+    if (!seen.emplace(stored.section.type, stored.section.content).second) {
+      fail(place, "expected each section once");
+    }
+    end = start + stored.length;
+  }
+  if (end != bytes.size()) fail(place, "expected its end behind the last section");
+}
+
+size_t table_bytes_of(std::span<const char> bytes) {
+  uint32_t count = 0;
+  for (size_t index = 0; index < sizeof(count); ++index) {
+    count |= uint32_t{static_cast<uint8_t>(bytes[12 + index])} << (8 * index);
+  }
+  return count;
+}
+
+}  // namespace
+
+const Section* CacheFile::find(std::string_view type, std::string_view content) const {
+  for (const Section& section : sections) {
+    if (section.type == type && section.content == content) return &section;
+  }
+  return nullptr;
+}
+
+void CacheFile::put(Section section) {
+  for (Section& present : sections) {
+    if (present.type != section.type || present.content != section.content) continue;
+    present = std::move(section);
+    return;
+  }
+  sections.push_back(std::move(section));
+}
+
+std::string encode(const CacheFile& file, const UserKey* key) {
+  const Fingerprint fingerprint = file.fingerprint();
+  Writer table;
+  table.raw({reinterpret_cast<const char*>(fingerprint.bytes.data()), fingerprint.bytes.size()});
+  table.ingredients(file.ingredients);
+  table.number(static_cast<uint32_t>(file.sections.size()));
+  // Offsets follow from the table's length, which does not depend on them.
+  std::vector<size_t> offset_places;
+  for (const Section& section : file.sections) {
+    table.text(section.type);
+    table.text(section.content);
+    table.ingredients(section.ingredients);
+    table.number(std::bit_cast<uint64_t>(section.seconds));
+    offset_places.push_back(table.bytes.size());
+    table.number(uint64_t{0});
+    table.number(uint64_t{section.bytes.size()});
+    table.raw(checksum_of(section.bytes));
+    table.number(uint8_t{section.is_authenticated});
+    Mac mac = section.mac;
+    if (section.is_authenticated && mac == Mac{}) {
+      TESSERA_CHECK(key != nullptr, "who makes such a section has a key");
+      mac = mac_of(section, fingerprint, *key);
+    }
+    table.raw({reinterpret_cast<const char*>(mac.data()), mac.size()});
+  }
+  size_t end = kHeaderBytes + table.bytes.size();
+  for (size_t index = 0; index < file.sections.size(); ++index) {
+    Writer offset;
+    offset.number(uint64_t{align(end)});
+    table.bytes.replace(offset_places[index], offset.bytes.size(), offset.bytes);
+    end = align(end) + file.sections[index].bytes.size();
+  }
+  TESSERA_CHECK(table.bytes.size() <= std::numeric_limits<uint32_t>::max(), "texts are short");
+  Writer result;
+  result.bytes = kMagic;
+  result.number(kFormatVersion);
+  result.number(static_cast<uint32_t>(table.bytes.size()));
+  result.number(uint64_t{end});
+  result.raw(checksum_of(result.bytes, table.bytes));
+  result.bytes.resize(kHeaderBytes, '\0');
+  result.bytes += table.bytes;
+  for (const Section& section : file.sections) {
+    result.bytes.resize(align(result.bytes.size()), '\0');
+    result.bytes += section.bytes;
+  }
+  return std::move(result.bytes);
+}
+
+CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& place) {
+  Table table = read_table(bytes, place);
+  check_lies_right(table, bytes, table_bytes_of(bytes), place);
+  CacheFile file{.ingredients = std::move(table.ingredients)};
+  for (StoredSection& stored : table.sections) {
+    const std::span<const char> content = bytes.subspan(stored.offset, stored.length);
+    if (checksum_of(content) != stored.checksum) {
+      fail(place, "section '" + stored.section.type + "' is not as it was written");
+    }
+    stored.section.bytes.assign(content.begin(), content.end());
+    if (stored.section.is_authenticated) {
+      const Section& section = stored.section;
+      stored.section.is_trusted =
+          key != nullptr && is_equal(mac_of(section, table.fingerprint, *key), section.mac);
+    }
+    file.sections.push_back(std::move(stored.section));
+  }
+  return file;
+}
+
+bool is_cache(std::span<const char> bytes) {
+  return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
+}
+
+std::vector<Ingredient> decode_ingredients(std::span<const char> bytes, const std::string& place) {
+  return read_table(bytes, place).ingredients;
+}
+
+}  // namespace tessera::cache

@@ -1,0 +1,159 @@
+#include "cache/cache_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tessera/error.h"
+
+namespace tessera::cache {
+namespace {
+
+const UserKey kKey({1, 2, 3});
+const UserKey kOtherKey({4});
+
+CacheFile example() {
+  CacheFile file{.ingredients = {{"graph", "a1"}, {"threads", "2"}}};
+  file.put({.type = "plan", .content = "costs", .seconds = 1.5, .bytes = "the plan"});
+  file.put({.type = "mylib", .content = "costs", .ingredients = {{"library", "3.2"}}, .bytes = ""});
+  file.put({.type = "mylib",
+            .content = "kernels",
+            .ingredients = {{"library", "3.2.1"}},
+            .is_authenticated = true,
+            .bytes = std::string(100, '\x90')});
+  return file;
+}
+
+// The checksum of header and table as it should be, where there is such a table.
+std::string with_right_checksum(std::string bytes) {
+  uint32_t table_bytes = 0;
+  for (size_t index = 0; index < 4; ++index) {
+    table_bytes |= uint32_t{static_cast<uint8_t>(bytes[12 + index])} << (8 * index);
+  }
+  if (table_bytes > bytes.size() - 64) return bytes;
+  const std::string checked = bytes.substr(0, 24) + bytes.substr(64, table_bytes);
+  const XXH128_hash_t hash = XXH3_128bits(checked.data(), checked.size());
+  for (size_t index = 0; index < 8; ++index) {
+    bytes[24 + index] = static_cast<char>(hash.low64 >> (8 * index));
+    bytes[32 + index] = static_cast<char>(hash.high64 >> (8 * index));
+  }
+  return bytes;
+}
+
+// What decode() says of the bytes; "" where it reads them.
+std::string refusal_of(const std::string& bytes) {
+  // A copy of its own, so that a sanitizer sees each read behind the end.
+  const std::vector<char> copy(bytes.begin(), bytes.end());
+  try {
+    decode(copy, &kKey, "file");
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.kind() == ErrorKind::Corrupt || error.kind() == ErrorKind::Unsupported)
+        << error.what();
+    return error.what();
+  }
+  return {};
+}
+
+TEST(CacheFile, ReadsWhatWasWritten) {
+  const CacheFile file = example();
+  const CacheFile read = decode(encode(file, &kKey), &kKey, "file");
+  EXPECT_EQ(read.ingredients, file.ingredients);
+  EXPECT_EQ(read.fingerprint(), file.fingerprint());
+  ASSERT_EQ(read.sections.size(), 3U);
+  EXPECT_EQ(read.sections[0], file.sections[0]);
+  EXPECT_EQ(read.sections[1], file.sections[1]);
+  EXPECT_EQ(read.sections[2].bytes, file.sections[2].bytes);
+  EXPECT_TRUE(read.sections[2].is_trusted);
+}
+
+TEST(CacheFile, AnEmptyOneIsOne) {
+  EXPECT_EQ(decode(encode({}, nullptr), nullptr, "file"), CacheFile());
+}
+
+TEST(CacheFile, PutReplacesWhatIsOfTheSameTypeAndContent) {
+  CacheFile file = example();
+  file.put({.type = "mylib", .content = "costs", .bytes = "new"});
+  EXPECT_EQ(file.sections.size(), 3U);
+  EXPECT_EQ(file.find("mylib", "costs")->bytes, "new");
+  EXPECT_EQ(file.find("plan", "costs")->bytes, "the plan");
+  EXPECT_EQ(file.find("mylib", "packs"), nullptr);
+}
+
+TEST(CacheFile, CodeIsTrustedByItsOwnKeyAloneAndKeptForItsOwner) {
+  const std::string bytes = encode(example(), &kKey);
+  for (const UserKey* key : {static_cast<const UserKey*>(nullptr), &kOtherKey}) {
+    const CacheFile read = decode(bytes, key, "file");
+    EXPECT_TRUE(read.sections[0].is_trusted);
+    EXPECT_FALSE(read.sections[2].is_trusted);
+    EXPECT_EQ(encode(read, key), bytes);
+  }
+}
+
+TEST(CacheFile, CodeDoesNotMoveToAnotherFingerprint) {
+  CacheFile read = decode(encode(example(), &kKey), &kKey, "file");
+  read.ingredients[1].value = "1";
+  const CacheFile moved = decode(encode(read, &kKey), &kKey, "file");
+  EXPECT_FALSE(moved.find("mylib", "kernels")->is_trusted);
+}
+
+TEST(CacheFile, EverySingleByteChangeIsFound) {
+  const std::string bytes = encode(example(), &kKey);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (const int change : {0x01, 0x80, 0xff}) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ change);
+      ASSERT_NE(refusal_of(damaged), "") << "byte " << at;
+    }
+  }
+}
+
+TEST(CacheFile, EveryTruncationAndAddedByteIsFound) {
+  const std::string bytes = encode(example(), &kKey);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    ASSERT_NE(refusal_of(bytes.substr(0, length)), "") << "cut at " << length;
+  }
+  EXPECT_NE(refusal_of(bytes + '\0'), "");
+}
+
+TEST(CacheFile, RefusalsSayWhatWasExpected) {
+  const std::string bytes = encode(example(), &kKey);
+  EXPECT_THAT(refusal_of("no cache at all, whatever else it may be, it is longer than a header"),
+              testing::HasSubstr("expected a cache of Tessera's"));
+  std::string other = bytes;
+  other[8] = 2;
+  EXPECT_THAT(refusal_of(other), testing::HasSubstr("expected version 1 of the format, found 2"));
+  EXPECT_THAT(refusal_of(bytes.substr(0, 200)), testing::HasSubstr("found 200"));
+  other = bytes;
+  other.back() = 0;
+  EXPECT_THAT(refusal_of(other), testing::HasSubstr("section 'mylib' is not as it was written"));
+}
+
+TEST(CacheFile, TheIngredientsOfADamagedFileCanBeRead) {
+  std::string bytes = encode(example(), &kKey);
+  bytes.back() = 0;
+  EXPECT_EQ(decode_ingredients(bytes, "file"), example().ingredients);
+}
+
+// Whoever damages a file on purpose writes checksums that fit: what is behind them must hold too.
+TEST(CacheFile, DamageUnderRightChecksumsIsFoundOrHarmless) {
+  const std::string bytes = encode(example(), &kKey);
+  std::mt19937 random(7);
+  int refused = 0;
+  for (int attempt = 0; attempt < 20'000; ++attempt) {
+    std::string damaged = bytes;
+    const size_t table = 64 + static_cast<size_t>(random()) % (bytes.size() - 64);
+    for (int flip = 0; flip <= attempt % 3; ++flip) {
+      damaged[(table + static_cast<size_t>(flip)) % bytes.size()] ^=
+          static_cast<char>(1 + random() % 255);
+    }
+    refused += refusal_of(with_right_checksum(damaged)).empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace tessera::cache

@@ -1,0 +1,138 @@
+#include "cache/cache_folder.h"
+
+#include <algorithm>
+
+#include "cache/stored_file.h"
+#include "tessera/error.h"
+
+namespace tessera::cache {
+namespace {
+
+constexpr size_t kShortDigits = 7;
+constexpr size_t kAllDigits = 40;
+constexpr const char* kEnding = ".cache";
+
+std::string place_of(const std::filesystem::path& path) { return "cache '" + path.string() + "'"; }
+
+// What the file of one name is to a fingerprint.
+struct Candidate {
+  enum class State { Missing, Unusable, Foreign, Ours };
+  State state = State::Missing;
+  std::string bytes;
+  std::string reason;
+  std::vector<Ingredient> ingredients;
+};
+
+Candidate look_at(const std::filesystem::path& path, const Fingerprint& wanted) {
+  Candidate candidate;
+  FileText text = read_stored_file(path, kMostFileBytes);
+  if (!text.bytes) {
+    if (!text.refusal.empty()) {
+      candidate.state = Candidate::State::Unusable;
+      candidate.reason = place_of(path) + " is not used: " + text.refusal;
+    }
+    return candidate;
+  }
+  try {
+    candidate.ingredients = decode_ingredients(*text.bytes, place_of(path));
+  } catch (const Error& error) {
+    candidate.state = Candidate::State::Unusable;
+    candidate.reason = error.what();
+    return candidate;
+  }
+  const bool is_ours = fingerprint_of(candidate.ingredients) == wanted;
+  candidate.state = is_ours ? Candidate::State::Ours : Candidate::State::Foreign;
+  candidate.bytes = *std::move(text.bytes);
+  return candidate;
+}
+
+bool is_cache_name(const std::string& name) {
+  const size_t ending = std::string_view(kEnding).size();
+  if (name.size() < kShortDigits + ending || name.size() > kAllDigits + ending) return false;
+  const std::string digits = name.substr(0, name.size() - ending);
+  return name.ends_with(kEnding) &&
+         digits.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+std::string file_name(const Fingerprint& fingerprint, size_t digits) {
+  return text(fingerprint).substr(kAllDigits - digits) + kEnding;
+}
+
+FoundCache find_in_folder(const std::filesystem::path& folder,
+                          std::span<const Ingredient> ingredients, const UserKey* key) {
+  const Fingerprint wanted = fingerprint_of(ingredients);
+  FoundCache found;
+  for (size_t digits = kShortDigits; digits <= kAllDigits; ++digits) {
+    const std::filesystem::path path = folder / file_name(wanted, digits);
+    const Candidate candidate = look_at(path, wanted);
+    // A file of fewer digits may have been removed since.
+    if (candidate.state == Candidate::State::Missing) continue;
+    if (candidate.state == Candidate::State::Foreign) continue;
+    found.path = path;
+    found.reason = candidate.reason;
+    if (candidate.state == Candidate::State::Unusable) continue;
+    try {
+      found.file = decode(candidate.bytes, key, place_of(path));
+    } catch (const Error& error) {
+      found.reason = error.what();
+    }
+    break;
+  }
+  return found;
+}
+
+SavedCache save_in_folder(const std::filesystem::path& folder, const CacheFile& file,
+                          const UserKey* key) {
+  const std::string unsafe = explain_unsafe_folder(folder);
+  if (!unsafe.empty()) return {{}, unsafe};
+  const Fingerprint wanted = file.fingerprint();
+  size_t digits = kShortDigits;
+  while (digits < kAllDigits &&
+         look_at(folder / file_name(wanted, digits), wanted).state == Candidate::State::Foreign) {
+    ++digits;
+  }
+  const std::filesystem::path path = folder / file_name(wanted, digits);
+  return {path, save_in_file(path, file, key)};
+}
+
+std::string save_in_file(const std::filesystem::path& path, const CacheFile& file,
+                         const UserKey* key) {
+  return replace_file(path, [&] {
+    CacheFile merged{.ingredients = file.ingredients};
+    const Candidate present = look_at(path, file.fingerprint());
+    if (present.state == Candidate::State::Ours) {
+      try {
+        merged = decode(present.bytes, key, place_of(path));
+      } catch (const Error&) {
+        merged.sections.clear();  // damaged: nothing of it stays
+      }
+    }
+    for (const Section& section : file.sections) merged.put(section);
+    return encode(merged, key);
+  });
+}
+
+CacheFile read_cache_file(const std::filesystem::path& path, const UserKey* key) {
+  FileText text = read_stored_file(path, kMostFileBytes);
+  if (!text.bytes) {
+    throw Error(ErrorKind::InvalidArgument, place_of(path),
+                text.refusal.empty()
+                    ? "expected a file that save_cache() or bind() wrote, found none"
+                    : "it is not used: " + text.refusal);
+  }
+  return decode(*text.bytes, key, place_of(path));
+}
+
+std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    if (is_cache_name(entry.path().filename().string())) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace tessera::cache

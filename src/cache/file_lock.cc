@@ -1,0 +1,73 @@
+#include "cache/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace tessera::cache {
+namespace {
+
+bool has_name(const FileHandle& handle, const std::filesystem::path& path) {
+  struct stat opened = {};
+  struct stat named = {};
+  return ::fstat(handle.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+// The holder writes its number into the file, for people only.
+std::string holder_of(const FileHandle& handle) {
+  std::array<char, 16> digits{};
+  const ssize_t got = ::pread(handle.get(), digits.data(), digits.size(), 0);
+  int64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + (got > 0 ? got : 0), number);
+  if (error != std::errc() || number <= 0) return "another process";
+  return "process " + std::to_string(number);
+}
+
+}  // namespace
+
+FileLock::FileLock(std::filesystem::path path, FileHandle handle)
+    : path_(std::move(path)), handle_(std::move(handle)) {}
+
+FileLock::~FileLock() {
+  // Before it is let go: whoever waits then finds that the file has lost its name, and makes
+  // another.
+  if (handle_.is_open()) ::unlink(path_.c_str());
+}
+
+FileLock::Attempt FileLock::try_lock(const std::filesystem::path& file) {
+  while (true) {
+    FileHandle handle(
+        ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+    if (!handle.is_open()) return {{}, "", std::strerror(errno)};
+    // Nobody else may keep us waiting.
+    struct stat status = {};
+    if (::fstat(handle.get(), &status) != 0 || status.st_uid != ::geteuid()) {
+      return {{}, "", "it belongs to another user"};
+    }
+    if (::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == EWOULDBLOCK) return {{}, holder_of(handle), ""};
+      return {{}, "", std::strerror(errno)};
+    }
+    // Its last holder may have removed it after we opened it.
+    if (!has_name(handle, file)) continue;
+    const std::string number = std::to_string(::getpid()) + "\n";
+    // What it says is for people: a full disk is no reason not to lock.
+    if (::ftruncate(handle.get(), 0) == 0) {
+      [[maybe_unused]] const ssize_t written =
+          ::pwrite(handle.get(), number.data(), number.size(), 0);
+    }
+    return {FileLock(file, std::move(handle)), "", ""};
+  }
+}
+
+}  // namespace tessera::cache

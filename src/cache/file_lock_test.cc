@@ -1,0 +1,81 @@
+#include "cache/file_lock.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cache/temporary_folder_test.h"
+
+namespace tessera::cache {
+namespace {
+
+TEST(FileLock, OneHasItAndTheOthersKnowWho) {
+  const TemporaryFolder folder;
+  {
+    const FileLock::Attempt first = FileLock::try_lock(folder / "lock");
+    ASSERT_TRUE(first.lock) << first.failure;
+    const FileLock::Attempt second = FileLock::try_lock(folder / "lock");
+    EXPECT_FALSE(second.lock);
+    EXPECT_EQ(second.holder, "process " + std::to_string(::getpid()));
+    EXPECT_EQ(second.failure, "");
+  }
+  EXPECT_EQ(folder.count(), 0U) << "the file goes with the lock";
+  EXPECT_TRUE(FileLock::try_lock(folder / "lock").lock);
+}
+
+TEST(FileLock, SaysWhyNobodyCanHaveIt) {
+  const FileLock::Attempt attempt = FileLock::try_lock("/nonexistent/lock");
+  EXPECT_FALSE(attempt.lock);
+  EXPECT_EQ(attempt.holder, "");
+  EXPECT_NE(attempt.failure, "");
+}
+
+TEST(FileLock, PassesOnWhenItsHolderIsKilled) {
+  const TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::optional<FileLock> held;
+    while (!held) {
+      FileLock::Attempt attempt = FileLock::try_lock(folder / "lock");
+      if (attempt.lock) held.emplace(std::move(*attempt.lock));
+    }
+    while (true) ::pause();
+  }
+  while (FileLock::try_lock(folder / "lock").lock) std::this_thread::yield();
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(FileLock::try_lock(folder / "lock").lock);
+}
+
+TEST(FileLock, ThreadsThatTakeItInTurnsAreNeverInsideTogether) {
+  const TemporaryFolder folder;
+  std::atomic<int> inside = 0;
+  std::atomic<bool> was_crowded = false;
+  const auto work = [&] {
+    for (int round = 0; round < 200;) {
+      const FileLock::Attempt attempt = FileLock::try_lock(folder / "lock");
+      if (!attempt.lock) {
+        std::this_thread::yield();
+        continue;
+      }
+      if (++inside != 1) was_crowded = true;
+      --inside;
+      ++round;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int index = 0; index < 4; ++index) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(was_crowded);
+}
+
+}  // namespace
+}  // namespace tessera::cache

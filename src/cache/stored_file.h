@@ -1,0 +1,37 @@
+// Files that others may have touched: which are read at all, and how one is replaced so that a
+// reader finds the old one or the new one, whatever happens in between.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tessera::cache {
+
+struct FileText {
+  std::optional<std::string> bytes;  // nullopt: there is no such file, or `refusal` says why not
+  std::string refusal;
+};
+
+// Reads `file` where nobody but its owner may change it, nor put another one in its place: neither
+// the file nor its folder may be writable by its group or by others (a folder with the sticky bit
+// may). Refused too: what is no regular file, and more than `most_bytes`, before anything is
+// allocated.
+FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes);
+
+// Which rule keeps files in `folder` from being trusted; "" for none.
+std::string explain_unsafe_folder(const std::filesystem::path& folder);
+
+// Writes what `make_bytes` gives to a file beside `file`, syncs it, gives it the name, and syncs
+// the folder. Where two do so at once, one waits for the other before it calls `make_bytes`, which
+// may read what is there. Gives why it could not be, or ""; `file` is as it was then.
+std::string replace_file(const std::filesystem::path& file,
+                         const std::function<std::string()>& make_bytes);
+
+// Makes the folder and those above it that are missing, for this user alone (mode 0700). Gives why
+// it could not be, or "".
+std::string make_private_folder(const std::filesystem::path& folder);
+
+}  // namespace tessera::cache

@@ -1,0 +1,101 @@
+#include "cache/user_key.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/file_handle.h"
+#include "cache/stored_file.h"
+
+namespace tessera::cache {
+namespace {
+
+using KeyBytes = std::array<uint8_t, 32>;
+
+std::string last_error() { return std::strerror(errno); }
+
+FoundKey read_key(const std::filesystem::path& file) {
+  const FileHandle handle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!handle.is_open()) return {{}, "the key '" + file.string() + "': " + last_error()};
+  struct stat status = {};
+  if (::fstat(handle.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return {{}, "the key '" + file.string() + "' is no file"};
+  }
+  if (status.st_uid != ::geteuid() || (status.st_mode & 0077) != 0) {
+    return {{},
+            "the key '" + file.string() +
+                "' is refused: it must belong to this user, and nobody else may read or write it "
+                "(mode 0600)"};
+  }
+  KeyBytes bytes = {};
+  const bool is_whole = status.st_size == ssize_t{bytes.size()} &&
+                        ::read(handle.get(), bytes.data(), bytes.size()) == ssize_t{bytes.size()};
+  if (!is_whole) {
+    return {{}, "the key '" + file.string() + "' is damaged: expected 32 bytes; remove it"};
+  }
+  return {UserKey(bytes), ""};
+}
+
+// The file appears with all of its bytes, or not at all, and never in place of another.
+std::string make_key(const std::filesystem::path& file) {
+  KeyBytes bytes = {};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != ssize_t{bytes.size()}) return last_error();
+  std::string staged = file.string() + ".XXXXXX";
+  {
+    const FileHandle handle(::mkostemp(staged.data(), O_CLOEXEC));
+    if (!handle.is_open()) return last_error();
+    const bool is_written =
+        ::write(handle.get(), bytes.data(), bytes.size()) == ssize_t{bytes.size()} &&
+        ::fsync(handle.get()) == 0;
+    if (!is_written) {
+      const std::string reason = last_error();
+      ::unlink(staged.c_str());
+      return reason;
+    }
+  }
+  const bool is_linked = ::link(staged.c_str(), file.c_str()) == 0 || errno == EEXIST;
+  const std::string reason = is_linked ? "" : last_error();
+  ::unlink(staged.c_str());
+  return reason;
+}
+
+}  // namespace
+
+Mac UserKey::authenticate(std::span<const char> bytes) const {
+  Mac mac = {};
+  unsigned int length = 0;
+  const unsigned char* made =
+      HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()),
+           reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), mac.data(), &length);
+  TESSERA_CHECK(made != nullptr && length == mac.size(), "HMAC is part of every OpenSSL");
+  return mac;
+}
+
+bool is_equal(const Mac& left, const Mac& right) {
+  return CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+FoundKey find_or_make_key(const std::filesystem::path& folder) {
+  const std::string unsafe = explain_unsafe_folder(folder);
+  if (!unsafe.empty()) return {{}, unsafe};
+  const std::filesystem::path file = folder / "key";
+  std::error_code ignored;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file, ignored))) {
+    const std::string reason = make_key(file);
+    if (!reason.empty()) {
+      return {{}, "the key '" + file.string() + "' could not be made: " + reason};
+    }
+  }
+  return read_key(file);
+}
+
+}  // namespace tessera::cache

@@ -1,0 +1,38 @@
+// The key of one user on one machine, by which Tessera knows what it wrote itself.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace tessera::cache {
+
+using Mac = std::array<uint8_t, 32>;
+
+class UserKey {
+ public:
+  explicit UserKey(std::array<uint8_t, 32> bytes) : bytes_(bytes) {}
+
+  // HMAC-SHA256.
+  Mac authenticate(std::span<const char> bytes) const;
+
+ private:
+  std::array<uint8_t, 32> bytes_;
+};
+
+// In time that does not depend on where they differ.
+bool is_equal(const Mac& left, const Mac& right);
+
+struct FoundKey {
+  std::optional<UserKey> key;
+  std::string reason;  // why there is none
+};
+
+// The key in `folder` / "key", made where there is none: of 32 random bytes, readable for its owner
+// alone. One that others could read or write is refused.
+FoundKey find_or_make_key(const std::filesystem::path& folder);
+
+}  // namespace tessera::cache

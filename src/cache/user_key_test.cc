@@ -1,0 +1,78 @@
+#include "cache/user_key.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <thread>
+#include <vector>
+
+#include "cache/temporary_folder_test.h"
+
+namespace tessera::cache {
+namespace {
+
+constexpr std::string_view kText = "what is vouched for";
+
+TEST(UserKey, IsMadeOnceForItsOwnerAlone) {
+  const TemporaryFolder folder;
+  const FoundKey first = find_or_make_key(folder.path());
+  ASSERT_TRUE(first.key) << first.reason;
+  struct stat status = {};
+  ASSERT_EQ(::stat((folder / "key").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  EXPECT_EQ(status.st_size, 32);
+  EXPECT_EQ(folder.count(), 1U);
+  const FoundKey second = find_or_make_key(folder.path());
+  ASSERT_TRUE(second.key);
+  EXPECT_EQ(first.key->authenticate(kText), second.key->authenticate(kText));
+}
+
+TEST(UserKey, IsOneForAllWhoComeAtOnce) {
+  const TemporaryFolder folder;
+  std::vector<Mac> macs(8);
+  std::vector<std::thread> threads;
+  for (Mac& mac : macs) {
+    threads.emplace_back([&] {
+      const FoundKey found = find_or_make_key(folder.path());
+      if (found.key) mac = found.key->authenticate(kText);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const FoundKey found = find_or_make_key(folder.path());
+  ASSERT_TRUE(found.key);
+  for (const Mac& mac : macs) EXPECT_EQ(mac, found.key->authenticate(kText));
+}
+
+TEST(UserKey, OneThatOthersCouldReadOrThatIsDamagedIsRefused) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(find_or_make_key(folder.path()).key);
+  for (const mode_t mode : {0640, 0604, 0620}) {
+    ::chmod((folder / "key").c_str(), mode);
+    EXPECT_THAT(find_or_make_key(folder.path()).reason, testing::HasSubstr("mode 0600"));
+  }
+  ::chmod((folder / "key").c_str(), 0600);
+  ::truncate((folder / "key").c_str(), 31);
+  EXPECT_THAT(find_or_make_key(folder.path()).reason, testing::HasSubstr("damaged"));
+  EXPECT_NE(find_or_make_key(folder / "none").reason, "");
+}
+
+TEST(UserKey, AnotherKeyOrTextGivesAnotherCode) {
+  const UserKey key({1});
+  EXPECT_TRUE(is_equal(key.authenticate(kText), key.authenticate(kText)));
+  EXPECT_FALSE(is_equal(key.authenticate(kText), UserKey({2}).authenticate(kText)));
+  EXPECT_FALSE(is_equal(key.authenticate(kText), key.authenticate(std::string_view("what"))));
+}
+
+TEST(UserKey, IsHmacOfSha256) {
+  // RFC 4231, test case 1, has a key of 20 bytes, which HMAC fills up with zeros.
+  std::array<uint8_t, 32> bytes = {};
+  std::fill_n(bytes.begin(), 20, uint8_t{0x0b});
+  const Mac mac = UserKey(bytes).authenticate(std::string_view("Hi There"));
+  EXPECT_EQ(mac[0], 0xb0);
+  EXPECT_EQ(mac[1], 0x34);
+  EXPECT_EQ(mac[31], 0xf7);
+}
+
+}  // namespace
+}  // namespace tessera::cache

@@ -1,0 +1,75 @@
+// NonZero: where the elements that are not 0 stand. How many there are only running can tell.
+#include <vector>
+
+#include "ops/op.h"
+#include "ops/shape_rules.h"
+#include "ops/visit_type.h"
+
+namespace tessera::ops {
+namespace {
+
+// visit(bool) for each element, in order: whether it is anything but 0. NaN is, -0 is not.
+template <class Visit>
+void visit_elements(DataType type, const void* data, int64_t count, const Visit& visit) {
+  const auto visit_as = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* elements = static_cast<const T*>(data);
+    for (int64_t index = 0; index < count; ++index) {
+      visit(static_cast<compute_t<T>>(elements[index]) != 0);
+    }
+  };
+  if (type == DataType::Bool) return visit_as(TypeTag<uint8_t>{});
+  visit_numeric(type, visit_as);
+}
+
+void infer_non_zero(InferContext& context) {
+  const Shape* shape = context.shape(0);
+  if (shape == nullptr) {
+    return context.set_output(0, DataType::Int64,
+                              Shape{unknown_dim(context, 0, 0), unknown_dim(context, 0, 1)});
+  }
+  Dim found = unknown_dim(context, 0, 1);
+  if (const Tensor* input = context.input(0).constant) {
+    int64_t count = 0;
+    visit_elements(input->type(), input->data(), element_count(input->dims()),
+                   [&](bool is_non_zero) { count += is_non_zero ? 1 : 0; });
+    found = count;
+  }
+  context.set_output(0, DataType::Int64, Shape{static_cast<int64_t>(shape->size()), found});
+}
+
+// One row of indices for each axis; the elements in row-major order.
+void run_non_zero(const KernelCall& call) {
+  const TensorView& input = call.inputs[0];
+  const auto rank = static_cast<size_t>(input.rank());
+  const auto indices = call.outputs[0].as<int64_t>();
+  if (indices.empty()) return;
+  const size_t found = indices.size() / rank;
+  std::vector<int64_t> place(rank, 0);
+  size_t column = 0;
+  visit_elements(input.type, input.data, input.elements, [&](bool is_non_zero) {
+    if (is_non_zero) {
+      for (size_t axis = 0; axis < rank; ++axis) indices[axis * found + column] = place[axis];
+      ++column;
+    }
+    for (size_t axis = rank; axis-- > 0;) {
+      if (++place[axis] < input.dims[axis]) break;
+      place[axis] = 0;
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<Op> non_zero_ops() {
+  return {{.name = "NonZero",
+           .versions = {9, 13},
+           .inputs = {{"X", "T"}},
+           .outputs = {{"Y", "tensor(int64)"}},
+           .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .infer = infer_non_zero,
+           .flops = no_flops,
+           .kernel = run_non_zero}};
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,117 @@
+#include "plan/lower_peak.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/shared_memory.h"
+
+namespace tessera {
+namespace {
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+void insert_once(std::vector<int>& values, int value) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
+class ProblemMaker {
+ public:
+  ProblemMaker(const ExecutionPlan& plan, const Offers& offers)
+      : plan_(plan),
+        offers_(offers),
+        writer_(plan.buffers.size(), -1),
+        block_of_(plan.buffers.size(), -1) {}
+
+  OrderProblem make() {
+    for (const ExecutionStep& step : plan_.steps) add(step);
+    return std::move(problem_);
+  }
+
+ private:
+  void add(const ExecutionStep& step) {
+    OrderStep added{.workspace_bytes = stored_bytes(step.workspace_bytes)};
+    bool has_unknown_sizes = false;
+    for (const int input : step.inputs) {
+      if (writer_[at(input)] >= 0) insert_once(added.after, writer_[at(input)]);
+      use(added, input);
+    }
+    for (const PlanOutput& output : step.outputs) {
+      writer_[at(output.buffer)] = static_cast<int>(problem_.steps.size());
+      use(added, output.buffer);
+      has_unknown_sizes =
+          has_unknown_sizes || plan_.buffers[at(output.buffer)].kind == PlanBuffer::Kind::Dynamic;
+    }
+    if (step.kind == ExecutionStep::Kind::Kernel) add_in_place(step, added);
+    if (has_unknown_sizes) {
+      barrier_ = static_cast<int>(problem_.steps.size());
+      for (int earlier = 0; earlier < barrier_; ++earlier) insert_once(added.after, earlier);
+    } else if (barrier_ >= 0) {
+      insert_once(added.after, barrier_);
+    }
+    problem_.steps.push_back(std::move(added));
+  }
+
+  static int64_t stored_bytes(int64_t bytes) {
+    return (bytes + TESSERA_ALIGNMENT_BYTES - 1) / TESSERA_ALIGNMENT_BYTES *
+           TESSERA_ALIGNMENT_BYTES;
+  }
+
+  // The block that `buffer` lies in; -1: it is not in the arena.
+  int block(int buffer) {
+    const int owner = owner_of(plan_, buffer);
+    if (plan_.buffers[at(owner)].kind != PlanBuffer::Kind::Arena) return -1;
+    if (block_of_[at(owner)] < 0) {
+      block_of_[at(owner)] = static_cast<int>(problem_.block_bytes.size());
+      problem_.block_bytes.push_back(stored_bytes(plan_.buffers[at(owner)].bytes));
+    }
+    return block_of_[at(owner)];
+  }
+
+  void use(OrderStep& step, int buffer) {
+    const int used = block(buffer);
+    if (used >= 0) insert_once(step.blocks, used);
+  }
+
+  // Where share_in_place() will let an output have the memory of an input, if nothing else needs
+  // it any more.
+  void add_in_place(const ExecutionStep& step, OrderStep& added) {
+    const Candidate& candidate = offers_.candidates[at(step.candidate)];
+    constexpr uint32_t kInPlace = TESSERA_REQUEST_ADD | TESSERA_REQUEST_IN_PLACE;
+    for (size_t position = 0; position < step.outputs.size(); ++position) {
+      const CandidateOutput& port = candidate.outputs[position];
+      if ((port.requests & kInPlace) == 0) continue;
+      const int input = step.inputs[at(port.in_place_input)];
+      const int output = step.outputs[position].buffer;
+      if (!is_all_of_a_block(input) || !is_all_of_a_block(output)) continue;
+      if (plan_.buffers[at(input)].bytes != plan_.buffers[at(output)].bytes) continue;
+      added.in_place.push_back({.from = block(input), .to = block(output)});
+    }
+  }
+
+  bool is_all_of_a_block(int buffer) {
+    const PlanBuffer& described = plan_.buffers[at(buffer)];
+    return block(buffer) >= 0 && described.strides.empty() &&
+           described.bytes == plan_.buffers[at(owner_of(plan_, buffer))].bytes;
+  }
+
+  const ExecutionPlan& plan_;
+  const Offers& offers_;
+  OrderProblem problem_;
+  std::vector<int> writer_;    // by buffer: the step that writes it
+  std::vector<int> block_of_;  // by owner
+  int barrier_ = -1;           // the newest step with outputs of unknown size
+};
+
+}  // namespace
+
+OrderProblem order_problem(const ExecutionPlan& plan, const Offers& offers) {
+  return ProblemMaker(plan, offers).make();
+}
+
+void reorder(ExecutionPlan& plan, const std::vector<int>& order) {
+  std::vector<ExecutionStep> steps;
+  for (const int step : order) steps.push_back(std::move(plan.steps[at(step)]));
+  plan.steps = std::move(steps);
+}
+
+}  // namespace tessera

@@ -1,0 +1,167 @@
+#include "plan/merge_buffers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// How many buffers may become one at once, and how many of equal lifetimes are tried in all ways.
+constexpr size_t kMostJoined = 10;
+constexpr size_t kMostForAllSubsets = 10;
+// Of larger groups, subsets of so many.
+constexpr size_t kMostOfLargeGroup = 2;
+
+// Some of the buffers with one lifetime, to lie one above the other.
+struct Stack {
+  std::vector<size_t> buffers;
+  int64_t units = 0;
+};
+
+class Merger {
+ public:
+  explicit Merger(std::span<const GridBuffer> buffers)
+      : buffers_(buffers.begin(), buffers.end()), is_gone_(buffers.size(), false) {
+    for (size_t index = 0; index < buffers.size(); ++index) parts_.push_back({{index, 0}});
+  }
+
+  MergedBuffers run() {
+    // The fewer there are, the less likely it is an accident that they are equally high.
+    size_t joined = 2;
+    while (joined <= kMostJoined) joined = join_neighbours(joined) ? 2 : joined + 1;
+    stack_equal_lifetimes();
+    MergedBuffers merged;
+    for (size_t index = 0; index < buffers_.size(); ++index) {
+      if (is_gone_[index]) continue;
+      merged.buffers.push_back(buffers_[index]);
+      merged.parts.push_back(std::move(parts_[index]));
+    }
+    return merged;
+  }
+
+ private:
+  using Lifetime = std::pair<int, int>;
+
+  std::map<Lifetime, std::vector<size_t>> by_lifetime() const {
+    std::map<Lifetime, std::vector<size_t>> groups;
+    for (size_t index = 0; index < buffers_.size(); ++index) {
+      if (is_gone_[index]) continue;
+      groups[{buffers_[index].first, buffers_[index].end}].push_back(index);
+    }
+    return groups;
+  }
+
+  // Calls `use` with each stack of up to `most` of `group`.
+  template <class Use>
+  void visit_stacks(const std::vector<size_t>& group, size_t next, size_t most, Stack& stack,
+                    const Use& use) const {
+    if (!stack.buffers.empty()) use(stack);
+    if (stack.buffers.size() == most) return;
+    for (; next < group.size(); ++next) {
+      stack.buffers.push_back(group[next]);
+      stack.units += buffers_[group[next]].units;
+      visit_stacks(group, next + 1, most, stack, use);
+      stack.units -= buffers_[group[next]].units;
+      stack.buffers.pop_back();
+    }
+  }
+
+  template <class Use>
+  void visit_stacks(const std::vector<size_t>& group, size_t most, const Use& use) const {
+    if (group.size() > kMostForAllSubsets) most = std::min(most, kMostOfLargeGroup);
+    Stack stack;
+    visit_stacks(group, 0, most, stack, use);
+  }
+
+  // Makes stacks of up to `joined` buffers in all one where one begins when the other ends and they
+  // are equally high. Gives whether any were.
+  bool join_neighbours(size_t joined) {
+    const std::map<Lifetime, std::vector<size_t>> groups = by_lifetime();
+    std::map<std::pair<int, int64_t>, Stack> beginning;  // by section and height: the smallest
+    for (const auto& [lifetime, group] : groups) {
+      visit_stacks(group, joined - 1, [&, begin = lifetime.first](const Stack& stack) {
+        Stack& known = beginning[{begin, stack.units}];
+        const bool is_smaller =
+            known.buffers.empty() || stack.buffers.size() < known.buffers.size();
+        if (is_smaller) known = stack;
+      });
+    }
+    bool has_joined = false;
+    for (const auto& [lifetime, group] : groups) {
+      visit_stacks(group, joined - 1, [&, end = lifetime.second](const Stack& earlier) {
+        const auto later = beginning.find({end, earlier.units});
+        if (later == beginning.end()) return;
+        if (earlier.buffers.size() + later->second.buffers.size() > joined) return;
+        if (!are_as_they_were(earlier) || !are_as_they_were(later->second)) return;
+        join(earlier, later->second);
+        has_joined = true;
+      });
+    }
+    is_changed_.clear();
+    return has_joined;
+  }
+
+  // Whether none of them has become another one in this round.
+  bool are_as_they_were(const Stack& stack) const {
+    return std::none_of(stack.buffers.begin(), stack.buffers.end(),
+                        [&](size_t buffer) { return is_changed_.contains(buffer); });
+  }
+
+  void join(const Stack& earlier, const Stack& later) {
+    for (const Stack* stack : {&earlier, &later}) {
+      for (const size_t buffer : stack->buffers) is_changed_.insert(buffer);
+    }
+    const size_t whole = stacked(earlier);
+    const size_t part = stacked(later);
+    buffers_[whole].end = buffers_[part].end;
+    take_over(whole, part, 0);
+  }
+
+  void stack_equal_lifetimes() {
+    for (const auto& [lifetime, group] : by_lifetime()) stacked({.buffers = group});
+  }
+
+  // The first one, which becomes all of them.
+  size_t stacked(const Stack& stack) {
+    const size_t whole = stack.buffers.front();
+    for (size_t place = 1; place < stack.buffers.size(); ++place) {
+      const size_t part = stack.buffers[place];
+      const int64_t height = buffers_[whole].units;
+      buffers_[whole].units += buffers_[part].units;
+      take_over(whole, part, height);
+    }
+    return whole;
+  }
+
+  void take_over(size_t whole, size_t part, int64_t offset) {
+    for (const MergedPart& moved : parts_[part]) {
+      parts_[whole].push_back({moved.buffer, moved.offset + offset});
+    }
+    parts_[part].clear();
+    is_gone_[part] = true;
+  }
+
+  std::vector<GridBuffer> buffers_;
+  std::vector<std::vector<MergedPart>> parts_;
+  std::vector<bool> is_gone_;
+  std::set<size_t> is_changed_;  // in this round
+};
+
+}  // namespace
+
+MergedBuffers merge_buffers(std::span<const GridBuffer> buffers) { return Merger(buffers).run(); }
+
+std::vector<int64_t> offsets_of_parts(const MergedBuffers& merged, std::span<const int64_t> offsets,
+                                      size_t count) {
+  std::vector<int64_t> all(count, 0);
+  for (size_t index = 0; index < merged.parts.size(); ++index) {
+    for (const MergedPart& part : merged.parts[index]) {
+      all[part.buffer] = offsets[index] + part.offset;
+    }
+  }
+  return all;
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+#include "tune/cost_store.h"
+
+#include <utility>
+
+#include "cache/cache_file.h"
+#include "cache/stored_file.h"
+#include "tessera/error.h"
+
+namespace tessera::tuning {
+namespace {
+
+// Reading more takes longer than measuring what a network needs.
+constexpr int64_t kMostStoreBytes = int64_t{64} << 20;
+
+std::filesystem::path file_in(const std::filesystem::path& folder) { return folder / "costs"; }
+
+// Nothing where it cannot be used: whoever measures fills it again.
+cache::CacheFile read_store(const std::filesystem::path& folder,
+                            const std::vector<cache::Ingredient>& machine) {
+  const cache::FileText text = cache::read_stored_file(file_in(folder), kMostStoreBytes);
+  cache::CacheFile empty{.ingredients = machine};
+  if (!text.bytes) return empty;
+  try {
+    cache::CacheFile file = cache::decode(*text.bytes, /*key=*/nullptr, file_in(folder).string());
+    return file.ingredients == machine ? file : empty;
+  } catch (const Error&) {
+    return empty;
+  }
+}
+
+CostTable costs_in(const cache::CacheFile& file, const std::vector<PricedLibrary>& libraries) {
+  try {
+    return take_sections(file, "", libraries, "costs").costs;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+CostTable read_cost_store(const std::filesystem::path& folder,
+                          const std::vector<cache::Ingredient>& machine,
+                          const std::vector<PricedLibrary>& libraries) {
+  return costs_in(read_store(folder, machine), libraries);
+}
+
+std::string add_to_cost_store(const std::filesystem::path& folder,
+                              const std::vector<cache::Ingredient>& machine,
+                              const std::vector<PricedLibrary>& libraries, const CostTable& costs) {
+  std::string reason = cache::make_private_folder(folder);
+  if (reason.empty()) reason = cache::explain_unsafe_folder(folder);
+  if (!reason.empty()) return reason;
+  return cache::replace_file(file_in(folder), [&] {
+    cache::CacheFile file = read_store(folder, machine);
+    CostTable all = costs_in(file, libraries);
+    merge(all, costs);
+    for (cache::Section& section :
+         to_sections({.costs = all, .seconds = seconds_to_measure(all)}, libraries)) {
+      file.put(std::move(section));
+    }
+    std::string bytes = cache::encode(file, /*key=*/nullptr);
+    if (static_cast<int64_t>(bytes.size()) <= kMostStoreBytes) return bytes;
+    const FoundCosts fresh{.costs = costs, .seconds = seconds_to_measure(costs)};
+    return cache::encode({.ingredients = machine, .sections = to_sections(fresh, libraries)},
+                         /*key=*/nullptr);
+  });
+}
+
+}  // namespace tessera::tuning

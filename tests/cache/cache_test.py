@@ -1,0 +1,301 @@
+"""What one process found out the next one knows: the command line."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
+
+
+def caches(folder):
+    return sorted(path for path in folder.iterdir() if path.suffix == ".cache")
+
+
+def stages(call, model, work, *arguments):
+    """The names of the stages of a bind, and the report."""
+    trace = work.parent / "trace.json"
+    code, output, errors = call("bench", model, "--optimize", "--json", "--seconds", "0.001",
+                                *SHAPE, "--trace", trace, *arguments)
+    assert code == 0, errors
+    events = json.loads(trace.read_text())["traceEvents"]
+    return {event["name"] for event in events if "name" in event}, json.loads(output)
+
+
+def test_the_second_process_measures_nothing(call, model, work, needs_a_library):
+    first, report = stages(call, model, work)
+    assert "tune" in first
+    assert report["cache"]["hit"] is False and "no cache of this model" in report["cache"]["reason"]
+    file, = caches(work)
+    second, report = stages(call, model, work)
+    assert "tune" not in second
+    assert report["cache"] == {"hit": True, "file": f"./{file.name}", "reason": ""}
+    assert sorted(path.name for path in work.iterdir()) == [file.name], "nothing else stays"
+
+
+def test_plan_and_outputs_are_the_same(call, model, work):
+    outputs = []
+    for number in range(3):
+        code, output, errors = call(
+            "run", model, "--optimize", *SHAPE, "--random", "1", "--output", f"out{number}")
+        assert code == 0, errors
+        outputs.append((work / f"out{number}" / "output_0.npy").read_bytes())
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
+def test_without_optimize_nothing_is_read_or_written(call, model, work, tmp_path):
+    code, _, _ = call("run", model, *SHAPE, "--random", "1", "--no-optimize")
+    assert code == 0
+    assert not caches(work) and not (tmp_path / "user").exists()
+
+
+def test_optimizing_is_the_default_and_the_environment_switches_it_off(call, model, work):
+    assert call("run", model, *SHAPE, "--random", "1", TESSERA_OPTIMIZE="0")[0] == 0
+    assert not caches(work)
+    code, _, errors = call("run", model, *SHAPE, "--random", "1", "--optimize", "--no-optimize")
+    assert code == 2 and "--no-optimize" in errors
+    assert call("run", model, *SHAPE, "--random", "1")[0] == 0
+    assert len(caches(work)) == 1
+
+
+def test_frozen_never_measures(call, model, work):
+    code, _, errors = call("bench", model, "--optimize", "--frozen", *SHAPE)
+    assert code == 1 and "CacheMiss" in errors and "no cache of this model" in errors
+    assert not caches(work)
+    assert call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)[0] == 0
+    assert call("bench", model, "--optimize", "--frozen", "--seconds", "0.001", *SHAPE)[0] == 0
+    code, _, errors = call("bench", model, "--optimize", "--frozen", "--shape", "x=1x16x24x24",
+                           "--threads", "2")
+    assert code == 1 and "threads: 1 there, 2 here" in errors
+
+
+def test_a_folder_that_cannot_be_written_gives_way_to_the_users(bench, work, tmp_path):
+    # Root may write anywhere, so the folder is one that nothing can be made in.
+    report = bench("--cache-dir", "/proc/nowhere")
+    assert report["cache"]["hit"] is False
+    assert caches(tmp_path / "user" / "tessera")
+    assert bench("--cache-dir", "/proc/nowhere")["cache"]["hit"] is True
+
+
+def test_with_nowhere_to_write_it_runs_and_says_so_once(call, model, work):
+    code, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE,
+                           "--cache-dir", "/proc/nowhere", XDG_CACHE_HOME="", HOME="")
+    assert code == 0
+    assert errors.count("is not saved") == 1 and "/proc/nowhere" in errors
+
+
+def test_files_and_folders_that_others_may_write_to_are_not_used(bench, work):
+    bench()
+    file, = caches(work)
+    file.chmod(0o666)
+    report = bench()
+    assert report["cache"]["hit"] is False and "others than its owner" in report["cache"]["reason"]
+    assert bench()["cache"]["hit"] is True, "it was replaced"
+
+
+@pytest.mark.parametrize("change", ["cut", "flipped", "emptied", "text"])
+def test_damaged_files_are_misses_with_a_reason(bench, work, change):
+    bench()
+    file, = caches(work)
+    content = file.read_bytes()
+    damaged = {"cut": content[:-7], "flipped": content[:900] + b"\xff\x00" + content[902:],
+               "emptied": b"", "text": b"no cache " * 100}[change]
+    file.write_bytes(damaged)
+    report = bench()
+    assert report["cache"]["hit"] is False and "Corrupt" in report["cache"]["reason"]
+    assert bench()["cache"]["hit"] is True
+
+
+def test_eight_at_once_measure_once(tessera_binary, model, environment, work):
+    command = [tessera_binary, "bench", model, "--optimize", "--json", "--seconds", "0.001", *SHAPE]
+    processes = [subprocess.Popen(command, cwd=work, env=environment, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for _ in range(8)]
+    hits = []
+    for process in processes:
+        output, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+        hits.append(json.loads(output)["cache"]["hit"])
+    assert hits.count(False) == 1
+    assert len(list(work.iterdir())) == 1
+
+
+def test_killed_at_any_moment_the_next_start_is_right(tessera_binary, model, environment, work, call,
+                                                      is_long):
+    command = [tessera_binary, "bench", model, "--optimize", "--seconds", "0.001", *SHAPE]
+    for round_number in range(200 if is_long else 12):
+        process = subprocess.Popen(command, cwd=work, env=environment, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(0.02 * (1 + round_number % 12))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        code, output, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)
+        assert code == 0, errors
+        assert "Corrupt" not in errors
+        for path in caches(work):
+            path.unlink()
+    call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE)
+    assert len(caches(work)) == 1
+
+
+def test_whoever_waits_takes_over_when_the_other_dies(tessera_binary, model, environment, work, call):
+    fingerprint = json.loads(call("cache", "fingerprint", model, "--json", *SHAPE)[1])["fingerprint"]
+    lock = work / f".{fingerprint}.lock"
+    holder = subprocess.Popen(["flock", "-x", lock, "sleep", "60"])
+    while not lock.exists():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    waiting = subprocess.Popen(
+        [tessera_binary, "bench", model, "--optimize", "--json", "--seconds", "0.001", *SHAPE],
+        cwd=work, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    assert waiting.poll() is None
+    subprocess.run(["pkill", "-KILL", "-P", str(holder.pid)], check=True)
+    holder.wait()
+    output, errors = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0
+    assert "waiting for" in errors and json.loads(output)["cache"]["hit"] is False
+
+
+# Each ingredient alone, and what why-miss calls it.
+CHANGES = {
+    "inputs": ["--shape", "x=1x16x20x20", "--threads", "1"],
+    "threads": ["--shape", "x=1x16x24x24", "--threads", "2"],
+    "precision": [*SHAPE, "--precision", "bfloat16"],
+    "exclusions": [*SHAPE, "--exclude", "reference:Sub"],
+    "pins": [*SHAPE, "--pin", "conv0=reference"],
+    "backends": [*SHAPE, "--backends", "reference"],
+    "strict storage": [*SHAPE, "--strict-storage"],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_each_ingredient_alone_is_a_miss_that_names_it(call, model, bench, name, needs_a_library):
+    bench()
+    code, output, _ = call("cache", "why-miss", model, *SHAPE)
+    assert code == 0 and output.startswith("hit: ")
+    code, output, errors = call("cache", "why-miss", model, *CHANGES[name])
+    assert code == 1, errors
+    assert f"has {name}: " in " ".join(output.split()) and output.count(" there, ") == 1, output
+
+
+def test_names_do_not_matter_but_attributes_and_order_do(call, make_model, bench):
+    bench(of=make_model())
+
+    def is_hit(**options):
+        other = make_model("other.onnx", **options)
+        return call("cache", "why-miss", other, *SHAPE)[0] == 0
+
+    assert is_hit()
+    assert is_hit(prefix="renamed_", doc="something else")
+    assert is_hit(seed=5), "weights are not in it"
+    assert not is_hit(pads=2)
+    assert not is_hit(swapped=True)
+
+
+def test_two_fine_tunes_share_a_plan_and_give_their_own_outputs(call, make_model, bench, work):
+    outputs = []
+    for seed in (0, 1, 0, 1):
+        one = make_model(f"tune{seed}.onnx", seed=seed)
+        code, _, errors = call("run", one, "--optimize", *SHAPE, "--random", "1", "--output", "out")
+        assert code == 0, errors
+        outputs.append((work / "out" / "output_0.npy").read_bytes())
+    assert outputs[0] == outputs[2] and outputs[1] == outputs[3] and outputs[0] != outputs[1]
+    assert len(caches(work)) == 1
+
+
+def test_two_copies_in_different_folders_share_all(bench, make_model, tmp_path):
+    bench(of=make_model())
+    (tmp_path / "elsewhere").mkdir()
+    copy = shutil.copy(tmp_path / "model.onnx", tmp_path / "elsewhere" / "m.onnx")
+    assert bench(of=copy)["cache"]["hit"] is True
+
+
+def test_a_collision_of_short_names_hits_on_both_second_starts(bench, work):
+    bench()
+    first, = caches(work)
+    bench(shape=20)
+    second, = (path for path in caches(work) if path != first)
+    # As if both had the name of the first: that is what names of seven digits may come to.
+    second_bytes = second.read_bytes()
+    first.write_bytes(second_bytes)
+    second.unlink()
+    report = bench()
+    assert report["cache"]["hit"] is False
+    longer, = (path for path in caches(work) if path != first)
+    assert len(longer.stem) == 8 and longer.stem.endswith(first.stem)
+    assert first.read_bytes() == second_bytes
+    assert bench()["cache"] == {"hit": True, "file": f"./{longer.name}", "reason": ""}
+
+
+def test_tune_measures_anew_and_replaces(call, model, work, bench, needs_a_library):
+    bench()
+    file, = caches(work)
+    before = file.read_bytes()
+    code, output, _ = call("tune", model, "--json", *SHAPE)
+    assert code == 0 and json.loads(output)["tuning"]["measured"] > 0
+    assert file.read_bytes() != before
+    assert bench()["cache"]["hit"] is True
+
+
+def test_the_fingerprint_is_shown_with_its_ingredients(call, model, work, bench):
+    code, output, _ = call("cache", "fingerprint", model, "--json", *SHAPE)
+    assert code == 0
+    shown = json.loads(output)
+    assert len(shown["fingerprint"]) == 40
+    names = {one["name"] for one in shown["ingredients"]}
+    assert {"tessera", "cache format", "kernel revision", "model", "processor", "instruction set",
+            "inputs", "backends", "precision", "threads"} <= names
+    assert all(len(one["digest"]) == 40 for one in shown["ingredients"])
+    bench()
+    file, = caches(work)
+    assert shown["fingerprint"].endswith(file.stem)
+    text = call("cache", "fingerprint", model, *SHAPE)[1]
+    assert shown["fingerprint"] in text and "float32 1x16x24x24" in text
+
+
+def test_caches_are_listed_shown_verified_and_cleared(call, bench, work, tmp_path, needs_a_library):
+    bench()
+    file, = caches(work)
+    shown = json.loads(call("cache", "show", file, "--json")[1])
+    types = {section["type"] for section in shown["sections"]}
+    assert "plan" in types and len(types) > 1
+    assert all(section["bytes"] > 0 and section["seconds"] >= 0 for section in shown["sections"])
+    assert shown["fingerprint"] in call("cache", "show", file)[1]
+    assert file.name in call("cache", "ls")[1]
+    assert call("cache", "verify")[0] == 0
+    broken = work / "0123456.cache"
+    broken.write_bytes(file.read_bytes()[:-1])
+    code, output, _ = call("cache", "verify")
+    assert code == 1 and "0123456.cache" in output
+    assert call("cache", "show", broken)[0] == 2
+    user = tmp_path / "user" / "tessera"
+    user.mkdir(parents=True)
+    shutil.copy(file, user / file.name)
+    assert "1 caches removed" in call("cache", "clear")[1]
+    assert not caches(user) and file.exists()
+    assert call("cache", "clear", "--cache-dir", work)[0] == 0
+    assert not caches(work)
+
+
+def test_a_small_disk_says_why_nothing_was_saved(bench, call, model, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk],
+                             capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        (disk / "full").write_bytes(b"x" * 4096)
+        code, _, errors = call("bench", model, "--optimize", "--seconds", "0.001", *SHAPE,
+                               "--cache-dir", disk, XDG_CACHE_HOME="", HOME="")
+        assert code == 0 and "No space left on device" in errors
+        assert [path.name for path in disk.iterdir()] == ["full"]
+    finally:
+        subprocess.run(["umount", disk], check=False)

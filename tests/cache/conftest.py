@@ -1,0 +1,109 @@
+"""A small model, and a process of its own for every call."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+CHANNELS = 16
+SIDE = 24
+
+
+def write_model(path, *, seed=0, prefix="", pads=1, doc="", swapped=False):
+    """Two convolutions with a residual sum and a difference; `seed` draws the weights."""
+    rng = np.random.default_rng(seed)
+    weights = [numpy_helper.from_array(
+        rng.standard_normal((CHANNELS, CHANNELS, 3, 3)).astype(np.float32) * 0.1, f"{prefix}w{i}")
+        for i in range(2)]
+    operands = [f"{prefix}c1", f"{prefix}r0"]
+    nodes = [
+        helper.make_node("Conv", ["x", f"{prefix}w0"], [f"{prefix}c0"], f"{prefix}conv0",
+                         pads=[pads] * 4),
+        helper.make_node("Relu", [f"{prefix}c0"], [f"{prefix}r0"], f"{prefix}relu"),
+        helper.make_node("Conv", [f"{prefix}r0", f"{prefix}w1"], [f"{prefix}c1"], f"{prefix}conv1",
+                         pads=[1] * 4),
+        helper.make_node("Sub", operands[::-1] if swapped else operands, ["y"], f"{prefix}sub"),
+    ]
+    graph = helper.make_graph(
+        nodes, "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, CHANNELS, "H", "W"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights, doc_string=doc)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+@pytest.fixture
+def make_model(tmp_path):
+    def make(name="model.onnx", **options):
+        return write_model(tmp_path / name, **options)
+
+    return make
+
+
+@pytest.fixture
+def model(make_model):
+    return make_model()
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """Of processes whose user has an empty folder."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("TESSERA_")}
+    return {**clean, "XDG_CACHE_HOME": str(tmp_path / "user")}
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def call(tessera_binary, environment, work):
+    """Runs `tessera` in the working folder; gives exit code, stdout and stderr."""
+
+    def run(*arguments, folder=None, **variables):
+        done = subprocess.run(
+            [tessera_binary, *map(str, arguments)], capture_output=True, text=True, timeout=300,
+            stdin=subprocess.DEVNULL, check=False, cwd=folder or work,
+            env={**environment, **variables})
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+@pytest.fixture
+def bench(call, model):
+    """`bench --json` of the model with --optimize, short; gives its report."""
+
+    def run(*arguments, of=None, shape=SIDE, **options):
+        code, output, errors = call(
+            "bench", of or model, "--optimize", "--json", "--seconds", "0.001", "--threads", "1",
+            "--shape", f"x=1x{CHANNELS}x{shape}x{shape}", *arguments, **options)
+        assert code == 0, errors
+        return json.loads(output)
+
+    return run
+
+
+@pytest.fixture
+def python(bin_dir, tessera, environment, work):
+    """Runs a text as a Python program that has the module; gives what it prints, as JSON."""
+    folder = bin_dir.parent / "python"
+
+    def run(text, *arguments, **variables):
+        prelude = (f"import json, sys\nsys.path.insert(0, {str(folder)!r})\n"
+                   "import numpy as np\nimport tessera\n")
+        done = subprocess.run(
+            [sys.executable, "-c", prelude + text, *map(str, arguments)], capture_output=True,
+            text=True, timeout=300, check=False, cwd=work, env={**environment, **variables})
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run

@@ -1,0 +1,159 @@
+"""What one process found out the next one knows: the Python module."""
+
+import json
+
+import pytest
+
+BIND = "executor = model.bind({'x': (1, 16, 24, 24)}, threads=1, optimize=True%s)\n"
+LOAD = "model = tessera.load(sys.argv[1])\n"
+PRINT_REPORT = """
+report = executor.cache_report()
+print(json.dumps({"is_hit": report.is_hit, "reason": report.reason, "file": report.file,
+                  "saved": report.saved, "fingerprint": report.fingerprint,
+                  "measured": executor.plan().tuning.measured,
+                  "types": {one.type: [one.loaded, one.measured, one.seconds_saved]
+                            for one in report.types}}))
+"""
+
+
+def error_of(python, model, text, *arguments):
+    """Kind, Python's kinds and text of what `text` raises after loading the model."""
+    program = LOAD + "try:\n    " + text.replace("\n", "\n    ") + """
+    print(json.dumps(None))
+except tessera.Error as error:
+    print(json.dumps([error.kind, [one.__name__ for one in type(error).__mro__], str(error)]))
+"""
+    return python(program, model, *arguments)
+
+
+def test_the_second_process_measures_nothing(python, model, needs_a_library):
+    first = python(LOAD + BIND % "" + PRINT_REPORT, model)
+    assert not first["is_hit"] and first["measured"] > 0 and first["saved"].endswith(".cache")
+    assert any(measured > 0 for _, measured, _ in first["types"].values())
+    second = python(LOAD + BIND % "" + PRINT_REPORT, model)
+    assert second["is_hit"] and second["measured"] == 0 and second["saved"] == ""
+    assert second["file"] == first["saved"]
+    assert all(loaded > 0 and measured == 0 for loaded, measured, _ in second["types"].values())
+    assert sum(seconds for *_, seconds in second["types"].values()) > 0
+
+
+@pytest.mark.parametrize("options, variable, is_optimized", [
+    ("", None, True), ("", "0", False), ("", "1", True), ("optimize=True", "0", True),
+    ("optimize=False", None, False)])
+def test_optimizing_is_the_default(python, model, work, options, variable, is_optimized):
+    variables = {} if variable is None else {"TESSERA_OPTIMIZE": variable}
+    report = python(LOAD + f"""
+executor = model.bind({{'x': (1, 16, 24, 24)}}, threads=1, {options})
+""" + PRINT_REPORT, model, **variables)
+    assert (report["fingerprint"] != "") == is_optimized
+    assert bool(list(work.iterdir())) == is_optimized
+
+
+def test_outputs_are_equal_to_the_bit(python, model):
+    run = """
+x = np.random.default_rng(3).standard_normal((1, 16, 24, 24)).astype(np.float32)
+y, = executor.run({"x": x})
+print(json.dumps(y.tobytes().hex()))
+"""
+    assert python(LOAD + BIND % "" + run, model) == python(LOAD + BIND % "" + run, model)
+
+
+def test_saved_and_loaded_by_type_in_another_process(python, model, work, needs_a_library):
+    saved = python(LOAD + BIND % ", cache_dir='kept'" + """
+executor.save_cache("all.cache")
+model.save_cache("native.cache", type="native")
+model.save_cache("native.cache", type="plan")
+model.save_cache("reference.cache", type="reference")
+""" + PRINT_REPORT, model)
+    (work / "kept").rename(work / "gone")
+    whole = python(LOAD + "model.load_cache('all.cache')\n" + BIND % ", frozen=True" + PRINT_REPORT,
+                   model)
+    assert whole["is_hit"] and whole["fingerprint"] == saved["fingerprint"]
+    added = python(LOAD + """
+model.load_cache("reference.cache")
+model.load_cache("native.cache", type="plan")
+""" + BIND % ", frozen=True" + PRINT_REPORT, model)
+    assert added["is_hit"] and "native" not in added["types"]
+    partly = python(LOAD + "model.load_cache('all.cache', type='reference')\n" +
+                    BIND % ", cache_dir='other'" + PRINT_REPORT, model)
+    assert not partly["is_hit"] and partly["types"]["plan"][0] == 0
+
+
+def test_load_cache_on_an_executor_plans_anew(python, model):
+    result = python(LOAD + BIND % "" + """
+executor.save_cache("all.cache")
+model = tessera.load(sys.argv[1])
+executor = model.bind({'x': (1, 16, 24, 24)}, threads=1, optimize=False)
+assert executor.cache_report().fingerprint == ""
+executor.load_cache("all.cache")
+y, = executor.run({"x": np.ones((1, 16, 24, 24), np.float32)})
+assert y.shape == (1, 16, 24, 24)
+""" + PRINT_REPORT, model)
+    assert result["is_hit"]
+
+
+def test_types_that_are_unknown_or_not_here(python, model, why_unusable):
+    kind, kinds, text = error_of(python, model, "model.load_cache('none.cache', type='torch')")
+    assert kind == "InvalidArgument" and "ValueError" in kinds
+    assert all(name in text for name in ("all", "native", "onednn", "openvino", "jit", "tensorrt"))
+    kind, kinds, text = error_of(python, model, "model.load_cache('none.cache', type='tensorrt')")
+    assert kind == "Unsupported" and "NotImplementedError" in kinds and "NVIDIA" in text
+    kind, _, text = error_of(python, model, "model.load_cache('none.cache', type='mkldnn')")
+    if why_unusable["onednn"]:
+        assert kind == "Unsupported"
+    else:
+        assert kind == "InvalidArgument" and "none.cache" in text
+
+
+def test_saving_before_an_optimised_bind(python, model, work):
+    kind, _, text = error_of(python, model, "model.save_cache('a.cache')")
+    assert kind == "InvalidArgument" and "call bind(optimize=true) first" in text
+    kind, _, text = error_of(
+        python, model, "model.bind({'x': (1, 16, 24, 24)}, optimize=False).save_cache('a.cache')")
+    assert kind == "InvalidArgument" and "call bind(optimize=true) first" in text
+    assert not (work / "a.cache").exists()
+
+
+def test_no_other_file_is_overwritten(python, model, work):
+    kind, _, text = error_of(python, model, BIND % "" + "model.save_cache(sys.argv[1])")
+    assert kind == "InvalidArgument" and "expected the name of a new file or of a cache" in text
+    kind, kinds, _ = error_of(python, model, BIND % "" + "model.save_cache('none/a.cache')")
+    assert kind == "DeviceFailed"
+
+
+def test_files_that_do_not_fit_say_what_differs(python, model, make_model, work):
+    python(LOAD + BIND % "" + "model.save_cache('a.cache')\n" + PRINT_REPORT, model)
+    other = make_model("other.onnx", pads=2)
+    kind, _, text = error_of(python, other, "model.load_cache('a.cache')")
+    assert kind == "InvalidArgument" and "it does not fit: model: " in text
+    kind, _, text = error_of(
+        python, model, "model.bind({'x': (1, 16, 24, 24)}, threads=2).load_cache('a.cache')")
+    assert kind == "InvalidArgument" and "threads: 1 there, 2 here" in text
+    (work / "a.cache").write_bytes((work / "a.cache").read_bytes()[:-1])
+    kind, _, _ = error_of(python, model, "model.load_cache('a.cache')")
+    assert kind == "Corrupt"
+
+
+def test_frozen_is_an_error_of_its_own(python, model, work):
+    kind, kinds, text = error_of(python, model, BIND % ", frozen=True")
+    assert kind == "CacheMiss" and "LookupError" in kinds and "no cache of this model" in text
+    assert not list(work.iterdir())
+
+
+@pytest.mark.parametrize("folder", ["'.'", "'/proc/nowhere'"])
+def test_many_threads_and_second_binds_measure_once(python, model, folder):
+    result = python(LOAD + f"""
+import threading
+reports = []
+def bind():
+    executor = model.bind({{'x': (1, 16, 24, 24)}}, threads=1, optimize=True, cache_dir={folder})
+    reports.append([executor.cache_report().is_hit, executor.plan().tuning.measured])
+threads = [threading.Thread(target=bind) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+bind()
+print(json.dumps(reports))
+""", model, XDG_CACHE_HOME="", HOME="")
+    assert len(result) == 9 and [hit for hit, _ in result].count(False) == 1
+    assert all(measured == 0 for hit, measured in result if hit)
+    assert json.dumps(result)

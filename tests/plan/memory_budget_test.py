@@ -1,0 +1,112 @@
+"""`--memory-budget`: what takes less memory is chosen where that is needed, and what cannot be says so."""
+
+import json
+import re
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Two convolutions with a ReLU between: most libraries have more than one way to compute them."""
+    source = np.random.default_rng(1)
+    weights = [source.standard_normal((32, 32, 3, 3), np.float32) / 16 for _ in range(2)]
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["a"], name="conv0", pads=[1, 1, 1, 1]),
+             helper.make_node("Relu", ["a"], ["b"], name="relu"),
+             helper.make_node("Conv", ["b", "w1"], ["y"], name="conv1", pads=[1, 1, 1, 1])]
+    shape = [1, 32, 20, 20]
+    graph = helper.make_graph(
+        nodes, "convolutions", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(weight, f"w{index}") for index, weight in enumerate(weights)])
+    path = tmp_path_factory.mktemp("budget") / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+@pytest.fixture
+def inspect(tessera_binary, model):
+    """What the plan within a budget takes, or the error that says why there is none."""
+
+    def call(budget=None, *options):
+        budgets = [] if budget is None else ["--memory-budget", str(budget)]
+        done = subprocess.run([tessera_binary, "inspect", model, "--memory", "--json", "--threads",
+                               "1", *budgets, *options],
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode in (0, 3), done.stderr
+        report = json.loads(done.stdout)
+        assert ("error" in report) == (done.returncode == 3)
+        return report.get("error") or report
+
+    return call
+
+
+OPTIMIZED = ("--optimize", "--tune-budget", "10")
+
+
+@pytest.mark.parametrize("options", [(), OPTIMIZED], ids=["in order", "optimized"])
+def test_a_plan_fits_or_the_smallest_is_named(inspect, options):
+    free = inspect(None, *options)
+    assert free["total_bytes"] == (free["arena_bytes"] + free["weights_bytes"] +
+                                   free["output_bytes"] + free["backend_bytes"])
+    assert free["output_bytes"] == 32 * 20 * 20 * 4
+    error = inspect(1, *options)
+    assert error["kind"] == "OutOfMemory" and error["where"] == "memory budget"
+    assert "at most 1 bytes" in error["message"]
+    least = int(re.search(r"takes (\d+) bytes", error["message"]).group(1))
+    assert least <= free["total_bytes"]
+    fitting = inspect(least, *options)
+    assert fitting["total_bytes"] == least
+    error = inspect(least - 1, *options)
+    assert f"takes {least} bytes" in error["message"]
+    assert "none is smaller" in error["message"] or "not proven" in error["message"]
+
+
+def test_what_fits_changes_nothing(inspect):
+    free = inspect()
+    fitting = inspect(free["total_bytes"])
+    for report in (free, fitting):
+        report.pop("plan_ms")
+    assert fitting == free
+
+
+def test_it_runs_within_the_budget(tessera_binary, inspect, model, tmp_path):
+    least = int(re.search(r"takes (\d+) bytes", inspect(1)["message"]).group(1))
+    outputs = []
+    for options in (["--backends", "reference"], ["--memory-budget", str(least)]):
+        folder = tmp_path / str(len(outputs))
+        done = subprocess.run([tessera_binary, "run", model, "--random", "3", "--threads", "1",
+                               "--output", folder, *options],
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        outputs.append(np.load(next(folder.glob("*.npy"))))
+    np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "1e6", "9223372036854775808"])
+def test_a_budget_that_is_none(tessera_binary, model, text):
+    for command in (["run"], ["bench"], ["tune"], ["explain"], ["inspect", "--memory"]):
+        done = subprocess.run([tessera_binary, *command, model, f"--memory-budget={text}"],
+                              capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 2
+        assert "--memory-budget" in done.stderr
+
+
+def test_python_says_the_same(tessera, model):
+    loaded = tessera.load(model)
+    memory = loaded.bind(threads=1).plan().memory
+    assert memory.total_bytes == (memory.arena_bytes + memory.weight_bytes + memory.output_bytes +
+                                  memory.library_bytes)
+    assert memory.lower_bound_bytes <= memory.arena_bytes <= memory.naive_bytes
+    for block in memory.blocks:
+        assert 0 <= block.offset and block.offset + block.bytes <= memory.arena_bytes
+        assert block.lower < block.upper
+    with pytest.raises(tessera.OutOfMemory, match="memory budget"):
+        loaded.bind(threads=1, memory_budget_bytes=1)
+    with pytest.raises(tessera.InvalidArgument, match="memory_budget_bytes"):
+        loaded.bind(threads=1, memory_budget_bytes=-1)
