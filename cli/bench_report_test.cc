@@ -38,10 +38,10 @@ TEST(BenchReport, JsonHasTheseKeysAndNoOthers) {
   const Json json = bench_json(small_report());
   std::vector<std::string> keys;
   for (const auto& entry : json.items()) keys.push_back(entry.key());
-  EXPECT_THAT(keys,
-              testing::ElementsAre("model", "load_ms", "bind_ms", "first_ms", "median_ms", "min_ms",
-                                   "p90_ms", "p99_ms", "runs", "threads", "steps", "conversions",
-                                   "backends", "placement", "memory", "dispatch_ns_per_step"));
+  EXPECT_THAT(keys, testing::ElementsAre("model", "load_ms", "bind_ms", "first_ms", "median_ms",
+                                         "min_ms", "p90_ms", "p99_ms", "runs", "threads", "steps",
+                                         "conversions", "backends", "placement", "memory",
+                                         "dispatch_ns_per_step", "cache"));
   EXPECT_EQ(json["dispatch_ns_per_step"], 4.5);
   EXPECT_EQ(json["median_ms"], 2.5);
   EXPECT_EQ(json["min_ms"], 1.0);

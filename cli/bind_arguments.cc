@@ -72,15 +72,16 @@ void add_bind_options(CLI::App& command, BindArguments& arguments) {
       ->group(kGroup);
   command
       .add_flag("--keep-denormals", arguments.keeps_denormals,
-                "compute with numbers too small for a normal exponent (else they are zero)")
+                "compute with numbers too small for a normal exponent\n(default: they are zero)")
       ->group(kGroup);
 }
 
 void add_memory_option(CLI::App& command, BindArguments& arguments) {
   command
       .add_option("--memory-budget", arguments.memory_budget,
-                  "BYTES that inner values, workspaces, outputs, weights and libraries may\n"
-                  "take together: faster kernels give way to smaller ones (default: no limit)")
+                  "BYTES that inner values, workspaces, outputs, weights and\n"
+                  "libraries may take together: faster kernels give way to\n"
+                  "smaller ones (default: no limit)")
       ->group(kGroup);
 }
 

@@ -38,7 +38,7 @@ Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) con
 
 void Model::State::restore() {
   ThreadPool pool(load_threads);
-  LoadedModel again = load_model(file, options, *registry, pool, log);
+  LoadedModel again = load_model(file, compile_options, *registry, pool, log);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
 }
@@ -325,7 +325,8 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
   auto registry = std::make_shared<const ops::Registry>(ops::make_registry());
   auto state = std::make_shared<Model::State>(options.log);
   state->file = file;
-  state->options = {.is_strict = options.is_strict, .keeps_all_values = options.keeps_all_values};
+  state->compile_options = {.is_strict = options.is_strict,
+                            .keeps_all_values = options.keeps_all_values};
   state->load_threads = options.threads;
   state->backends = options.backends;
   state->registry = std::move(registry);

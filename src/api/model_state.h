@@ -24,7 +24,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   explicit State(Log::Callback told) : log(std::move(told)) {}
 
   std::filesystem::path file;
-  CompileOptions options;
+  CompileOptions compile_options;
   int load_threads = 0;
   Backends backends;
   std::shared_ptr<const ops::Registry> registry;
@@ -35,7 +35,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   int64_t packed_bytes = 0;  // since pages were given back
   LoadedModel loaded;        // its weights come and go
   std::optional<tuning::StructureText>
-      structure;  // of the graph that was loaded, once it was needed
+      structure;             // of the graph that was loaded, once it was needed
+  int64_t packed_bytes = 0;  // since pages were given back
   std::vector<GivenCache> given_caches;
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
 

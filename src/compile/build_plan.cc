@@ -79,8 +79,7 @@ Placement choose_and_build(Chooser& chooser, BudgetFitter& fitter, PlanAssembler
                            BuiltPlan& base, const StageWatcher& watcher) {
   while (true) {
     watcher("place");
-    check_is_covered(base.offers, base.graph, chooser.forbidden());
-    const Placement placement = chooser.choose();
+    const Placement placement = choose_covering(chooser, base.offers, base.graph);
     if (fitter.makes_way(placement, chooser)) continue;
     watcher("build");
     const std::vector<int> failed = assembler.build(placement, base.offers);

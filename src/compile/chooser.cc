@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/stopwatch.h"
 #include "compile/placement_problem.h"
+#include "compile/select_offers.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -23,22 +24,24 @@ Chooser::Chooser(const Graph& graph, const Offers& offers, const LayoutTable& la
     : problem_(make_problem(graph, offers, layouts)),
       places_(node_places(graph)),
       keeps_sparse_storage_(keeps_sparse_storage),
+      is_refused_(offers.candidates.size(), false),
       is_broken_(offers.candidates.size(), false) {
-  problem_.is_forbidden.assign(problem_.candidates.size(), false);
   for (const Candidate& candidate : offers.candidates) {
     is_alone_.push_back(candidate.threads == 1);
     is_measured_only_.push_back(candidate.is_measured_only());
   }
+  settle();
 }
 
 void Chooser::set_prices(const PricedOffers& prices) {
   prices.apply(problem_);
+  is_refused_ = problem_.is_forbidden;
   has_prices_ = true;
-  is_solved_ = false;
+  settle();
 }
 
 std::vector<bool> Chooser::forbidden() const {
-  std::vector<bool> is_forbidden = problem_.is_forbidden;
+  std::vector<bool> is_forbidden = is_refused_;
   for (size_t index = 0; index < is_broken_.size(); ++index) {
     if (is_broken_[index]) is_forbidden[index] = true;
     if (!has_prices_ && is_measured_only_[index]) is_forbidden[index] = true;
@@ -48,11 +51,10 @@ std::vector<bool> Chooser::forbidden() const {
   return is_forbidden;
 }
 
-PlacementProblem Chooser::usable_problem() const {
-  PlacementProblem problem = problem_;
-  problem.is_forbidden = forbidden();
-  problem.is_forbidden = settle_storage(problem, keeps_sparse_storage_);
-  return problem;
+void Chooser::settle() {
+  problem_.is_forbidden = forbidden();
+  problem_.is_forbidden = settle_storage(problem_, keeps_sparse_storage_);
+  is_solved_ = false;
 }
 
 Placement Chooser::checked([[maybe_unused]] const PlacementProblem& problem,
@@ -67,36 +69,43 @@ Placement Chooser::checked([[maybe_unused]] const PlacementProblem& problem,
 
 bool Chooser::is_usable(const Placement& placement) const {
   if (placement.chosen.empty()) return false;
-  const PlacementProblem problem = usable_problem();
   const bool is_allowed =
       std::none_of(placement.chosen.begin(), placement.chosen.end(),
-                   [&](int index) { return problem.is_forbidden[static_cast<size_t>(index)]; });
-  return is_allowed && explain_violation(problem, placement).empty();
+                   [&](int index) { return problem_.is_forbidden[static_cast<size_t>(index)]; });
+  return is_allowed && explain_violation(problem_, placement).empty();
 }
 
 Placement Chooser::choose() {
-  const PlacementProblem problem = usable_problem();
-  if (!has_prices_) return checked(problem, choose_in_order(problem, places_));
+  if (!has_prices_) return checked(problem_, choose_without_prices());
   const Placement solved = solve();
   if (is_usable(preferred_)) return preferred_;
-  const Placement known = in_order(problem);
-  Placement best = greedy(problem, known);
+  const Placement known = in_order();
+  Placement best = greedy(known);
   if (best.chosen.empty()) best = solved;
   // Says for which node nobody is left.
-  if (best.chosen.empty()) best = choose_in_order(problem, places_);
-  double seconds = predicted_seconds(problem, best);
-  if (!solved.chosen.empty() && predicted_seconds(problem, solved) < seconds) {
+  if (best.chosen.empty()) best = choose_in_order(problem_, places_);
+  double seconds = price(best);
+  if (!solved.chosen.empty() && price(solved) < seconds) {
     best = solved;
-    seconds = predicted_seconds(problem, best);
+    seconds = price(best);
   }
-  const bool is_worth_it =
-      known.chosen.empty() || seconds < kLeastGain * predicted_seconds(problem, known);
-  return checked(problem, is_worth_it ? best : known);
+  const bool is_worth_it = known.chosen.empty() || seconds < kLeastGain * price(known);
+  return checked(problem_, is_worth_it ? best : known);
 }
 
-Placement Chooser::in_order() const { return in_order(usable_problem()); }
+Placement Chooser::choose_without_prices() {
+  try {
+    return choose_in_order(problem_, places_);
+  } catch (const Uncovered&) {
+    // Groups taken early left a node to nobody, which need not be so.
+    Placement solved = solve();
+    if (solved.chosen.empty()) throw;
+    return solved;
+  }
+}
 
-Placement Chooser::in_order(PlacementProblem problem) const {
+Placement Chooser::in_order() const {
+  PlacementProblem problem = problem_;
   for (size_t index = 0; index < is_alone_.size(); ++index) {
     if (is_alone_[index] || is_measured_only_[index]) problem.is_forbidden[index] = true;
   }
@@ -109,26 +118,22 @@ Placement Chooser::in_order(PlacementProblem problem) const {
 
 Placement Chooser::solve() {
   if (is_solved_) return solved_.placement;
-  const PlacementProblem problem = usable_problem();
   const Stopwatch stopwatch;
   PlacementEffort effort;
   if (most_seconds_ > 0) {
     effort.network.may_go_on = [&] { return stopwatch.read().seconds < most_seconds_; };
   }
-  solved_ = solve_placement(problem, effort);
+  solved_ = solve_placement(problem_, effort);
   solve_seconds_ = stopwatch.read().seconds;
   is_solved_ = true;
-  return checked(problem, solved_.placement);
+  return checked(problem_, solved_.placement);
 }
 
-Placement Chooser::greedy() const {
-  const PlacementProblem problem = usable_problem();
-  return checked(problem, greedy(problem, {}));
-}
+Placement Chooser::greedy() const { return checked(problem_, greedy(Placement{})); }
 
-Placement Chooser::greedy(const PlacementProblem& problem, const Placement& known) const {
+Placement Chooser::greedy(const Placement& known) const {
   try {
-    return choose_by_price(problem, known, places_);
+    return choose_by_price(problem_, known, places_);
   } catch (const Error&) {
     // Groups taken early left a node to nobody.
     return known;
@@ -136,7 +141,7 @@ Placement Chooser::greedy(const PlacementProblem& problem, const Placement& know
 }
 
 Placement Chooser::alone(int preference) const {
-  PlacementProblem problem = usable_problem();
+  PlacementProblem problem = problem_;
   std::vector<bool> has_own(problem.nodes.size(), false);
   const auto is_forbidden = [&](size_t index) { return problem.is_forbidden[index]; };
   bool has_any = false;
@@ -179,8 +184,17 @@ PlacementDescription Chooser::describe(const Placement& placement) const {
 std::vector<CandidateMargin> Chooser::margins(double search_seconds) const {
   if (search_seconds <= 0 || !solved_.is_found() || !solved_.is_proven()) return {};
   const Stopwatch stopwatch;
-  return find_margins(usable_problem(), solved_, {.network = {.work_cells = kMarginCells}},
+  return find_margins(problem_, solved_, {.network = {.work_cells = kMarginCells}},
                       [&] { return stopwatch.read().seconds < search_seconds; });
+}
+
+Placement choose_covering(Chooser& chooser, const Offers& offers, const Graph& graph) {
+  check_is_covered(offers, graph, chooser.forbidden());
+  try {
+    return chooser.choose();
+  } catch (const Uncovered& uncovered) {
+    throw explain_uncovered(offers, graph, {uncovered.node()}, chooser.forbidden());
+  }
 }
 
 }  // namespace tessera

@@ -33,19 +33,19 @@ class Chooser {
   // A candidate that could not be built.
   void forbid(int candidate) {
     is_broken_[static_cast<size_t>(candidate)] = true;
-    is_solved_ = false;
+    settle();
   }
 
   // By candidate, what nobody has seen to be right and may not be used for that; empty: nothing.
   void leave_out(std::vector<bool> candidates) {
     is_left_out_ = std::move(candidates);
-    is_solved_ = false;
+    settle();
   }
 
   // By candidate, what takes too much memory for a budget; empty: nothing.
   void leave_room(std::vector<bool> candidates) {
     is_too_large_ = std::move(candidates);
-    is_solved_ = false;
+    settle();
   }
 
   // What choose() gives as long as it can be used: it is known to be the fastest. Nothing chosen:
@@ -57,7 +57,7 @@ class Chooser {
 
   // The choice: without prices in order. With them the preferred one, or the cheapest known, unless
   // what would be chosen without is as cheap, give or take what measured prices of a whole model
-  // are off by. Throws Unsupported for a node that nobody can compute.
+  // are off by. Throws Uncovered for a node that nobody can compute, or not beside the others.
   Placement choose();
 
   // What choose() would give without prices; nothing chosen where only candidates are left that are
@@ -75,7 +75,7 @@ class Chooser {
   // By candidate, what may not be used.
   std::vector<bool> forbidden() const;
   // The problem with everything forbidden that may not be used.
-  PlacementProblem usable_problem() const;
+  const PlacementProblem& usable_problem() const { return problem_; }
   // What a candidate takes by the newest prices; 0 without.
   double candidate_seconds(int candidate) const {
     return has_prices_ ? problem_.candidates[static_cast<size_t>(candidate)].seconds : 0;
@@ -98,15 +98,19 @@ class Chooser {
 
  private:
   Placement checked(const PlacementProblem& problem, Placement placement) const;
-  Placement in_order(PlacementProblem problem) const;
-  Placement greedy(const PlacementProblem& problem, const Placement& known) const;
+  // In order, and where that comes to no end, the cheapest by what candidates say of themselves.
+  Placement choose_without_prices();
+  Placement greedy(const Placement& known) const;
+  // States anew what may not be used.
+  void settle();
 
-  PlacementProblem problem_;
+  PlacementProblem problem_;  // with everything forbidden that may not be used
   std::vector<std::string> places_;
   bool has_prices_ = false;
   bool keeps_sparse_storage_;
   std::vector<bool> is_measured_only_;  // by candidate
   std::vector<bool> is_alone_;          // by candidate: on one thread of several
+  std::vector<bool> is_refused_;        // by candidate: by prices
   std::vector<bool> is_broken_;         // by candidate
   std::vector<bool> is_left_out_;       // by candidate, or empty
   std::vector<bool> is_too_large_;      // by candidate, or empty
@@ -116,5 +120,9 @@ class Chooser {
   double solve_seconds_ = 0;  // of the newest solution
   double most_seconds_ = 0;   // for a solution; 0: no limit
 };
+
+// What chooser.choose() gives. Throws Unsupported where no choice computes every node of `graph`,
+// with what each backend offered for the node that is left over, and what it refused.
+Placement choose_covering(Chooser& chooser, const Offers& offers, const Graph& graph);
 
 }  // namespace tessera

@@ -121,7 +121,7 @@ void BudgetFitter::note(const MemoryUse& use) {
 
 Placement BudgetFitter::known_to_fit(Chooser chooser) {
   for (int round = 0; round < kMostRounds; ++round) {
-    const Placement placement = chooser.choose();
+    const Placement placement = choose_covering(chooser, offers_, graph_);
     const ExecutionPlan plan = plan_of(placement, chooser);
     const MemoryUse use = memory_use(plan, offers_);
     note(use);

@@ -10,6 +10,9 @@
 namespace tessera {
 namespace {
 
+// Of a group that an error names.
+constexpr size_t kMostToldNodes = 4;
+
 bool fits(const NodePin& pin, const Node& node) {
   if (node.name == pin.nodes) return true;
   if (pin.nodes.ends_with('*')) {
@@ -94,6 +97,48 @@ std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, c
          " cannot be served: " + (text.empty() ? pin.backend + " said nothing about it" : text);
 }
 
+// "node 'a' (Relu)" for each node but `left_out`, as far as they are few.
+std::string places_text(const Graph& graph, const std::vector<NodeId>& nodes, NodeId left_out) {
+  std::string text;
+  size_t told = 0;
+  for (const NodeId node : nodes) {
+    if (node == left_out) continue;
+    if (told == kMostToldNodes) break;
+    text += (text.empty() ? "" : ", ") + place(graph[node]);
+    ++told;
+  }
+  const size_t more = nodes.size() - 1 - told;
+  return text + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+}
+
+// "; backend offers it ..." for each group that may be chosen.
+std::string what_is_offered(const Offers& offers, const Graph& graph, NodeId node,
+                            const std::vector<bool>& is_forbidden) {
+  std::string text;
+  std::set<std::pair<std::string, std::vector<NodeId>>> told;
+  for (size_t index = 0; index < offers.candidates.size(); ++index) {
+    const Candidate& candidate = offers.candidates[index];
+    const std::vector<NodeId>& nodes = candidate.nodes;
+    const bool is_for_node = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    if (is_forbidden[index] || !is_for_node) continue;
+    if (!told.emplace(candidate.backend(), nodes).second) continue;
+    text += "; " + candidate.backend() + " offers it " +
+            (nodes.size() == 1 ? "alone" : "with " + places_text(graph, nodes, node));
+  }
+  return text;
+}
+
+// "; backend: reason" for each refusal.
+std::string what_is_refused(const Offers& offers, NodeId node) {
+  std::string text;
+  std::set<std::pair<std::string, std::string>> told;  // a reason may stand for many candidates
+  for (const Refusal& refusal : offers.refusals) {
+    if (refusal.node != node || !told.emplace(refusal.backend, refusal.reason).second) continue;
+    text += "; " + refusal.backend + ": " + refusal.reason;
+  }
+  return text;
+}
+
 }  // namespace
 
 Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection,
@@ -145,15 +190,20 @@ void check_is_covered(const Offers& offers, const Graph& graph,
   const auto uncovered = std::find(is_covered.begin(), is_covered.end(), false);
   if (uncovered == is_covered.end()) return;
   const NodeId node{static_cast<int32_t>(uncovered - is_covered.begin())};
-  std::string answers;
-  std::set<std::pair<std::string, std::string>> told;  // a reason may stand for many candidates
-  for (const Refusal& refusal : offers.refusals) {
-    if (refusal.node != node || !told.emplace(refusal.backend, refusal.reason).second) continue;
-    answers += "; " + refusal.backend + ": " + refusal.reason;
+  throw explain_uncovered(offers, graph, node, is_forbidden);
+}
+
+Error explain_uncovered(const Offers& offers, const Graph& graph, NodeId node,
+                        const std::vector<bool>& is_forbidden) {
+  const std::string offered = what_is_offered(offers, graph, node, is_forbidden);
+  const std::string refused = what_is_refused(offers, node);
+  if (!offered.empty()) {
+    return {ErrorKind::Unsupported, place(graph[node]),
+            "no choice was found that computes this node beside all others" + offered + refused};
   }
-  throw Error(ErrorKind::Unsupported, place(graph[node]),
-              "no backend can compute this node" +
-                  (answers.empty() ? "; none said anything about it" : answers));
+  return {ErrorKind::Unsupported, place(graph[node]),
+          "no backend can compute this node" +
+              (refused.empty() ? "; none said anything about it" : refused)};
 }
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 
 #include "backend/candidates.h"
 #include "graph/graph.h"
+#include "tessera/error.h"
 
 namespace tessera {
 
@@ -37,5 +38,10 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
 // candidate), with what each backend said of it.
 void check_is_covered(const Offers& offers, const Graph& graph,
                       const std::vector<bool>& is_forbidden);
+
+// Why `node` is left over: what each backend offers for it that is not forbidden (by candidate),
+// and what it refused. Unsupported.
+Error explain_uncovered(const Offers& offers, const Graph& graph, NodeId node,
+                        const std::vector<bool>& is_forbidden);
 
 }  // namespace tessera

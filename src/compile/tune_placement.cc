@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/stopwatch.h"
-#include "compile/select_offers.h"
 #include "compile/time_plans.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
@@ -235,8 +234,7 @@ class PlacementTuner {
     const Phases::Running running(tuner_.phases(), "choose");
     rest_on_measurements();
     while (true) {
-      check_is_covered(base_.offers, base_.graph, chooser_.forbidden());
-      Placement placement = chooser_.choose();
+      Placement placement = choose_covering(chooser_, base_.offers, base_.graph);
       if (fitter_.makes_way(placement, chooser_)) {
         // What takes its place may not have been worth measuring before.
         measure_what_could_win([&] { return chooser_.solve(); });

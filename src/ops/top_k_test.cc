@@ -73,7 +73,7 @@ TEST(TopK, RefusesWhatThereIsNot) {
 
 TEST(TopK, TheLengthIsUnknownUntilKIs) {
   const auto outputs = infer_op(
-      "TopK", 11, {}, {typed(DataType::Float32, Shape{2, 4}), typed(DataType::Int64, Shape{1})});
+      "TopK", 11, {}, {typed(DataType::Float32, Shape{2, 4}), typed(DataType::Int64, Shape{1})}, 2);
   EXPECT_EQ((*outputs[0].type.shape)[0], Dim(2));
   EXPECT_FALSE((*outputs[0].type.shape)[1].is_known());
 }

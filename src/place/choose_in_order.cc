@@ -131,8 +131,7 @@ Placement choose_in_order(const PlacementProblem& problem,
   chooser.accept_groups(collect_groups(problem));
   const int uncovered = chooser.first_uncovered();
   if (uncovered != kNone) {
-    throw Error(ErrorKind::Unsupported, node_names[at(uncovered)],
-                "no backend can compute this node");
+    throw Uncovered(uncovered, node_names[at(uncovered)]);
   }
   return chooser.choose();
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/error.h"
+
 namespace tessera {
 
 // A value in a layout, both as numbers of the problem.
@@ -82,6 +84,18 @@ struct Placement {
   std::vector<int> chosen;
 };
 
+// Thrown where no choice was found that computes every node: node() is one that is left over.
+class Uncovered : public Error {
+ public:
+  Uncovered(int node, const std::string& place)
+      : Error(ErrorKind::Unsupported, place, "no backend can compute this node"), node_(node) {}
+
+  int node() const { return node_; }
+
+ private:
+  int node_ = 0;
+};
+
 double conversion_price(const PlacementProblem& problem, int value, int from, int to);
 
 // The layouts on the cheapest way from one of `present` to `wanted`, both ends included: through
@@ -101,7 +115,8 @@ double predicted_seconds(const PlacementProblem& problem, const Placement& place
 // first, as long as the groups chosen form no cycle; then, in the order in which groups run, of the
 // candidates for one group and preference the one with the least seconds, conversions of its inputs
 // and copies that it forces, the earlier one where two are equal. Pure.
-// Throws Error (Unsupported) for a node without a candidate: `node_names` are for its message.
+// Throws Uncovered for a node without a candidate, or whose candidates cannot be taken beside the
+// groups that come first: `node_names` are for its message.
 Placement choose_in_order(const PlacementProblem& problem,
                           const std::vector<std::string>& node_names);
 

@@ -69,7 +69,7 @@ def model(tmp_path_factory):
 @pytest.fixture
 def tessera(tessera_binary, model):
     environment = {name: text for name, text in os.environ.items()
-                   if not name.startswith("TESSERA_")}
+                   if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
 
     def call(*arguments, **variables):
         return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=300,

@@ -134,7 +134,7 @@ def model(tmp_path_factory):
 def tessera(tessera_binary, model):
     def call(*arguments, mischief=None):
         environment = {name: text for name, text in os.environ.items()
-                       if not name.startswith("TESSERA_")}
+                       if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
         if mischief:
             environment["TESSERA_TEST_MISCHIEF"] = mischief
         return subprocess.run([tessera_binary, *map(str, arguments)], text=True, timeout=60,

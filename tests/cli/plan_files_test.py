@@ -58,8 +58,9 @@ def test_json_has_prices_margins_and_the_bound(tessera_binary, model):
     assert placement["measured_ms"] == pytest.approx(report["median_us"] / 1000)
     assert placement["gap"] == pytest.approx(
         placement["predicted_ms"] / placement["lower_bound_ms"] - 1, abs=1e-9)
-    assert sum(step["predicted_us"] for step in report["steps"]) == pytest.approx(
-        1000 * placement["predicted_ms"], rel=1e-6)
+    # The rest is what a run takes besides its steps.
+    steps_us = sum(step["predicted_us"] for step in report["steps"])
+    assert 0 < steps_us <= 1000 * placement["predicted_ms"] * (1 + 1e-6)
     for candidate in report["candidates"]:
         assert {"workspace_bytes", "pack_bytes", "library_bytes"} <= candidate.keys()
         # So few nodes are done in time.

@@ -266,3 +266,21 @@ def test_a_node_that_nobody_serves_is_named_with_every_answer(tessera, tmp_path)
         assert part in error
     error = tessera("explain", model, "--pin", "2=null", code=2)
     assert "node '2' (Tan)" in error and "null: it knows no such op" in error
+
+
+@pytest.mark.parametrize("command", [("explain",), ("tune", "--in-process")])
+def test_groups_that_leave_a_node_over_are_named_with_every_answer(tessera, tmp_path, command):
+    model = save_chain(tmp_path / "chain.onnx", ("Sin", "Cos", "Sin"))
+    error = tessera(command[0], model, *command[1:], "--pin", "1=null:pair",
+                    "--pin", "3=null:turned", code=2)
+    # Both pairs have the node in the middle: whichever is taken, one is left over.
+    for part in ("Unsupported: node '", "no choice was found that computes this node beside all",
+                 "null offers it with node '2' (Cos)", "reference: the node is held by pin '"):
+        assert part in error
+
+
+def test_a_pin_to_a_group_is_served_whatever_stands_first_for_its_nodes(tessera, tmp_path):
+    model = save_chain(tmp_path / "chain.onnx", ("Cos", "Sin", "Cos"))
+    # Without the pin the first pair would be taken, and with it node 3 left to nobody.
+    report = explain(tessera, model, "--pin", "3=null:pair")
+    assert choices(report) == {"1": "a", "2": "pair", "3": "pair"}

@@ -78,7 +78,7 @@ def model(tmp_path_factory):
 def tessera(tessera_binary, model):
     def call(*arguments, lie=None, **options):
         environment = {name: text for name, text in os.environ.items()
-                       if not name.startswith("TESSERA_")}
+                       if name == "TESSERA_OPTIMIZE" or not name.startswith("TESSERA_")}
         if lie:
             environment["TESSERA_TEST_LIE"] = lie
         return subprocess.run([tessera_binary, *map(str, arguments)], text=True, env=environment,

@@ -122,6 +122,13 @@ Candidate chain(const std::vector<Node>& nodes, const char* algorithm, const cha
   return candidate;
 }
 
+void offer_pairs(const Graph& graph, const char* pattern, const char* algorithm,
+                 Proposals& proposals) {
+  for (const std::vector<int32_t>& pair : graph.match(pattern)) {
+    proposals.add(chain({graph.node(pair[0]), graph.node(pair[1])}, algorithm, kLayoutA));
+  }
+}
+
 class Null : public plugin::Backend {
  public:
   Description describe() override {
@@ -145,9 +152,8 @@ class Null : public plugin::Backend {
       proposals.add(chain({node}, "a", kLayoutA));
       proposals.add(chain({node}, "b", kLayoutB));
     }
-    for (const std::vector<int32_t>& pair : graph.match("sine = Sin(x); Cos(sine)")) {
-      proposals.add(chain({graph.node(pair[0]), graph.node(pair[1])}, "pair", kLayoutA));
-    }
+    offer_pairs(graph, "sine = Sin(x); Cos(sine)", "pair", proposals);
+    offer_pairs(graph, "cosine = Cos(x); Sin(cosine)", "turned pair", proposals);
   }
 };
 
