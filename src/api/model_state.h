@@ -32,7 +32,6 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   PackStore packs;
   std::vector<StageRecord> stages;
   mutable std::mutex mutex;  // of the next members
-  int64_t packed_bytes = 0;  // since pages were given back
   LoadedModel loaded;        // its weights come and go
   std::optional<tuning::StructureText>
       structure;             // of the graph that was loaded, once it was needed
