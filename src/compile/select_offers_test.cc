@@ -31,12 +31,12 @@ class CoveringChoice : public testing::Test {
 
   void offer(const std::vector<int>& nodes, double seconds = 1e-6) {
     tessera::Candidate candidate{.plugin = plugin_, .optimistic_seconds = seconds};
-    for (const int index : nodes) {
-      const NodeId node{index};
-      candidate.nodes.push_back(node);
-      candidate.inputs.push_back({.value = graph_[node].inputs[0], .layout = kDefaultLayout});
-      candidate.outputs.push_back({.value = graph_[node].outputs[0], .layout = kDefaultLayout});
-    }
+    for (const int index : nodes) candidate.nodes.push_back({index});
+    // Nodes stand in a chain: what lies between them the group keeps to itself.
+    const ValueId from = graph_[candidate.nodes.front()].inputs[0];
+    const ValueId to = graph_[candidate.nodes.back()].outputs[0];
+    candidate.inputs.push_back({.value = from, .layout = kDefaultLayout});
+    candidate.outputs.push_back({.value = to, .layout = kDefaultLayout});
     offers_.candidates.push_back(candidate);
   }
 
