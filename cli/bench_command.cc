@@ -43,9 +43,9 @@ double run_once(BoundModel& bound) {
   return milliseconds(Clock::now() - start);
 }
 
-// Runs until the time is up, at least once; less where it is interrupted.
-void measure(BoundModel& bound, const Effort& effort, const Interrupt& interrupt,
-             BenchReport& report) {
+// Runs until the time is up, at least once.
+void measure_runs(BoundModel& bound, const Effort& effort, const Interrupt& interrupt,
+                  BenchReport& report) {
   Progress progress;
   report.first_ms = run_once(bound);
   for (uint64_t run = 0; run < effort.warmup_runs && !interrupt.is_interrupted(); ++run) {
@@ -59,6 +59,17 @@ void measure(BoundModel& bound, const Effort& effort, const Interrupt& interrupt
     report.run_ms.push_back(run_once(bound));
     elapsed_seconds = milliseconds(Clock::now() - start) / 1000;
     progress.show(progress_text(elapsed_seconds, effort, report.run_ms.size()));
+  }
+}
+
+// Less where it is interrupted, which ends the run that is going on, too.
+void measure(BoundModel& bound, const Effort& effort, BenchReport& report) {
+  const Interrupt interrupt(&bound.executor);
+  try {
+    measure_runs(bound, effort, interrupt, report);
+  } catch (const Error& error) {
+    const bool is_enough = interrupt.is_interrupted() && !report.run_ms.empty();
+    if (error.kind() != ErrorKind::Cancelled || !is_enough) throw;
   }
 }
 
@@ -79,6 +90,15 @@ void write_trace(const std::filesystem::path& file, Clock::time_point origin,
   files.commit();
 }
 
+// A plan that a cache knew was bound without asking what else there is, so without prices.
+std::optional<PlacementDescription> placement_with_prices(const BenchArguments& arguments,
+                                                          const LoadedModel& loaded) {
+  ModelArguments wanted = arguments.model;
+  wanted.bind.describes_candidates = true;
+  const ModelRequest request(wanted, MissingInputs::AreRandom);
+  return request.bind(loaded, Clock::now()).executor.plan().placement;
+}
+
 CommandResult bench(const BenchArguments& arguments) {
   const Effort effort = parse_effort(arguments);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
@@ -95,9 +115,11 @@ CommandResult bench(const BenchArguments& arguments) {
   report.cache = bound.executor.cache_report();
   report.memory = bound.executor.plan().memory;
   report.library_bytes = bound.executor.plan().library_bytes;
-  const Interrupt interrupt;
-  measure(bound, effort, interrupt, report);
-  if (arguments.is_json) report.dispatch_ns_per_step = bound.executor.measure_dispatch_ns();
+  measure(bound, effort, report);
+  if (arguments.is_json) {
+    report.dispatch_ns_per_step = bound.executor.measure_dispatch_ns();
+    if (report.cache.is_hit) report.placement = placement_with_prices(arguments, loaded);
+  }
   if (!arguments.trace_file.empty()) write_trace(arguments.trace_file, origin, loaded, bound);
   return {kFine, arguments.is_json ? json_text(bench_json(report)) : bench_text(report)};
 }

@@ -207,6 +207,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.in_process = arguments.in_process;
   options.tune_all = arguments.tune_all;
   options.margin_search_seconds = arguments.margin_search_seconds;
+  options.describes_candidates = arguments.describes_candidates;
   options.candidate_timeout_seconds =
       parse_positive_number("--candidate-timeout", arguments.candidate_timeout, kMostSeconds);
   if (arguments.tune_budget) {

@@ -33,8 +33,9 @@ struct BindArguments {
   std::optional<std::string> tune_budget;  // no limit where not given
   std::optional<std::string> solve_budget;
   bool in_process = false;
-  bool tune_all = false;             // only `tune` asks
-  double margin_search_seconds = 0;  // only `explain` asks
+  bool tune_all = false;              // only `tune` asks
+  double margin_search_seconds = 0;   // only `explain` asks
+  bool describes_candidates = false;  // the same
 };
 
 // Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and

@@ -58,7 +58,8 @@ LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) 
     return tessera::load(arguments_.model, {.is_strict = arguments_.is_strict,
                                             .keeps_all_values = keeps_all_values,
                                             .backends = backends_,
-                                            .threads = options_.threads});
+                                            .threads = options_.threads,
+                                            .keeps_index = options_.optimize});
   });
   ModelDescription description = model.describe();
   const NamedShapes shapes = parse_shapes(arguments_.shapes, description.inputs);

@@ -4,14 +4,20 @@
 #include "cli/bound_model.h"
 #include "cli/cache_report.h"
 #include "cli/command.h"
+#include "cli/named_argument.h"
+#include "cli/span.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
 
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+constexpr uint64_t kMostMebibytes = uint64_t{1} << 30;
+
 struct CacheArguments {
   ModelArguments model;
   std::string file;
+  std::string most_mebibytes = "8192";
   std::string folder;  // "": the usual ones
   bool is_json = false;
 };
@@ -66,6 +72,7 @@ CommandResult clear(const CacheArguments& arguments) {
   // What lies in a working folder was put there on purpose, or by another program.
   if (arguments.folder.empty()) folders.erase(folders.begin());
   size_t removed = 0;
+  int64_t others = 0;
   for (const std::filesystem::path& folder : folders) {
     for (const std::filesystem::path& path : list_caches(folder)) {
       std::error_code failure;
@@ -76,10 +83,48 @@ CommandResult clear(const CacheArguments& arguments) {
       }
       ++removed;
     }
+    // What else is kept there: packs and indices of models.
+    others += prune_caches(folder, 0).files;
   }
-  const Json json = {{"removed", removed}};
-  return {kFine,
-          arguments.is_json ? json_text(json) : std::to_string(removed) + " caches removed\n"};
+  const Json json = {{"removed", removed}, {"others", others}};
+  if (arguments.is_json) return {kFine, json_text(json)};
+  const std::string rest =
+      others == 0 ? "" : ", and " + std::to_string(others) + " files of packs and indices";
+  return {kFine, std::to_string(removed) + " caches removed" + rest + "\n"};
+}
+
+// The one folder that a command is about.
+std::filesystem::path only_folder(const CacheArguments& arguments) {
+  if (!arguments.folder.empty()) return arguments.folder;
+  if (!user_cache_folder().empty()) return user_cache_folder();
+  throw Error(ErrorKind::InvalidArgument, "--cache-dir",
+              "expected a folder, as neither XDG_CACHE_HOME nor HOME names the user's");
+}
+
+CommandResult prune(const CacheArguments& arguments) {
+  const auto mebibytes = parse_whole_number("--limit", arguments.most_mebibytes, 0, kMostMebibytes);
+  const PrunedCaches pruned =
+      prune_caches(only_folder(arguments), static_cast<int64_t>(mebibytes) * kMebibyte);
+  const Json json = {{"removed", pruned.files}, {"bytes", pruned.bytes}};
+  return {kFine, arguments.is_json
+                     ? json_text(json)
+                     : std::to_string(pruned.files) + " files of " +
+                           decimal_text(static_cast<double>(pruned.bytes) / kMebibyte, 1) +
+                           " MiB removed\n"};
+}
+
+CommandResult export_all(const CacheArguments& arguments) {
+  const int64_t count = export_caches(only_folder(arguments), arguments.file);
+  const Json json = {{"exported", count}, {"file", arguments.file}};
+  return {kFine, arguments.is_json ? json_text(json)
+                                   : std::to_string(count) + " caches written to " +
+                                         printable(arguments.file) + "\n"};
+}
+
+CommandResult import_all(const CacheArguments& arguments) {
+  const int64_t count = import_caches(arguments.file, only_folder(arguments));
+  const Json json = {{"imported", count}};
+  return {kFine, arguments.is_json ? json_text(json) : std::to_string(count) + " caches taken\n"};
 }
 
 CacheReport find(const CacheArguments& arguments) {
@@ -106,17 +151,49 @@ struct CacheRow {
   const char* summary;
   CommandResult (*run)(const CacheArguments& arguments);
   bool asks_for_model = false;
-  bool asks_for_file = false;
+  const char* file = nullptr;  // what the file is that it asks for; null: it asks for none
+  bool asks_for_folder = false;
+  bool asks_for_limit = false;
 };
 
 constexpr std::array kRows = {
-    CacheRow{"ls", "List the caches of the working folder and of the user", list},
-    CacheRow{"show", "Show what a cache file holds", show, false, true},
-    CacheRow{"fingerprint", "Show what the cache of a model depends on", show_fingerprint, true},
-    CacheRow{"why-miss", "Say whether a model's cache is found, and if not, why", explain_miss,
-             true},
-    CacheRow{"verify", "Look for damaged caches", verify},
-    CacheRow{"clear", "Remove the user's caches, or those of --cache-dir", clear},
+    CacheRow{.name = "ls",
+             .summary = "List the caches of the working folder and of the user",
+             .run = list,
+             .asks_for_folder = true},
+    CacheRow{
+        .name = "show", .summary = "Show what a cache file holds", .run = show, .file = "a cache"},
+    CacheRow{.name = "fingerprint",
+             .summary = "Show what the cache of a model depends on",
+             .run = show_fingerprint,
+             .asks_for_model = true},
+    CacheRow{.name = "why-miss",
+             .summary = "Say whether a model's cache is found, and if not, why",
+             .run = explain_miss,
+             .asks_for_model = true},
+    CacheRow{.name = "verify",
+             .summary = "Look for damaged caches",
+             .run = verify,
+             .asks_for_folder = true},
+    CacheRow{.name = "prune",
+             .summary = "Remove what is worth least of the user's, until the rest fits",
+             .run = prune,
+             .asks_for_folder = true,
+             .asks_for_limit = true},
+    CacheRow{.name = "export",
+             .summary = "Write the user's caches and prices into one file",
+             .run = export_all,
+             .file = "the file to write",
+             .asks_for_folder = true},
+    CacheRow{.name = "import",
+             .summary = "Take the caches and prices of an exported file",
+             .run = import_all,
+             .file = "what export wrote",
+             .asks_for_folder = true},
+    CacheRow{.name = "clear",
+             .summary = "Remove the user's caches, packs and indices, or those of --cache-dir",
+             .run = clear,
+             .asks_for_folder = true},
 };
 
 }  // namespace
@@ -130,11 +207,14 @@ Command make_cache_command(CLI::App& command) {
     if (row.asks_for_model) {
       add_model_options(*part, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
       add_cache_dir_option(*part, arguments->model.bind);
-    } else if (row.asks_for_file) {
-      part->add_option("FILE", arguments->file, "a cache")->required();
-    } else {
-      part->add_option("--cache-dir", arguments->folder,
-                       "DIR: the caches there alone (default: the working folder and the user's)");
+    }
+    if (row.file != nullptr) part->add_option("FILE", arguments->file, row.file)->required();
+    if (row.asks_for_folder) {
+      part->add_option("--cache-dir", arguments->folder, "DIR: that folder alone");
+    }
+    if (row.asks_for_limit) {
+      part->add_option("--limit", arguments->most_mebibytes,
+                       "MEBIBYTES that may stay (default 8192)");
     }
     part->add_flag("--json", arguments->is_json, "print JSON");
     parts.push_back(part);

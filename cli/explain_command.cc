@@ -93,6 +93,7 @@ CommandResult explain(ExplainArguments arguments) {
       arguments.margins == "0"
           ? 0
           : parse_positive_number("--margins", arguments.margins, kMostMarginSeconds);
+  arguments.model.bind.describes_candidates = true;
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);

@@ -1,17 +1,25 @@
 #include "cli/interrupt.h"
 
+#include <atomic>
+
 namespace tessera::cli {
 namespace {
 
 // A handler reaches nothing but what is static.
 volatile std::sig_atomic_t was_interrupted = 0;
+std::atomic<Executor*> running = nullptr;
+static_assert(std::atomic<Executor*>::is_always_lock_free, "as a handler must not wait");
 
-void note(int /*signal*/) { was_interrupted = 1; }
+void note(int /*signal*/) {
+  was_interrupted = 1;
+  if (Executor* const executor = running.load()) executor->cancel();
+}
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(Executor* executor) {
   was_interrupted = 0;
+  running = executor;
   struct sigaction action{};
   action.sa_handler = note;
   // SA_RESETHAND: the next one finds the default again. SA_RESTART: nothing else notices.
@@ -21,7 +29,10 @@ Interrupt::Interrupt() {
   if (previous_.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
 }
 
-Interrupt::~Interrupt() { sigaction(SIGINT, &previous_, nullptr); }
+Interrupt::~Interrupt() {
+  sigaction(SIGINT, &previous_, nullptr);
+  running = nullptr;
+}
 
 bool Interrupt::is_interrupted() const { return was_interrupted != 0; }
 

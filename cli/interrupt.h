@@ -3,13 +3,17 @@
 
 #include <csignal>
 
+#include "tessera/tessera.h"
+
 namespace tessera::cli {
 
-// While one lives, the first Ctrl-C (SIGINT) only sets is_interrupted(); a second one ends the
-// program as ever. One at a time, on the main thread.
+// While one lives, the first Ctrl-C (SIGINT) only sets is_interrupted() and ends the run of an
+// executor that is going on, which throws Cancelled; a second one ends the program as ever. One at
+// a time, on the main thread.
 class Interrupt {
  public:
-  Interrupt();
+  // `executor`, which must outlive this, is the one whose run ends; null: none.
+  explicit Interrupt(Executor* executor = nullptr);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;

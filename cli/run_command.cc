@@ -4,6 +4,7 @@
 
 #include "cli/bound_model.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/named_argument.h"
 #include "cli/plan_summary.h"
 #include "cli/run_report.h"
@@ -144,8 +145,10 @@ Session run_model(const RunArguments& arguments) {
   executor.record_steps(!arguments.trace_file.empty());
   Session session;
   Trace& trace = session.trace;
-  std::vector<Tensor> tensors =
-      dense_of(timed(origin, trace.run, [&] { return executor.run_any(bound.feeds); }));
+  std::vector<Tensor> tensors = dense_of(timed(origin, trace.run, [&] {
+    const Interrupt interrupt(&executor);
+    return executor.run_any(bound.feeds);
+  }));
   trace.load = loaded.load;
   trace.load_stages = loaded.model.stages();
   trace.bind = bound.bind;

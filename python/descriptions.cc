@@ -180,6 +180,18 @@ nb::object to_python(const PlanDescription& plan) {
       "memory"_a = to_python(plan.memory));
 }
 
+nb::object to_python(const ShapePlanDescription& plan) {
+  return class_named("ShapePlanDescription")(
+      "shapes"_a = plan.shapes, "arena_bytes"_a = plan.arena_bytes,
+      "pack_bytes"_a = plan.pack_bytes, "kernels"_a = plan.kernels,
+      "reused_kernels"_a = plan.reused_kernels, "seconds"_a = plan.seconds);
+}
+
+nb::object to_python(const ShapesDescription& shapes) {
+  return class_named("ShapesDescription")("plans"_a = to_list(shapes.plans),
+                                          "arena_bytes"_a = shapes.arena_bytes);
+}
+
 nb::object to_python(const BackendDescription& backend) {
   return class_named("BackendDescription")(
       "name"_a = backend.name, "version"_a = backend.version, "devices"_a = backend.devices,

@@ -27,6 +27,8 @@ nanobind::object to_python(const TuneProgress& progress);
 nanobind::object to_python(const MemoryBlock& block);
 nanobind::object to_python(const MemoryDescription& memory);
 nanobind::object to_python(const PlanDescription& plan);
+nanobind::object to_python(const ShapePlanDescription& plan);
+nanobind::object to_python(const ShapesDescription& shapes);
 nanobind::object to_python(const BackendDescription& backend);
 
 nanobind::object to_python(const CacheReport& report);

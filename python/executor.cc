@@ -10,6 +10,7 @@
 
 #include "python/arrays.h"
 #include "python/descriptions.h"
+#include "python/interrupt.h"
 #include "python/sparse_arrays.h"
 
 namespace nb = nanobind;
@@ -51,10 +52,10 @@ std::map<std::string, Tensor> dense_by_name(const nb::handle mapping) {
 
 namespace {
 
-NamedTensors in_order(const nb::args& arrays, const std::vector<ValueDescription>& inputs) {
+NamedTensors in_order(const nb::args& arrays, const std::vector<std::string>& inputs) {
   if (arrays.size() != inputs.size()) {
     std::string names;
-    for (const ValueDescription& input : inputs) names += (names.empty() ? "" : ", ") + input.name;
+    for (const std::string& input : inputs) names += (names.empty() ? "" : ", ") + input;
     throw Error(ErrorKind::InvalidArgument, "inputs",
                 "expected one array for each of " + std::to_string(inputs.size()) + " inputs (" +
                     names + "), or one dictionary of arrays by name; found " +
@@ -62,7 +63,7 @@ NamedTensors in_order(const nb::args& arrays, const std::vector<ValueDescription
   }
   NamedTensors tensors;
   for (size_t index = 0; index < inputs.size(); ++index) {
-    const std::string& input = inputs[index].name;
+    const std::string& input = inputs[index];
     tensors.emplace(input, to_any_tensor(arrays[index], place_of(input)));
   }
   return tensors;
@@ -73,16 +74,42 @@ bool is_mapping(nb::handle value) {
   return PyDict_Check(value.ptr()) || (PyMapping_Check(value.ptr()) && nb::hasattr(value, "keys"));
 }
 
+// A run: Ctrl-C ends it, and raises what Python raises then, KeyboardInterrupt as a rule.
+template <class Action>
+auto interruptible(SharedExecutor& shared, const Action& action) {
+  try {
+    return shared.alone([&](Executor& executor) {
+      const RunInterrupt interrupt(executor);
+      return action(executor);
+    });
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Cancelled && PyErr_CheckSignals() != 0) {
+      nb::raise_python_error();
+    }
+    throw;
+  }
+}
+
 nb::list run(SharedExecutor& shared, const nb::args& inputs) {
   NamedTensors tensors;
   if (inputs.size() == 1 && is_mapping(inputs[0])) {
     tensors = by_name(inputs[0]);
-  } else if (inputs.size() > 0 || !shared.has_bound_input) {
-    tensors = in_order(inputs, shared.executor().inputs());
+  } else if (!inputs.empty() || !shared.has_bound_input) {
+    tensors = in_order(inputs, shared.input_names);
   }
-  std::vector<AnyTensor> results =
-      shared.alone([&](Executor& executor) { return executor.run_any(tensors); });
-  return to_any_arrays(std::move(results), shared.bound_outputs);
+  std::vector<std::string> names;
+  std::vector<AnyTensor> results = interruptible(shared, [&](Executor& executor) {
+    std::vector<AnyTensor> given = executor.run_any(tensors);
+    // Shapes may decide which steps there are, whose outputs may be wanted too.
+    for (const ValueDescription& output : executor.outputs()) names.push_back(output.name);
+    return given;
+  });
+  std::vector<nb::object> bound(names.size());
+  for (size_t index = 0; index < names.size(); ++index) {
+    const auto found = shared.bound_outputs.find(names[index]);
+    if (found != shared.bound_outputs.end()) bound[index] = found->second;
+  }
+  return to_any_arrays(std::move(results), bound);
 }
 
 void bind_input(SharedExecutor& shared, const std::string& name, nb::handle array) {
@@ -96,13 +123,7 @@ void bind_input(SharedExecutor& shared, const std::string& name, nb::handle arra
 void bind_output(SharedExecutor& shared, const std::string& name, nb::object array) {
   Tensor memory = to_writable_tensor(array, "output '" + name + "'");
   shared.alone([&](Executor& executor) { executor.bind_output(name, std::move(memory)); });
-  const std::vector<ValueDescription>& outputs = shared.executor().outputs();
-  shared.bound_outputs.resize(outputs.size());
-  for (size_t index = 0; index < outputs.size(); ++index) {
-    if (outputs[index].name != name) continue;
-    shared.bound_outputs[index] = std::move(array);
-    return;
-  }
+  shared.bound_outputs[name] = std::move(array);
 }
 
 void clear_bindings(SharedExecutor& shared) {
@@ -111,19 +132,18 @@ void clear_bindings(SharedExecutor& shared) {
   shared.has_bound_input = false;
 }
 
-std::string text(const SharedExecutor& shared) {
+std::string text(const Executor& executor) {
   std::string values;
-  for (const ValueDescription& input : shared.executor().inputs()) {
+  for (const ValueDescription& input : executor.inputs()) {
     values += (values.empty() ? "" : ", ") + input.name + ": " + input.text;
   }
   values += " ->";
   const char* separator = " ";
-  for (const ValueDescription& output : shared.executor().outputs()) {
+  for (const ValueDescription& output : executor.outputs()) {
     values += separator + output.name + ": " + output.text;
     separator = ", ";
   }
-  return "<tessera.Executor " + values +
-         "; threads: " + std::to_string(shared.executor().threads()) + ">";
+  return "<tessera.Executor " + values + "; threads: " + std::to_string(executor.threads()) + ">";
 }
 
 constexpr const char* kRunText =
@@ -131,11 +151,14 @@ constexpr const char* kRunText =
 
 Gives the outputs, then the fetched values, in the order of `outputs`; the arrays are the caller's,
 and later runs leave them alone, but for those that bind_output() gave.
+Arrays of other shapes than bind() was given, where the model leaves them open, switch to a plan for
+these: in microseconds where there is one (the newest `most_shapes` are kept), else after planning,
+which measures nothing. Ctrl-C ends a run on the main thread before its next step. Then `inputs`, `outputs` and plan() tell of the new shapes.
 An input is read where it lies if it is dense, row-major and starts at a multiple of 64 bytes, and
 copied otherwise; element types are never converted. Inputs that nothing reads may be left out of a
 dictionary, and so may what bind_input() gave. An input that was bound in csr takes a SparseArray, or a csr array of SciPy, which is
-copied; an output that was bound in a sparse layout is a SparseArray. Raises InvalidArgument where an input is missing, unknown, or not of the type and shape
-that was bound. Safe from many threads, which take turns.
+copied; an output that was bound in a sparse layout is a SparseArray. Raises InvalidArgument where an input is missing, unknown, not of the type
+that was bound, or of a shape that contradicts the model (or, with fixed_shapes, what was bound). Safe from many threads, which take turns.
 
     probabilities, = executor.run({"data_0": picture}))";
 
@@ -155,7 +178,7 @@ constexpr const char* kBindOutputText =
     R"(Has all later runs write an output, or a fetched value, to `array`, which run() then gives.
 
 The array must be dense, row-major and writable. A run raises InvalidArgument where it shares memory
-with another output, or with an input with which it is no state pair (state_pairs of Model.bind).
+with another output, or with an input with which it is no state pair (state_pairs of Model.bind), or has not the shape that the run's inputs lead to.
 Outputs that are sparse, or whose size only running shows, cannot be bound.)";
 
 }  // namespace
@@ -178,7 +201,7 @@ void bind_executor(nb::module_& module) {
       .def(
           "run_bound",
           [](SharedExecutor& shared) {
-            shared.alone([](Executor& executor) { executor.run_bound(); });
+            interruptible(shared, [](Executor& executor) { executor.run_bound(); });
           },
           "A run where all inputs that are read and all outputs are bound; it allocates nothing.")
       .def("cancel", &SharedExecutor::cancel,
@@ -198,21 +221,36 @@ void bind_executor(nb::module_& module) {
           "What a step takes beside its kernel, in nanoseconds, measured for some milliseconds.")
       .def_prop_ro(
           "inputs",
-          [](const SharedExecutor& shared) { return to_list(shared.executor().inputs()); },
+          [](SharedExecutor& shared) {
+            return to_list(shared.alone([](Executor& executor) { return executor.inputs(); }));
+          },
           nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "What run() takes, with the bound shapes.")
+          "What run() takes, with the shapes of the newest run, before any the bound ones.")
       .def_prop_ro(
           "outputs",
-          [](const SharedExecutor& shared) { return to_list(shared.executor().outputs()); },
+          [](SharedExecutor& shared) {
+            return to_list(shared.alone([](Executor& executor) { return executor.outputs(); }));
+          },
           nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "What run() gives: the outputs, then the fetched values.")
+          "What run() gives for these shapes: the outputs, then the fetched values.")
       .def_prop_ro(
           "threads", [](const SharedExecutor& shared) { return shared.executor().threads(); },
           "The number of threads that run() uses.")
       .def(
-          "plan", [](const SharedExecutor& shared) { return to_python(shared.executor().plan()); },
+          "plan",
+          [](SharedExecutor& shared) {
+            return to_python(shared.alone([](Executor& executor) { return executor.plan(); }));
+          },
           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
-          "The steps that run() takes, who runs them, and who refused.")
+          "The steps that run() takes for the shapes of the newest run, who runs them, and who "
+          "refused.")
+      .def(
+          "shapes",
+          [](SharedExecutor& shared) {
+            return to_python(shared.alone([](Executor& executor) { return executor.shapes(); }));
+          },
+          nb::sig("def shapes(self) -> tessera.descriptions.ShapesDescription"),
+          "The sets of input shapes that there are plans for, and what these share.")
       .def_prop_ro(
           "costs", [](const SharedExecutor& shared) { return shared.executor().costs(); },
           "All costs that bind() knew or measured, as JSON; \"\" without any.")
@@ -236,11 +274,12 @@ void bind_executor(nb::module_& module) {
           "A record for each step of the newest run that was recorded, in order.")
       .def(
           "save_cache",
-          [](SharedExecutor& shared, const std::filesystem::path& filename,
-             const std::string& type) {
-            shared.alone([&](Executor& executor) { executor.save_cache(filename, type); });
+          [](SharedExecutor& shared, const std::filesystem::path& filename, const std::string& type,
+             bool include_packs) {
+            shared.alone(
+                [&](Executor& executor) { executor.save_cache(filename, type, include_packs); });
           },
-          "filename"_a, "type"_a = "all",
+          "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false,
           "Keeps what bind() found out or knew, as Model.save_cache() does.")
       .def(
           "load_cache",
@@ -256,7 +295,7 @@ void bind_executor(nb::module_& module) {
           [](const SharedExecutor& shared) { return to_python(shared.executor().cache_report()); },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
           "What bind() had from caches, and what it found out.")
-      .def("__repr__", &text);
+      .def("__repr__", [](SharedExecutor& shared) { return shared.alone(text); });
 }
 
 }  // namespace tessera::python

@@ -18,7 +18,9 @@ namespace tessera::python {
 // lock of its own makes them take turns.
 class SharedExecutor {
  public:
-  explicit SharedExecutor(Executor executor) : executor_(std::move(executor)) {}
+  explicit SharedExecutor(Executor executor) : executor_(std::move(executor)) {
+    for (const ValueDescription& input : executor_.inputs()) input_names.push_back(input.name);
+  }
 
   // Calls `action(executor)` alone, without the interpreter's lock, which is held on entry and
   // exit.
@@ -28,14 +30,15 @@ class SharedExecutor {
     const std::scoped_lock turn(mutex_);
     return action(executor_);
   }
-  // For what never changes after bind().
+  // For what never changes after bind(): threads, costs, stages, and what caches had.
   const Executor& executor() const { return executor_; }
   // From any thread, also while another one runs it.
   void cancel() { executor_.cancel(); }
 
-  // By output, the array that it is bound to; and whether an input is bound. Need the interpreter's
-  // lock.
-  std::vector<nanobind::object> bound_outputs;
+  std::vector<std::string> input_names;
+  // By name of an output, the array that it is bound to; and whether an input is bound. Need the
+  // interpreter's lock.
+  std::map<std::string, nanobind::object> bound_outputs;
   bool has_bound_input = false;
 
  private:

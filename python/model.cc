@@ -168,7 +168,8 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      bool tune_all, std::filesystem::path cache_dir, bool frozen, bool retune,
                      double solve_budget_seconds,
                      const std::vector<std::pair<std::string, std::string>>& state_pairs,
-                     bool keeps_denormals, int64_t memory_budget_bytes) {
+                     bool keeps_denormals, int64_t memory_budget_bytes, bool fixed_shapes,
+                     int most_shapes) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -196,6 +197,8 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .candidate_timeout_seconds = candidate_timeout_seconds,
                             .in_process = in_process,
                             .margin_search_seconds = margin_search_seconds,
+                            .fixed_shapes = fixed_shapes,
+                            .most_shapes = most_shapes,
                             .on_progress = progress.watcher()};
   std::unique_ptr<SharedExecutor> executor;
   {
@@ -275,7 +278,9 @@ state_pairs: names of an input and an output each that bind_input() and bind_out
 keep_denormals: compute with numbers too small for a normal exponent as IEEE 754 says; otherwise all
     threads read and write them as zero while kernels run.
 memory_budget_bytes: the most that MemoryDescription.total_bytes may be; faster kernels give way to
-    smaller ones. 0: no limit.
+    smaller ones. 0: no limit. Of each plan, where there are several for several shapes.
+fixed_shapes: run only on inputs of these shapes; others raise InvalidArgument.
+most_shapes: for how many sets of input shapes plans are kept.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
 still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
@@ -289,6 +294,7 @@ constexpr const char* kSaveCacheText =
 
 type: "all", "plan", or a backend's name or alias. In a file of the same fingerprint that replaces
     this type alone.
+include_packs: also the packed weights, which only this user, with the same processor, can use.
 
 Raises InvalidArgument (an unknown type; nothing was bound with optimize), Unsupported (a backend
 that this machine does not have) or DeviceFailed.
@@ -318,7 +324,8 @@ constexpr const char* kBindSignature =
     "tune_all: bool = False, cache_dir: str | os.PathLike = '', frozen: bool = False, "
     "retune: bool = False, solve_budget_seconds: float = 0.0, "
     "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
-    "keep_denormals: bool = False, memory_budget_bytes: int = 0) -> Executor";
+    "keep_denormals: bool = False, memory_budget_bytes: int = 0, fixed_shapes: bool = False, "
+    "most_shapes: int = 8) -> Executor";
 
 }  // namespace
 
@@ -335,14 +342,15 @@ void bind_model(nb::module_& module) {
            "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "cache_dir"_a = "",
            "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
            "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0,
-           nb::sig(kBindSignature), kBindText)
+           "fixed_shapes"_a = false, "most_shapes"_a = 8, nb::sig(kBindSignature), kBindText)
       .def(
           "save_cache",
-          [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {
+          [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,
+             bool include_packs) {
             const nb::gil_scoped_release unlocked;
-            self.model.save_cache(filename, type);
+            self.model.save_cache(filename, type, include_packs);
           },
-          "filename"_a, "type"_a = "all", kSaveCacheText)
+          "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false, kSaveCacheText)
       .def(
           "load_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type) {

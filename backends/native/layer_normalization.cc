@@ -27,12 +27,13 @@ using plugin::Value;
 namespace {
 
 // Numbers that one thread works on at least.
-constexpr int64_t kGrain = 16 * 1024;
+constexpr int64_t kGrain = int64_t{16} * 1024;
 
 // Where a value is among the candidate's ports; -1: it is left out.
 struct Problem {
-  int64_t rows = 1;
+  int64_t rows = 1;  // when it is offered; a run has as many as its buffers
   int64_t length = 1;
+  size_t axis = 0;  // of the input, from which on dimensions make up the length
   double epsilon = 0;
   bool is_centred = true;
   int scale = -1;     // input
@@ -48,7 +49,9 @@ class RowKernel : public plugin::Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    if (problem_.rows == 0 || problem_.length == 0) return;
+    const int64_t length = problem_.length;
+    const int64_t rows = length == 0 ? 0 : inputs[0].elements() / length;
+    if (rows == 0) return;
     const auto at = [](std::span<const Buffer> buffers, int port) -> float* {
       return port < 0 ? nullptr : buffers[static_cast<size_t>(port)].as<float>();
     };
@@ -61,9 +64,8 @@ class RowKernel : public plugin::Kernel {
     const auto behind = [](float* first, int64_t row) {
       return first == nullptr ? nullptr : first + row;
     };
-    const int64_t length = problem_.length;
-    const StagedWriter writer(problem_.rows * length, to == from);
-    context.parallel_for(problem_.rows, kGrain / length + 1, [&](int64_t begin, int64_t end) {
+    const StagedWriter writer(rows * length, to == from);
+    context.parallel_for(rows, kGrain / length + 1, [&](int64_t begin, int64_t end) {
       writer.write(to + begin * length, begin, end, length,
                    [&](int64_t first, int64_t last, float* place) {
                      loops_.rows(from + first * length, place, last - first, parameters,
@@ -96,14 +98,29 @@ bool fits_rows(const Value& parameter, const std::vector<int64_t>& dims, size_t 
 
 Problem problem_of(const std::vector<int64_t>& dims, size_t axis) {
   Problem problem;
+  problem.axis = axis;
   for (size_t place = 0; place < dims.size(); ++place) {
     (place < axis ? problem.rows : problem.length) *= dims[place];
   }
   return problem;
 }
 
+// Every dimension but those of the rows.
+std::vector<tessera_built_for> all_but_rows(const ProposeContext& context, const Problem& problem,
+                                            const Candidate& candidate) {
+  std::vector<tessera_built_for> built_for;
+  for (size_t port = 0; port < candidate.inputs.size(); ++port) {
+    const size_t rank = context.graph().value(candidate.inputs[port].value).type().dims.size();
+    for (size_t axis = port == 0 ? problem.axis : 0; axis < rank; ++axis) {
+      built_for.push_back({static_cast<int32_t>(port), static_cast<int32_t>(axis)});
+    }
+  }
+  return built_for;
+}
+
 void add(ProposeContext& context, const Problem& problem, Candidate candidate) {
   candidate.algorithm = "rows";
+  candidate.built_for = all_but_rows(context, problem, candidate);
   candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
   candidate.outputs[0].in_place_input = 0;
   const auto elements = static_cast<double>(problem.rows * problem.length);

@@ -68,7 +68,7 @@ int64_t packed_floats(const Product& product, int64_t panel) {
 void pack(RunContext& context, const Product& product, int64_t panel, const float* from,
           float* to) {
   const int64_t panels = divide_up(product.columns, panel);
-  const int64_t grain = 16 * 1024 / (panel * product.depth + 1) + 1;
+  const int64_t grain = int64_t{16} * 1024 / (panel * product.depth + 1) + 1;
   context.parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       const int64_t count = std::min(panel, product.columns - index * panel);
@@ -93,6 +93,8 @@ struct Work {
   std::optional<size_t> addend;
   bool is_addend_whole = false;  // an addend for each result, of all products
   bool has_relu = false;
+  // One product, whose rows on the left are as many as the buffer has.
+  bool has_open_rows = false;
 };
 
 class ProductKernel : public plugin::Kernel {
@@ -101,10 +103,6 @@ class ProductKernel : public plugin::Kernel {
     const Product& product = work_.product;
     tile_ = work_.form == Form::Dots ? std::min<int64_t>(product.columns, 256) : loops_.panel;
     tiles_ = divide_up(product.columns, tile_);
-    row_blocks_ = divide_up(product.rows, kRowBlock);
-    const double flops =
-        product.flops() / static_cast<double>(product.count * tiles_ * row_blocks_);
-    grain_ = static_cast<int64_t>(kGrainFlops / (flops + 1)) + 1;
   }
 
   int64_t workspace_bytes() const override { return workspace_for(work_); }
@@ -125,21 +123,27 @@ class ProductKernel : public plugin::Kernel {
       pack(context, work_.product, loops_.panel, right, packed);
       right = packed;
     }
-    context.parallel_for(work_.product.count * tiles_ * row_blocks_, grain_,
-                         [&](int64_t begin, int64_t end) {
-                           for (int64_t index = begin; index < end; ++index) {
-                             run_part(index, left, right, addend, to);
-                           }
-                         });
+    const Product& product = work_.product;
+    const int64_t rows = work_.has_open_rows ? inputs[0].elements() / product.depth : product.rows;
+    const int64_t parts = tiles_ * divide_up(rows, kRowBlock);
+    const double flops = 2 * static_cast<double>(rows) * static_cast<double>(product.columns) *
+                         static_cast<double>(product.depth) / static_cast<double>(parts);
+    const int64_t grain = static_cast<int64_t>(kGrainFlops / (flops + 1)) + 1;
+    context.parallel_for(product.count * parts, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        run_part(index, rows, left, right, addend, to);
+      }
+    });
   }
 
  private:
-  void run_part(int64_t index, const float* left, const float* right, const float* addend,
-                float* to) const {
+  void run_part(int64_t index, int64_t rows, const float* left, const float* right,
+                const float* addend, float* to) const {
     const Product& product = work_.product;
-    const int64_t row = index % row_blocks_ * kRowBlock;
-    const int64_t tile = index / row_blocks_ % tiles_;
-    const int64_t which = index / row_blocks_ / tiles_;
+    const int64_t row_blocks = divide_up(rows, kRowBlock);
+    const int64_t row = index % row_blocks * kRowBlock;
+    const int64_t tile = index / row_blocks % tiles_;
+    const int64_t which = index / row_blocks / tiles_;
     const int64_t column = tile * tile_;
     const auto place = static_cast<size_t>(which);
     const bool is_packed = work_.form == Form::Packed || work_.form == Form::Repacked;
@@ -147,14 +151,14 @@ class ProductKernel : public plugin::Kernel {
                         .left_depth = product.left_depth,
                         .right_depth = is_packed ? loops_.panel : product.right_depth,
                         .right_column = product.right_column,
-                        .rows = std::min(kRowBlock, product.rows - row),
+                        .rows = std::min(kRowBlock, rows - row),
                         .columns = std::min(tile_, product.columns - column),
                         .depth = product.depth,
                         .to_row = product.columns};
     part.left = left + product.left_starts[place] + row * product.left_row;
     part.right = right + (product.has_one_right() ? 0 : product.right_starts[place]) +
                  column * (is_packed ? product.depth : product.right_column);
-    const int64_t first = (which * product.rows + row) * product.columns + column;
+    const int64_t first = (which * rows + row) * product.columns + column;
     part.to = to + first;
     part.end = {.alpha = product.alpha, .beta = product.beta, .has_relu = work_.has_relu};
     if (addend != nullptr) {
@@ -177,8 +181,6 @@ class ProductKernel : public plugin::Kernel {
   ProductLoops loops_;
   int64_t tile_ = 1;
   int64_t tiles_ = 1;
-  int64_t row_blocks_ = 1;
-  int64_t grain_ = 1;
 };
 
 void check_usable(const Value& value) {
@@ -282,6 +284,10 @@ class ProductOffer {
       candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
       candidate.outputs[0].in_place_input = static_cast<int32_t>(*work.addend);
     }
+    if (product_.has_open_rows()) {
+      work.has_open_rows = true;
+      candidate.built_for = all_but_rows(candidate, work);
+    }
     candidate.workspace_bytes = ProductKernel::workspace_for(work);
     const auto bytes = static_cast<double>(node_.input(0).type().dense_bytes() +
                                            node_.input(1).type().dense_bytes() +
@@ -291,6 +297,21 @@ class ProductOffer {
       return std::make_unique<ProductKernel>(work);
     };
     context_.add(std::move(candidate));
+  }
+
+  // Every dimension but those before the last of the left matrix, and of an addend as large as the
+  // results.
+  std::vector<tessera_built_for> all_but_rows(const Candidate& candidate, const Work& work) const {
+    std::vector<tessera_built_for> built_for;
+    for (size_t port = 0; port < candidate.inputs.size(); ++port) {
+      const bool has_rows = port == 0 || (work.is_addend_whole && port == *work.addend);
+      const auto rank = static_cast<int32_t>(
+          context_.graph().value(candidate.inputs[port].value).type().dims.size());
+      for (int32_t axis = has_rows ? std::max(rank - 1, 0) : 0; axis < rank; ++axis) {
+        built_for.push_back({static_cast<int32_t>(port), axis});
+      }
+    }
+    return built_for;
   }
 
   static size_t port_of(Candidate& candidate, int32_t value) {

@@ -4,6 +4,7 @@
 
 #include "families.h"
 #include "hwy/targets.h"
+#include "layouts.h"
 
 namespace tessera::native {
 
@@ -59,6 +60,8 @@ plugin::Description Native::describe() {
   const std::string best = hwy::TargetName(targets & -targets);
   description.ingredients = {{"version", TESSERA_VERSION}, {"revision", kRevision}, {"isa", best}};
   description.devices.front().architecture = best;
+  description.layouts = shared_layouts();
+  description.conversions = direct_conversions();
   return description;
 }
 

@@ -30,6 +30,10 @@ struct Product {
   int64_t addend_column = 0;
 
   bool has_one_right() const { return right_starts.empty(); }
+  // Whether the left value is one dense matrix, so that its rows follow from its elements.
+  bool has_open_rows() const {
+    return count == 1 && has_one_right() && left_depth == 1 && left_row == depth && depth > 0;
+  }
   double flops() const {
     return 2 * static_cast<double>(count) * static_cast<double>(rows) *
            static_cast<double>(columns) * static_cast<double>(depth);

@@ -44,7 +44,7 @@ class StridedCopy {
   const char* form_name() const;
 
   // Pieces of roughly kUnitBytes, to be shared out among threads.
-  static constexpr int64_t kUnitBytes = 16 * 1024;
+  static constexpr int64_t kUnitBytes = int64_t{16} * 1024;
   int64_t units() const { return units_; }
   // Copies pieces [begin, end).
   void run(int64_t begin, int64_t end, const void* from, void* to) const;

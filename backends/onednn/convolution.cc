@@ -64,10 +64,12 @@ class Proposer {
   explicit Proposer(Context& context) : context_(context), chains_(context.graph()) {}
 
   void propose(const Node& node) {
+    std::vector<Group> groups = groups_of(node);
+    std::erase_if(groups, [&](const Group& group) { return !is_wanted(group.nodes); });
+    if (groups.empty()) return;
     const ConvolutionProblem problem = convolution_problem(node);
     const std::vector<Solution>& solutions = solve(problem);
     if (solutions.empty()) throw Failure(TESSERA_UNSUPPORTED, "oneDNN has no such convolution");
-    std::vector<Group> groups = groups_of(node);
     for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
       for (const Solution& solution : solutions) offer(node, problem, *group, solution);
     }
@@ -86,6 +88,11 @@ class Proposer {
       groups.push_back(std::move(larger));
     }
     return groups;
+  }
+
+  bool is_wanted(std::vector<int32_t> nodes) const {
+    std::sort(nodes.begin(), nodes.end());
+    return context_.is_wanted(nodes);
   }
 
   // How the library computes `problem` alone: one solution for each pair of layouts, the one that

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -35,6 +36,12 @@ std::string explain_useless(const plugin::ProposeOptions& options) {
     return "its regions are used where prices are measured, or nodes are pinned to it";
   }
   return "";
+}
+
+// To write down a region's model takes long.
+bool is_wanted(const Region& region, const plugin::ProposeOptions& options) {
+  return !options.wanted || std::any_of(options.wanted->begin(), options.wanted->end(),
+                                        [&](const auto& one) { return one.nodes == region; });
 }
 
 plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region,
@@ -107,6 +114,7 @@ void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions&
                             : "it stands alone between nodes that OpenVINO regions do not contain";
   }
   for (const Region& region : find_regions(graph, is_supported)) {
+    if (!is_wanted(region, options)) continue;
     try {
       proposals.add(candidate_for(graph, region, options, loader_));
       for (const int32_t node : region) is_taken[static_cast<size_t>(node)] = true;
@@ -114,6 +122,7 @@ void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions&
       for (const int32_t node : region) reasons[static_cast<size_t>(node)] = exception.what();
     }
   }
+  if (options.wanted) return;
   for (size_t node = 0; node < is_taken.size(); ++node) {
     if (!is_taken[node]) proposals.refuse(static_cast<int32_t>(node), reasons[node]);
   }

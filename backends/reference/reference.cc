@@ -19,6 +19,7 @@ using tessera::plugin::Proposals;
 using tessera::plugin::ProposeOptions;
 using tessera::plugin::RunContext;
 using tessera::plugin::Value;
+using tessera::plugin::Wanted;
 
 // A tenth of what one thread can do: no library should lose to it by its own estimate.
 constexpr double kFlopsPerSecond = 1e9;
@@ -116,9 +117,14 @@ class Reference : public tessera::plugin::Backend {
             .devices = {{.kind = "cpu", .architecture = "any"}}};
   }
 
-  void propose(const Graph& graph, const ProposeOptions& /*options*/,
-               Proposals& proposals) override {
-    for (int32_t id = 0; id < graph.node_count(); ++id) propose_node(graph, id, proposals);
+  void propose(const Graph& graph, const ProposeOptions& options, Proposals& proposals) override {
+    if (!options.wanted) {
+      for (int32_t id = 0; id < graph.node_count(); ++id) propose_node(graph, id, proposals);
+      return;
+    }
+    for (const Wanted& wanted : *options.wanted) {
+      if (wanted.nodes.size() == 1) propose_node(graph, wanted.nodes.front(), proposals);
+    }
   }
 
  private:

@@ -425,6 +425,14 @@ typedef struct tessera_candidate {
 
 enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
 
+/* One candidate that is asked for: the nodes of its group, ascending, and its algorithm. */
+typedef struct tessera_wanted {
+  const int32_t* nodes;
+  int32_t node_count;
+  int32_t reserved;
+  const char* algorithm;
+} tessera_wanted;
+
 typedef struct tessera_propose_options {
   uint32_t struct_size;
   int32_t threads;
@@ -432,7 +440,10 @@ typedef struct tessera_propose_options {
   int32_t is_training; /* candidates for inference only are of no use */
   /* Those of TESSERA_CANDIDATE_MEASURED_ONLY are of no use: nothing is measured, nothing pinned. */
   int32_t skips_measured_only;
-  int32_t reserved;
+  int32_t wanted_count;
+  /* Where a plan is known: only these candidates are of use, and nobody asks why others are
+   * refused. Whatever else is offered is let go of at once. Null: everything is of use. */
+  const tessera_wanted* wanted;
 } tessera_propose_options;
 
 /* Where a backend puts what it can do; the host's. */

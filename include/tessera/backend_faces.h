@@ -387,6 +387,7 @@ class HeldBackend {
         wanted.is_training = options->is_training != 0;
         if (options->struct_size >= sizeof(*options)) {
           wanted.skips_measured_only = options->skips_measured_only != 0;
+          wanted.wanted = wanted_of(*options);
         }
         Proposals sink(proposals);
         held.backend_->propose(Graph(held.host_, graph), wanted, sink);
@@ -396,6 +397,16 @@ class HeldBackend {
   }
 
  private:
+  static std::optional<std::vector<Wanted>> wanted_of(const tessera_propose_options& options) {
+    if (options.wanted == nullptr) return std::nullopt;
+    std::vector<Wanted> all;
+    for (const tessera_wanted& one :
+         std::span(options.wanted, static_cast<size_t>(options.wanted_count))) {
+      all.push_back({{one.nodes, one.nodes + one.node_count}, one.algorithm});
+    }
+    return all;
+  }
+
   std::unique_ptr<Backend> backend_;
   const tessera_host* host_;
   Description description_;

@@ -4,7 +4,7 @@
 #ifndef TESSERA_BACKEND_HOST_ABI_H
 #define TESSERA_BACKEND_HOST_ABI_H
 
-#include "tessera/backend_abi.h"
+#include "tessera/backend_abi.h" /* NOLINT(misc-header-include-cycle): halves of one */
 
 #ifdef __cplusplus
 extern "C" {

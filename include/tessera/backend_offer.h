@@ -129,11 +129,19 @@ inline Candidate candidate_for(const Node& node) {
   return candidate;
 }
 
+// One candidate that is asked for.
+struct Wanted {
+  std::vector<int32_t> nodes;  // ascending
+  std::string algorithm;
+};
+
 struct ProposeOptions {
   int32_t threads = 1;
   int32_t precision = TESSERA_PRECISION_FLOAT32;
   bool is_training = false;
   bool skips_measured_only = false;  // TESSERA_CANDIDATE_MEASURED_ONLY are of no use
+  // Where a plan is known: only these candidates are of use; nullopt: all are.
+  std::optional<std::vector<Wanted>> wanted = {};
 };
 
 class Proposals {

@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "tessera/backend_graph.h"
 #include "tessera/backend_offer.h"
@@ -64,7 +65,13 @@ inline int32_t output_port(Candidate& candidate, const Value& value) {
 class ProposeContext {
  public:
   ProposeContext(const Graph& graph, const ProposeOptions& options, Proposals& proposals)
-      : graph_(graph), options_(options), proposals_(proposals) {}
+      : graph_(graph), options_(options), proposals_(proposals) {
+    if (!options.wanted) return;
+    for (const Wanted& wanted : *options.wanted) {
+      wanted_nodes_.insert(wanted.nodes.begin(), wanted.nodes.end());
+      wanted_[wanted.nodes].insert(wanted.algorithm);
+    }
+  }
 
   const Graph& graph() const { return graph_; }
   const ProposeOptions& options() const { return options_; }
@@ -81,8 +88,24 @@ class ProposeContext {
     return std::max(flops / (kFlopsPerSecond * threads), bytes / kBytesPerSecond);
   }
 
+  // Whether some candidate for this node may be of use; whether one for just these nodes
+  // (ascending) may be, perhaps with this algorithm. All are, but where the plan is known already:
+  // then a backend need not look at the rest, which add() would drop.
+  bool is_wanted(const Node& node) const {
+    return !options_.wanted || wanted_nodes_.contains(node.id());
+  }
+  bool is_wanted(const std::vector<int32_t>& nodes) const {
+    return !options_.wanted || wanted_.contains(nodes);
+  }
+  bool is_wanted(const std::vector<int32_t>& nodes, const std::string& algorithm) const {
+    if (!options_.wanted) return true;
+    const auto found = wanted_.find(nodes);
+    return found != wanted_.end() && found->second.contains(algorithm);
+  }
+
   // Hands a candidate over. Its nodes count as taken.
   void add(Candidate candidate) {
+    if (!is_wanted(candidate.nodes, candidate.algorithm)) return;
     taken_.insert(candidate.nodes.begin(), candidate.nodes.end());
     proposals_.add(std::move(candidate));
   }
@@ -90,14 +113,15 @@ class ProposeContext {
   // Why `node` alone cannot be computed. The first reason stands, unless a candidate is added.
   void refuse(int32_t node, const std::string& reason) { reasons_.try_emplace(node, reason); }
 
-  // Calls `offer` for every node whose op is among `ops` (of ONNX's own domain). What it throws
-  // becomes the node's refusal.
+  // Calls `offer` for every node of use whose op is among `ops` (of ONNX's own domain). What it
+  // throws becomes the node's refusal.
   void for_each(std::initializer_list<std::string_view> ops,
                 const std::function<void(const Node& node)>& offer) {
     for (const Node& node : graph_.nodes()) {
       if (!node.domain().empty() || std::find(ops.begin(), ops.end(), node.op()) == ops.end()) {
         continue;
       }
+      if (!is_wanted(node)) continue;
       try {
         offer(node);
       } catch (const std::exception& exception) {
@@ -108,6 +132,7 @@ class ProposeContext {
 
   // Tells the host of every node that nobody took: the reason given for it, or `otherwise`. Last.
   void report_refusals(const std::string& otherwise) {
+    if (options_.wanted) return;
     for (int32_t node = 0; node < graph_.node_count(); ++node) {
       if (taken_.contains(node)) continue;
       const auto found = reasons_.find(node);
@@ -119,6 +144,8 @@ class ProposeContext {
   const Graph& graph_;
   const ProposeOptions& options_;
   Proposals& proposals_;
+  std::set<int32_t> wanted_nodes_;
+  std::map<std::vector<int32_t>, std::set<std::string>> wanted_;  // algorithms by nodes
   std::set<int32_t> taken_;
   std::map<int32_t, std::string> reasons_;
 };

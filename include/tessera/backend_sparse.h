@@ -34,11 +34,13 @@ inline bool add_sparse_part(int64_t count, int64_t size, int64_t& begin, int64_t
 
 template <class T>
 T* sparse_part(void* buffer, int64_t at) {
+  // NOLINTNEXTLINE(bugprone-casting-through-void)
   return static_cast<T*>(static_cast<void*>(static_cast<char*>(buffer) + at));
 }
 
 template <class T>
 const T* sparse_part(const void* buffer, int64_t at) {
+  // NOLINTNEXTLINE(bugprone-casting-through-void)
   return static_cast<const T*>(static_cast<const void*>(static_cast<const char*>(buffer) + at));
 }
 

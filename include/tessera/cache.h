@@ -60,6 +60,28 @@ CacheFileDescription describe_cache(const std::filesystem::path& file);
 // folder.
 std::vector<std::filesystem::path> list_caches(const std::filesystem::path& folder);
 
+struct PrunedCaches {
+  int64_t files = 0;
+  int64_t bytes = 0;
+};
+
+// Removes from a user's folder what is worth least (seconds saved a byte, less the longer it was
+// not used) until caches, packs and indices together take `most_bytes` at most. bind() does so for
+// 8 GiB whenever it adds packs. Files of working folders are never touched.
+PrunedCaches prune_caches(const std::filesystem::path& folder,
+                          int64_t most_bytes = int64_t{8} << 30);
+
+// Writes all caches of `folder`, and the prices that all models share, into one file: what another
+// folder, user or machine can import. Packs and indices are made anew there. Gives how many caches
+// it has. Throws DeviceFailed where it cannot be written.
+int64_t export_caches(const std::filesystem::path& folder, const std::filesystem::path& file);
+
+// Puts what export_caches() wrote into `folder`, beside what is there: each section that is in both
+// is taken from the file. Gives how many caches it took. Throws InvalidArgument, Corrupt and
+// Unsupported as describe_cache() does, before anything is changed; DeviceFailed where a cache
+// cannot be written.
+int64_t import_caches(const std::filesystem::path& file, const std::filesystem::path& folder);
+
 // Where a user's caches are: XDG_CACHE_HOME/tessera, or .cache/tessera of HOME; "" where neither is
 // set.
 std::filesystem::path user_cache_folder();

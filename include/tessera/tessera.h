@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "tessera/cache.h"
-#include "tessera/data_type.h"
+#include "tessera/descriptions.h"
 #include "tessera/error.h"
 #include "tessera/sparse_tensor.h"
 #include "tessera/tensor.h"
@@ -82,6 +82,10 @@ struct LoadOptions {
   Backends backends = {};
   // Threads for the work at load (constants that are computed); 0 means all cores.
   int threads = 0;
+  // Keep in the user's folder what the model came to, with its packed weights, once a bind with
+  // optimize has found a plan; and take it from there as long as the model's files are as they
+  // were. Not set: true, but for TESSERA_OPTIMIZE=0 in the environment.
+  std::optional<bool> keeps_index = {};
 };
 
 // The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
@@ -187,6 +191,10 @@ struct BindOptions {
   // chosen, and PlacementDescription::gap says how much dearer it may be. 0: what it takes, seconds
   // for the largest graphs.
   double solve_budget_seconds = 0;
+  // With optimize, describe in Executor::plan() all candidates with their prices, and what others
+  // refused, also where a cache knows the plan. Otherwise a bind that finds its plan asks for
+  // nothing else, which is what makes it quick.
+  bool describes_candidates = false;
   // A candidate that needs longer for one run is not used. Building one may take a minute, or
   // three times as long as its backend announces.
   double candidate_timeout_seconds = 10;
@@ -198,262 +206,14 @@ struct BindOptions {
   // (CandidateDescription::behind_seconds). A solution of the placement each; what comes next for
   // what was chosen first.
   double margin_search_seconds = 0;
+  // Run only on inputs of the shapes that were bound; others are an error that names both. Else a
+  // run on other shapes switches to a plan for these.
+  bool fixed_shapes = false;
+  // For how many sets of input shapes an executor keeps plans; at least 1. With one more, that goes
+  // whose last run was the longest ago.
+  int most_shapes = 8;
   // Called often while measuring. Gives false to stop: what was measured counts.
   std::function<bool(const TuneProgress&)> on_progress = {};
-};
-
-// One dimension as the model declares it: a number, or the name of an unknown one.
-struct Dimension {
-  std::optional<int64_t> value;
-  std::string symbol;  // "" where value is set
-};
-
-// An input, output or inner value of a model.
-struct ValueDescription {
-  std::string name;
-  DataType type = DataType::Undefined;
-  std::optional<std::vector<Dimension>> shape;  // nullopt: rank unknown
-  bool is_read = true;                          // false: nothing reads it, so it need not be fed
-  // For integer inputs that only index (Gather): the number of things to choose from.
-  std::optional<int64_t> index_limit;
-  std::string text;  // "float32 1x3xHx224"
-  // In which an executor takes or gives it: "row_major", "csr:400000".
-  std::string layout = "row_major";
-};
-
-struct NodeDescription {
-  std::string name;
-  std::string op;
-  std::string domain;
-  int version = 0;
-  std::vector<ValueDescription> inputs;  // an omitted one has an empty name
-  std::vector<ValueDescription> outputs;
-  std::optional<int64_t> flops;  // a multiply-add is 2; nullopt while shapes are unknown
-  std::optional<int64_t> bytes;  // read and written; nullopt while shapes are unknown
-  std::string inference_only;    // the pass that made it right for inference only, else ""
-};
-
-// What one rewriting pass did when the model was loaded.
-struct PassDescription {
-  std::string name;
-  int64_t nodes_before = 0;
-  int64_t nodes_after = 0;
-  double seconds = 0;
-  std::vector<std::string> changes;  // one sentence a change; empty: nothing changed
-};
-
-struct ModelDescription {
-  std::string file;
-  int64_t ir_version = 0;
-  std::string producer;
-  std::map<std::string, int64_t> opsets;  // by domain; "" is ONNX's own
-  std::vector<ValueDescription> inputs;   // without those that have a value in the file
-  std::vector<ValueDescription> outputs;
-  std::vector<ValueDescription> weights;  // constants that a node reads
-  std::vector<NodeDescription> nodes;     // after rewriting, in the order in which they run
-  std::vector<PassDescription> passes;
-  std::vector<std::string> fetchable;  // values that the file's nodes make and no pass has removed
-  int64_t weight_bytes = 0;
-  std::optional<int64_t> flops;       // of all nodes
-  std::optional<int64_t> peak_bytes;  // of inner values alive at once, when run in order
-};
-
-// What one step of the plan did during a run.
-struct StepRecord {
-  std::string node;  // PlanStep::name
-  std::string op;    // PlanStep::op
-  std::string backend;
-  std::string algorithm;
-  std::chrono::nanoseconds start{};  // since the run began
-  std::chrono::nanoseconds duration{};
-  int64_t flops = 0;
-  int64_t bytes = 0;
-};
-
-// One thing that was done before running: "load", "propose", "place", "build", "pack", "plan".
-struct StageRecord {
-  std::string name;
-  std::chrono::nanoseconds start{};  // since load() or bind() began
-  std::chrono::nanoseconds duration{};
-  int64_t bytes = 0;  // of packs
-};
-
-// A value as a step reads or makes it.
-struct PlanPort {
-  std::string value;
-  std::string type;    // "float32 1x64x56x56"
-  std::string layout;  // "nchw16c"
-  std::string device;  // that the layout is on: "cpu"
-  std::string pack;    // id of the pack that is read instead; "" for none
-  bool is_constant = false;
-  // Of a sparse layout: the most that it stores, elements (csr) or rows (row_sparse), and which
-  // part of all that is.
-  std::optional<int64_t> capacity = {};
-  std::optional<double> density = {};
-};
-
-struct BackendRefusal {
-  std::string backend;
-  std::string node;
-  std::string reason;
-};
-
-// One step of a plan: a kernel for a node or a group, a conversion or a copy, or a view, which no
-// run executes.
-struct PlanStep {
-  std::string name;  // of the node; of a group's last node; of a conversion's value
-  // "Conv", "Conv+Add+Relu", "convert", "convert+copy" (to another device), "copy"
-  std::string op;
-  std::string backend;
-  std::string algorithm;
-  int threads = 1;
-  std::vector<std::string> nodes;  // all that it covers
-  std::vector<PlanPort> inputs;
-  std::vector<PlanPort> outputs;
-  int64_t flops = 0;
-  int64_t bytes = 0;  // read and written, as stored
-  int64_t workspace_bytes = 0;
-  bool is_in_place = false;
-  std::optional<double> predicted_seconds;  // what the choice reckons with; nullopt without costs
-  std::vector<BackendRefusal> refusals;     // of the other backends, for its nodes
-};
-
-struct MeasuredTime {
-  double seconds = 0;  // the lower quartile of the rounds
-  double low = 0;      // in another process the same is found between these, 19 times of 20
-  double high = 0;
-  int rounds = 0;
-};
-
-enum class Verdict {
-  NotMeasured,
-  Fine,
-  Refused,   // wrong, or it failed, or it took too long
-  NotBuilt,  // its kernel could not be made
-};
-
-// One way to compute a node or a group, with what is known of it.
-struct CandidateDescription {
-  std::vector<std::string> nodes;  // all that it covers
-  std::string op;                  // "Conv+Relu"
-  std::string backend;
-  std::string algorithm;
-  int threads = 1;
-  std::vector<PlanPort> inputs;
-  std::vector<PlanPort> outputs;
-  Verdict verdict = Verdict::NotMeasured;
-  std::string refusal;               // why it may not be used; "": it may
-  std::optional<MeasuredTime> time;  // of what may be used and was measured
-  bool has_cold_weights = false;     // whether `time` is with weights evicted from the caches
-  double price_seconds = 0;          // what the choice reckons with: `time`, or a guess
-  double error = 0;                  // found, relative to the magnitude of what was summed
-  double tolerance = 0;              // what it may be
-  double build_seconds = 0;
-  int64_t workspace_bytes = 0;
-  int64_t pack_bytes = 0;     // of its packed weights
-  int64_t library_bytes = 0;  // that its library keeps to itself
-  bool is_chosen = false;
-  // With BindOptions::margin_search_seconds; nullopt: not found out. By how much the cheapest
-  // choice with it is dearer than the cheapest of all: so much cheaper it would have to become.
-  // Infinity: there is no choice with it. What is 0 and not chosen would gain less than noise.
-  std::optional<double> behind_seconds;
-  // By how much the cheapest choice without it is dearer: so much dearer it may become. 0 for what
-  // the cheapest choice does not have.
-  std::optional<double> ahead_seconds;
-};
-
-// One step from a layout to another, with its price for tensors of about `bytes`.
-struct ConversionDescription {
-  std::string backend;
-  std::string from;
-  std::string to;
-  std::string type;  // "float32"
-  int64_t bytes = 0;
-  MeasuredTime time;
-  std::string refusal;  // why it could not be measured
-};
-
-// What was measured when binding.
-struct TuningDescription {
-  int measured = 0;           // candidates and conversions
-  int known = 0;              // that had been measured before, or stand in the graph twice
-  int refused = 0;            // of those measured
-  int reused = 0;             // prices of this graph that were known when measuring began
-  double reused_seconds = 0;  // that measuring those took, at least
-  int offered = 0;            // candidates in all: those that could not win are not measured
-  bool is_stopped = false;
-  bool is_out_of_time = false;  // BindOptions::tune_budget_seconds were spent
-  double seconds = 0;
-  // The most memory that this process and the one that measured had resident, each at its own time.
-  int64_t peak_bytes = 0;
-  std::map<std::string, double> phases;  // seconds by what was done: "build", "check", "time"...
-  std::vector<std::string> notes;        // what was odd, a sentence each
-};
-
-// A choice of candidates that was run as a whole beside others.
-struct ContenderDescription {
-  std::string name;    // "solved", "greedy", "mylib alone"
-  double seconds = 0;  // of a run
-};
-
-// How good the choice by price is. A price is of kernels and conversions alone, so a run may take
-// longer or, where caches are warm, less.
-struct PlacementDescription {
-  double predicted_seconds = 0;  // the price of what was chosen
-  // The same by what each kernel took alone, before it was timed amid the others.
-  std::optional<double> isolated_seconds;
-  std::optional<double> measured_seconds;  // of a run of it; nullopt: none was timed when binding
-  double lower_bound_seconds = 0;          // no choice has a lower price
-  bool is_proven_optimal = false;          // the solver found a choice whose price is that bound
-  double gap = 0;            // the part by which predicted_seconds is above the bound: 0.02
-  double solve_seconds = 0;  // that the solver took
-  std::vector<ContenderDescription> contenders;  // the fastest first; empty: no run-off was held
-};
-
-// Memory of its own in the arena: a value with those that share its memory, or a workspace.
-struct MemoryBlock {
-  std::string name;    // the value's, or the step's whose workspace it is
-  std::string text;    // "float32 1x64x56x56, nchw16c"; "" for a workspace
-  int lower = 0;       // the first step of the plan that uses it
-  int upper = 0;       // one past the last
-  int64_t bytes = 0;   // as its layout stores it
-  int64_t offset = 0;  // in the arena
-  bool is_workspace = false;
-};
-
-// How inner values and workspaces lie in the arena. Inputs, and outputs, which are new memory in
-// each run, are not among them.
-struct MemoryDescription {
-  int64_t arena_bytes = 0;
-  int64_t lower_bound_bytes = 0;    // live at once, at most, in this order of steps
-  bool is_proven_smallest = false;  // no offsets for these steps give a smaller arena
-  int64_t naive_bytes = 0;          // if each value and workspace had memory of its own
-  int64_t padding_bytes = 0;        // of those, what layouts store beside the elements
-  int64_t weight_bytes = 0;         // of the constants that the steps read, packed or not
-  int64_t output_bytes = 0;         // of outputs, as far as their sizes are known
-  int64_t library_bytes = 0;        // that libraries keep to themselves
-  int64_t total_bytes = 0;          // of arena, weights, outputs and libraries
-  std::vector<MemoryBlock> blocks;  // by first step
-};
-
-struct PlanDescription {
-  std::vector<PlanStep> steps;
-  // With costs (BindOptions::optimize or cost_table): everything that was offered, what it costs,
-  // and how good the choice is.
-  std::vector<CandidateDescription> candidates;
-  std::vector<ConversionDescription> conversions;
-  std::optional<PlacementDescription> placement;
-  TuningDescription tuning;
-  int64_t arena_bytes = 0;    // inner values and workspaces
-  int64_t pack_bytes = 0;     // packed weights that this plan reads
-  int64_t library_bytes = 0;  // that libraries keep to themselves
-  MemoryDescription memory;
-};
-
-// What the backends offer for a model, checked: candidates without times or prices.
-struct ModelVerification {
-  std::vector<CandidateDescription> candidates;
-  TuningDescription tuning;
 };
 
 class Executor {
@@ -464,7 +224,15 @@ class Executor {
 
   // Runs on `inputs`, by name, and gives the outputs in the model's order, then the fetched values.
   // Inputs that nothing reads may be left out. Throws InvalidArgument where an input is missing,
-  // unknown, or not of the type and shape that was bound (naming both).
+  // unknown, or not of the type that was bound (naming both).
+  //
+  // Inputs of other shapes, where the model leaves them open, switch the executor to a plan for
+  // these: in microseconds where it has one, else it plans as bind() does, but measures nothing.
+  // What was chosen stays chosen where it is offered for the new shapes; the rest is chosen by the
+  // known prices in proportion to the work, or by a plan that caches know. All plans share one
+  // arena, the weights, and the kernels that are not built for what differs. Then inputs(),
+  // outputs(), plan() and steps() are those of the newest run, and what they gave before is gone.
+  // Throws as Model::bind() does where a shape contradicts the model; the executor is as it was.
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
 
   // The same where BindOptions::layouts named sparse ones: such inputs and outputs are
@@ -476,9 +244,12 @@ class Executor {
   // Has all later runs read an input, or write an output or a fetched value, in the caller's own
   // memory, which `memory` refers to (Tensor's constructor with an owner, Tensor::over) and keeps
   // alive. It may begin at any multiple of the element's size; where a kernel asks for more, the
-  // values are copied. Not given to run() again; what run() is given counts for that run. Throws
-  // InvalidArgument where the name is unknown, the type, shape or layout is not what was bound, and
-  // for outputs that are sparse or whose size only running shows.
+  // values are copied. Not given to run() again; what run() is given counts for that run. Memory of
+  // another shape is for runs that come to it: the shapes of a run are those of all that it is
+  // given, or that is bound, and it throws InvalidArgument where an output is bound to memory of
+  // another shape than these lead to. Throws InvalidArgument where the name is unknown, the type
+  // or layout is not what was bound, nor the shape where there is no other, and for outputs that
+  // are sparse or whose size only running shows.
   void bind_input(const std::string& name, const AnyTensor& memory);
   void bind_output(const std::string& name, Tensor memory);
   // Ends that for all of them.
@@ -494,21 +265,25 @@ class Executor {
   // outputs hold is undefined. The executor is fit for the next run. From any thread, and from a
   // signal's handler.
   void cancel();
-  // The same for every later run that takes longer than so many seconds; 0: none does. Throws
-  // InvalidArgument below 0.
+  // The same for every later run that takes longer than so many seconds, planning for new shapes
+  // included; 0: none does. What was planned stays. Throws InvalidArgument below 0.
   void set_time_limit(double seconds);
 
   // What a step takes beside its kernel, measured for some milliseconds: all steps with an empty
   // function each, over their number; 0 without any.
   double measure_dispatch_ns();
 
-  // Inputs and outputs with the bound shapes; outputs are followed by the fetched values.
+  // Inputs and outputs with the shapes of the newest run, before any those that were bound; outputs
+  // are followed by the fetched values.
   const std::vector<ValueDescription>& inputs() const;
   const std::vector<ValueDescription>& outputs() const;
 
   int threads() const;
 
+  // For the same shapes.
   const PlanDescription& plan() const;
+  // The sets of input shapes that there are plans for.
+  ShapesDescription shapes() const;
   // All costs that binding measured, read from a file, or knew of this graph's candidates, as JSON
   // (docs/formats/costs.md); "" without any.
   const std::string& costs() const;
@@ -519,10 +294,12 @@ class Executor {
   // backend's name or alias. In a file of the same fingerprint that replaces this type alone.
   // Throws InvalidArgument for an unknown type, for a file that is none of Tessera's, and where
   // this was bound without optimize; Unsupported for a backend that this machine does not have;
-  // DeviceFailed where the file cannot be written.
-  void save_cache(const std::filesystem::path& file, const std::string& type = "all") const;
-  // Plans anew with what the file knows, and measures what is missing. Not while it runs. What was
-  // bound to the caller's memory is not any more. Throws as
+  // DeviceFailed where the file cannot be written. With `include_packs` also the packed weights,
+  // which only the same user on a machine with the same processor and key can use.
+  void save_cache(const std::filesystem::path& file, const std::string& type = "all",
+                  bool include_packs = false) const;
+  // Plans anew, for the shapes that bind() was given, with what the file knows, and measures what
+  // is missing. Not while it runs. What was bound to the caller's memory is not any more. Throws as
   // save_cache() does, InvalidArgument where the file is missing or does not fit (saying what
   // differs), and Corrupt; then all is as it was.
   void load_cache(const std::filesystem::path& file, const std::string& type = "all");
@@ -564,7 +341,8 @@ class Model {
 
   // What the newest bind() with optimize found out, as Executor::save_cache() has it. Throws
   // InvalidArgument where there was none.
-  void save_cache(const std::filesystem::path& file, const std::string& type = "all") const;
+  void save_cache(const std::filesystem::path& file, const std::string& type = "all",
+                  bool include_packs = false) const;
   // For the binds that follow, which take what fits them; several files add up. Throws as
   // Executor::load_cache() does; what depends on shapes and options only a bind finds out, which
   // then tells the log.

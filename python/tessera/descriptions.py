@@ -297,6 +297,26 @@ class PlanDescription:
 
 
 @dataclass(frozen=True)
+class ShapePlanDescription:
+    """An executor's plan for one set of input shapes."""
+
+    shapes: dict[str, list[int]]  # by input, of all whose shape is read
+    arena_bytes: int  # that it needs
+    pack_bytes: int  # of packed weights, shared with the others
+    kernels: int
+    reused_kernels: int  # of these, that another plan had built
+    seconds: float  # that planning took; 0 for the one of bind()
+
+
+@dataclass(frozen=True)
+class ShapesDescription:
+    """The sets of input shapes that an executor has plans for."""
+
+    plans: list[ShapePlanDescription]  # the one of the newest run first, then by last use
+    arena_bytes: int  # that they share: as much as one of them ever needed
+
+
+@dataclass(frozen=True)
 class BackendDescription:
     """A library that can run models."""
 

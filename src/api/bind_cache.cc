@@ -51,12 +51,33 @@ std::string joined(const std::vector<std::string>& sentences) {
   return text;
 }
 
-// Prices and conversions of one backend.
+// Prices and conversions of one backend that `known` lacks.
 template <class Entries>
 int64_t count_of(const Entries& entries, const std::string& backend, const Entries& known) {
   return std::count_if(entries.begin(), entries.end(), [&](const auto& entry) {
     return entry.first.backend == backend && !known.contains(entry.first);
   });
+}
+
+// What was loaded (`known`), and what `costs` has besides.
+std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibrary>& libraries,
+                                            const tuning::TakenCosts& known,
+                                            const tuning::CostTable* costs) {
+  std::vector<CacheTypeReport> reports;
+  const auto add = [&](const std::string& type, int64_t measured) {
+    CacheTypeReport report{.type = type, .measured = measured};
+    if (known.entries.contains(type)) report.loaded = known.entries.at(type);
+    if (known.seconds.contains(type)) report.seconds_saved = known.seconds.at(type);
+    if (report.loaded > 0 || report.measured > 0) reports.push_back(report);
+  };
+  for (const tuning::PricedLibrary& library : libraries) {
+    const std::string& backend = library.backend;
+    add(backend, costs == nullptr
+                     ? 0
+                     : count_of(costs->kernels, backend, known.costs.kernels) +
+                           count_of(costs->conversions, backend, known.costs.conversions));
+  }
+  return reports;
 }
 
 }  // namespace
@@ -88,22 +109,23 @@ BindCache::BindCache(CacheQuestion question, FoundPlans& plans, const Log& log)
 
 void BindCache::look_up(const std::function<bool(const std::string& what)>& keeps_waiting) {
   look();
-  if (known_.plan) return;
+  if (plan_) return;
   if (question_.is_frozen) miss();
   turn_.emplace(plans_.wait_for_turn(fingerprint_));
   look();
-  if (!known_.plan) wait_for_lock(keeps_waiting);
+  if (!plan_) wait_for_lock(keeps_waiting);
   if (lock_) look();
-  if (known_.plan) let_go();
+  if (plan_) let_go();
 }
 
 CacheReport BindCache::find() {
   look();
+  read_costs();
   CacheReport report = described();
-  report.is_hit = known_.plan.has_value();
+  report.is_hit = plan_.has_value();
   if (!report.is_hit) report.reason = reason();
-  for (const auto& [type, count] : known_.entries) {
-    report.types.push_back({.type = type, .loaded = count, .seconds_saved = known_.seconds[type]});
+  for (const auto& [type, count] : known_->entries) {
+    report.types.push_back({.type = type, .loaded = count, .seconds_saved = known_->seconds[type]});
   }
   return report;
 }
@@ -120,13 +142,21 @@ std::string BindCache::reason() const {
 }
 
 void BindCache::look() {
-  known_ = {};
+  plan_.reset();
+  plan_seconds_ = 0;
+  known_.reset();
+  sources_.clear();
+  remembered_.reset();
   file_.clear();
   reasons_.clear();
   if (!question_.looks_up) return;
   look_into_given();
-  if (!known_.plan) look_into_folders();
-  if (!known_.plan) known_.plan = plans_.find(fingerprint_);
+  if (!plan_) look_into_folders();
+  if (plan_) return;
+  std::optional<FoundPlans::Found> found = plans_.find(fingerprint_);
+  if (!found) return;
+  plan_ = std::move(found->plan);
+  remembered_ = std::move(found->record);
 }
 
 // Of many files, of as many shapes, one is meant: only where none is, that is worth a word.
@@ -150,13 +180,14 @@ void BindCache::look_into_given() {
 
 void BindCache::look_into(const cache::CacheFile& file, const std::string& type,
                           const std::filesystem::path& path) {
-  tuning::TakenCosts taken = tuning::take_sections(file, type, question_.libraries, place_of(path));
-  tuning::merge(known_.costs, taken.costs);
-  if (taken.plan) known_.plan = std::move(taken.plan);
-  for (const auto& [of, count] : taken.entries) known_.entries[of] = count;
-  for (const auto& [of, seconds] : taken.seconds) known_.seconds[of] = seconds;
-  for (std::string& reason : taken.reasons) reasons_.push_back(std::move(reason));
-  if (!taken.entries.empty()) file_ = path;
+  sources_.push_back({file, type, path});
+  if (!type.empty() && type != tuning::kPlanSection) return;
+  tuning::TakenPlan taken = tuning::take_plan(file, question_.find_libraries, place_of(path));
+  if (!taken.refusal.empty()) reasons_.push_back(std::move(taken.refusal));
+  if (!taken.plan) return;
+  plan_ = std::move(taken.plan);
+  plan_seconds_ = taken.seconds;
+  file_ = path;
 }
 
 void BindCache::look_into_folders() {
@@ -170,8 +201,37 @@ void BindCache::look_into_folders() {
     } catch (const Error& error) {
       reasons_.emplace_back(error.what());
     }
-    if (known_.plan) return;
+    if (plan_) return;
   }
+}
+
+tuning::TakenCosts BindCache::take_costs(const std::vector<Source>& sources,
+                                         const std::vector<tuning::PricedLibrary>& libraries) {
+  tuning::TakenCosts all;
+  for (const Source& source : sources) {
+    try {
+      tuning::TakenCosts taken =
+          tuning::take_sections(source.file, source.type, libraries, place_of(source.path));
+      tuning::merge(all.costs, taken.costs);
+      for (const auto& [of, count] : taken.entries) all.entries[of] = count;
+      for (const auto& [of, seconds] : taken.seconds) all.seconds[of] = seconds;
+      for (std::string& reason : taken.reasons) all.reasons.push_back(std::move(reason));
+    } catch (const Error& error) {
+      all.reasons.emplace_back(error.what());
+    }
+  }
+  return all;
+}
+
+// Prices are of use only where something is still to be found out.
+void BindCache::read_costs() {
+  if (known_) return;
+  known_ = take_costs(sources_, question_.find_libraries({}));
+  for (const std::string& reason : known_->reasons) {
+    const bool is_told = std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end();
+    if (!is_told) reasons_.push_back(reason);
+  }
+  if (file_.empty() && !known_->entries.empty()) file_ = sources_.back().path;
 }
 
 // The folder that will be written to is where others look whether somebody is at it.
@@ -206,65 +266,84 @@ void BindCache::miss() const {
                   ". Bind once without `frozen`");
 }
 
-void BindCache::tell(tuning::CostTable& costs, PricingOptions& pricing) const {
-  tuning::merge(costs, known_.costs);
+void BindCache::tell(tuning::CostTable& costs, PricingOptions& pricing) {
+  read_costs();
+  tuning::merge(costs, known_->costs);
   costs.machine = tuning::this_machine();
-  pricing.known_plan = known_.plan;
+  pricing.known_plan = plan_;
   pricing.relies_on_known_plan = question_.looks_up;
   if (question_.is_frozen) pricing.measures = false;
-}
-
-std::vector<CacheTypeReport> BindCache::types(const tuning::CostTable& costs,
-                                              const PlanResult& result) const {
-  std::vector<CacheTypeReport> reports;
-  const auto add = [&](const std::string& type, int64_t measured) {
-    CacheTypeReport report{.type = type, .measured = measured};
-    if (known_.entries.contains(type)) report.loaded = known_.entries.at(type);
-    if (known_.seconds.contains(type)) report.seconds_saved = known_.seconds.at(type);
-    if (report.loaded > 0 || report.measured > 0) reports.push_back(report);
-  };
-  for (const tuning::PricedLibrary& library : question_.libraries) {
-    const bool has_measured = result.tuning.measured > 0;
-    add(library.backend,
-        has_measured ? count_of(costs.kernels, library.backend, known_.costs.kernels) +
-                           count_of(costs.conversions, library.backend, known_.costs.conversions)
-                     : 0);
-  }
-  add(tuning::kPlanSection, result.is_known_plan ? 0 : 1);
-  return reports;
 }
 
 std::shared_ptr<const CacheRecord> BindCache::keep(const PlanResult& result,
                                                    const tuning::CostTable& costs) {
   if (question_.is_frozen && !result.is_known_plan) miss();
-  // Whoever was interrupted knows no plan that is worth keeping.
-  const bool is_interrupted = result.tuning.is_stopped && !result.tuning.is_out_of_time;
-  auto record = std::make_shared<CacheRecord>();
-  record->ingredients = question_.ingredients;
-  record->libraries = question_.libraries;
-  record->found.costs = costs;
-  record->found.seconds = result.tuning.seconds;
-  for (const auto& [type, seconds] : known_.seconds) record->found.seconds += seconds;
-  if (!is_interrupted) record->found.plan = result.plan;
-  CacheReport& report = record->report = described();
-  report.is_hit = result.is_known_plan;
-  report.types = types(costs, result);
-  if (!result.is_known_plan) {
-    report.reason = question_.looks_up ? reason() : "everything was to be measured anew";
-    if (record->found.plan) plans_.add(fingerprint_, *record->found.plan);
-    save(report, record->found);
-  }
+  std::shared_ptr<const CacheRecord> record =
+      result.is_known_plan ? record_hit(result) : record_found(result, costs);
   let_go();
   return record;
 }
 
-void BindCache::save(CacheReport& report, const tuning::FoundCosts& found) const {
+// Copies what it reads from: it may be asked long after this bind.
+std::shared_ptr<const CacheRecord> BindCache::record_hit(const PlanResult& result) const {
+  CacheReport report = described();
+  report.is_hit = true;
+  if (remembered_) {
+    return std::make_shared<CacheRecord>(question_.ingredients,
+                                         [remembered = remembered_, report = std::move(report)] {
+                                           CacheRecord::Contents contents = remembered->contents();
+                                           contents.report = report;
+                                           return contents;
+                                         });
+  }
+  return std::make_shared<CacheRecord>(
+      question_.ingredients,
+      [sources = sources_, find_libraries = question_.find_libraries, plan = result.plan,
+       seconds = plan_seconds_, report = std::move(report)] {
+        CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
+        tuning::TakenCosts known = take_costs(sources, contents.libraries);
+        contents.report.types = describe_types(contents.libraries, known, nullptr);
+        contents.report.types.push_back(
+            {.type = tuning::kPlanSection, .loaded = 1, .seconds_saved = seconds});
+        contents.found.plan = plan;
+        contents.found.costs = std::move(known.costs);
+        contents.found.costs.machine = tuning::this_machine();
+        for (const auto& [type, spent] : known.seconds) contents.found.seconds += spent;
+        return contents;
+      });
+}
+
+std::shared_ptr<const CacheRecord> BindCache::record_found(const PlanResult& result,
+                                                           const tuning::CostTable& costs) const {
+  // Whoever was interrupted knows no plan that is worth keeping.
+  const bool is_interrupted = result.tuning.is_stopped && !result.tuning.is_out_of_time;
+  const tuning::TakenCosts known = known_.value_or(tuning::TakenCosts());
+  CacheRecord::Contents contents{.libraries = question_.find_libraries({})};
+  contents.found.costs = costs;
+  contents.found.seconds = result.tuning.seconds;
+  for (const auto& [type, seconds] : known.seconds) contents.found.seconds += seconds;
+  if (!is_interrupted) contents.found.plan = result.plan;
+  CacheReport& report = contents.report = described();
+  const bool has_measured = result.tuning.measured > 0;
+  report.types = describe_types(contents.libraries, known, has_measured ? &costs : nullptr);
+  report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
+  report.reason = question_.looks_up ? reason() : "everything was to be measured anew";
+  save(report, contents.found, contents.libraries);
+  const std::optional<tuning::KnownPlan> plan = contents.found.plan;
+  auto record = std::make_shared<const CacheRecord>(
+      question_.ingredients, [contents = std::move(contents)] { return contents; });
+  if (plan) plans_.add(fingerprint_, {*plan, record});
+  return record;
+}
+
+void BindCache::save(CacheReport& report, const tuning::FoundCosts& found,
+                     const std::vector<tuning::PricedLibrary>& libraries) const {
   if (found.seconds < kSecondsWorthSaving) {
     report.not_saved = "it took less time to find out than to write down";
     return;
   }
   const cache::CacheFile file{.ingredients = question_.ingredients,
-                              .sections = tuning::to_sections(found, question_.libraries)};
+                              .sections = tuning::to_sections(found, libraries)};
   std::vector<std::string> reasons;
   for (const std::filesystem::path& folder : question_.folders) {
     std::string reason = cache::make_private_folder(folder);

@@ -21,6 +21,25 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
   return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
 }
 
+std::vector<std::shared_ptr<const Plugin>> choose_some_plugins(
+    BackendSet& set, const BindOptions& options, const std::vector<std::string>& names) {
+  return set.choose_some(options.backends.empty() ? backends_of_environment() : options.backends,
+                         names);
+}
+
+std::vector<std::string> choose_names(BackendSet& set, const BindOptions& options) {
+  return set.choose_names(options.backends.empty() ? backends_of_environment() : options.backends);
+}
+
+tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const BindOptions& options) {
+  std::vector<std::string> chosen =
+      options.backends.empty() ? backends_of_environment() : options.backends;
+  return [set = std::move(set), chosen = std::move(chosen)](const std::vector<std::string>& names) {
+    return tuning::priced_libraries(names.empty() ? set->choose(chosen)
+                                                  : set->choose_some(chosen, names));
+  };
+}
+
 bool is_optimizing(const BindOptions& options) {
   if (options.optimize) return *options.optimize;
   return options.cost_table.empty() && is_optimize_wanted_by_environment();
@@ -48,6 +67,10 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
         "expected 0 (no limit) or more, found " + std::to_string(options.memory_budget_bytes));
   }
   wanted.memory_budget_bytes = options.memory_budget_bytes;
+  if (options.most_shapes < 1) {
+    throw Error(ErrorKind::InvalidArgument, "most_shapes",
+                "expected at least 1, found " + std::to_string(options.most_shapes));
+  }
   return wanted;
 }
 

@@ -11,6 +11,7 @@
 #include "engine/exchange.h"
 #include "graph/graph.h"
 #include "tessera/tessera.h"
+#include "tune/cost_sections.h"
 #include "tune/cost_table.h"
 
 namespace tessera {
@@ -18,6 +19,16 @@ namespace tessera {
 // Those that the options name, else the environment.
 std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
                                                           const BindOptions& options);
+
+// Of those the ones with these names.
+std::vector<std::shared_ptr<const Plugin>> choose_some_plugins(
+    BackendSet& set, const BindOptions& options, const std::vector<std::string>& names);
+
+// Their names, of which those that are remembered are not opened.
+std::vector<std::string> choose_names(BackendSet& set, const BindOptions& options);
+
+// What is asked for by name among those, or all; no others are opened.
+tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const BindOptions& options);
 
 // Whether this bind measures, where caches do not know.
 bool is_optimizing(const BindOptions& options);

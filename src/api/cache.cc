@@ -51,18 +51,25 @@ std::string section_type(const std::string& type, BackendSet& set) {
   return set.resolve_alias(type);
 }
 
+// The type and content of a section of packs.
+constexpr const char* kPacks = "packs";
+
 void save(const CacheRecord* record, const std::filesystem::path& path, const std::string& type,
-          BackendSet& set) {
+          BackendSet& set, std::optional<std::string> packs) {
   const std::string wanted = section_type(type, set);
   if (record == nullptr) {
     throw Error(ErrorKind::InvalidArgument, place_of(path),
                 "there is nothing to save yet: call bind(optimize=true) first");
   }
-  cache::CacheFile file{.ingredients = record->ingredients,
-                        .sections = tuning::to_sections(record->found, record->libraries)};
+  const CacheRecord::Contents& contents = record->contents();
+  cache::CacheFile file{.ingredients = record->ingredients(),
+                        .sections = tuning::to_sections(contents.found, contents.libraries)};
   if (!wanted.empty()) {
     std::erase_if(file.sections,
                   [&](const cache::Section& section) { return section.type != wanted; });
+  }
+  if (packs) {
+    file.sections.push_back({.type = kPacks, .content = kPacks, .bytes = *std::move(packs)});
   }
   const cache::FileText present = cache::read_stored_file(path, cache::kMostFileBytes);
   const bool is_foreign =
@@ -101,13 +108,31 @@ GivenCache read_given(const std::filesystem::path& path, const std::string& type
 
 }  // namespace
 
-void Model::save_cache(const std::filesystem::path& file, const std::string& type) const {
+std::optional<std::string> Model::State::encoded_packs() {
+  const std::lock_guard lock(mutex);
+  std::optional<std::string> bytes;
+  if (warm_start) bytes = warm_start->encode_packs(loaded, packs);
+  if (!bytes) log.warn("the packs are not saved: there is no folder of the user's with a key");
+  return bytes;
+}
+
+void Model::State::take_packs(const GivenCache& given) {
+  const cache::Section* const section = given.file.find(kPacks, kPacks);
+  if (section == nullptr || !given.type.empty()) return;
+  const std::string reason =
+      warm_start ? warm_start->add_packs(section->bytes, given.path) : "this model keeps no index";
+  if (!reason.empty()) log.warn(reason);
+}
+
+void Model::save_cache(const std::filesystem::path& file, const std::string& type,
+                       bool include_packs) const {
   std::shared_ptr<const CacheRecord> newest;
   {
     const std::lock_guard lock(state_->mutex);
     newest = state_->newest_cache;
   }
-  save(newest.get(), file, type, state_->backends.state_->set);
+  save(newest.get(), file, type, state_->backends.state_->set,
+       newest && include_packs ? state_->encoded_packs() : std::nullopt);
 }
 
 void Model::load_cache(const std::filesystem::path& file, const std::string& type) {
@@ -117,40 +142,46 @@ void Model::load_cache(const std::filesystem::path& file, const std::string& typ
     ingredients = model_ingredients(state_->loaded_structure());
   }
   GivenCache given = read_given(file, type, state_->backends.state_->set, ingredients);
+  state_->take_packs(given);
   const std::lock_guard lock(state_->mutex);
   state_->given_caches.push_back(std::move(given));
 }
 
 CacheReport Model::cache_report() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->newest_cache ? state_->newest_cache->report : CacheReport{};
+  std::shared_ptr<const CacheRecord> newest;
+  {
+    const std::lock_guard lock(state_->mutex);
+    newest = state_->newest_cache;
+  }
+  return newest ? newest->contents().report : CacheReport{};
 }
 
 CacheReport Model::find_cache(const BindOptions& options) const {
   const ThreadPool pool(options.threads);
-  const auto plugins = choose_plugins(state_->backends.state_->set, options);
-  return BindCache(state_->cache_question(options, {}, plugins, pool.threads()),
+  return BindCache(state_->cache_question(options, {}, pool.threads()),
                    state_->backends.state_->plans, state_->log)
       .find();
 }
 
-void Executor::save_cache(const std::filesystem::path& file, const std::string& type) const {
-  save(state_->cache.get(), file, type, state_->model->backends.state_->set);
+void Executor::save_cache(const std::filesystem::path& file, const std::string& type,
+                          bool include_packs) const {
+  save(state_->cache.get(), file, type, state_->model->backends.state_->set,
+       state_->cache && include_packs ? state_->model->encoded_packs() : std::nullopt);
 }
 
 void Executor::load_cache(const std::filesystem::path& file, const std::string& type) {
   BackendSet& set = state_->model->backends.state_->set;
   BindOptions options = state_->options;
   options.optimize = true;
-  const auto plugins = choose_plugins(set, options);
   const GivenCache given =
-      read_given(file, type, set, state_->model->ingredients(options, plugins, threads()));
+      read_given(file, type, set, state_->model->ingredients(options, threads()));
+  state_->model->take_packs(given);
   *this = state_->model->bind(options, {given});
 }
 
 const CacheReport& Executor::cache_report() const {
   static const CacheReport kNone;
-  return state_->cache ? state_->cache->report : kNone;
+  return state_->cache ? state_->cache->contents().report : kNone;
 }
 
 CacheFileDescription describe_cache(const std::filesystem::path& file) {

@@ -42,7 +42,7 @@ std::string inputs_text(const Graph& graph, const BindOptions& options) {
 }
 
 // By what the values are in the graph, where names of theirs do not matter.
-std::string fetch_text(const Graph& graph, const tuning::StructureText& structure,
+std::string fetch_text(const Graph& graph, const ModelStructure& structure,
                        const BindOptions& options) {
   return joined(options.fetch, [&](const std::string& fetched) {
     const ValueId value = find_value(graph, fetched);
@@ -60,15 +60,17 @@ std::vector<cache::Ingredient> machine_ingredients() {
           {"instruction set", instruction_set_name()}};
 }
 
-std::vector<cache::Ingredient> model_ingredients(const tuning::StructureText& structure) {
+std::vector<cache::Ingredient> model_ingredients(const ModelStructure& structure) {
   std::vector<cache::Ingredient> all = machine_ingredients();
-  all.push_back({"model", cache::digest_text(structure.text)});
+  all.push_back({"model", structure.digest});
   return all;
 }
 
-std::vector<cache::Ingredient> bind_ingredients(
-    const Graph& loaded, const tuning::StructureText& structure, const BindOptions& options,
-    const std::vector<std::shared_ptr<const Plugin>>& plugins, int threads) {
+std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
+                                                const ModelStructure& structure,
+                                                const BindOptions& options,
+                                                const std::vector<std::string>& backends,
+                                                int threads) {
   std::vector<cache::Ingredient> all = model_ingredients(structure);
   const auto add = [&](const char* name, std::string value) {
     all.push_back({name, std::move(value)});
@@ -80,7 +82,7 @@ std::vector<cache::Ingredient> bind_ingredients(
   add("strict storage", options.strict_storage ? "yes" : "no");
   add("device", options.device);
   add("memory budget", std::to_string(options.memory_budget_bytes));
-  add("backends", joined(plugins, [](const auto& plugin) { return plugin->name(); }));
+  add("backends", joined(backends, [](const std::string& name) { return name; }));
   add("pins", joined(options.pins, [](const Pin& pin) {
         return pin.nodes + "=" + pin.backend + (pin.algorithm.empty() ? "" : ":" + pin.algorithm);
       }));

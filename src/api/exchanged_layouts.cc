@@ -110,6 +110,25 @@ Tensor feed(const ExchangedValue& input, const AnyTensor& given) {
   return std::visit([&](const auto& tensor) { return feed(input, tensor); }, given);
 }
 
+const std::vector<int64_t>& dims_of(const Tensor& tensor) { return tensor.dims(); }
+
+const std::vector<int64_t>& dims_of(const AnyTensor& tensor) {
+  return std::visit([](const auto& one) -> const std::vector<int64_t>& { return one.dims(); },
+                    tensor);
+}
+
+void check_kind(const ExchangedValue& input, const Tensor& given) {
+  if (given.type() != input.description.type || input.form) feed(input, given);
+}
+
+void check_kind(const ExchangedValue& input, const AnyTensor& given) {
+  if (const auto* dense = std::get_if<Tensor>(&given)) return check_kind(input, *dense);
+  const auto& sparse = std::get<SparseTensor>(given);
+  const bool is_alike = input.form && input.form->format == sparse.format() &&
+                        input.description.type == sparse.type();
+  if (!is_alike) feed(input, sparse);
+}
+
 AnyTensor give(const ExchangedValue& output, Tensor result) {
   if (!output.form) return result;
   std::vector<int64_t> dims;

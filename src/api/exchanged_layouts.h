@@ -33,6 +33,14 @@ Tensor feed(const ExchangedValue& input, const Tensor& given);
 Tensor feed(const ExchangedValue& input, const SparseTensor& given);
 Tensor feed(const ExchangedValue& input, const AnyTensor& given);
 
+const std::vector<int64_t>& dims_of(const Tensor& tensor);
+const std::vector<int64_t>& dims_of(const AnyTensor& tensor);
+
+// Throws as feed() does where `given` is of another element type, or stored in another way;
+// whatever its dimensions.
+void check_kind(const ExchangedValue& input, const Tensor& given);
+void check_kind(const ExchangedValue& input, const AnyTensor& given);
+
 // The result whose bytes are `result`.
 AnyTensor give(const ExchangedValue& output, Tensor result);
 

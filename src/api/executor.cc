@@ -32,16 +32,24 @@ size_t find_named(const std::vector<ValueDescription>& values, const std::string
 
 }  // namespace
 
+Executor::State::State(std::shared_ptr<const ops::Registry> ops, const BindOptions& bound)
+    : registry(std::move(ops)),
+      options(bound),
+      place(bound.threads, bound.keeps_denormals ? Denormals::Keep : Denormals::Flush) {
+  // Who watches this bind may be gone when it is planned anew.
+  options.on_progress = {};
+}
+
 template <class AnyOrTensor>
 std::vector<Tensor> Executor::State::inputs_in_order(
     const std::map<std::string, AnyOrTensor>& given) const {
   std::vector<Tensor> ordered;
   size_t known = 0;
-  for (size_t index = 0; index < inputs.size(); ++index) {
-    const ValueDescription& input = inputs[index];
+  for (size_t index = 0; index < plan().inputs.size(); ++index) {
+    const ValueDescription& input = plan().inputs[index];
     const auto found = given.find(input.name);
     if (found == given.end()) {
-      if (input.is_read && !runner.exchange().is_input_bound(index)) {
+      if (input.is_read && !plan().runner.exchange().is_input_bound(index)) {
         throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
                     "expected a tensor (" + input.text + "), found none given");
       }
@@ -49,7 +57,8 @@ std::vector<Tensor> Executor::State::inputs_in_order(
       continue;
     }
     ++known;
-    ordered.push_back(input.is_read ? feed({input, input_forms[index]}, found->second) : Tensor());
+    ordered.push_back(input.is_read ? feed({input, plan().input_forms[index]}, found->second)
+                                    : Tensor());
   }
   if (known == given.size()) return ordered;
   for (const auto& [input_name, tensor] : given) input_named(input_name);
@@ -57,16 +66,16 @@ std::vector<Tensor> Executor::State::inputs_in_order(
 }
 
 size_t Executor::State::input_named(const std::string& name) const {
-  return find_named(inputs, name, "input");
+  return find_named(plan().inputs, name, "input");
 }
 
 size_t Executor::State::output_named(const std::string& name) const {
-  return find_named(outputs, name, "output");
+  return find_named(plan().outputs, name, "output");
 }
 
 void Executor::State::record(const PlanEvent& event,
                              std::chrono::steady_clock::time_point run_start) {
-  const PlanStep& step = plan.steps[event.step];
+  const PlanStep& step = plan().description.steps[event.step];
   steps.push_back({.node = step.name,
                    .op = step.op,
                    .backend = step.backend,
@@ -82,76 +91,73 @@ Executor::Executor(Executor&&) noexcept = default;
 Executor& Executor::operator=(Executor&&) noexcept = default;
 Executor::~Executor() = default;
 
-std::vector<Tensor> Executor::State::run(const std::vector<Tensor>& ordered) {
-  if (!is_recording) return runner.run(ordered);
+template <class AnyOrTensor>
+void Executor::State::settle(const std::map<std::string, AnyOrTensor>& given) {
+  settle([&](size_t index) -> const Dims* {
+    const ValueDescription& input = plan().inputs[index];
+    const auto found = given.find(input.name);
+    if (found != given.end()) {
+      if (input.is_read) check_kind({input, plan().input_forms[index]}, found->second);
+      return &dims_of(found->second);
+    }
+    return bound_inputs[index] ? &dims_of(*bound_inputs[index]) : nullptr;
+  });
+}
+
+template <class AnyOrTensor>
+std::vector<Tensor> Executor::State::run(const std::map<std::string, AnyOrTensor>& given) {
+  // Whoever ends this run ends also what is done before its first step.
+  const Workplace::Turn turn(place);
+  settle(given);
+  const std::vector<Tensor> ordered = inputs_in_order(given);
+  if (!is_recording) return plan().runner.run(ordered);
   steps.clear();
   const auto start = std::chrono::steady_clock::now();
-  return runner.run(ordered, [&](const PlanEvent& event) { record(event, start); });
+  return plan().runner.run(ordered, [&](const PlanEvent& event) { record(event, start); });
 }
 
 std::vector<Tensor> Executor::run(const std::map<std::string, Tensor>& inputs) {
-  for (size_t index = 0; index < state_->output_forms.size(); ++index) {
-    if (!state_->output_forms[index]) continue;
-    throw Error(ErrorKind::InvalidArgument, "output '" + state_->outputs[index].name + "'",
+  const ShapePlan& plan = state_->plan();
+  for (size_t index = 0; index < plan.output_forms.size(); ++index) {
+    if (!plan.output_forms[index]) continue;
+    throw Error(ErrorKind::InvalidArgument, "output '" + plan.outputs[index].name + "'",
                 "run() gives dense outputs, but this one was bound in " +
-                    text(*state_->output_forms[index]) + ": call run_any()");
+                    text(*plan.output_forms[index]) + ": call run_any()");
   }
-  return state_->run(state_->inputs_in_order(inputs));
+  return state_->run(inputs);
 }
 
 std::vector<AnyTensor> Executor::run_any(const std::map<std::string, AnyTensor>& inputs) {
-  std::vector<Tensor> results = state_->run(state_->inputs_in_order(inputs));
+  std::vector<Tensor> results = state_->run(inputs);
+  const ShapePlan& plan = state_->plan();
   std::vector<AnyTensor> given;
   for (size_t index = 0; index < results.size(); ++index) {
     const std::optional<SparseForm> form =
-        index < state_->output_forms.size() ? state_->output_forms[index] : std::nullopt;
-    given.push_back(give({state_->outputs[index], form}, std::move(results[index])));
+        index < plan.output_forms.size() ? plan.output_forms[index] : std::nullopt;
+    given.push_back(give({plan.outputs[index], form}, std::move(results[index])));
   }
   return given;
 }
 
 void Executor::bind_input(const std::string& name, const AnyTensor& memory) {
-  const size_t index = state_->input_named(name);
-  const ValueDescription& input = state_->inputs[index];
-  Tensor fed = feed({input, state_->input_forms[index]}, memory);
-  state_->runner.exchange().bind_input(index, std::move(fed));
-  state_->is_all_bound = false;
+  state_->bind_input(state_->input_named(name), memory);
 }
 
 void Executor::bind_output(const std::string& name, Tensor memory) {
-  const size_t index = state_->output_named(name);
-  const ValueDescription& output = state_->outputs[index];
-  const std::string where = "output '" + name + "'";
-  if (output.layout != TESSERA_LAYOUT_DEFAULT) {
-    throw Error(ErrorKind::InvalidArgument, where,
-                "expected a dense output, found one that was bound in " + output.layout +
-                    ": take it from what run_any() gives");
-  }
-  const std::string found =
-      std::string(tessera::name(memory.type())) + " " + dims_text(memory.dims());
-  const bool is_known = output.shape && std::all_of(output.shape->begin(), output.shape->end(),
-                                                    [](const Dimension& dim) { return dim.value; });
-  if (is_known && found != output.text) {
-    throw Error(ErrorKind::InvalidArgument, where,
-                "expected memory for " + output.text + ", found " + found);
-  }
-  if (!memory.is_writable()) {
-    throw Error(ErrorKind::InvalidArgument, where,
-                "expected memory that may be written (Tensor::over), found a tensor to read from");
-  }
-  state_->runner.exchange().bind_result(index, std::move(memory));
-  state_->is_all_bound = false;
+  state_->bind_output(state_->output_named(name), std::move(memory));
 }
 
 void Executor::clear_bindings() {
-  Exchange& exchange = state_->runner.exchange();
-  for (size_t index = 0; index < state_->inputs.size(); ++index) exchange.bind_input(index, {});
-  for (size_t index = 0; index < state_->outputs.size(); ++index) exchange.bind_result(index, {});
-  state_->is_all_bound = false;
+  state_->unbind_memory();
+  state_->bound_inputs.assign(state_->bound_inputs.size(), std::nullopt);
+  state_->bound_outputs.clear();
+  state_->is_settled = true;
 }
 
 void Executor::State::check_all_bound() const {
-  const Exchange& exchange = runner.exchange();
+  const std::vector<ValueDescription>& inputs = plan().inputs;
+  const std::vector<ValueDescription>& outputs = plan().outputs;
+  const Exchange& exchange = plan().runner.exchange();
   for (size_t index = 0; index < inputs.size(); ++index) {
     if (!inputs[index].is_read || exchange.is_input_bound(index)) continue;
     throw Error(ErrorKind::InvalidArgument, "input '" + inputs[index].name + "'",
@@ -165,16 +171,20 @@ void Executor::State::check_all_bound() const {
 }
 
 void Executor::State::run_bound() {
-  if (!is_all_bound) check_all_bound();
-  is_all_bound = true;
-  if (!is_recording) return runner.run_bound();
+  const Workplace::Turn turn(place);
+  if (!is_all_bound) {
+    settle(std::map<std::string, Tensor>());
+    check_all_bound();
+    is_all_bound = true;
+  }
+  if (!is_recording) return plan().runner.run_bound();
   steps.clear();
   const auto start = std::chrono::steady_clock::now();
-  runner.run_bound([&](const PlanEvent& event) { record(event, start); });
+  plan().runner.run_bound([&](const PlanEvent& event) { record(event, start); });
 }
 
 void Executor::run_bound() { state_->run_bound(); }
-void Executor::cancel() { state_->runner.cancel(); }
+void Executor::cancel() { state_->place.cancel(); }
 
 void Executor::set_time_limit(double seconds) {
   if (!(seconds >= 0)) {
@@ -182,20 +192,39 @@ void Executor::set_time_limit(double seconds) {
                 "expected 0 (none) or more seconds, found " + std::to_string(seconds));
   }
   const std::chrono::duration<double> limit(std::min(seconds, kMostSeconds));
-  state_->runner.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
+  state_->place.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
 }
 
-double Executor::measure_dispatch_ns() { return state_->runner.measure_dispatch_ns(); }
+double Executor::measure_dispatch_ns() { return state_->plan().runner.measure_dispatch_ns(); }
 
-const std::vector<ValueDescription>& Executor::inputs() const { return state_->inputs; }
-const std::vector<ValueDescription>& Executor::outputs() const { return state_->outputs; }
-int Executor::threads() const { return state_->runner.threads(); }
-const PlanDescription& Executor::plan() const { return state_->plan; }
+const std::vector<ValueDescription>& Executor::inputs() const { return state_->plan().inputs; }
+const std::vector<ValueDescription>& Executor::outputs() const { return state_->plan().outputs; }
+int Executor::threads() const { return state_->place.pool().threads(); }
+const PlanDescription& Executor::plan() const { return state_->plan().description; }
+
+ShapesDescription Executor::shapes() const {
+  ShapesDescription shapes{.arena_bytes = state_->place.arena_bytes()};
+  for (const std::unique_ptr<ShapePlan>& plan : state_->plans) {
+    ShapePlanDescription& described = shapes.plans.emplace_back();
+    for (size_t index = 0; index < plan->inputs.size(); ++index) {
+      if (!state_->is_shape_read[index]) continue;
+      described.shapes.emplace(plan->inputs[index].name, plan->dims[index]);
+    }
+    described.arena_bytes = plan->description.arena_bytes;
+    described.pack_bytes = plan->description.pack_bytes;
+    described.kernels = plan->kernels;
+    described.reused_kernels = plan->reused_kernels;
+    described.seconds = plan->seconds;
+  }
+  return shapes;
+}
+
 const std::string& Executor::costs() const {
   std::call_once(state_->are_costs_written, [&] {
-    const tuning::CostTable& costs = state_->costs;
-    const bool is_known = state_->plan.placement.has_value();
-    if (is_known) state_->costs_text = tuning::write_cost_table(costs);
+    // Where a cache knew the plan, nobody has asked for prices yet.
+    const tuning::CostTable& costs =
+        state_->is_plan_cached ? state_->cache->contents().found.costs : state_->costs;
+    if (state_->has_prices) state_->costs_text = tuning::write_cost_table(costs);
   });
   return state_->costs_text;
 }

@@ -12,6 +12,8 @@
 
 namespace tessera {
 
+class CacheRecord;
+
 // Safe from any thread.
 class FoundPlans {
  public:
@@ -21,16 +23,22 @@ class FoundPlans {
     std::unique_lock<std::mutex> lock;  // unlocked before its mutex goes
   };
 
-  std::optional<tuning::KnownPlan> find(const cache::Fingerprint& fingerprint) const {
+  // A plan, and what was found with it.
+  struct Found {
+    tuning::KnownPlan plan;
+    std::shared_ptr<const CacheRecord> record;
+  };
+
+  std::optional<Found> find(const cache::Fingerprint& fingerprint) const {
     const std::lock_guard lock(mutex_);
     const auto found = plans_.find(fingerprint);
     if (found == plans_.end()) return std::nullopt;
     return found->second;
   }
 
-  void add(const cache::Fingerprint& fingerprint, tuning::KnownPlan plan) {
+  void add(const cache::Fingerprint& fingerprint, Found found) {
     const std::lock_guard lock(mutex_);
-    plans_[fingerprint] = std::move(plan);
+    plans_[fingerprint] = std::move(found);
   }
 
   // Waits until nobody else is.
@@ -48,7 +56,7 @@ class FoundPlans {
 
  private:
   mutable std::mutex mutex_;
-  std::map<cache::Fingerprint, tuning::KnownPlan> plans_;
+  std::map<cache::Fingerprint, Found> plans_;
   std::map<cache::Fingerprint, std::shared_ptr<std::mutex>> turns_;
 };
 

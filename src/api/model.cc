@@ -8,7 +8,6 @@
 #include "api/cache_folders.h"
 #include "api/cache_ingredients.h"
 #include "api/describe.h"
-#include "api/describe_plan.h"
 #include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
 #include "api/model_state.h"
@@ -20,6 +19,7 @@
 #include "base/parallel.h"
 #include "compile/build_plan.h"
 #include "compile/compile.h"
+#include "compile/known_plan.h"
 #include "compile/let_go.h"
 #include "export/onnx/export.h"
 #include "infer/mark_sparse.h"
@@ -43,18 +43,33 @@ void Model::State::restore() {
   loaded = std::move(again);
 }
 
-const tuning::StructureText& Model::State::loaded_structure() {
+const ModelStructure& Model::State::loaded_structure() {
   if (!structure) {
-    structure = tuning::structure_text(loaded.graph, tuning::ValueTypes::LeftOut);
+    tuning::StructureText written =
+        tuning::structure_text(loaded.graph, tuning::ValueTypes::LeftOut);
+    structure = {cache::digest_text(written.text), std::move(written.names)};
   }
   return *structure;
 }
 
-std::vector<cache::Ingredient> Model::State::ingredients(
-    const BindOptions& wanted, const std::vector<std::shared_ptr<const Plugin>>& plugins,
-    int threads) {
+void Model::State::open_packs() {
+  if (!warm_start) return;
   const std::lock_guard lock(mutex);
-  return bind_ingredients(loaded.graph, loaded_structure(), wanted, plugins, threads);
+  warm_start->open_packs(loaded.graph, log);
+  packs.set_source(
+      [this](const PackKey& key, int64_t bytes) { return warm_start->find_pack(key, bytes); });
+}
+
+void Model::State::keep_warm_start() {
+  if (!warm_start) return;
+  const std::lock_guard lock(mutex);
+  warm_start->keep(loaded, loaded_structure(), packs, backends.state_->set);
+}
+
+std::vector<cache::Ingredient> Model::State::ingredients(const BindOptions& wanted, int threads) {
+  const std::vector<std::string> names = choose_names(backends.state_->set, wanted);
+  const std::lock_guard lock(mutex);
+  return bind_ingredients(loaded.graph, loaded_structure(), wanted, names, threads);
 }
 
 // So much has left pages behind that are worth giving back.
@@ -70,19 +85,11 @@ void Model::State::note_packed(int64_t bytes) {
 
 namespace {
 
-std::vector<ValueDescription> describe_results(const PlanResult& result) {
-  const Graph& graph = result.built.graph;
-  std::vector<ValueDescription> outputs = describe_values(graph, graph.outputs);
-  for (const std::vector<ValueId>* ids : {&graph.kept, &result.step_outputs}) {
-    for (ValueDescription& value : describe_values(graph, *ids)) {
-      outputs.push_back(std::move(value));
-    }
-  }
-  return outputs;
-}
-
 // Of measuring; writing down what took less is not worth its time.
 constexpr double kSecondsWorthStoring = 0.5;
+
+// Whether a bind that found its plan has saved it: then a next process will want the rest too.
+bool is_kept(const CacheRecord& record) { return !record.contents().report.saved.empty(); }
 
 // Above this, freed weights are given back to the system at once.
 constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
@@ -133,49 +140,30 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
     wanted.pricing = pricing_options(options, costs);
     if (!options.retune) wanted.pricing.shared = &backends.state_->costs;
   }
-  const auto plugins = choose_plugins(set, options);
-  wanted.pricing.measures_short_here = set.strangers().empty();
-  if (!options.in_process) {
-    wanted.pricing.tune.start_bench = [&] {
-      return tuning::start_worker(plugins,
-                                  {.threads = pool.threads(),
-                                   .candidate_timeout_seconds = options.candidate_timeout_seconds},
-                                  log);
-    };
-  }
   std::optional<BindCache> cached;
   if (is_optimized) {
     clock.begin("look up");
-    cached.emplace(cache_question(options, more, plugins, pool.threads()), backends.state_->plans,
-                   log);
+    cached.emplace(cache_question(options, more, pool.threads()), backends.state_->plans, log);
     cached->look_up([&](const std::string& what) {
       return !options.on_progress || options.on_progress({.what = what});
     });
-    cached->tell(costs, wanted.pricing);
-    if (!cached->is_known() && !options.retune) read_cost_store(plugins);
-    clock.begin("specialise");
   }
-  const auto build = [&] {
-    Graph graph = bound_graph(options, pool);
-    wanted.pricing.tune.inputs = tuning_inputs(graph, options);
-    return build_plan(std::move(graph), *registry, plugins, packs, pool, wanted,
-                      [&](const std::string& stage) { clock.begin(stage); });
-  };
-  PlanResult result;
-  try {
-    result = build();
-  } catch (const LetGo&) {
-    clock.begin("restore");
-    restore();
-    result = build();
+  if (is_optimized) open_packs();
+  std::optional<PlanResult> known;
+  if (cached && cached->plan() != nullptr && !options.describes_candidates) {
+    known = build_known(options, wanted, *cached->plan(), pool, clock);
   }
+  const bool is_cached = known.has_value();
+  PlanResult result = is_cached
+                          ? *std::move(known)
+                          : build_anew(options, wanted, cached ? &*cached : nullptr, pool, clock);
   clock.note_bytes(result.pack_bytes);
   if (is_optimized) backends.state_->costs.add(costs);
   std::shared_ptr<const CacheRecord> record;
   if (cached) {
     clock.begin("keep");
     record = cached->keep(result, costs);
-    if (!options.frozen) add_to_cost_store(plugins, result.tuning.seconds, costs);
+    if (!options.frozen) add_to_cost_store(options, result.tuning.seconds, costs);
   }
   {
     const std::lock_guard lock(mutex);
@@ -186,42 +174,81 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
       drop_resident_pages(loaded.source.mappings);
     }
   }
-  std::vector<ValueDescription> inputs = describe_inputs(result.built.graph);
-  std::vector<ValueDescription> outputs = describe_results(result);
-  std::vector<std::optional<SparseForm>> input_forms =
-      exchanged_forms(result.built.graph, result.built.graph.inputs);
-  std::vector<std::optional<SparseForm>> output_forms =
-      exchanged_forms(result.built.graph, result.built.graph.outputs);
-  PlanDescription plan = describe_plan(result.built, result.pack_bytes, pool.threads(), *registry);
-  for (size_t index = 0; index < result.step_seconds.size(); ++index) {
-    plan.steps[index].predicted_seconds = result.step_seconds[index];
+  if (record && !options.frozen && (result.is_known_plan || is_kept(*record))) {
+    clock.begin("keep");
+    keep_warm_start();
   }
-  plan.candidates = std::move(result.candidates);
-  plan.conversions = std::move(result.conversions);
-  plan.placement = std::move(result.placement);
-  plan.tuning = std::move(result.tuning);
-  const RunnerOptions runner_options = {
-      .threads = options.threads,
-      .denormals = options.keeps_denormals ? Denormals::Keep : Denormals::Flush,
-      .state_pairs = state_ports(options.state_pairs, inputs, outputs)};
-  // Who watches this bind may be gone when the executor is planned anew.
-  BindOptions kept_options = options;
-  kept_options.on_progress = {};
-  // A runner cannot move, so make_unique cannot hand one over.
-  // NOLINTNEXTLINE(modernize-make-unique)
-  return Executor(std::unique_ptr<Executor::State>(
-      new Executor::State{.registry = registry,
-                          .runner = PlanRunner(std::move(result.built), runner_options),
-                          .inputs = std::move(inputs),
-                          .outputs = std::move(outputs),
-                          .input_forms = std::move(input_forms),
-                          .output_forms = std::move(output_forms),
-                          .plan = std::move(plan),
-                          .costs = std::move(costs),
-                          .stages = clock.take(),
-                          .cache = std::move(record),
-                          .model = shared_from_this(),
-                          .options = std::move(kept_options)}));
+  auto state = std::make_unique<Executor::State>(registry, options);
+  state->model = shared_from_this();
+  state->has_prices = wanted.pricing.costs != nullptr;
+  state->is_plan_cached = is_cached && record != nullptr;
+  state->carried = std::move(result.carried);
+  state->add_first_plan(std::move(result));
+  state->costs = std::move(costs);
+  state->cache = std::move(record);
+  state->stages = clock.take();
+  return Executor(std::move(state));
+}
+
+PlanResult Model::State::build_with_weights(const std::function<PlanResult()>& build,
+                                            StageClock& clock) {
+  try {
+    return build();
+  } catch (const LetGo&) {
+    clock.begin("restore");
+    restore();
+    return build();
+  }
+}
+
+PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wanted,
+                                    BindCache* cached, ThreadPool& pool, StageClock& clock) {
+  BackendSet& set = backends.state_->set;
+  const auto plugins = choose_plugins(set, options);
+  wanted.pricing.measures_short_here = set.strangers().empty();
+  if (!options.in_process) {
+    wanted.pricing.tune.start_bench = [&] {
+      return tuning::start_worker(plugins,
+                                  {.threads = pool.threads(),
+                                   .candidate_timeout_seconds = options.candidate_timeout_seconds},
+                                  log);
+    };
+  }
+  if (cached != nullptr) {
+    clock.begin("look up");
+    cached->tell(*wanted.pricing.costs, wanted.pricing);
+    if (cached->plan() == nullptr && !options.retune) read_cost_store(options);
+  }
+  clock.begin("specialise");
+  const auto build = [&] {
+    Graph graph = bound_graph(options, pool);
+    wanted.pricing.tune.inputs = tuning_inputs(graph, options);
+    return build_plan(std::move(graph), *registry, plugins, packs, pool, wanted,
+                      [&](const std::string& stage) { clock.begin(stage); });
+  };
+  return build_with_weights(build, clock);
+}
+
+std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
+                                                    const PlanOptions& wanted,
+                                                    const tuning::KnownPlan& plan, ThreadPool& pool,
+                                                    StageClock& clock) {
+  clock.begin("open");
+  const std::vector<std::string> names = backends_of(plan);
+  auto plugins = choose_some_plugins(backends.state_->set, options, names);
+  if (plugins.size() != names.size()) return std::nullopt;
+  bool is_there = true;
+  clock.begin("specialise");
+  const auto build = [&] {
+    const Graph graph = bound_graph(options, pool);
+    std::optional<PlanResult> result =
+        build_known_plan(graph, *registry, plugins, packs, pool, wanted, plan,
+                         [&](const std::string& stage) { clock.begin(stage); });
+    is_there = result.has_value();
+    return result ? *std::move(result) : PlanResult();
+  };
+  PlanResult result = build_with_weights(build, clock);
+  return is_there ? std::optional(std::move(result)) : std::nullopt;
 }
 
 ModelVerification Model::verify(const BindOptions& options) const {
@@ -285,29 +312,32 @@ ModelDescription Model::describe(const std::map<std::string, std::vector<int64_t
   return description;
 }
 
-void Model::State::read_cost_store(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+std::vector<tuning::PricedLibrary> Model::State::libraries_of(const BindOptions& options) const {
+  return tuning::priced_libraries(choose_plugins(backends.state_->set, options));
+}
+
+void Model::State::read_cost_store(const BindOptions& options) {
   const std::filesystem::path folder = user_cache_folder();
   if (folder.empty()) return;
   std::call_once(backends.state_->is_store_read, [&] {
     backends.state_->costs.add(
-        tuning::read_cost_store(folder, machine_ingredients(), tuning::priced_libraries(plugins)));
+        tuning::read_cost_store(folder, machine_ingredients(), libraries_of(options)));
   });
 }
 
-void Model::State::add_to_cost_store(const std::vector<std::shared_ptr<const Plugin>>& plugins,
-                                     double seconds, const tuning::CostTable& costs) {
+void Model::State::add_to_cost_store(const BindOptions& options, double seconds,
+                                     const tuning::CostTable& costs) {
   const std::filesystem::path folder = user_cache_folder();
   if (folder.empty() || seconds < kSecondsWorthStoring) return;
   // Where it cannot be, nothing is lost but time.
-  tuning::add_to_cost_store(folder, machine_ingredients(), tuning::priced_libraries(plugins),
-                            costs);
+  tuning::add_to_cost_store(folder, machine_ingredients(), libraries_of(options), costs);
 }
 
-CacheQuestion Model::State::cache_question(
-    const BindOptions& wanted, const std::vector<GivenCache>& more,
-    const std::vector<std::shared_ptr<const Plugin>>& plugins, int threads) {
-  CacheQuestion question{.ingredients = ingredients(wanted, plugins, threads),
-                         .libraries = tuning::priced_libraries(plugins),
+CacheQuestion Model::State::cache_question(const BindOptions& wanted,
+                                           const std::vector<GivenCache>& more, int threads) {
+  const std::shared_ptr<BackendSet> set(backends.state_, &backends.state_->set);
+  CacheQuestion question{.ingredients = ingredients(wanted, threads),
+                         .find_libraries = find_libraries(set, wanted),
                          .given = more,
                          .folders = cache_folders(wanted),
                          .is_frozen = wanted.frozen,
@@ -321,7 +351,6 @@ const std::vector<StageRecord>& Model::stages() const { return state_->stages; }
 
 Model load(const std::filesystem::path& file, const LoadOptions& options) {
   StageClock clock;
-  clock.begin("load");
   auto registry = std::make_shared<const ops::Registry>(ops::make_registry());
   auto state = std::make_shared<Model::State>(options.log);
   state->file = file;
@@ -332,6 +361,22 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
   state->registry = std::move(registry);
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
+  const bool keeps = options.keeps_index.value_or(is_optimize_wanted_by_environment());
+  if (keeps) {
+    clock.begin("index");
+    state->warm_start.emplace(user_cache_folder(), file, state->compile_options);
+    ModelStructure structure;
+    std::optional<LoadedModel> known =
+        state->warm_start->load(structure, options.backends.state_->set, state->log);
+    if (known) {
+      state->loaded = *std::move(known);
+      state->structure = std::move(structure);
+      state->stages = clock.take();
+      return Model(std::move(state));
+    }
+  }
+  // Without an index it is all that is done here.
+  clock.begin(keeps ? "read" : "load");
   try {
     state->restore();
   } catch (const Error& error) {
@@ -341,7 +386,10 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
     if (!extended) throw;
     state->registry = extended;
     state->restore();
+    // The next process has to open the plug-in too.
+    state->warm_start.reset();
   }
+  if (state->warm_start) state->warm_start->note_loaded(state->log.messages());
   // Weights that passes have replaced are gone by now.
   if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();
   state->stages = clock.take();

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "api/bind_cache.h"
+#include "api/stage_clock.h"
+#include "api/warm_start.h"
 #include "backend/packs.h"
 #include "base/log.h"
 #include "base/parallel.h"
@@ -31,11 +33,11 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   Log log;
   PackStore packs;
   std::vector<StageRecord> stages;
-  mutable std::mutex mutex;  // of the next members
-  LoadedModel loaded;        // its weights come and go
-  std::optional<tuning::StructureText>
-      structure;             // of the graph that was loaded, once it was needed
-  int64_t packed_bytes = 0;  // since pages were given back
+  mutable std::mutex mutex;                 // of the next members
+  LoadedModel loaded;                       // its weights come and go
+  std::optional<ModelStructure> structure;  // of the graph that was loaded, once it was needed
+  std::optional<WarmStart> warm_start;      // null where nothing is to be kept of the model
+  int64_t packed_bytes = 0;                 // since pages were given back
   std::vector<GivenCache> given_caches;
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
 
@@ -45,19 +47,35 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // Gives back the pages of the file's weights that were read, which come again when needed, once
   // enough was packed for that.
   void note_packed(int64_t bytes);
-  const tuning::StructureText& loaded_structure();  // needs the mutex
-  std::vector<cache::Ingredient> ingredients(
-      const BindOptions& wanted, const std::vector<std::shared_ptr<const Plugin>>& plugins,
-      int threads);
+  const ModelStructure& loaded_structure();  // needs the mutex
+  std::vector<cache::Ingredient> ingredients(const BindOptions& wanted, int threads);
 
   CacheQuestion cache_question(const BindOptions& wanted, const std::vector<GivenCache>& more,
-                               const std::vector<std::shared_ptr<const Plugin>>& plugins,
                                int threads);
 
+  // Opens what is stored of the weights; keeps what is not stored yet.
+  void open_packs();
+  void keep_warm_start();
+  // For a file to ship; none, which the log is told, where there is no key.
+  std::optional<std::string> encoded_packs();
+  // Those of a file that was given, where this user packed them; else the log is told.
+  void take_packs(const GivenCache& given);
+
+  // What build() makes; where elements of weights are needed that were let go, once more with
+  // those.
+  PlanResult build_with_weights(const std::function<PlanResult()>& build, StageClock& clock);
+  // Asks everybody for everything, and measures where that is wanted.
+  PlanResult build_anew(const BindOptions& wanted, PlanOptions& plan_options, BindCache* cached,
+                        ThreadPool& pool, StageClock& clock);
+  // The plan, where nothing else needs to be asked for to build it; see build_known_plan().
+  std::optional<PlanResult> build_known(const BindOptions& wanted, const PlanOptions& plan_options,
+                                        const tuning::KnownPlan& plan, ThreadPool& pool,
+                                        StageClock& clock);
+
   // The prices of the user's other models.
-  void read_cost_store(const std::vector<std::shared_ptr<const Plugin>>& plugins);
-  void add_to_cost_store(const std::vector<std::shared_ptr<const Plugin>>& plugins, double seconds,
-                         const tuning::CostTable& costs);
+  void read_cost_store(const BindOptions& wanted);
+  void add_to_cost_store(const BindOptions& wanted, double seconds, const tuning::CostTable& costs);
+  std::vector<tuning::PricedLibrary> libraries_of(const BindOptions& wanted) const;
 
   // Model::bind(), with files that count for this bind alone.
   Executor bind(const BindOptions& wanted, const std::vector<GivenCache>& more);

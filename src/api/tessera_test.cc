@@ -111,11 +111,12 @@ TEST_F(ModelFile, AnExecutorOutlivesItsModel) {
 }
 
 TEST_F(ModelFile, WhatIsFedIsHeldAgainstWhatWasBound) {
-  Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}});
+  Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}, .fixed_shapes = true});
   EXPECT_EQ(error_text([&] { executor.run({}); }),
             "InvalidArgument: input 'x': expected a tensor (float32 1x2), found none given");
   EXPECT_EQ(error_text([&] { executor.run({{"x", input({1, 2, 3, 4})}}); }),
-            "InvalidArgument: input 'x': expected float32 1x2, found float32 2x2");
+            "InvalidArgument: input 'x': expected float32 1x2, as it was bound with fixed_shapes, "
+            "found float32 2x2");
   EXPECT_EQ(error_text([&] { executor.run({{"x", input({1, 2})}, {"z", input({1, 2})}}); }),
             "InvalidArgument: input 'z': the model has no such input; it has 'x', 'unread'");
 }

@@ -97,6 +97,7 @@ void BackendSet::load(const std::filesystem::path& library) {
 void BackendSet::open(Entry& entry) {
   if (entry.is_tried) return;
   entry.is_tried = true;
+  entry.is_remembered = false;
   try {
     const std::string place =
         entry.known != nullptr ? "backend '" + std::string(entry.known->name) + "'" : "";
@@ -126,7 +127,7 @@ void BackendSet::open_all() {
 BackendSet::Entry* BackendSet::find(const std::string& name) {
   for (Entry& entry : entries_) {
     if (entry.known != nullptr && is_called(*entry.known, name)) {
-      open(entry);
+      if (!entry.is_remembered) open(entry);
       return &entry;
     }
   }
@@ -148,35 +149,85 @@ std::string BackendSet::known_names() const {
   return names;
 }
 
-std::vector<std::shared_ptr<const Plugin>> BackendSet::choose(
-    const std::vector<std::string>& names) {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<const Plugin>> chosen;
-  const auto add = [&](const std::shared_ptr<const Plugin>& plugin) {
-    if (plugin && std::find(chosen.begin(), chosen.end(), plugin) == chosen.end()) {
-      chosen.push_back(plugin);
-    }
+// Those that can be used, each once.
+std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std::string>& names) {
+  std::vector<Entry*> chosen;
+  const auto add = [&](Entry* entry) {
+    const bool is_usable = entry->is_remembered || entry->plugin != nullptr;
+    if (!is_usable || std::find(chosen.begin(), chosen.end(), entry) != chosen.end()) return;
+    chosen.push_back(entry);
   };
   for (const std::string& name : names) {
-    const Entry* entry = find(name);
+    Entry* const entry = find(name);
     if (entry == nullptr) {
       throw Error(ErrorKind::InvalidArgument, "backend '" + name + "'",
                   "expected one of " + known_names() + ", found no backend of this name");
     }
-    if (!entry->plugin) {
+    if (!entry->is_remembered && !entry->plugin) {
       throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
                   "cannot be used: " + entry->reason);
     }
-    add(entry->plugin);
+    add(entry);
   }
-  if (names.empty()) open_all();
-  for (Entry& entry : entries_) {
-    if (names.empty() || &entry == &entries_.back()) {
-      open(entry);
-      add(entry.plugin);
+  if (names.empty()) {
+    for (Entry& entry : entries_) {
+      if (!entry.is_remembered) open(entry);
     }
+    for (Entry& entry : entries_) add(&entry);
+  }
+  open(entries_.back());
+  add(&entries_.back());
+  return chosen;
+}
+
+std::vector<std::shared_ptr<const Plugin>> BackendSet::choose(
+    const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  // From here on it counts what can be opened, not what is remembered.
+  for (Entry* entry : choose_entries(names)) open(*entry);
+  std::vector<std::shared_ptr<const Plugin>> chosen;
+  for (const Entry* entry : choose_entries(names)) chosen.push_back(entry->plugin);
+  return chosen;
+}
+
+std::vector<std::string> BackendSet::choose_names(const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> chosen;
+  for (const Entry* entry : choose_entries(names)) chosen.push_back(name_of(*entry));
+  return chosen;
+}
+
+std::vector<std::shared_ptr<const Plugin>> BackendSet::choose_some(
+    const std::vector<std::string>& names, const std::vector<std::string>& wanted) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const Plugin>> chosen;
+  for (Entry* entry : choose_entries(names)) {
+    if (std::find(wanted.begin(), wanted.end(), name_of(*entry)) == wanted.end()) continue;
+    open(*entry);
+    if (entry->plugin != nullptr) chosen.push_back(entry->plugin);
   }
   return chosen;
+}
+
+void BackendSet::remember(const std::vector<FileStamp>& usable) {
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.known == nullptr || entry.is_tried || entry.file.empty()) continue;
+    const std::optional<FileStamp> stamp = stamp_of(entry.file);
+    entry.is_remembered = stamp && std::find(usable.begin(), usable.end(), *stamp) != usable.end();
+  }
+}
+
+std::vector<FileStamp> BackendSet::usable_stamps() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<FileStamp> stamps;
+  for (const Entry& entry : entries_) {
+    if (entry.known == nullptr || entry.file.empty()) continue;
+    if (!entry.is_remembered && entry.plugin == nullptr) continue;
+    const std::optional<FileStamp> stamp = stamp_of(entry.file);
+    if (stamp && is_settled(*stamp, system_time_ns())) stamps.push_back(*stamp);
+  }
+  return stamps;
 }
 
 std::vector<std::shared_ptr<const Plugin>> BackendSet::strangers() {

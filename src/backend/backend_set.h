@@ -11,6 +11,7 @@
 
 #include "backend/catalog.h"
 #include "backend/plugin.h"
+#include "base/file_stamp.h"
 
 namespace tessera {
 
@@ -40,6 +41,19 @@ class BackendSet {
   // No names: all that can be used, those added by path first. Throws InvalidArgument for a name
   // that nobody has (listing the known ones), Unsupported for one that cannot be used.
   std::vector<std::shared_ptr<const Plugin>> choose(const std::vector<std::string>& names);
+  // The names of these. Plug-ins that are remembered are not opened for that.
+  std::vector<std::string> choose_names(const std::vector<std::string>& names);
+  // Of the plug-ins that choose() gives those that are called as in `wanted`: no others are opened
+  // but those that nothing is remembered of. One that can no longer be opened is left out.
+  std::vector<std::shared_ptr<const Plugin>> choose_some(const std::vector<std::string>& names,
+                                                         const std::vector<std::string>& wanted);
+
+  // Plug-ins of the catalog that could be used when their files were as these stamps say: as long
+  // as they are, they count as usable without being opened.
+  void remember(const std::vector<FileStamp>& usable);
+  // The stamps of all that are usable.
+  std::vector<FileStamp> usable_stamps() const;
+
   // The name of the backend that `name` is an alias of; else `name`.
   std::string resolve_alias(const std::string& name) const;
   // Those that are not in the catalog: the ones whose ops a model may use.
@@ -53,12 +67,17 @@ class BackendSet {
     const CatalogEntry* known = nullptr;  // null: added by path
     std::filesystem::path file;
     bool is_tried = false;
+    bool is_remembered = false;  // that it is usable; it need not be open
     std::shared_ptr<const Plugin> plugin;
     std::string reason;
   };
   void open(Entry& entry);
   void open_all();
   Entry* find(const std::string& name);
+  static std::string name_of(const Entry& entry) {
+    return entry.plugin ? entry.plugin->name() : std::string(entry.known->name);
+  }
+  std::vector<Entry*> choose_entries(const std::vector<std::string>& names);
   std::string known_names() const;
   void add_file(const std::filesystem::path& file);
 

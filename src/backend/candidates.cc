@@ -47,8 +47,10 @@ class Collector {
         is_answered_(graph.nodes.size(), false) {}
 
   void ask(const OfferOptions& options) {
+    wanted_ = options.wanted;
     ask_propose(options);
     ask_simple_kernels();
+    if (wanted_ != nullptr) return;
     for (size_t node = 0; node < graph_.nodes.size(); ++node) {
       if (!is_answered_[node]) add_refusal(static_cast<int32_t>(node), "it does not know this op");
     }
@@ -63,6 +65,14 @@ class Collector {
     wanted.threads = options.threads;
     wanted.precision = options.precision;
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
+    std::vector<tessera_wanted> candidates;
+    if (wanted_ != nullptr) {
+      for (const WantedCandidate& one : *wanted_) candidates.push_back(face_of(one));
+      // Not null, even where there is none.
+      candidates.reserve(1);
+      wanted.wanted = candidates.data();
+      wanted.wanted_count = static_cast<int32_t>(candidates.size());
+    }
     tessera_proposals sink = {};
     sink.struct_size = sizeof(sink);
     sink.host_state = this;
@@ -84,6 +94,27 @@ class Collector {
     }
   }
 
+  // Of one that is not legal, reading it says what is wrong.
+  bool has_wanted_nodes(const tessera_candidate& face) const {
+    if (wanted_ == nullptr || face.nodes == nullptr || face.node_count < 0) return true;
+    return is_wanted({face.nodes, static_cast<size_t>(face.node_count)});
+  }
+
+  static tessera_wanted face_of(const WantedCandidate& wanted) {
+    tessera_wanted face = {};
+    face.nodes = wanted.nodes.data();
+    face.node_count = static_cast<int32_t>(wanted.nodes.size());
+    face.algorithm = wanted.algorithm.c_str();
+    return face;
+  }
+
+  bool is_wanted(std::span<const int32_t> nodes) const {
+    if (wanted_ == nullptr) return true;
+    return std::any_of(wanted_->begin(), wanted_->end(), [&](const WantedCandidate& one) {
+      return std::ranges::equal(one.nodes, nodes);
+    });
+  }
+
   static Collector& of(tessera_proposals* proposals) {
     return *static_cast<Collector*>(proposals->host_state);
   }
@@ -95,6 +126,7 @@ class Collector {
         face, [plugin = plugin_](const tessera_candidate* candidate) {
           if (candidate->release != nullptr) candidate->release(candidate->self);
         });
+    if (!has_wanted_nodes(*held)) return;
     try {
       Candidate candidate = read_offer(*held, graph_, layouts_);
       candidate.plugin = plugin_;
@@ -156,7 +188,9 @@ class Collector {
          std::span(face.simple_kernels, static_cast<size_t>(face.simple_kernel_count))) {
       for (size_t index = 0; index < graph_.nodes.size(); ++index) {
         const Node& node = graph_.graph.nodes[index];
-        if (node.op == simple.op && node.domain == simple.domain) offer_simple(simple, index);
+        if (node.op != simple.op || node.domain != simple.domain) continue;
+        const auto id = static_cast<int32_t>(index);
+        if (is_wanted({&id, 1})) offer_simple(simple, index);
       }
     }
   }
@@ -210,6 +244,7 @@ class Collector {
   int preference_;
   Offers& offers_;
   std::vector<bool> is_answered_;
+  const std::vector<WantedCandidate>* wanted_ = nullptr;
 };
 
 }  // namespace

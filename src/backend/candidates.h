@@ -78,11 +78,19 @@ struct Offers {
   std::vector<Refusal> refusals;
 };
 
+// One candidate that is asked for.
+struct WantedCandidate {
+  std::vector<int32_t> nodes;  // ascending
+  std::string algorithm;
+};
+
 struct OfferOptions {
   int threads = 1;
   int precision = TESSERA_PRECISION_FLOAT32;
   // Candidates that are chosen only where they were measured need not be offered.
   bool skips_measured_only = false;
+  // Only these candidates need to be offered, and nobody asks for refusals; null: everything does.
+  const std::vector<WantedCandidate>* wanted = nullptr;
 };
 
 // Asks every plug-in, in order of preference. A candidate that is not legal (nodes or values that

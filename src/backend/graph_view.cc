@@ -103,6 +103,11 @@ void tessera_graph::fill_nodes() {
   }
 }
 
+const tessera::PatternIndex& tessera_graph::pattern_index() const {
+  std::call_once(is_indexed_, [&] { pattern_index_.emplace(graph); });
+  return *pattern_index_;
+}
+
 const tessera_attribute* tessera_graph::attribute(int32_t node, const char* name) const {
   if (node < 0 || static_cast<size_t>(node) >= graph.nodes.size() || name == nullptr)
     return nullptr;

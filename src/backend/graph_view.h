@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "backend/attribute_view.h"
+#include "backend/pattern.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
 #include "tessera/backend_abi.h"
@@ -24,6 +26,8 @@ struct tessera_graph {
 
   // nullptr where there is none.
   const tessera_attribute* attribute(int32_t node, const char* name) const;
+  // Made when it is first asked for: backends ask for dozens of patterns.
+  const tessera::PatternIndex& pattern_index() const;
 
  private:
   void fill_values();
@@ -35,6 +39,8 @@ struct tessera_graph {
   std::vector<std::vector<int32_t>> output_ids_;  // by node
   mutable std::mutex mutex_;                      // of the next member
   mutable std::map<int32_t, std::unique_ptr<tessera::AttributeViews>> attributes_;
+  mutable std::once_flag is_indexed_;
+  mutable std::optional<tessera::PatternIndex> pattern_index_;
 };
 
 namespace tessera {

@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -48,14 +49,41 @@ PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
   }
   const std::lock_guard making(entry->mutex);
   if (entry->bytes) return entry->bytes;
-  const std::shared_ptr<void> memory = allocate(bytes);
-  make(memory.get());
-  if (made_watcher_) made_watcher_(bytes);
+  Bytes found = stored(key, bytes);
+  if (!found) {
+    const std::shared_ptr<void> memory = allocate(bytes);
+    make(memory.get());
+    if (made_watcher_) made_watcher_(bytes);
+    found = memory;
+  }
   const std::lock_guard lock(mutex_);
-  entry->bytes = memory;
+  entry->bytes = std::move(found);
   entry->size = bytes;
   total_bytes_ += bytes;
   return entry->bytes;
+}
+
+void PackStore::set_source(Source source) {
+  const std::lock_guard lock(mutex_);
+  source_ = std::move(source);
+}
+
+PackStore::Bytes PackStore::stored(const PackKey& key, int64_t bytes) const {
+  Source source;
+  {
+    const std::lock_guard lock(mutex_);
+    source = source_;
+  }
+  return source ? source(key, bytes) : nullptr;
+}
+
+std::vector<PackStore::Pack> PackStore::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Pack> packs;
+  for (const auto& [key, entry] : entries_) {
+    if (entry->bytes) packs.push_back({key, entry->bytes, entry->size});
+  }
+  return packs;
 }
 
 PackStore::Bytes PackStore::find(const PackKey& key) const {
@@ -73,6 +101,14 @@ void PackStore::drop_unused() {
     if (is_unused) total_bytes_ -= entry.size;
     return is_unused;
   });
+}
+
+std::string text(const PackKey& key) {
+  std::array<char, 33> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx%016llx",
+                static_cast<unsigned long long>(key.weight[0]),
+                static_cast<unsigned long long>(key.weight[1]));
+  return std::string(digits.data()) + ";" + key.id + ";" + key.ingredients;
 }
 
 int64_t PackStore::total_bytes() const {

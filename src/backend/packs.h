@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "graph/graph.h"
 #include "tessera/tensor.h"
@@ -42,6 +43,11 @@ class PackStore {
   // before the first get().
   void set_made_watcher(MadeWatcher watcher) { made_watcher_ = std::move(watcher); }
 
+  // Where packs are looked for before they are made; null where there is none of this size. To be
+  // set before the first get() of what it has.
+  using Source = std::function<Bytes(const PackKey& key, int64_t bytes)>;
+  void set_source(Source source);
+
   // The pack under `key`, made by `make(memory)` where there is none yet. A pack that is being made
   // by another thread is waited for. Throws OutOfMemory, and what `make` throws.
   Bytes get(const PackKey& key, int64_t bytes, const std::function<void(void* memory)>& make);
@@ -53,7 +59,17 @@ class PackStore {
 
   int64_t total_bytes() const;
 
+  struct Pack {
+    PackKey key;
+    Bytes bytes;
+    int64_t size = 0;
+  };
+  // All that are made.
+  std::vector<Pack> all() const;
+
  private:
+  Bytes stored(const PackKey& key, int64_t bytes) const;
+
   struct Entry {
     std::mutex mutex;
     Bytes bytes;
@@ -63,6 +79,10 @@ class PackStore {
   std::map<PackKey, std::shared_ptr<Entry>> entries_;
   int64_t total_bytes_ = 0;
   MadeWatcher made_watcher_;
+  Source source_;
 };
+
+// By which it is found in files: "0123...;id;ingredients".
+std::string text(const PackKey& key);
 
 }  // namespace tessera

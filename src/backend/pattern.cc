@@ -405,10 +405,6 @@ const std::vector<NodeId>& PatternIndex::nodes_of(const std::string& domain,
   return found == nodes_.end() ? kNone : found->second;
 }
 
-std::vector<std::vector<NodeId>> find_matches(const Graph& graph, const Pattern& pattern) {
-  return find_matches(graph, PatternIndex(graph), pattern);
-}
-
 std::vector<std::vector<NodeId>> find_matches(const Graph& graph, const PatternIndex& index,
                                               const Pattern& pattern) {
   return Matcher(graph, index, pattern).run();

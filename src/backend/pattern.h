@@ -113,7 +113,6 @@ class PatternIndex {
 //  - No node outside stands between two nodes of the match.
 // Inputs of Add, Mul, Max, Min, Sum, Mean, And, Or, Xor, Equal and the bitwise ones match in any
 // order.
-std::vector<std::vector<NodeId>> find_matches(const Graph& graph, const Pattern& pattern);
 std::vector<std::vector<NodeId>> find_matches(const Graph& graph, const PatternIndex& index,
                                               const Pattern& pattern);
 

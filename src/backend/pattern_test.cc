@@ -110,7 +110,7 @@ std::string text_of(const Graph& graph, const std::vector<std::vector<NodeId>>& 
 }
 
 std::string matches(const Graph& graph, const std::string& pattern) {
-  return text_of(graph, find_matches(graph, parse_pattern(pattern)));
+  return text_of(graph, find_matches(graph, PatternIndex(graph), parse_pattern(pattern)));
 }
 
 struct Case {

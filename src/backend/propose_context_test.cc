@@ -24,7 +24,9 @@ using testing_plugins::open_mirror;
 using testing_plugins::relu_candidate;
 
 // What became of x -> Relu -> y -> Neg -> z -> Exp: "node: taken" or "node: reason", in order.
-std::vector<std::string> answers(const std::function<void(ProposeContext& context)>& propose) {
+// Where only `wanted` is of use, that is what they are asked for.
+std::vector<std::string> answers(const std::function<void(ProposeContext& context)>& propose,
+                                 const std::vector<WantedCandidate>* wanted = nullptr) {
   const ops::Registry registry = ops::make_registry();
   GraphBuilder builder(registry);
   builder.input("x", float_type(Shape{2, 3}))
@@ -37,12 +39,16 @@ std::vector<std::string> answers(const std::function<void(ProposeContext& contex
   const tessera_graph view(graph, registry);
   const std::vector<std::shared_ptr<const Plugin>> plugins = {
       open_mirror([&](const plugin::Graph& given, Proposals& proposals) {
-        const ProposeOptions options;
+        ProposeOptions options;
+        if (wanted != nullptr) options.wanted.emplace();
+        for (size_t index = 0; wanted != nullptr && index < wanted->size(); ++index) {
+          options.wanted->push_back({(*wanted)[index].nodes, (*wanted)[index].algorithm});
+        }
         ProposeContext context(given, options, proposals);
         propose(context);
         context.report_refusals("it does not know this op");
       })};
-  const Offers offers = collect_offers(view, plugins, LayoutTable(plugins), {});
+  const Offers offers = collect_offers(view, plugins, LayoutTable(plugins), {.wanted = wanted});
   std::multiset<std::string> told;
   for (const tessera::Candidate& candidate : offers.candidates) {
     told.insert(std::to_string(candidate.nodes[0].index) + ": taken");
@@ -101,6 +107,25 @@ TEST(ProposeContext, EstimatesAreBoundByWorkOrByMemory) {
     EXPECT_EQ(wider.optimistic_seconds(1e12, 0), work / 4);
     EXPECT_EQ(wider.optimistic_seconds(0, 1e9), memory);
   });
+}
+
+TEST(ProposeContext, PassesOverWhatIsNotWanted) {
+  const std::vector<WantedCandidate> wanted = {{{1}, "relu in row_major"}, {{2}, "other"}};
+  std::vector<int32_t> visited;
+  EXPECT_THAT(answers(
+                  [&](ProposeContext& context) {
+                    context.for_each({"Relu", "Neg", "Exp"}, [&](const plugin::Node& node) {
+                      visited.push_back(node.id());
+                      context.add(plain_candidate(node));
+                    });
+                    EXPECT_TRUE(context.is_wanted(std::vector<int32_t>{1}));
+                    EXPECT_FALSE(context.is_wanted(std::vector<int32_t>{1, 2}));
+                    EXPECT_TRUE(context.is_wanted({2}, "other"));
+                    EXPECT_FALSE(context.is_wanted({2}, ""));
+                  },
+                  &wanted),
+              ElementsAre("1: taken"));
+  EXPECT_THAT(visited, ElementsAre(1, 2)) << "0 is in no candidate that is wanted";
 }
 
 }  // namespace

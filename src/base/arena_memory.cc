@@ -4,19 +4,40 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/huge_pages.h"
 
 namespace tessera {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+size_t used_bytes(int64_t bytes) {
+  return round_up(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kPageBytes);
+}
 
 }  // namespace
 
 ArenaMemory::ArenaMemory(int64_t bytes) {
-  const size_t used = round_up(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kPageBytes);
+  map(bytes);
+  touch();
+}
+
+bool ArenaMemory::replace(int64_t bytes) {
+  ArenaMemory other;
+  other.map(bytes);
+  if (other.is_null()) return false;
+  *this = ArenaMemory(std::move(other));
+  touch();
+  return true;
+}
+
+void ArenaMemory::map(int64_t bytes) {
+  const size_t used = used_bytes(bytes);
   const bool is_large = used >= kHugePageBytes;
   // Huge pages begin at multiples of their size.
   const size_t mapped = is_large ? used + kHugePageBytes - kPageBytes : used;
@@ -24,14 +45,18 @@ ArenaMemory::ArenaMemory(int64_t bytes) {
   if (mapping == MAP_FAILED) return;
   mapping_ = mapping;
   mapped_bytes_ = mapped;
+  bytes_ = bytes;
   data_ = static_cast<char*>(mapping);
   if (is_large) {
     const auto address = reinterpret_cast<uintptr_t>(mapping);
     data_ += round_up(address, kHugePageBytes) - address;
-    // A wish: where it is not granted, pages are small.
-    madvise(data_, used, MADV_HUGEPAGE);
+    ask_for_huge_pages(data_, used);
   }
-  for (size_t page = 0; page < used; page += kPageBytes) {
+}
+
+void ArenaMemory::touch() {
+  if (is_null()) return;
+  for (size_t page = 0; page < used_bytes(bytes_); page += kPageBytes) {
     static_cast<volatile char*>(data_)[page] = 0;
   }
 }

@@ -17,22 +17,34 @@ class ArenaMemory {
   ArenaMemory(ArenaMemory&& other) noexcept
       : mapping_(std::exchange(other.mapping_, nullptr)),
         mapped_bytes_(std::exchange(other.mapped_bytes_, 0)),
-        data_(std::exchange(other.data_, nullptr)) {}
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
   ArenaMemory& operator=(ArenaMemory&& other) noexcept {
     std::swap(mapping_, other.mapping_);
     std::swap(mapped_bytes_, other.mapped_bytes_);
     std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~ArenaMemory();
 
   bool is_null() const { return data_ == nullptr; }
   char* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+  // Other memory of `bytes`, whatever was in it; the old one is gone before the new one is touched,
+  // so that no page of both is there at once. False where the system has none: then all is as it
+  // was.
+  bool replace(int64_t bytes);
 
  private:
+  void map(int64_t bytes);
+  void touch();
+
   void* mapping_ = nullptr;
   size_t mapped_bytes_ = 0;
   char* data_ = nullptr;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace tessera

@@ -37,5 +37,17 @@ TEST(ArenaMemory, Moves) {
   EXPECT_EQ(third.data(), data);
 }
 
+TEST(ArenaMemory, IsReplacedByOtherMemoryOrStays) {
+  ArenaMemory arena(100);
+  EXPECT_TRUE(arena.replace(int64_t{3} << 20));
+  EXPECT_EQ(arena.bytes(), int64_t{3} << 20);
+  arena.data()[(3 << 20) - 1] = 7;
+  char* data = arena.data();
+  EXPECT_FALSE(arena.replace(int64_t{1} << 60));
+  EXPECT_EQ(arena.data(), data);
+  EXPECT_EQ(arena.bytes(), int64_t{3} << 20);
+  EXPECT_EQ(arena.data()[(3 << 20) - 1], 7);
+}
+
 }  // namespace
 }  // namespace tessera

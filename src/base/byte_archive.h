@@ -1,5 +1,6 @@
 // Structs as bytes and back, within one machine and one build: what crosses to another process, and
-// never a file. A struct takes part through one function for both ways, found beside it:
+// what a build keeps for itself (docs/formats/model_index.md). A struct takes part through one
+// function for both ways, found beside it:
 //
 //   template <class Archive>
 //   void transfer(Archive& archive, PortKey& key) { archive(key.value, key.layout, key.pack); }
@@ -67,8 +68,8 @@ class ByteWriter {
     put(uint64_t{items.size()});
     for (const Item& item : items) put(item);
   }
-  template <class Item, size_t count>
-  void put(const std::array<Item, count>& items) {
+  template <class Item, size_t kCount>
+  void put(const std::array<Item, kCount>& items) {
     for (const Item& item : items) put(item);
   }
   template <class Key, class Item>
@@ -106,6 +107,8 @@ class ByteReader {
     (get(fields), ...);
   }
 
+  // What was not read yet.
+  std::span<const char> rest() const { return bytes_; }
   void expect_end() const {
     if (!bytes_.empty()) fail(std::to_string(bytes_.size()) + " bytes too many");
   }
@@ -152,8 +155,8 @@ class ByteReader {
     items.clear();
     for (uint64_t left = get_count(); left > 0; --left) get(items.emplace_back());
   }
-  template <class Item, size_t count>
-  void get(std::array<Item, count>& items) {
+  template <class Item, size_t kCount>
+  void get(std::array<Item, kCount>& items) {
     for (Item& item : items) get(item);
   }
   template <class Key, class Item>

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -46,6 +47,7 @@ FencedPages::FencedPages(int64_t bytes) : bytes_(bytes) {
     ::munmap(reserved_, static_cast<size_t>(pages_bytes_ + 2 * page_bytes()));
     fail(bytes_);
   }
+  ask_for_huge_pages(pages_, static_cast<size_t>(pages_bytes_));
 }
 
 FencedPages::FencedPages(int64_t bytes, int file, int64_t offset) : bytes_(bytes) {

@@ -18,4 +18,9 @@ void Log::warn(const std::string& message) const {
   if (seen_.insert(message).second) callback_(message);
 }
 
+std::vector<std::string> Log::messages() const {
+  const std::lock_guard lock(mutex_);
+  return {seen_.begin(), seen_.end()};
+}
+
 }  // namespace tessera

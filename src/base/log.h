@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -17,6 +18,8 @@ class Log {
   explicit Log(Callback callback = {});
 
   void warn(const std::string& message) const;
+  // What was passed on so far, sorted.
+  std::vector<std::string> messages() const;
 
  private:
   Callback callback_;

@@ -7,15 +7,17 @@
 
 namespace tessera {
 
-std::filesystem::path module_folder() {
+std::filesystem::path module_file() {
   Dl_info found = {};
-  if (::dladdr(reinterpret_cast<const void*>(&module_folder), &found) == 0) return {};
+  if (::dladdr(reinterpret_cast<const void*>(&module_file), &found) == 0) return {};
   std::error_code failure;
   std::filesystem::path module = std::filesystem::canonical(found.dli_fname, failure);
   // A program's own name may be relative to a path that is not the current one.
   if (failure) module = std::filesystem::canonical("/proc/self/exe", failure);
-  return failure ? std::filesystem::path() : module.parent_path();
+  return failure ? std::filesystem::path() : module;
 }
+
+std::filesystem::path module_folder() { return module_file().parent_path(); }
 
 std::filesystem::path find_program(const std::string& name) {
   const std::filesystem::path folder = module_folder();

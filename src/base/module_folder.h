@@ -9,6 +9,9 @@ namespace tessera {
 // "" where the system does not tell.
 std::filesystem::path module_folder();
 
+// The file of it; "" where the system does not tell.
+std::filesystem::path module_file();
+
 // A program installed with this one: beside it, or in bin/ one or two folders up (a library in
 // lib/, a Python package). "" where there is none; PATH is not asked.
 std::filesystem::path find_program(const std::string& name);

@@ -5,9 +5,16 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/huge_pages.h"
 #include "tessera/error.h"
 
 namespace tessera {
+namespace {
+
+// The allocator gives so much back to the system each time: then it is touched anew, page by page.
+constexpr size_t kLeastHugeBytes = size_t{32} << 20;
+
+}  // namespace
 
 int64_t element_count(std::span<const int64_t> dims) {
   int64_t count = 1;
@@ -50,14 +57,16 @@ Tensor::Tensor(DataType type, std::vector<int64_t> dims)
     : type_(type), is_writable_(true), dims_(std::move(dims)), elements_(element_count(dims_)) {
   // An empty tensor gets an address too, so that a null pointer always means "omitted".
   const auto bytes = static_cast<size_t>(std::max<int64_t>(1, tensor_bytes(type, dims_)));
-  void* memory = ::operator new(bytes, std::align_val_t{kTensorAlignmentBytes}, std::nothrow);
+  const std::align_val_t alignment{bytes < kLeastHugeBytes ? kTensorAlignmentBytes
+                                                           : kHugePageBytes};
+  void* memory = ::operator new(bytes, alignment, std::nothrow);
   if (memory == nullptr) {
     throw Error(ErrorKind::OutOfMemory, "tensor " + dims_text(dims_),
                 "could not allocate " + std::to_string(bytes) + " bytes");
   }
-  owner_ = std::shared_ptr<void>(memory, [](void* address) {
-    ::operator delete(address, std::align_val_t{kTensorAlignmentBytes});
-  });
+  if (bytes >= kLeastHugeBytes) ask_for_huge_pages(memory, bytes);
+  owner_ = std::shared_ptr<void>(
+      memory, [alignment](void* address) { ::operator delete(address, alignment); });
   data_ = memory;
 }
 

@@ -1,7 +1,5 @@
 #include "cache/cache_file.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cache/stored_fields.h"
 #include "tessera/error.h"
 
 namespace tessera::cache {
@@ -20,62 +19,18 @@ constexpr std::string_view kMagic("TESSERA\x1a", 8);
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHeaderBytesUsed = 40;
 constexpr size_t kHeaderBytesChecked = 24;
-constexpr size_t kChecksumBytes = 16;
 constexpr size_t kSectionAlignment = 64;
 constexpr double kMostSeconds = 1e9;
-// The least that an entry of a list takes, so that a count can be told from a lie.
-constexpr size_t kLeastIngredientBytes = 8;
+// The least that an entry of a list takes.
 constexpr size_t kLeastSectionBytes = 3 * 4 + 3 * 8 + kChecksumBytes + 1 + sizeof(Mac);
-
-using Checksum = std::array<char, kChecksumBytes>;
 
 size_t align(size_t bytes) {
   return (bytes + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
-class Writer {
- public:
-  template <class Number>
-  void number(Number value) {
-    for (size_t index = 0; index < sizeof(Number); ++index) {
-      bytes += static_cast<char>((value >> (8 * index)) & 0xff);
-    }
-  }
-  void text(std::string_view text) {
-    number(static_cast<uint32_t>(text.size()));
-    bytes += text;
-  }
-  void ingredients(const std::vector<Ingredient>& list) {
-    number(static_cast<uint32_t>(list.size()));
-    for (const Ingredient& ingredient : list) {
-      text(ingredient.name);
-      text(ingredient.value);
-    }
-  }
-  void raw(std::span<const char> part) { bytes.append(part.data(), part.size()); }
-
-  std::string bytes;
-};
-
-Checksum checksum_of(std::span<const char> first, std::span<const char> second = {}) {
-  XXH3_state_t* const state = XXH3_createState();
-  TESSERA_CHECK(state != nullptr, "it takes less than a page");
-  XXH3_128bits_reset(state);
-  XXH3_128bits_update(state, first.data(), first.size());
-  if (!second.empty()) XXH3_128bits_update(state, second.data(), second.size());
-  const XXH128_hash_t hash = XXH3_128bits_digest(state);
-  XXH3_freeState(state);
-  Writer writer;
-  writer.number(uint64_t{hash.low64});
-  writer.number(uint64_t{hash.high64});
-  Checksum checksum;
-  std::copy(writer.bytes.begin(), writer.bytes.end(), checksum.begin());
-  return checksum;
-}
-
 // What a MAC vouches for: the section, and that it belongs to this fingerprint.
 Mac mac_of(const Section& section, const Fingerprint& fingerprint, const UserKey& key) {
-  Writer writer;
+  FieldWriter writer;
   writer.text("tessera cache section");
   writer.text(text(fingerprint));
   writer.text(section.type);
@@ -86,61 +41,6 @@ Mac mac_of(const Section& section, const Fingerprint& fingerprint, const UserKey
 }
 
 // --- Reading
-
-[[noreturn]] void fail(const std::string& place, const std::string& message) {
-  throw Error(ErrorKind::Corrupt, place, message + "; it is damaged: remove it");
-}
-
-class Reader {
- public:
-  Reader(std::span<const char> bytes, std::string place)
-      : bytes_(bytes), place_(std::move(place)) {}
-
-  template <class Number>
-  Number number(const char* what) {
-    const std::span<const char> part = raw(sizeof(Number), what);
-    Number value = 0;
-    for (size_t index = 0; index < sizeof(Number); ++index) {
-      value |= Number{static_cast<uint8_t>(part[index])} << (8 * index);
-    }
-    return value;
-  }
-  std::string text(const char* what) {
-    const auto length = number<uint32_t>(what);
-    const std::span<const char> part = raw(length, what);
-    return {part.begin(), part.end()};
-  }
-  std::span<const char> raw(size_t length, const char* what) {
-    if (length > bytes_.size()) {
-      fail(place_, "expected " + std::to_string(length) + " bytes of " + what + ", found " +
-                       std::to_string(bytes_.size()));
-    }
-    const std::span<const char> part = bytes_.first(length);
-    bytes_ = bytes_.subspan(length);
-    return part;
-  }
-  size_t count(const char* what, size_t least_bytes) {
-    const auto count = number<uint32_t>(what);
-    if (count > bytes_.size() / least_bytes) {
-      fail(place_, "expected no more " + std::string(what) + " than there is room for, found " +
-                       std::to_string(count));
-    }
-    return count;
-  }
-  std::vector<Ingredient> ingredients() {
-    std::vector<Ingredient> list(count("ingredients", kLeastIngredientBytes));
-    for (Ingredient& ingredient : list) {
-      ingredient.name = text("an ingredient's name");
-      ingredient.value = text("an ingredient's value");
-    }
-    return list;
-  }
-  bool is_at_end() const { return bytes_.empty(); }
-
- private:
-  std::span<const char> bytes_;
-  std::string place_;
-};
 
 struct StoredSection {
   Section section;  // without its bytes
@@ -155,7 +55,7 @@ struct Table {
   std::vector<StoredSection> sections;
 };
 
-StoredSection read_section_head(Reader& reader, const std::string& place) {
+StoredSection read_section_head(FieldReader& reader, const std::string& place) {
   StoredSection stored;
   Section& section = stored.section;
   section.type = reader.text("a section's type");
@@ -164,26 +64,26 @@ StoredSection read_section_head(Reader& reader, const std::string& place) {
   section.seconds = std::bit_cast<double>(reader.number<uint64_t>("seconds"));
   // Written so that NaN fails too.
   if (!(section.seconds >= 0 && section.seconds <= kMostSeconds)) {
-    fail(place, "expected seconds from 0 to 1e9");
+    fail_damaged(place, "expected seconds from 0 to 1e9");
   }
   stored.offset = reader.number<uint64_t>("an offset");
   stored.length = reader.number<uint64_t>("a length");
   std::copy_n(reader.raw(kChecksumBytes, "a checksum").begin(), kChecksumBytes,
               stored.checksum.begin());
   const auto is_authenticated = reader.number<uint8_t>("a truth value");
-  if (is_authenticated > 1) fail(place, "expected 0 or 1 for a truth value");
+  if (is_authenticated > 1) fail_damaged(place, "expected 0 or 1 for a truth value");
   section.is_authenticated = is_authenticated == 1;
   const std::span<const char> mac = reader.raw(sizeof(Mac), "a code");
   std::memcpy(section.mac.data(), mac.data(), mac.size());
   if (!section.is_authenticated && section.mac != Mac{}) {
-    fail(place, "expected no code for what needs none");
+    fail_damaged(place, "expected no code for what needs none");
   }
   return stored;
 }
 
 // The table of a file whose header and table are as they were written.
 Table read_table(std::span<const char> bytes, const std::string& place) {
-  Reader header(bytes, place);
+  FieldReader header(bytes, place);
   const std::span<const char> magic = header.raw(kMagic.size(), "a header");
   if (!std::equal(magic.begin(), magic.end(), kMagic.begin())) {
     throw Error(ErrorKind::Corrupt, place, "expected a cache of Tessera's, found something else");
@@ -198,8 +98,8 @@ Table read_table(std::span<const char> bytes, const std::string& place) {
   const auto file_bytes = header.number<uint64_t>("a header");
   const std::span<const char> checksum = header.raw(kChecksumBytes, "a header");
   if (file_bytes != bytes.size()) {
-    fail(place, "expected " + std::to_string(file_bytes) + " bytes, found " +
-                    std::to_string(bytes.size()));
+    fail_damaged(place, "expected " + std::to_string(file_bytes) + " bytes, found " +
+                            std::to_string(bytes.size()));
   }
   const std::span<const char> unused = header.raw(kHeaderBytes - kHeaderBytesUsed, "a header");
   const bool is_clean =
@@ -207,21 +107,21 @@ Table read_table(std::span<const char> bytes, const std::string& place) {
   const std::span<const char> table = header.raw(table_bytes, "a table");
   const Checksum found = checksum_of(bytes.first(kHeaderBytesChecked), table);
   if (!is_clean || !std::equal(found.begin(), found.end(), checksum.begin())) {
-    fail(place, "its header or table is not as it was written");
+    fail_damaged(place, "its header or table is not as it was written");
   }
-  Reader reader(table, place);
+  FieldReader reader(table, place);
   Table result;
   const std::span<const char> fingerprint = reader.raw(sizeof(Fingerprint), "a fingerprint");
   std::memcpy(result.fingerprint.bytes.data(), fingerprint.data(), fingerprint.size());
   result.ingredients = reader.ingredients();
   if (fingerprint_of(result.ingredients) != result.fingerprint) {
-    fail(place, "expected the fingerprint of its ingredients");
+    fail_damaged(place, "expected the fingerprint of its ingredients");
   }
   const size_t count = reader.count("sections", kLeastSectionBytes);
   for (size_t index = 0; index < count; ++index) {
     result.sections.push_back(read_section_head(reader, place));
   }
-  if (!reader.is_at_end()) fail(place, "expected its table to end with the last section");
+  if (!reader.is_at_end()) fail_damaged(place, "expected its table to end with the last section");
   return result;
 }
 
@@ -239,13 +139,13 @@ void check_lies_right(const Table& table, std::span<const char> bytes, size_t ta
     const bool is_inside = stored.offset == start && start <= bytes.size() &&
                            stored.length <= bytes.size() - start &&
                            is_zero(bytes.subspan(end, start - end));
-    if (!is_inside) fail(place, "expected each section behind the one before");
+    if (!is_inside) fail_damaged(place, "expected each section behind the one before");
     if (!seen.emplace(stored.section.type, stored.section.content).second) {
-      fail(place, "expected each section once");
+      fail_damaged(place, "expected each section once");
     }
     end = start + stored.length;
   }
-  if (end != bytes.size()) fail(place, "expected its end behind the last section");
+  if (end != bytes.size()) fail_damaged(place, "expected its end behind the last section");
 }
 
 size_t table_bytes_of(std::span<const char> bytes) {
@@ -276,7 +176,7 @@ void CacheFile::put(Section section) {
 
 std::string encode(const CacheFile& file, const UserKey* key) {
   const Fingerprint fingerprint = file.fingerprint();
-  Writer table;
+  FieldWriter table;
   table.raw({reinterpret_cast<const char*>(fingerprint.bytes.data()), fingerprint.bytes.size()});
   table.ingredients(file.ingredients);
   table.number(static_cast<uint32_t>(file.sections.size()));
@@ -301,13 +201,13 @@ std::string encode(const CacheFile& file, const UserKey* key) {
   }
   size_t end = kHeaderBytes + table.bytes.size();
   for (size_t index = 0; index < file.sections.size(); ++index) {
-    Writer offset;
+    FieldWriter offset;
     offset.number(uint64_t{align(end)});
     table.bytes.replace(offset_places[index], offset.bytes.size(), offset.bytes);
     end = align(end) + file.sections[index].bytes.size();
   }
   TESSERA_CHECK(table.bytes.size() <= std::numeric_limits<uint32_t>::max(), "texts are short");
-  Writer result;
+  FieldWriter result;
   result.bytes = kMagic;
   result.number(kFormatVersion);
   result.number(static_cast<uint32_t>(table.bytes.size()));
@@ -329,7 +229,7 @@ CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::str
   for (StoredSection& stored : table.sections) {
     const std::span<const char> content = bytes.subspan(stored.offset, stored.length);
     if (checksum_of(content) != stored.checksum) {
-      fail(place, "section '" + stored.section.type + "' is not as it was written");
+      fail_damaged(place, "section '" + stored.section.type + "' is not as it was written");
     }
     stored.section.bytes.assign(content.begin(), content.end());
     if (stored.section.is_authenticated) {

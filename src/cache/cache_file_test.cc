@@ -124,8 +124,8 @@ TEST(CacheFile, RefusalsSayWhatWasExpected) {
   EXPECT_THAT(refusal_of("no cache at all, whatever else it may be, it is longer than a header"),
               testing::HasSubstr("expected a cache of Tessera's"));
   std::string other = bytes;
-  other[8] = 2;
-  EXPECT_THAT(refusal_of(other), testing::HasSubstr("expected version 1 of the format, found 2"));
+  other[8] = 3;
+  EXPECT_THAT(refusal_of(other), testing::HasSubstr("expected version 2 of the format, found 3"));
   EXPECT_THAT(refusal_of(bytes.substr(0, 200)), testing::HasSubstr("found 200"));
   other = bytes;
   other.back() = 0;
@@ -147,8 +147,8 @@ TEST(CacheFile, DamageUnderRightChecksumsIsFoundOrHarmless) {
     std::string damaged = bytes;
     const size_t table = 64 + static_cast<size_t>(random()) % (bytes.size() - 64);
     for (int flip = 0; flip <= attempt % 3; ++flip) {
-      damaged[(table + static_cast<size_t>(flip)) % bytes.size()] ^=
-          static_cast<char>(1 + random() % 255);
+      char& byte = damaged[(table + static_cast<size_t>(flip)) % bytes.size()];
+      byte = static_cast<char>(byte ^ static_cast<char>(1 + random() % 255));
     }
     refused += refusal_of(with_right_checksum(damaged)).empty() ? 0 : 1;
   }

@@ -58,16 +58,6 @@ FileHandle open_alone(const std::filesystem::path& path) {
   }
 }
 
-bool write_all(const FileHandle& file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 void sync_folder(const std::filesystem::path& folder) {
   const FileHandle handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot; the file is whole in any case.
@@ -85,8 +75,7 @@ FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes)
   }
   struct stat status = {};
   if (::fstat(handle.get(), &status) != 0) return {{}, last_error()};
-  std::string refusal = explain_unsafe_file(status);
-  if (refusal.empty()) refusal = explain_unsafe_folder(folder_of(file));
+  std::string refusal = explain_unsafe(handle.get(), file);
   if (refusal.empty() && status.st_size > most_bytes) {
     refusal = "it has " + std::to_string(status.st_size) + " bytes, expected at most " +
               std::to_string(most_bytes);
@@ -105,6 +94,13 @@ FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes)
   return {std::move(bytes), ""};
 }
 
+std::string explain_unsafe(int descriptor, const std::filesystem::path& file) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0) return last_error();
+  std::string refusal = explain_unsafe_file(status);
+  return refusal.empty() ? explain_unsafe_folder(folder_of(file)) : refusal;
+}
+
 std::string explain_unsafe_folder(const std::filesystem::path& folder) {
   struct stat status = {};
   if (::stat(folder.c_str(), &status) != 0) return "'" + folder.string() + "': " + last_error();
@@ -116,16 +112,32 @@ std::string explain_unsafe_folder(const std::filesystem::path& folder) {
   return {};
 }
 
+std::string write_bytes(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return last_error();
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
 std::string replace_file(const std::filesystem::path& file,
                          const std::function<std::string()>& make_bytes) {
+  return replace_file_by(file,
+                         [&](int descriptor) { return write_bytes(descriptor, make_bytes()); });
+}
+
+std::string replace_file_by(const std::filesystem::path& file,
+                            const std::function<std::string(int descriptor)>& write) {
   const std::filesystem::path folder = folder_of(file);
   const std::filesystem::path staged = folder / ("." + file.filename().string() + ".new");
   const FileHandle handle = open_alone(staged);
   if (!handle.is_open()) return last_error();
-  const bool is_written = write_all(handle, make_bytes()) && ::fsync(handle.get()) == 0 &&
-                          ::rename(staged.c_str(), file.c_str()) == 0;
-  if (!is_written) {
-    const std::string reason = last_error();
+  std::string reason = write(handle.get());
+  if (reason.empty() && ::fsync(handle.get()) != 0) reason = last_error();
+  if (reason.empty() && ::rename(staged.c_str(), file.c_str()) != 0) reason = last_error();
+  if (!reason.empty()) {
     ::unlink(staged.c_str());
     return reason;
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace tessera::cache {
 
@@ -21,6 +22,9 @@ struct FileText {
 // allocated.
 FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes);
 
+// The rule by which read_stored_file() refuses an open file of that name; "" for none.
+std::string explain_unsafe(int descriptor, const std::filesystem::path& file);
+
 // Which rule keeps files in `folder` from being trusted; "" for none.
 std::string explain_unsafe_folder(const std::filesystem::path& folder);
 
@@ -29,6 +33,14 @@ std::string explain_unsafe_folder(const std::filesystem::path& folder);
 // may read what is there. Gives why it could not be, or ""; `file` is as it was then.
 std::string replace_file(const std::filesystem::path& file,
                          const std::function<std::string()>& make_bytes);
+
+// The same for what is too much to hold in memory: `write` writes to the open file, and gives why
+// it could not, or "".
+std::string replace_file_by(const std::filesystem::path& file,
+                            const std::function<std::string(int descriptor)>& write);
+
+// Writes all of it at the file's place. Gives why it could not be, or "".
+std::string write_bytes(int descriptor, std::string_view bytes);
 
 // Makes the folder and those above it that are missing, for this user alone (mode 0700). Gives why
 // it could not be, or "".

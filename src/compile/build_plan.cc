@@ -1,10 +1,13 @@
 #include "compile/build_plan.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "compile/chooser.h"
 #include "compile/fit_budget.h"
+#include "compile/kernels_in_use.h"
+#include "compile/known_plan.h"
 #include "compile/let_go.h"
 #include "compile/plan_assembler.h"
 #include "compile/storage_fallback.h"
@@ -16,14 +19,6 @@
 
 namespace tessera {
 namespace {
-
-int64_t pack_bytes(const ExecutionPlan& plan) {
-  int64_t total = 0;
-  for (const PlanConstant& constant : plan.constants) {
-    if (constant.pack != nullptr || constant.layout != kDefaultLayout) total += constant.bytes;
-  }
-  return total;
-}
 
 // Tells the log of each sparse value that a chosen kernel takes dense; an error where that was to
 // be.
@@ -82,11 +77,46 @@ Placement choose_and_build(Chooser& chooser, BudgetFitter& fitter, PlanAssembler
     const Placement placement = choose_covering(chooser, base.offers, base.graph);
     if (fitter.makes_way(placement, chooser)) continue;
     watcher("build");
-    const std::vector<int> failed = assembler.build(placement, base.offers);
+    const std::vector<int> failed = assembler.build(placement, base);
     if (failed.empty()) return placement;
     for (const int index : failed) chooser.forbid(index);
     fitter.start(chooser);
   }
+}
+
+// By candidate, what competes with one of `kept` for a node.
+std::vector<bool> rivals_of(const std::vector<int>& kept, const Offers& offers, size_t nodes) {
+  std::vector<bool> is_taken(nodes, false);
+  std::vector<bool> is_rival(offers.candidates.size(), false);
+  for (const int index : kept) {
+    for (const NodeId node : offers.candidates[static_cast<size_t>(index)].nodes) {
+      is_taken[static_cast<size_t>(node.index)] = true;
+    }
+  }
+  for (size_t index = 0; index < is_rival.size(); ++index) {
+    const std::vector<NodeId>& covered = offers.candidates[index].nodes;
+    is_rival[index] = std::any_of(covered.begin(), covered.end(), [&](NodeId node) {
+      return is_taken[static_cast<size_t>(node.index)];
+    });
+  }
+  for (const int index : kept) is_rival[static_cast<size_t>(index)] = false;
+  return is_rival;
+}
+
+// What was chosen for other shapes where it is offered for these, and for the other nodes what is
+// cheapest beside it; nothing chosen where that comes to nothing.
+Placement build_carried(const std::vector<int>& kept, Chooser& chooser, BudgetFitter& fitter,
+                        PlanAssembler& assembler, BuiltPlan& base) {
+  if (kept.empty()) return {};
+  Placement placement{.chosen = kept};
+  if (!chooser.is_usable(placement)) {
+    chooser.leave_out(rivals_of(kept, base.offers, base.graph.nodes.size()));
+    placement = chooser.solve();
+    chooser.leave_out({});
+  }
+  const bool is_good = chooser.is_usable(placement) && fitter.fits(placement, chooser) &&
+                       assembler.build(placement, base).empty();
+  return is_good ? placement : Placement{};
 }
 
 }  // namespace
@@ -114,7 +144,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
                                 .precision = options.precision};
   Chooser chooser(base.graph, base.offers, *base.layouts, options.keeps_sparse_storage);
   chooser.limit_solving(pricing.solve_budget_seconds);
-  PlanAssembler assembler(pool, packs);
+  const KernelsInUse in_use(options.siblings);
+  PlanAssembler assembler(pool, packs, in_use);
   std::optional<PricedOffers> prices;
   std::optional<tuning::PlanKey> plan_key;
   if (pricing.costs != nullptr) {
@@ -123,6 +154,9 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     if (options.memory_budget_bytes == 0) plan_key = tuning::plan_key(subject, base.plugins);
     if (pricing.shared != nullptr)
       pricing.shared->look_up(prices->keys(), plan_key, *pricing.costs);
+    if (pricing.carried != nullptr) {
+      tuning::add_in_proportion(*pricing.carried, prices->priced_subject(), *pricing.costs);
+    }
     result.tuning.reused = static_cast<int>(pricing.costs->kernels.size());
     result.tuning.reused_seconds = tuning::seconds_to_measure(*pricing.costs);
     prices->look_up_guesses();
@@ -145,7 +179,14 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     tuned.tuning.reused_seconds = result.tuning.reused_seconds;
     result.tuning = std::move(tuned.tuning);
   } else {
-    placement = choose_and_build(chooser, fitter, assembler, base, watcher);
+    if (pricing.carried != nullptr && !is_known) {
+      watcher("place");
+      placement = build_carried(tuning::find_chosen(*pricing.carried, subject), chooser, fitter,
+                                assembler, base);
+    }
+    if (placement.chosen.empty()) {
+      placement = choose_and_build(chooser, fitter, assembler, base, watcher);
+    }
     if (prices) result.placement = chooser.describe(placement);
   }
   if (prices) {
@@ -153,6 +194,9 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     result.candidates = prices->describe(placement, chooser.margins(pricing.margin_search_seconds));
     result.conversions = prices->describe_conversions();
     result.plan = known_plan_of(subject, placement, plan_key, pricing);
+    if (pricing.carried == nullptr) {
+      result.carried = tuning::carry(prices->priced_subject(), *pricing.costs, placement.chosen);
+    }
     result.is_known_plan = is_known && placement.chosen == chooser.preferred().chosen;
   }
   report_dense_uses(base, placement, options);
@@ -166,6 +210,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     result.built =
         assembler.lay_out(base, placement, result.step_outputs, chooser.conversion_prices());
     result.step_seconds = prices->step_seconds(result.built.plan);
+    note_layout(result.built, result.plan);
   } else {
     result.built = assembler.lay_out(std::move(base), placement, result.step_outputs, {});
   }
@@ -173,6 +218,8 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   assembler.pack(result.built);
   if (measures) packs.drop_unused();
   result.pack_bytes = pack_bytes(result.built.plan);
+  result.kernels = count_kernels(result.built);
+  result.reused_kernels = assembler.count_reused(placement);
   return result;
 }
 

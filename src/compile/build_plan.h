@@ -26,7 +26,9 @@ struct PlanOptions {
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // a sparse value that a kernel takes dense only is an error
   int64_t memory_budget_bytes = 0;    // of MemoryUse; 0: no limit
-  const Log* log = nullptr;           // told of sparse values that are made dense; null: nobody
+  // The executor's plans for other shapes, whose kernels may serve again.
+  std::vector<const BuiltPlan*> siblings = {};
+  const Log* log = nullptr;  // told of sparse values that are made dense; null: nobody
   PricingOptions pricing;
 };
 
@@ -38,21 +40,25 @@ struct PlanResult {
   BuiltPlan built;
   std::vector<ValueId> step_outputs;  // what results follow those of the graph, if asked for
   int64_t pack_bytes = 0;
+  int kernels = 0;
+  int reused_kernels = 0;  // of these, that were in use in a sibling
   // Where prices are known.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
   std::vector<double> step_seconds;  // predicted, by step of the plan
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
-  tuning::KnownPlan plan;      // what was chosen, as it is found again
-  bool is_known_plan = false;  // it was chosen because it had been found before
+  tuning::KnownPlan plan;         // what was chosen, as it is found again
+  tuning::CarriedChoice carried;  // the same and what is known, for other shapes
+  bool is_known_plan = false;     // it was chosen because it had been found before
 };
 
 // propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is
 // refused with that reason and the rest decided anew. `plugins` in order of preference. Throws
 // InvalidArgument or Unsupported for pins and exclusions that nobody can serve, OutOfMemory where
 // nothing fits into the budget, and what stages throw. Chooses by price where `options.pricing` has
-// costs, else in order. Throws LetGo where a constant's elements are needed that were let go.
+// costs, else in order; with a carried choice what was chosen there, as far as it is offered, and
+// only the rest by price. Throws LetGo where a constant's elements are needed that were let go.
 PlanResult build_plan(Graph graph, const ops::Registry& registry,
                       std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
                       ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);

@@ -1,8 +1,11 @@
 #include "compile/plan_assembler.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "compile/build_kernels.h"
+#include "compile/let_go.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -19,31 +22,45 @@ void drop_unused(Offers& offers, const Placement& placement) {
 
 }  // namespace
 
-std::vector<int> PlanAssembler::build(const Placement& placement, Offers& offers) {
-  std::vector<int> failed;
-  ThreadPool one(1);
+std::vector<int> PlanAssembler::build(const Placement& placement, BuiltPlan& base) {
+  Offers& offers = base.offers;
+  std::vector<KernelBuild> builds;
   for (const int index : placement.chosen) {
-    if (kernels_.contains(index)) continue;
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
-    if (!candidate.has_kernel()) continue;
-    std::string reason;
-    ThreadPool& its_pool = candidate.threads == 1 ? one : pool_;
-    // Libraries on the same thread runtime then build for this pool's threads.
-    its_pool.execute([&] {
-      try {
-        kernels_.emplace(index,
-                         std::make_shared<const Kernel>(candidate.build(its_pool.threads())));
-      } catch (const Error& error) {
-        reason = "its kernel could not be built: " + error.message();
-      }
-    });
-    if (reason.empty()) continue;
-    failed.push_back(index);
+    if (!candidate.has_kernel() || kernels_.contains(index)) continue;
+    if (auto kernel = in_use_.find(candidate, base.graph, *base.layouts)) {
+      kernels_.emplace(index, std::move(kernel));
+      reused_.insert(index);
+      continue;
+    }
+    builds.push_back({.index = index, .candidate = &candidate});
+  }
+  build_kernels(builds, pool_);
+  std::vector<int> failed;
+  for (KernelBuild& build : builds) {
+    if (build.let_go) throw LetGo{*build.let_go};
+    if (build.kernel != nullptr) {
+      kernels_.emplace(build.index, std::move(build.kernel));
+      continue;
+    }
+    failed.push_back(build.index);
+    const Candidate& candidate = *build.candidate;
     for (const NodeId node : candidate.nodes) {
-      offers.refusals.push_back({candidate.preference, candidate.backend(), node, reason});
+      offers.refusals.push_back({candidate.preference, candidate.backend(), node, build.failure});
     }
   }
   return failed;
+}
+
+int PlanAssembler::count_reused(const Placement& placement) const {
+  return static_cast<int>(
+      std::count_if(placement.chosen.begin(), placement.chosen.end(),
+                    [&](int candidate) { return reused_.contains(candidate); }));
+}
+
+int count_kernels(const BuiltPlan& built) {
+  return static_cast<int>(std::count_if(built.kernels.begin(), built.kernels.end(),
+                                        [](const auto& kernel) { return kernel != nullptr; }));
 }
 
 BuiltPlan PlanAssembler::lay_out(BuiltPlan base, const Placement& placement,

@@ -3,26 +3,33 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "backend/packs.h"
 #include "base/parallel.h"
+#include "compile/kernels_in_use.h"
 #include "compile/plan_constants.h"
 #include "engine/built_plan.h"
 #include "place/placement.h"
 
 namespace tessera {
 
-// Owns the kernels by candidate: placements that share a candidate share its kernel. `pool` and
-// `packs` must outlive it.
+// Owns the kernels by candidate: placements that share a candidate share its kernel. `pool`,
+// `packs` and `in_use` must outlive it.
 class PlanAssembler {
  public:
-  PlanAssembler(ThreadPool& pool, PackStore& packs) : pool_(pool), packs_(packs) {}
+  PlanAssembler(ThreadPool& pool, PackStore& packs, const KernelsInUse& in_use)
+      : pool_(pool), packs_(packs), in_use_(in_use) {}
 
-  // Builds the kernels of `placement` that it does not have. Gives the candidates that could not be
-  // built, having refused them in `offers`. Throws LetGo.
-  std::vector<int> build(const Placement& placement, Offers& offers);
+  // Builds the kernels of `placement` that it does not have, and that none in use serves for. Gives
+  // the candidates that could not be built, having refused them in `base`, which has graph,
+  // layouts and offers. Throws LetGo.
+  std::vector<int> build(const Placement& placement, BuiltPlan& base);
+
+  // How many kernels of `placement` were in use.
+  int count_reused(const Placement& placement) const;
 
   // The plan of `placement`, whose kernels are built, without constants. `base` has graph,
   // plug-ins, layouts and offers; what libraries keep for candidates that the placement lacks is
@@ -36,7 +43,12 @@ class PlanAssembler {
  private:
   ThreadPool& pool_;
   PackStore& packs_;
+  const KernelsInUse& in_use_;
   std::map<int, std::shared_ptr<const Kernel>> kernels_;
+  std::set<int> reused_;  // candidates
 };
+
+// How many of its steps have a kernel.
+int count_kernels(const BuiltPlan& built);
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "compile/let_go.h"
+#include "engine/largest_buffers.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -17,7 +18,7 @@ class ConstantMaker {
 
   void make_all() {
     for (const PlanConstant& constant : built_.plan.constants) {
-      built_.constants.push_back(make(constant));
+      built_.constants.push_back(make_or_explain(constant));
     }
     for (const int result : built_.plan.results) {
       const PlanBuffer& buffer = built_.plan.buffers[static_cast<size_t>(result)];
@@ -26,6 +27,16 @@ class ConstantMaker {
   }
 
  private:
+  std::shared_ptr<const void> make_or_explain(const PlanConstant& constant) {
+    try {
+      return make(constant);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::OutOfMemory) throw;
+      throw Error(ErrorKind::OutOfMemory, "weight '" + built_.graph[constant.value].name + "'",
+                  error.message() + "; the plan's largest: " + largest_buffers_text(built_));
+    }
+  }
+
   Tensor constant_result(const PlanBuffer& buffer) const {
     if (buffer.kind != PlanBuffer::Kind::Constant) return {};
     if (!built_.layouts->sparse_form(buffer.layout)) return elements(buffer.value);
@@ -143,6 +154,14 @@ class ConstantMaker {
 
 void make_constants(BuiltPlan& built, PackStore& packs, ThreadPool& pool) {
   ConstantMaker(built, packs, pool).make_all();
+}
+
+int64_t pack_bytes(const ExecutionPlan& plan) {
+  int64_t total = 0;
+  for (const PlanConstant& constant : plan.constants) {
+    if (constant.pack != nullptr || constant.layout != kDefaultLayout) total += constant.bytes;
+  }
+  return total;
 }
 
 }  // namespace tessera

@@ -12,4 +12,7 @@ namespace tessera {
 // what packing and converting fail with.
 void make_constants(BuiltPlan& built, PackStore& packs, ThreadPool& pool);
 
+// What those constants take that steps read in another form than the model has them.
+int64_t pack_bytes(const ExecutionPlan& plan);
+
 }  // namespace tessera

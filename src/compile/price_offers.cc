@@ -27,10 +27,10 @@ MeasuredTime describe_time(const tuning::Timing& timing) {
 
 }  // namespace
 
-Offers collect_offers_by_threads(const tessera_graph& view,
-                                 std::span<const std::shared_ptr<const Plugin>> plugins,
-                                 const LayoutTable& layouts, ThreadPool& pool, int precision,
-                                 bool skips_measured_only) {
+Offers collect_offers_for_all_threads(const tessera_graph& view,
+                                      std::span<const std::shared_ptr<const Plugin>> plugins,
+                                      const LayoutTable& layouts, ThreadPool& pool, int precision,
+                                      bool skips_measured_only) {
   Offers offers;
   pool.execute([&] {
     offers = collect_offers(view, plugins, layouts,
@@ -38,6 +38,15 @@ Offers collect_offers_by_threads(const tessera_graph& view,
                              .precision = precision,
                              .skips_measured_only = skips_measured_only});
   });
+  return offers;
+}
+
+Offers collect_offers_by_threads(const tessera_graph& view,
+                                 std::span<const std::shared_ptr<const Plugin>> plugins,
+                                 const LayoutTable& layouts, ThreadPool& pool, int precision,
+                                 bool skips_measured_only) {
+  Offers offers =
+      collect_offers_for_all_threads(view, plugins, layouts, pool, precision, skips_measured_only);
   if (pool.threads() == 1) return offers;
   ThreadPool one(1);
   Offers alone;
@@ -219,7 +228,7 @@ std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const 
   for (const ExecutionStep& step : plan.steps) {
     double& price = seconds.emplace_back(0);
     if (step.kind == ExecutionStep::Kind::View) continue;
-    if (step.kind == ExecutionStep::Kind::Kernel) {
+    if (step.kind == ExecutionStep::Kind::Kernel || step.kind == ExecutionStep::Kind::Branch) {
       price = prices_.candidates[static_cast<size_t>(step.candidate)].seconds;
       continue;
     }

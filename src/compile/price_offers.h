@@ -11,6 +11,7 @@
 #include "place/placement.h"
 #include "plan/execution_plan.h"
 #include "tessera/tessera.h"
+#include "tune/carried_choice.h"
 #include "tune/prices.h"
 #include "tune/shared_costs.h"
 #include "tune/tune.h"
@@ -33,6 +34,8 @@ struct PricingOptions {
   // Graphs that take less than a millisecond are measured in this process, where nothing is to be
   // started for them: no library is among those asked that this process would not run anyway.
   bool measures_short_here = false;
+  // What was found out for the same network with other shapes, to choose by; null: nothing.
+  const tuning::CarriedChoice* carried = nullptr;
   double margin_search_seconds = 0;  // see BindOptions
   double solve_budget_seconds = 0;   // see BindOptions
   tuning::TuneOptions tune;
@@ -44,6 +47,11 @@ Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
                                  const LayoutTable& layouts, ThreadPool& pool, int precision,
                                  bool skips_measured_only = false);
+// Those for all threads alone.
+Offers collect_offers_for_all_threads(const tessera_graph& view,
+                                      std::span<const std::shared_ptr<const Plugin>> plugins,
+                                      const LayoutTable& layouts, ThreadPool& pool, int precision,
+                                      bool skips_measured_only);
 
 // Owns what prices refer to. The subject and the table must outlive it.
 class PricedOffers {
@@ -54,6 +62,7 @@ class PricedOffers {
   const std::vector<tuning::TuneGroup>& groups() const { return groups_; }
   // By candidate; nullopt where its group cannot be measured alone.
   const std::vector<std::optional<tuning::CostKey>>& keys() const { return keys_; }
+  tuning::PricedSubject priced_subject() const { return {subject_, keys_, basis_}; }
 
   // Looks up all prices anew: the table has grown. With bounds for what it does not know, but
   // guesses for those candidates that are given up.

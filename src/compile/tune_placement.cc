@@ -96,9 +96,7 @@ class PlacementTuner {
     if (has_run_) rest_on_measurements();
     chooser_.prefer(best);
     TunedPlacement result{.placement = best, .description = chooser_.describe(best)};
-    // What no choice changes, as a run takes it all the same.
-    result.description.predicted_seconds += around_seconds_;
-    result.description.lower_bound_seconds += around_seconds_;
+    add_around(result.description);
     result.description.isolated_seconds = isolated_seconds;
     if (!run_off.empty()) {
       result.description.measured_seconds = run_off.front().seconds;
@@ -113,6 +111,16 @@ class PlacementTuner {
   }
 
  private:
+  // What no choice changes, as a run takes it all the same.
+  void add_around(PlacementDescription& description) const {
+    const double gap_seconds = description.gap * description.lower_bound_seconds;
+    description.predicted_seconds += around_seconds_;
+    description.lower_bound_seconds += around_seconds_;
+    if (description.lower_bound_seconds > 0) {
+      description.gap = gap_seconds / description.lower_bound_seconds;
+    }
+  }
+
   // Little for graphs that take little: nothing is started then, and nothing measured of the
   // machine.
   tuning::TuneOptions effort(const PricingOptions& options) {
@@ -251,7 +259,7 @@ class PlacementTuner {
   // As PlanAssembler has it.
   std::vector<int> build(const Placement& placement) {
     const Phases::Running running(tuner_.phases(), "build plans");
-    return assembler_.build(placement, base_.offers);
+    return assembler_.build(placement, base_);
   }
 
   // --- Running whole plans
@@ -287,6 +295,8 @@ class PlacementTuner {
   void refine_in_context(Placement& best) {
     for (int round = 0; round < kContextRounds && tuner_.may_go_on(); ++round) {
       record_in_context(best);
+      // What time there is left is for the run-off.
+      if (is_cut_short_) return;
       measure_what_could_win([&] { return chooser_.solve(); });
       const Placement next = choose_buildable();
       if (next.chosen == best.chosen) return;

@@ -47,20 +47,21 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const tessera_graph view(graph, registry);
   const PricingOptions& pricing = options.pricing;
   const bool are_pinned = !options.selection.pins.empty();
-  if (pricing.costs == nullptr) {
-    Offers offers;
-    pool.execute([&] {
-      offers = collect_offers(view, plugins, layouts,
-                              {.threads = pool.threads(),
-                               .precision = options.precision,
-                               .skips_measured_only = !are_pinned});
-    });
-    return offers;
+  // Of what was not chosen for other shapes, only as much is asked for as every bind gets.
+  const tuning::CarriedChoice* const carried = pricing.known_plan ? nullptr : pricing.carried;
+  const bool is_for_all_threads =
+      pricing.costs == nullptr || (carried != nullptr && !carried->has_alone);
+  const bool may_skip_regions =
+      pricing.costs == nullptr || (carried != nullptr && !carried->has_measured_only);
+  if (is_for_all_threads) {
+    return collect_offers_for_all_threads(view, plugins, layouts, pool, options.precision,
+                                          may_skip_regions && !are_pinned);
   }
   const auto collect = [&](bool skips_measured_only) {
     return collect_offers_by_threads(view, plugins, layouts, pool, options.precision,
                                      skips_measured_only);
   };
+  if (carried != nullptr) return collect(may_skip_regions && !are_pinned);
   const bool has_time = pricing.measures_all || pricing.tune.budget_seconds > 0;
   const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
   const bool may_skip = pricing.measures && !are_pinned && !has_time && !knows_plan &&

@@ -18,7 +18,9 @@ struct BuiltPlan {
   std::shared_ptr<const LayoutTable> layouts;
   Offers offers;  // those chosen are referred to by the plan's steps
   ExecutionPlan plan;
-  std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null for conversions and copies
+  std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null where none runs
+  // By step, the plans of its branches; may be shorter than the steps are many.
+  std::vector<std::vector<BuiltPlan>> branches;
   std::vector<std::shared_ptr<const void>> constants;  // by PlanConstant: their bytes
   std::vector<Tensor> constant_results;  // by result: the tensor, where it is a constant's
 };

@@ -6,8 +6,6 @@
 #include "backend/status.h"
 #include "base/check.h"
 #include "base/memory.h"
-#include "ops/work.h"
-#include "plan/arena_blocks.h"
 #include "plan/shared_memory.h"
 #include "tessera/error.h"
 
@@ -17,73 +15,23 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Kind = PlanBuffer::Kind;
 
-// Buffers that an error about memory names.
-constexpr size_t kNamedBuffers = 3;
 constexpr size_t kDispatchRuns = 1001;
 constexpr std::chrono::milliseconds kDispatchTime{50};
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// What a run needs besides inputs and constants; results count, though each run has its own.
-int64_t needed_bytes(const ExecutionPlan& plan) {
-  int64_t total = plan.arena_bytes;
-  for (const PlanBuffer& buffer : plan.buffers) {
-    const bool is_result = buffer.kind == Kind::Output && buffer.owner < 0;
-    if (is_result) total = ops::saturating_add(total, buffer.bytes);
-  }
-  return total;
-}
-
-struct NamedBytes {
-  std::string name;
-  int64_t bytes = 0;
-};
-
-// "'conv1' 4096 bytes, ...": the largest of what lies in the arena and of the results.
-std::string largest_buffers_text(const BuiltPlan& built) {
-  std::vector<NamedBytes> all;
-  for (const ArenaBlock& block : arena_blocks(built.plan)) {
-    const bool is_workspace = block.buffer < 0;
-    all.push_back({is_workspace
-                       ? "the workspace of " + step_place(built, built.plan.steps[at(block.lower)])
-                       : "'" + built.graph[built.plan.buffers[at(block.buffer)].value].name + "'",
-                   block.bytes});
-  }
-  for (const PlanBuffer& buffer : built.plan.buffers) {
-    if (buffer.kind != Kind::Output || buffer.owner >= 0) continue;
-    all.push_back({"'" + built.graph[buffer.value].name + "'", buffer.bytes});
-  }
-  const size_t count = std::min(kNamedBuffers, all.size());
-  std::partial_sort(
-      all.begin(), all.begin() + static_cast<ptrdiff_t>(count), all.end(),
-      [](const NamedBytes& left, const NamedBytes& right) { return left.bytes > right.bytes; });
-  std::string text;
-  for (size_t index = 0; index < count; ++index) {
-    text += (index == 0 ? "" : ", ") + all[index].name + " with " +
-            std::to_string(all[index].bytes) + " bytes";
-  }
-  return text.empty() ? "none" : text;
-}
-
-ArenaMemory allocate_arena(const BuiltPlan& built) {
-  const int64_t available = available_memory_bytes();
-  const int64_t needed = needed_bytes(built.plan);
-  ArenaMemory arena;
-  if (needed <= available) arena = ArenaMemory(built.plan.arena_bytes);
-  if (!arena.is_null()) return arena;
-  throw Error(ErrorKind::OutOfMemory, "inner values",
-              "expected to need at most the " + std::to_string(available) +
-                  " bytes that are available, found a need of " + std::to_string(needed) +
-                  " bytes; the largest: " + largest_buffers_text(built));
-}
-
-std::unique_ptr<ThreadPool> one_thread(const ExecutionPlan& plan, const ThreadPool& pool,
-                                       Denormals denormals) {
+// Null where no step wants it, or all are.
+ThreadPool* one_thread(const ExecutionPlan& plan, Workplace& place) {
   const bool has_lonely_step =
       std::any_of(plan.steps.begin(), plan.steps.end(),
                   [](const ExecutionStep& step) { return step.threads == 1; });
-  if (!has_lonely_step || pool.threads() == 1) return nullptr;
-  return std::make_unique<ThreadPool>(1, denormals);
+  return has_lonely_step ? place.one_thread() : nullptr;
+}
+
+// Before anything refers to the arena.
+Workplace& with_room(Workplace& place, const BuiltPlan& built) {
+  place.make_room(built);
+  return place;
 }
 
 }  // namespace
@@ -97,14 +45,22 @@ std::string step_place(const BuiltPlan& built, const ExecutionStep& step) {
   return "value '" + built.graph[buffer.value].name + "'";
 }
 
+PlanRunner::PlanRunner(BuiltPlan plan, Workplace& place, std::vector<StatePorts> state_pairs)
+    : PlanRunner(std::move(plan), nullptr, &place, std::move(state_pairs)) {}
+
 PlanRunner::PlanRunner(BuiltPlan plan, RunnerOptions options)
+    : PlanRunner(std::move(plan), std::make_unique<Workplace>(options.threads, options.denormals),
+                 nullptr, std::move(options.state_pairs)) {}
+
+PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<Workplace> own, Workplace* place,
+                       std::vector<StatePorts> state_pairs)
     : built_(std::move(plan)),
-      pool_(options.threads, options.denormals),
-      one_(one_thread(built_.plan, pool_, options.denormals)),
-      arena_(allocate_arena(built_)),
-      program_(built_, arena_.data(), one_ != nullptr),
-      exchange_(built_, program_, std::move(options.state_pairs)),
-      context_(pool_),
+      own_(std::move(own)),
+      place_(with_room(own_ ? *own_ : *place, built_)),
+      one_(one_thread(built_.plan, place_)),
+      program_(built_, place_.arena(), one_ != nullptr),
+      exchange_(built_, program_, std::move(state_pairs)),
+      context_(place_.pool()),
       dynamic_(built_.plan.buffers.size()) {
   error_.struct_size = sizeof(error_);
   const auto allocate = [this](int32_t output, std::span<const int64_t> dims) {
@@ -134,19 +90,14 @@ void PlanRunner::run_bound(const PlanWatcher& watcher) {
   exchange_.end();
 }
 
-void PlanRunner::cancel() {
-  int running = kRunning;
-  state_.compare_exchange_strong(running, kCancelled);
-}
-
 void PlanRunner::run_steps(const PlanWatcher& watcher) {
-  const Turn turn(state_);
-  if (time_limit_.count() > 0) deadline_ = Clock::now() + time_limit_;
-  const uint64_t seed = runs_++;
-  context_.set_random_seed(seed);
-  if (alone_context_) alone_context_->set_random_seed(seed);
+  const Workplace::Turn turn(place_);
+  // Another plan may have needed a larger one since.
+  program_.move_arena(place_.arena());
+  context_.set_random_seed(place_.seed());
+  if (alone_context_) alone_context_->set_random_seed(place_.seed());
   // Libraries on the same thread runtime then use this pool's threads and no others.
-  pool_.execute([&] { run_regions(watcher); });
+  place_.pool().execute([&] { run_regions(watcher); });
 }
 
 void PlanRunner::run_regions(const PlanWatcher& watcher) {
@@ -162,7 +113,7 @@ void PlanRunner::run_regions(const PlanWatcher& watcher) {
 void PlanRunner::run_region(const StaticRegion& region, RunContext& context,
                             const PlanWatcher& watcher) {
   prepare_dynamic(region);
-  if (watcher || time_limit_.count() > 0) {
+  if (watcher || place_.has_time_limit()) {
     run_watched(region.begin, region.end, context, watcher);
   } else {
     run_calls(region.begin, region.end, context);
@@ -204,7 +155,7 @@ PlanRunner::Stop PlanRunner::call_all(std::span<const StepCall> calls, RunContex
   const StepCall* const last = call + calls.size();
   try {
     for (; call != last; ++call) {
-      if (state_.load(std::memory_order_relaxed) != kRunning) break;
+      if (!place_.goes_on()) break;
       face->workspace = call->workspace;
       face->workspace_bytes = call->workspace_bytes;
       status = call->run(call->self, face, call->inputs, call->outputs, &error_);
@@ -227,7 +178,7 @@ void PlanRunner::run_watched(size_t begin, size_t end, RunContext& context,
                              const PlanWatcher& watcher) {
   for (size_t call = begin; call < end; ++call) {
     const Clock::time_point start = Clock::now();
-    if (time_limit_.count() > 0 && start >= deadline_) stop_at(call);
+    if (place_.has_time_limit() && place_.is_late(start)) stop_at(call);
     run_calls(call, call + 1, context);
     if (!watcher) continue;
     watcher({program_.step_of(call), program_.inputs_of(call), program_.outputs_of(call), start,
@@ -242,7 +193,7 @@ double PlanRunner::measure_dispatch_ns() {
     call.run = [](void*, tessera_run_context*, const tessera_buffer*, const tessera_buffer*,
                   tessera_error*) -> int32_t { return TESSERA_OK; };
   }
-  const Turn turn(state_);
+  const Workplace::Turn turn(place_);
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
   while (times.size() < kDispatchRuns && Clock::now() - begin < kDispatchTime) {
@@ -257,12 +208,12 @@ double PlanRunner::measure_dispatch_ns() {
 
 void PlanRunner::stop_at(size_t call) const {
   const std::string where = step_place(built_, built_.plan.steps[program_.step_of(call)]);
-  if (state_.load() == kCancelled) {
+  if (place_.is_cancelled()) {
     throw Error(ErrorKind::Cancelled, where, "the run was cancelled before this step");
   }
   throw Error(ErrorKind::Cancelled, where,
               "expected the run to end within " +
-                  std::to_string(std::chrono::duration<double>(time_limit_).count()) +
+                  std::to_string(std::chrono::duration<double>(place_.time_limit()).count()) +
                   " s, found this step still to do");
 }
 

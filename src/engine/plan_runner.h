@@ -1,7 +1,6 @@
 // Runs an execution plan: goes through the calls of its StepProgram.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -11,12 +10,11 @@
 #include <vector>
 
 #include "backend/run_context.h"
-#include "base/arena_memory.h"
 #include "base/denormals.h"
-#include "base/parallel.h"
 #include "engine/built_plan.h"
 #include "engine/exchange.h"
 #include "engine/step_program.h"
+#include "engine/workplace.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -38,10 +36,14 @@ struct RunnerOptions {
   std::vector<StatePorts> state_pairs = {};
 };
 
-// Owns the arena. For one thread at a time; several runners of one model share kernels' packs.
+// For one thread at a time; several runners of one model share kernels' packs, and those that take
+// turns a workplace.
 class PlanRunner {
  public:
-  // Throws OutOfMemory where the arena needs more than the machine has, before it is allocated.
+  // Runs at `place`, which must outlive it. Throws OutOfMemory where the arena needs more than the
+  // machine has, before it is allocated.
+  PlanRunner(BuiltPlan plan, Workplace& place, std::vector<StatePorts> state_pairs = {});
+  // Has a workplace of its own.
   PlanRunner(BuiltPlan plan, RunnerOptions options);
   PlanRunner(BuiltPlan plan, int threads)
       : PlanRunner(std::move(plan), RunnerOptions{.threads = threads}) {}
@@ -64,34 +66,26 @@ class PlanRunner {
 
   // Ends the run that is going on, if one is, before its next step; run() throws Cancelled. From
   // any thread, also in a signal's handler.
-  void cancel();
+  void cancel() { place_.cancel(); }
   // The same for every run that takes longer; 0: none. Costs a look at the clock for each step.
-  void set_time_limit(std::chrono::nanoseconds limit) { time_limit_ = limit; }
+  void set_time_limit(std::chrono::nanoseconds limit) { place_.set_time_limit(limit); }
 
   // What a step takes beside its kernel: the median time of running all calls with an empty
   // function for each, over their number; 0 without any.
   double measure_dispatch_ns();
 
   const BuiltPlan& built() const { return built_; }
-  int threads() const { return pool_.threads(); }
+  int threads() const { return place_.pool().threads(); }
 
  private:
-  enum State : int { kIdle, kRunning, kCancelled };
-
-  // While it lives, a run is going on.
-  struct Turn {
-    explicit Turn(std::atomic<int>& given) : state(given) { state = kRunning; }
-    ~Turn() { state = kIdle; }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    std::atomic<int>& state;
-  };
-
   // The call that was not made or failed, or one past the last.
   struct Stop {
     size_t call = 0;
     int32_t status = TESSERA_OK;
   };
+
+  PlanRunner(BuiltPlan plan, std::unique_ptr<Workplace> own, Workplace* place,
+             std::vector<StatePorts> state_pairs);
 
   void run_steps(const PlanWatcher& watcher);
   void run_regions(const PlanWatcher& watcher);
@@ -104,9 +98,9 @@ class PlanRunner {
   void* allocate_dynamic(int32_t output, std::span<const int64_t> dims);
 
   BuiltPlan built_;
-  ThreadPool pool_;
-  std::unique_ptr<ThreadPool> one_;  // for steps on one thread, where pool_ has several
-  ArenaMemory arena_;
+  std::unique_ptr<Workplace> own_;  // null where `place_` is somebody else's
+  Workplace& place_;
+  ThreadPool* one_;  // for steps on one thread, where the pool has several and some step wants it
   StepProgram program_;
   Exchange exchange_;
   RunContext context_;
@@ -114,10 +108,6 @@ class PlanRunner {
   std::vector<Tensor> dynamic_;  // by buffer: values whose size this run has shown
   size_t dynamic_step_ = 0;      // that is running
   tessera_error error_ = {};
-  uint64_t runs_ = 0;
-  std::chrono::nanoseconds time_limit_{0};
-  std::chrono::steady_clock::time_point deadline_;
-  std::atomic<int> state_ = kIdle;
 };
 
 }  // namespace tessera

@@ -7,6 +7,7 @@
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "base/check.h"
+#include "engine/branch_step.h"
 #include "plan/shared_memory.h"
 
 namespace tessera {
@@ -30,7 +31,7 @@ int32_t run_copy(void* self, tessera_run_context* context, const tessera_buffer*
 }  // namespace
 
 StepProgram::StepProgram(const BuiltPlan& built, char* arena, bool has_several_threads)
-    : built_(built), slot_of_buffer_(built.plan.buffers.size(), -1) {
+    : built_(built), arena_(arena), slot_of_buffer_(built.plan.buffers.size(), -1) {
   count_arguments();
   add_slots();
   for (size_t step = 0; step < built_.plan.steps.size(); ++step) {
@@ -38,11 +39,13 @@ StepProgram::StepProgram(const BuiltPlan& built, char* arena, bool has_several_t
   }
   first_faces_.push_back(buffers_.size());
   for (size_t call = 0; call < calls_.size(); ++call) {
-    resolve_call(call, arena);
+    resolve_call(call);
     add_to_region(call, has_several_threads);
   }
   collect_patches();
 }
+
+StepProgram::~StepProgram() = default;
 
 // Calls point to their arguments and copies, so these must not move once they are there.
 void StepProgram::count_arguments() {
@@ -88,16 +91,16 @@ void StepProgram::add_call(size_t step) {
   for (const PlanOutput& output : planned.outputs) buffers_.push_back(output.buffer);
 }
 
-void StepProgram::resolve_call(size_t index, char* arena) {
+void StepProgram::resolve_call(size_t index) {
   const ExecutionStep& step = built_.plan.steps[steps_[index]];
   StepCall& call = calls_[index];
   call.inputs = faces_.data() + faces_.size();
-  for (const int input : step.inputs) faces_.push_back(face_of(input, 0, arena));
+  for (const int input : step.inputs) faces_.push_back(face_of(input, 0));
   call.outputs = faces_.data() + faces_.size();
   for (const PlanOutput& output : step.outputs) {
-    faces_.push_back(face_of(output.buffer, output.request, arena));
+    faces_.push_back(face_of(output.buffer, output.request));
   }
-  call.workspace = arena + step.workspace_offset;
+  call.workspace = arena_ + step.workspace_offset;
   call.workspace_bytes = step.workspace_bytes;
   StridedCopy& copy = copies_.emplace_back();
   switch (step.kind) {
@@ -116,12 +119,17 @@ void StepProgram::resolve_call(size_t index, char* arena) {
       call.run = run_copy;
       call.self = &copy;
       break;
+    case ExecutionStep::Kind::Branch:
+      branches_.push_back(std::make_unique<BranchStep>(step, built_.branches[steps_[index]]));
+      call.run = BranchStep::run;
+      call.self = branches_.back().get();
+      break;
     case ExecutionStep::Kind::View:
       TESSERA_CHECK(false, "views are no calls");
   }
 }
 
-tessera_buffer StepProgram::face_of(int index, int32_t request, char* arena) const {
+tessera_buffer StepProgram::face_of(int index, int32_t request) const {
   const PlanBuffer& buffer = built_.plan.buffers[at(index)];
   tessera_buffer face = {};
   face.request = request;
@@ -135,7 +143,7 @@ tessera_buffer StepProgram::face_of(int index, int32_t request, char* arena) con
     face.rank = -1;
   }
   if (!buffer.strides.empty()) face.strides = buffer.strides.data();
-  if (buffer.kind == Kind::Arena) face.data = arena + buffer.offset;
+  if (buffer.kind == Kind::Arena) face.data = arena_ + buffer.offset;
   if (buffer.kind == Kind::Constant) {
     const void* data = built_.constants[at(buffer.index)].get();
     face.data = static_cast<char*>(const_cast<void*>(data)) + buffer.offset;
@@ -178,6 +186,18 @@ void StepProgram::add_to_region(size_t index, bool has_several_threads) {
     region.arguments.push_back({.face = &faces_[first_faces_[index] + position],
                                 .owner = owner_of(plan, step.inputs[position]),
                                 .offset = buffer.owner < 0 ? 0 : buffer.offset});
+  }
+}
+
+void StepProgram::move_arena(char* arena) {
+  if (arena == arena_) return;
+  arena_ = arena;
+  for (size_t face = 0; face < faces_.size(); ++face) {
+    const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
+    if (buffer.kind == Kind::Arena) faces_[face].data = arena + buffer.offset;
+  }
+  for (size_t call = 0; call < calls_.size(); ++call) {
+    calls_[call].workspace = arena + built_.plan.steps[steps_[call]].workspace_offset;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -53,11 +54,14 @@ struct MemorySlot {
   size_t last_patch = 0;   // one past
 };
 
+class BranchStep;
+
 // Refers to the plan that it was made of, which must outlive it and stay where it is.
 class StepProgram {
  public:
   // `has_several_threads`: steps that are for one thread then are regions of their own.
   StepProgram(const BuiltPlan& built, char* arena, bool has_several_threads);
+  ~StepProgram();
   StepProgram(const StepProgram&) = delete;
   StepProgram& operator=(const StepProgram&) = delete;
 
@@ -68,6 +72,10 @@ class StepProgram {
   size_t step_of(size_t call) const { return steps_[call]; }
   std::span<const tessera_buffer> inputs_of(size_t call) const;
   std::span<const tessera_buffer> outputs_of(size_t call) const;
+
+  // Has all that lies in the arena lie in another one, whose contents are of no use. A store for
+  // each argument and workspace, and none where it does so already.
+  void move_arena(char* arena);
 
   // Null for a buffer whose memory does not differ. By the buffer that has the memory.
   const MemorySlot* find_slot(int buffer) const;
@@ -93,19 +101,21 @@ class StepProgram {
   void add_slots();
   void add_call(size_t step);
   void add_argument(int buffer, int32_t request);
-  void resolve_call(size_t call, char* arena);
+  void resolve_call(size_t call);
   void add_to_region(size_t call, bool has_several_threads);
   StridedCopy copy_of(const ExecutionStep& step) const;
-  tessera_buffer face_of(int buffer, int32_t request, char* arena) const;
+  tessera_buffer face_of(int buffer, int32_t request) const;
   void collect_patches();
 
   const BuiltPlan& built_;
+  char* arena_;
   std::vector<StepCall> calls_;
   std::vector<size_t> steps_;          // by call
   std::vector<tessera_buffer> faces_;  // inputs, then outputs, of all calls in order
   std::vector<int> buffers_;           // by face
   std::vector<size_t> first_faces_;    // by call, and one more
   std::vector<StridedCopy> copies_;    // by call; empty for those that copy nothing
+  std::vector<std::unique_ptr<BranchStep>> branches_;
   std::vector<StaticRegion> regions_;
   std::vector<MemorySlot> slots_;
   std::vector<int> slot_of_buffer_;  // -1: none

@@ -50,6 +50,8 @@ struct PlanOutput {
   int32_t request = TESSERA_REQUEST_WRITE;
 };
 
+struct SubPlan;
+
 struct ExecutionStep {
   enum class Kind : uint8_t {
     Kernel,
@@ -58,16 +60,20 @@ struct ExecutionStep {
     // Nothing runs. With one input: every output is part of it. With several: they are the parts
     // of the one output, which is complete from here on.
     View,
+    // Runs one of `branches`: the first where its first input, a bool, is true, else the last.
+    Branch,
   };
   Kind kind = Kind::Kernel;
-  int candidate = -1;         // Kernel, View: index into Offers::candidates
+  int candidate = -1;         // Kernel, View, Branch: index into Offers::candidates
   ConversionStep conversion;  // Convert
   std::vector<int> inputs;    // buffers, in the order of the candidate's ports
   std::vector<PlanOutput> outputs;
   std::vector<StoragePart> parts;  // View: one for each output or, where these are parts, input
   int64_t workspace_bytes = 0;
   int64_t workspace_offset = 0;
-  int threads = 0;            // that a kernel runs on: 0 all of the pool, or 1
+  int threads = 0;  // that a kernel runs on: 0 all of the pool, or 1
+  // Branch: plans of its own, whose arenas are the step's workspace.
+  std::vector<SubPlan> branches;
   std::vector<int> released;  // Dynamic buffers that nothing reads after this step
   // Outputs get their sizes when it runs. Of all steps up to the next such one, all is known
   // before: a static region, in which nothing needs to be looked up or allocated.
@@ -84,6 +90,15 @@ struct ExecutionPlan {
   int64_t lower_bound_bytes = 0;
   bool is_smallest_arena = true;  // proven: it equals the bound, or all else was excluded
 };
+
+// A plan within a step. All of its sizes are known; its results are the step's outputs.
+struct SubPlan {
+  ExecutionPlan plan;
+  std::vector<int> inputs;  // by its own input: which of the step's it is
+};
+
+// The workspace of a step with these branches, of which one runs at a time.
+int64_t workspace_bytes_of(std::span<const SubPlan> branches);
 
 // Lays out the steps of `placement`: conversions where a value is needed in a layout in which it is
 // not made (one copy serves all who need it), results in the caller's layout, outputs in place
@@ -104,8 +119,8 @@ std::vector<ValueId> values_between_steps(const Offers& offers, const Placement&
 
 // Says what is wrong with `plan`, or "": a buffer read before it is written or after its memory was
 // given to another, overlapping buffers, constants or inputs written to, views that lie elsewhere
-// than they should or outside of memory. Runs the steps on a model of memory and shares no code
-// with make_plan().
+// than they should or outside of memory, branches that do not fit their step. Runs the steps on a
+// model of memory and shares no code with make_plan().
 std::string explain_violation(const ExecutionPlan& plan);
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/execution_plan.h"
+#include "plan/explain_branches.h"
 
 namespace tessera {
 namespace {
@@ -189,7 +190,8 @@ class PlanChecker {
       if (wrong.empty()) wrong = explain_write(step, output);
     }
     if (wrong.empty()) wrong = explain_region(step);
-    return wrong.empty() ? explain_workspace(step) : wrong;
+    if (wrong.empty()) wrong = explain_workspace(step);
+    return wrong.empty() ? explain_branches(plan_, step) : wrong;
   }
 
   std::string explain_write(const ExecutionStep& step, const PlanOutput& output) const {
@@ -249,7 +251,7 @@ class PlanChecker {
   }
 
   std::string explain_view(const ExecutionStep& step) const {
-    const std::string wrong = explain_reads(step);
+    std::string wrong = explain_reads(step);
     if (!wrong.empty()) return wrong;
     const bool is_joint = step.inputs.size() > 1;
     const size_t parts = is_joint ? step.inputs.size() : step.outputs.size();

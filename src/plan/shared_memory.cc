@@ -30,7 +30,8 @@ bool all_users(const ExecutionPlan& plan, const Offers& offers, int owner, Predi
 PortNeeds needs_of(const ExecutionStep& step, const Offers& offers, bool is_output,
                    size_t position) {
   switch (step.kind) {
-    case ExecutionStep::Kind::Kernel: {
+    case ExecutionStep::Kind::Kernel:
+    case ExecutionStep::Kind::Branch: {
       const Candidate& candidate = offers.candidates[at(step.candidate)];
       if (is_output) {
         const CandidateOutput& port = candidate.outputs[position];

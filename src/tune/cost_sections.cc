@@ -1,6 +1,7 @@
 #include "tune/cost_sections.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -69,21 +70,23 @@ void take(const CostTable& part, const PricedLibrary& library, const std::string
   }
 }
 
-void take_plan(const cache::Section& section, const CostTable& table,
-               const std::vector<PricedLibrary>& libraries, const std::string& place,
-               TakenCosts& taken) {
-  if (table.plans.size() != 1) {
-    throw Error(ErrorKind::Corrupt, place,
-                "expected one plan, found " + std::to_string(table.plans.size()));
-  }
-  const KnownPlan& plan = table.plans.begin()->second;
+KnownPlan read_plan(const cache::Section& section, const std::string& place) {
+  CostTable table = read_cost_table(section.bytes, place);
+  if (table.plans.size() == 1) return std::move(table.plans.begin()->second);
+  throw Error(ErrorKind::Corrupt, place,
+              "expected one plan, found " + std::to_string(table.plans.size()));
+}
+
+// Why the plan of a section is not used, or "".
+std::string explain_unfit(const cache::Section& section, const KnownPlan& plan,
+                          const std::vector<PricedLibrary>& libraries, const std::string& place) {
   const std::string difference =
       cache::explain_difference(section.ingredients, ingredients_of(plan, libraries));
-  if (!difference.empty()) {
-    taken.reasons.push_back("the plan of " + place + " is not used: " + difference);
-    return;
-  }
-  taken.plan = plan;
+  return difference.empty() ? "" : "the plan of " + place + " is not used: " + difference;
+}
+
+std::string place_of(const cache::Section& section, const std::string& file) {
+  return file + ", section '" + section.type + "'";
 }
 
 }  // namespace
@@ -152,15 +155,34 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
   return sections;
 }
 
+TakenPlan take_plan(const cache::CacheFile& file, const FindLibraries& find_libraries,
+                    const std::string& place) {
+  const cache::Section* const section = file.find(kPlanSection, kCostsContent);
+  if (section == nullptr || !section->is_trusted) return {};
+  KnownPlan plan = read_plan(*section, place_of(*section, place));
+  std::set<std::string> backends;
+  for (const PlannedStep& step : plan.steps) backends.insert(step.backend);
+  std::string refusal =
+      explain_unfit(*section, plan, find_libraries({backends.begin(), backends.end()}), place);
+  if (!refusal.empty()) return {.refusal = std::move(refusal)};
+  return {.plan = std::move(plan), .seconds = section->seconds};
+}
+
 TakenCosts take_sections(const cache::CacheFile& file, const std::string& type,
                          const std::vector<PricedLibrary>& libraries, const std::string& place) {
   TakenCosts taken;
   for (const cache::Section& section : file.sections) {
     const bool is_wanted = (type.empty() || section.type == type) && section.is_trusted;
     if (!is_wanted || section.content != kCostsContent) continue;
-    const std::string where = place + ", section '" + section.type + "'";
+    const std::string where = place_of(section, place);
     if (section.type == kPlanSection) {
-      take_plan(section, read_cost_table(section.bytes, where), libraries, place, taken);
+      KnownPlan plan = read_plan(section, where);
+      std::string refusal = explain_unfit(section, plan, libraries, place);
+      if (refusal.empty()) {
+        taken.plan = std::move(plan);
+      } else {
+        taken.reasons.push_back(std::move(refusal));
+      }
     } else {
       const PricedLibrary* library = find(libraries, section.type);
       if (library == nullptr) continue;

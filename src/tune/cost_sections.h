@@ -2,6 +2,7 @@
 // that a library that changes costs its own prices alone, and the plan.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,6 +55,22 @@ struct TakenCosts {
   std::map<std::string, double> seconds;   // that each took to find out
   std::vector<std::string> reasons;        // of what was not taken, a sentence each
 };
+
+// The plan of a file, without the prices.
+struct TakenPlan {
+  std::optional<KnownPlan> plan;
+  double seconds = 0;   // that it took to find
+  std::string refusal;  // why it is not taken
+};
+
+// The libraries of these backends, in order of preference.
+using FindLibraries =
+    std::function<std::vector<PricedLibrary>(const std::vector<std::string>& backends)>;
+
+// What the file has for the plan, where each library that it uses is as it was: only these are
+// asked for. Throws Corrupt, naming `place`, for a section that holds no plan.
+TakenPlan take_plan(const cache::CacheFile& file, const FindLibraries& find_libraries,
+                    const std::string& place);
 
 // What the file has for these libraries; `type` is a section's, or "" for all. Prices of a library
 // that is another version now, or is not there, stay out, and so does a plan that uses it. Throws

@@ -77,10 +77,22 @@ struct PlannedStep {
   auto operator<=>(const PlannedStep&) const = default;
 };
 
+// A step of the way on which a value of a plan comes from one layout to another.
+struct PlannedConversion {
+  int value = 0;  // by its place in the graph
+  std::string from;
+  std::string to;
+  auto operator<=>(const PlannedConversion&) const = default;
+};
+
 // The plan that was the fastest of those that ran as a whole.
 struct KnownPlan {
   std::vector<PlannedStep> steps;  // in an order in which they can run
   Timing timing;                   // of a run
+  // Where it was laid out: its conversions, in their order, and the backends whose layouts or
+  // conversions it uses, beside those of its steps.
+  std::vector<PlannedConversion> conversions;
+  std::vector<std::string> layout_backends;
   bool operator==(const KnownPlan&) const = default;
 };
 

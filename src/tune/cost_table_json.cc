@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "tessera costs";
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 // A text that nests deeper is no table, and could exhaust the stack of whoever reads it.
 constexpr int kMostDepth = 8;
 constexpr double kMostSeconds = 1e9;
@@ -67,9 +67,18 @@ Json plan_json(const PlanKey& key, const KnownPlan& plan) {
                      {"layouts", step.layouts},
                      {"threads", step.threads}});
   }
-  return {{"graph", key.graph},        {"backends", key.backends},
-          {"threads", key.threads},    {"precision", key.precision},
-          {"steps", std::move(steps)}, {"timing", timing_json(plan.timing)}};
+  Json conversions = Json::array();
+  for (const PlannedConversion& step : plan.conversions) {
+    conversions.push_back({{"value", step.value}, {"from", step.from}, {"to", step.to}});
+  }
+  return {{"graph", key.graph},
+          {"backends", key.backends},
+          {"threads", key.threads},
+          {"precision", key.precision},
+          {"steps", std::move(steps)},
+          {"timing", timing_json(plan.timing)},
+          {"conversions", std::move(conversions)},
+          {"layout_backends", plan.layout_backends}};
 }
 
 // One place in the text: fails naming it.
@@ -242,6 +251,32 @@ PlannedStep read_step(const Json& json, const Place& place) {
   return step;
 }
 
+PlannedConversion read_planned_conversion(const Json& json, const Place& place) {
+  Fields fields(json, place);
+  PlannedConversion step{.value = static_cast<int>(fields.whole("value", 0, kMostNodes)),
+                         .from = fields.text("from"),
+                         .to = fields.text("to")};
+  fields.expect_no_more();
+  return step;
+}
+
+void read_plan_layout(Fields& fields, KnownPlan& plan) {
+  const Json& conversions = fields.get("conversions");
+  Place place = fields.place("conversions");
+  if (!conversions.is_array()) place.fail("expected a list, found " + Fields::kind(conversions));
+  for (size_t index = 0; index < conversions.size(); ++index) {
+    plan.conversions.push_back(
+        read_planned_conversion(conversions[index], place / std::to_string(index)));
+  }
+  const Json& backends = fields.get("layout_backends");
+  place = fields.place("layout_backends");
+  if (!backends.is_array()) place.fail("expected a list, found " + Fields::kind(backends));
+  for (const Json& backend : backends) {
+    if (!backend.is_string()) place.fail("expected texts, found " + Fields::kind(backend));
+    plan.layout_backends.push_back(backend.get<std::string>());
+  }
+}
+
 void read_plan(const Json& json, const Place& place, CostTable& table) {
   Fields fields(json, place);
   PlanKey key{.graph = fields.text("graph"),
@@ -256,6 +291,7 @@ void read_plan(const Json& json, const Place& place, CostTable& table) {
     plan.steps.push_back(read_step(steps[index], steps_place / std::to_string(index)));
   }
   plan.timing = read_timing(fields.get("timing"), fields.place("timing"));
+  read_plan_layout(fields, plan);
   fields.expect_no_more();
   if (!table.plans.emplace(std::move(key), std::move(plan)).second) {
     place.fail("expected each plan once, found one that stands above already");

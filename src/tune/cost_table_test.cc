@@ -42,7 +42,10 @@ CostTable sample() {
                          .layouts = "nhwc -> nhwc",
                          .threads = 2};
   table.plans[{.graph = "0123abc", .backends = "mylib version=1.2", .threads = 2}] = {
-      .steps = {step}, .timing = Timing{1e-3, 0.9e-3, 1.1e-3, 20}};
+      .steps = {step},
+      .timing = Timing{1e-3, 0.9e-3, 1.1e-3, 20},
+      .conversions = {{.value = 4, .from = "row_major", .to = "nhwc"}},
+      .layout_backends = {"other"}};
   return table;
 }
 
@@ -90,11 +93,13 @@ TEST(CostTable, SaysWhereItIsDamaged) {
       {"\"low\": 1e-05", "\"low\": 1", "/kernels/1/cold/low"},
       {"\"low\": 1e-05", "\"low\": -1", "/kernels/1/cold/low"},
       {"\"refusal\": \"numbers: element 0\"", "\"refusal\": \"\"", "neither"},
-      {"\"version\": 2,", "\"version\": 2", "JSON"},
+      {"\"version\": 3,", "\"version\": 3", "JSON"},
       {"\"low\": 1e-05", "\"low\": 1e+999", "too large"},
       {"\"steps\": [", "\"steps\": 3, \"x\": [", "/plans/0/steps"},
       {"\"nodes\": [", "\"nodes\": [-1, ", "/plans/0/steps/0/nodes"},
       {"\"graph\": \"0123abc\"", "\"graph\": null", "/plans/0/graph"},
+      {"\"value\": 4", "\"value\": -4", "/plans/0/conversions/0/value"},
+      {"\"layout_backends\": [", "\"layout_backends\": [1, ", "/plans/0/layout_backends"},
   };
   for (const auto& [from, to, wrong] : cases) {
     std::string damaged = text;
@@ -109,7 +114,7 @@ TEST(CostTable, SaysWhereItIsDamaged) {
 
 TEST(CostTable, TellsAnotherVersionFromDamage) {
   std::string text = write_cost_table(sample());
-  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+  text.replace(text.find("\"version\": 3"), 12, "\"version\": 2");
   EXPECT_THAT(error_of([&] { read_cost_table(text, "file"); }), HasSubstr("Unsupported"));
 }
 

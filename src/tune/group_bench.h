@@ -29,7 +29,8 @@ class GroupBench final : public Bench {
   ~GroupBench() override;
 
   // For a process that exists to measure: tells what it is at, and checks in memory between pages
-  // that nobody may touch (Guard::Pages), where a kernel that does ends the process.
+  // that nobody may touch (Guard::Pages), where a kernel that does ends the process. The tensors of
+  // all groups lie so already, as unpack_case() gives them.
   void guard(StageWatcher watcher);
 
   void load(const GroupCase& group) override;

@@ -19,9 +19,7 @@ struct FarBehind {
   int rounds = 0;
   double times = 0;
 };
-constexpr std::array<FarBehind, 2> kFarBehind = {{{2, 1.5}, {4, 1.2}}};
-// And what is so far behind that one round is enough.
-constexpr double kHopelesslyBehind = 4;
+constexpr std::array<FarBehind, 3> kFarBehind = {{{1, 2}, {2, 1.5}, {4, 1.2}}};
 // An interval this narrow, what differs between processes aside, needs no more rounds.
 constexpr double kNarrow = 0.05;
 // Time for all rounds of a candidate, beyond kLeastRounds, with all that a run needs besides.
@@ -190,7 +188,6 @@ class GroupMeasurement {
     if (trial.is_out || trial.samples.empty()) return true;
     const auto rounds = static_cast<int>(trial.samples.size());
     const double middle = typical(trial.samples);
-    if (middle > kHopelesslyBehind * best_) return true;
     for (const FarBehind& behind : kFarBehind) {
       if (rounds >= behind.rounds && middle > behind.times * best_) return true;
     }

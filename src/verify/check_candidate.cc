@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "backend/packs.h"
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "tessera/error.h"
+#include "verify/candidate_inputs.h"
 #include "verify/check_view.h"
 #include "verify/stored_tensor.h"
 
@@ -25,9 +25,6 @@ struct Request {
   // Whether buffers of ports that accept strides have some.
   bool has_strides = false;
 };
-
-// From here on inputs are not copied for each run.
-constexpr int64_t kLargeBytes = int64_t{1} << 20;
 
 // What a run left behind, in the order of the candidate's ports.
 struct Outcome {
@@ -103,59 +100,12 @@ class CandidateChecker {
   // The inputs as the candidate wants them; false where that failed.
   bool make_inputs() {
     try {
-      for (const CandidateInput& port : candidate_.inputs) {
-        const StoredTensor plain = store(expected(port.value));
-        if (port.pack != nullptr) {
-          inputs_.push_back(pack(*port.pack, plain));
-        } else {
-          inputs_.push_back(to_layout(trial_.layouts, port.layout, plain, pool_));
-        }
-      }
+      inputs_.emplace(trial_, report_);
     } catch (const Error& error) {
       report_.fail("inputs: converted and packed", trial_.place, error.message());
       return false;
     }
-    for (StoredTensor& input : inputs_) {
-      if (trial_.guard == Guard::Pages) input = fenced(input);
-      digests_.push_back(digest_of_bytes(input.memory->contents()));
-    }
     return true;
-  }
-
-  // A copy that nobody may write to.
-  static StoredTensor fenced(const StoredTensor& input) {
-    StoredTensor copy = input;
-    copy.memory = std::make_shared<GuardedMemory>(input.memory->bytes(), TESSERA_ALIGNMENT_BYTES,
-                                                  kGarbage, Guard::Pages);
-    std::memcpy(copy.memory->data(), input.memory->data(),
-                static_cast<size_t>(input.memory->bytes()));
-    copy.memory->forbid_writing();
-    return copy;
-  }
-
-  StoredTensor pack(const tessera_pack& pack, const StoredTensor& plain) {
-    StoredTensor packed = plain;
-    packed.memory = std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage,
-                                                    trial_.guard);
-    const Digest before = digest_of_bytes(plain.memory->contents());
-    RunContext context(pool_);
-    const tessera_buffer from = plain.face();
-    Status status;
-    pool_.execute([&] {
-      status = call_plugin([&](tessera_error* error) {
-        return pack.pack(pack.self, context.face(), &from, packed.memory->data(), pack.bytes,
-                         error);
-      });
-    });
-    std::string wrong = status.is_fine() ? "" : "it fails: " + status.message;
-    if (wrong.empty()) wrong = packed.memory->explain_damage();
-    if (wrong.empty()) wrong = plain.memory->explain_damage();
-    if (wrong.empty() && digest_of_bytes(plain.memory->contents()) != before) {
-      wrong = "it changes its source";
-    }
-    report_.expect("packs", trial_.place,
-                   wrong.empty() ? "" : "pack '" + std::string(pack.id) + "': " + wrong);
-    return packed;
   }
 
   std::optional<Kernel> build() {
@@ -174,52 +124,29 @@ class CandidateChecker {
 
   // Buffers of one run. An output that shares memory with an input has that input's.
   struct Buffers {
-    std::vector<StoredTensor> inputs;
+    std::vector<RunInput> inputs;
     std::vector<std::optional<StoredTensor>> outputs;  // nullopt: of unknown size, so far
-    std::vector<std::vector<char>> before;             // what the inputs hold
     int shared_input = -1;
   };
 
   // Packs are the host's, and aligned; a tensor may be part of another one.
-  int64_t alignment_of(const Request& request, size_t input) const {
+  InputUse use_of(size_t input, const Request& request, uint8_t fill) const {
     const CandidateInput& port = candidate_.inputs[input];
-    if (port.pack != nullptr) return TESSERA_ALIGNMENT_BYTES;
-    if (request.kind == TESSERA_REQUEST_WRITE) return port.alignment_bytes;
+    InputUse use{.has_strides = request.has_strides,
+                 .alignment_bytes =
+                     port.pack != nullptr ? TESSERA_ALIGNMENT_BYTES : port.alignment_bytes,
+                 .fill = fill};
+    if (request.kind == TESSERA_REQUEST_WRITE) return use;
     const CandidateOutput& output = candidate_.outputs[request.output];
-    const bool is_shared = output.in_place_input == static_cast<int>(input);
-    return is_shared ? std::max(port.alignment_bytes, output.alignment_bytes)
-                     : port.alignment_bytes;
-  }
-
-  // Whether all runs share this input's memory: large or fenced ones that no output lies in.
-  bool is_kept(size_t input, const Request& request) const {
-    if (request.has_strides) return false;
-    const bool is_large = inputs_[input].memory->bytes() >= kLargeBytes;
-    if (!is_large && trial_.guard == Guard::Bytes) return false;
-    if (candidate_.inputs[input].alignment_bytes > TESSERA_ALIGNMENT_BYTES) return false;
-    if (request.kind == TESSERA_REQUEST_WRITE) return true;
-    return candidate_.outputs[request.output].in_place_input != static_cast<int>(input);
+    use.is_written = output.in_place_input == static_cast<int>(input);
+    if (use.is_written) use.alignment_bytes = std::max(use.alignment_bytes, output.alignment_bytes);
+    return use;
   }
 
   Buffers make_buffers(const Request& request, uint8_t fill) {
     Buffers buffers;
-    for (size_t index = 0; index < inputs_.size(); ++index) {
-      const CandidateInput& port = candidate_.inputs[index];
-      const GuardedMemory& given = *inputs_[index].memory;
-      if (is_kept(index, request)) {
-        buffers.inputs.push_back(inputs_[index]);
-        buffers.before.emplace_back();
-        continue;
-      }
-      StoredTensor copy = inputs_[index];
-      copy.memory = std::make_shared<GuardedMemory>(given.bytes(), alignment_of(request, index),
-                                                    fill, trial_.guard);
-      std::memcpy(copy.memory->data(), given.data(), static_cast<size_t>(given.bytes()));
-      if (request.has_strides && port.accepts_strides && port.pack == nullptr) {
-        copy = spread(trial_.layouts, copy, fill, port.alignment_bytes).value_or(copy);
-      }
-      buffers.before.emplace_back(copy.memory->contents().begin(), copy.memory->contents().end());
-      buffers.inputs.push_back(std::move(copy));
+    for (size_t index = 0; index < candidate_.inputs.size(); ++index) {
+      buffers.inputs.push_back(inputs_->for_run(index, use_of(index, request, fill)));
     }
     for (size_t index = 0; index < candidate_.outputs.size(); ++index) {
       const CandidateOutput& port = candidate_.outputs[index];
@@ -233,7 +160,8 @@ class CandidateChecker {
         output = spread(trial_.layouts, output, fill, port.alignment_bytes).value_or(output);
       }
       if (request.kind != TESSERA_REQUEST_WRITE && request.output == index) {
-        const StoredTensor& input = buffers.inputs[static_cast<size_t>(port.in_place_input)];
+        const StoredTensor& input =
+            buffers.inputs[static_cast<size_t>(port.in_place_input)].stored;
         if (request.is_shared) {
           buffers.shared_input = port.in_place_input;
           output.memory = input.memory;
@@ -252,7 +180,7 @@ class CandidateChecker {
                    GuardedMemory& workspace) {
     std::vector<tessera_buffer> inputs;
     std::vector<tessera_buffer> outputs;
-    for (const StoredTensor& input : buffers.inputs) inputs.push_back(input.face());
+    for (const RunInput& input : buffers.inputs) inputs.push_back(input.stored.face());
     for (size_t index = 0; index < buffers.outputs.size(); ++index) {
       const bool is_asked = request.kind != TESSERA_REQUEST_WRITE && request.output == index;
       const int32_t kind = is_asked ? request.kind : int32_t{TESSERA_REQUEST_WRITE};
@@ -324,7 +252,7 @@ class CandidateChecker {
   bool is_harmless(const Buffers& buffers, const GuardedMemory& workspace) {
     std::string damage;
     for (size_t index = 0; index < buffers.inputs.size(); ++index) {
-      const std::string harm = buffers.inputs[index].memory->explain_damage();
+      const std::string harm = buffers.inputs[index].stored.memory->explain_damage();
       if (!harm.empty()) damage = "input " + std::to_string(index) + ": " + harm;
     }
     for (size_t index = 0; index < buffers.outputs.size(); ++index) {
@@ -338,12 +266,7 @@ class CandidateChecker {
     std::string changed;
     for (size_t index = 0; index < buffers.inputs.size(); ++index) {
       if (static_cast<int>(index) == buffers.shared_input) continue;
-      const GuardedMemory& memory = *buffers.inputs[index].memory;
-      const bool is_shared = buffers.inputs[index].memory == inputs_[index].memory;
-      if (is_shared && digest_of_bytes(memory.contents()) == digests_[index]) continue;
-      const std::string difference =
-          is_shared ? "its bytes are others than before"
-                    : explain_byte_difference(buffers.before[index], memory.contents());
+      const std::string difference = buffers.inputs[index].explain_change();
       if (!difference.empty()) changed = "input " + std::to_string(index) + ": " + difference;
     }
     report_.expect("inputs unchanged", trial_.place, changed);
@@ -409,7 +332,7 @@ class CandidateChecker {
         trial_.layouts.storage_bytes(output.layout, type_of(expected(output.value)));
     // The host shares memory only where it fits and is nobody else's.
     if (candidate_.inputs[input].pack != nullptr || !bytes ||
-        *bytes != inputs_[input].memory->bytes()) {
+        *bytes != inputs_->bytes(input)) {
       return report_.skip(check);
     }
     const std::optional<Outcome> shared = run(kernel, request, kGarbage);
@@ -463,8 +386,7 @@ class CandidateChecker {
   Report& report_;
   ThreadPool& pool_;
   NumberCheck numbers_;
-  std::vector<StoredTensor> inputs_;
-  std::vector<Digest> digests_;  // of inputs_, where they are shared by all runs
+  std::optional<CandidateInputs> inputs_;
 };
 
 }  // namespace

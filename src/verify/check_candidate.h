@@ -20,7 +20,8 @@ struct CandidateTrial {
   ThreadPool& pool;
   std::string place;  // for failures
   int precision = TESSERA_PRECISION_FLOAT32;
-  // With Guard::Pages, writing to an input ends the process too.
+  // With Guard::Pages, writing to an input ends the process too. The expected values then lie in
+  // pages that nobody may write to, between fences, and are not copied.
   Guard guard = Guard::Bytes;
   // Told true before each run of the kernel, and false after it.
   std::function<void(bool is_running)> run_watcher = {};

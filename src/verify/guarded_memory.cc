@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace tessera::verification {
 namespace {
@@ -13,12 +14,29 @@ char guard_byte(int64_t offset) { return static_cast<char>(0xA0 + (offset * 7 & 
 
 GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill, Guard guard)
     : bytes_(bytes) {
+  place(alignment_bytes, guard);
+  std::memset(data_, fill, static_cast<size_t>(bytes));
+}
+
+GuardedMemory::GuardedMemory(std::span<const char> contents, int64_t alignment_bytes, Guard guard)
+    : bytes_(std::ssize(contents)) {
+  place(alignment_bytes, guard);
+  if (!contents.empty()) std::memcpy(data_, contents.data(), contents.size());
+}
+
+GuardedMemory::GuardedMemory(std::span<const char> contents, std::shared_ptr<const void> owner)
+    : bytes_(std::ssize(contents)),
+      owner_(std::move(owner)),
+      data_(const_cast<char*>(contents.data())),
+      guard_bytes_before_(0),
+      guard_bytes_after_(0) {}
+
+void GuardedMemory::place(int64_t alignment_bytes, Guard guard) {
   if (guard == Guard::Bytes) {
     place_in_bytes(alignment_bytes);
   } else {
     place_in_pages(alignment_bytes);
   }
-  std::memset(data_, fill, static_cast<size_t>(bytes));
   for (int64_t offset = 1; offset <= guard_bytes_before_; ++offset) {
     data_[-offset] = guard_byte(-offset);
   }
@@ -28,8 +46,8 @@ GuardedMemory::GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fil
 }
 
 void GuardedMemory::place_in_bytes(int64_t alignment_bytes) {
-  memory_ =
-      std::make_unique<char[]>(static_cast<size_t>(bytes_ + 2 * kGuardBytes + 4 * alignment_bytes));
+  memory_ = std::make_unique_for_overwrite<char[]>(
+      static_cast<size_t>(bytes_ + 2 * kGuardBytes + 4 * alignment_bytes));
   const auto first = reinterpret_cast<uintptr_t>(memory_.get()) + kGuardBytes;
   const auto step = static_cast<uintptr_t>(2 * alignment_bytes);
   const uintptr_t start = (first + step - 1) / step * step + step / 2;

@@ -27,9 +27,17 @@ class GuardedMemory {
   static constexpr int64_t kGuardBytes = 512;
 
   GuardedMemory(int64_t bytes, int64_t alignment_bytes, uint8_t fill, Guard guard = Guard::Bytes);
+  // A copy of `contents`.
+  GuardedMemory(std::span<const char> contents, int64_t alignment_bytes,
+                Guard guard = Guard::Bytes);
+  // No copy: `contents`, which `owner` keeps, lie between pages that nobody may touch, in pages
+  // that nobody may write to.
+  GuardedMemory(std::span<const char> contents, std::shared_ptr<const void> owner);
 
   // With Guard::Pages: from now on, writing ends the process.
-  void forbid_writing() { pages_->forbid_writing(); }
+  void forbid_writing() {
+    if (pages_) pages_->forbid_writing();
+  }
 
   char* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
@@ -40,12 +48,14 @@ class GuardedMemory {
   std::string explain_damage() const;
 
  private:
+  void place(int64_t alignment_bytes, Guard guard);
   void place_in_bytes(int64_t alignment_bytes);
   void place_in_pages(int64_t alignment_bytes);
 
   int64_t bytes_;
-  std::unique_ptr<char[]> memory_;    // of Guard::Bytes
-  std::optional<FencedPages> pages_;  // of Guard::Pages
+  std::unique_ptr<char[]> memory_;     // of Guard::Bytes
+  std::optional<FencedPages> pages_;   // of Guard::Pages
+  std::shared_ptr<const void> owner_;  // of what was fenced before
   char* data_ = nullptr;
   int64_t guard_bytes_before_ = kGuardBytes;
   int64_t guard_bytes_after_ = kGuardBytes;

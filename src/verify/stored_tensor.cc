@@ -31,7 +31,7 @@ StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const Ten
 
 namespace {
 
-// Calls use(byte with strides, byte when dense) for every element.
+// Calls use(byte with strides, byte when dense) for every element, along the last axis first.
 template <class Use>
 void for_each_element(const LayoutTable& layouts, const StoredTensor& strided, Use use) {
   const std::vector<int64_t>& dims = strided.type.dims;
@@ -39,17 +39,21 @@ void for_each_element(const LayoutTable& layouts, const StoredTensor& strided, U
   const std::optional<std::vector<int64_t>> dense =
       dense_strides(layouts.name(strided.layout), dims);
   TESSERA_CHECK(dense.has_value(), "strides are told in layouts that have them only");
-  const int64_t count = element_count(dims);
-  for (int64_t number = 0; number < count; ++number) {
+  if (dims.empty()) return use(int64_t{0}, int64_t{0});
+  const int64_t row = dims.back();
+  const int64_t rows = row == 0 ? 0 : element_count(dims) / row;
+  for (int64_t number = 0; number < rows; ++number) {
     int64_t rest = number;
     int64_t from = 0;
     int64_t to = 0;
-    for (size_t axis = dims.size(); axis-- > 0;) {
+    for (size_t axis = dims.size() - 1; axis-- > 0;) {
       from += rest % dims[axis] * strided.strides[axis];
       to += rest % dims[axis] * (*dense)[axis];
       rest /= dims[axis];
     }
-    use(from * size, to * size);
+    for (int64_t element = 0; element < row; ++element) {
+      use((from + element * strided.strides.back()) * size, (to + element * dense->back()) * size);
+    }
   }
 }
 
@@ -92,12 +96,22 @@ bool has_gaps_of(const LayoutTable& layouts, const StoredTensor& spread, uint8_t
 
 TensorType type_of(const Tensor& tensor) { return {tensor.type(), tensor.dims()}; }
 
+namespace {
+
+std::span<const char> bytes_of(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())};
+}
+
+}  // namespace
+
 StoredTensor store(const Tensor& tensor) {
-  StoredTensor stored = {
-      type_of(tensor), kDefaultLayout,
-      std::make_shared<GuardedMemory>(tensor.bytes(), TESSERA_ALIGNMENT_BYTES, kGarbage)};
-  std::memcpy(stored.memory->data(), tensor.data(), static_cast<size_t>(tensor.bytes()));
-  return stored;
+  return {type_of(tensor), kDefaultLayout,
+          std::make_shared<GuardedMemory>(bytes_of(tensor), TESSERA_ALIGNMENT_BYTES)};
+}
+
+StoredTensor store_fenced(const Tensor& tensor) {
+  return {type_of(tensor), kDefaultLayout,
+          std::make_shared<GuardedMemory>(bytes_of(tensor), std::make_shared<Tensor>(tensor))};
 }
 
 Tensor read_row_major(const StoredTensor& stored) {
@@ -106,10 +120,11 @@ Tensor read_row_major(const StoredTensor& stored) {
 }
 
 StoredTensor to_layout(const LayoutTable& layouts, LayoutId layout, const StoredTensor& from,
-                       ThreadPool& pool) {
+                       ThreadPool& pool, Guard guard) {
   StoredTensor current = from;
   for (const ConversionStep& step : layouts.route(from.layout, layout, from.type)) {
-    StoredTensor next = make_storage(layouts, step.to, from.type);
+    StoredTensor next =
+        make_storage(layouts, step.to, from.type, kGarbage, TESSERA_ALIGNMENT_BYTES, guard);
     RunContext context(pool);
     pool.execute([&] {
       convert(step, "conversion", context, current.face(), next.face(TESSERA_REQUEST_WRITE));

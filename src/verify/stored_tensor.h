@@ -35,6 +35,8 @@ StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const Ten
 
 // Row-major, with the elements of `tensor`.
 StoredTensor store(const Tensor& tensor);
+// The same without a copy: `tensor` lies in pages that nobody may write to, between fences.
+StoredTensor store_fenced(const Tensor& tensor);
 Tensor read_row_major(const StoredTensor& stored);
 
 // A dense copy of what lies with strides from byte `offset` of the memory on.
@@ -52,7 +54,7 @@ TensorType type_of(const Tensor& tensor);
 
 // Converts along the table's route. Throws Error where a conversion fails.
 StoredTensor to_layout(const LayoutTable& layouts, LayoutId layout, const StoredTensor& from,
-                       ThreadPool& pool);
+                       ThreadPool& pool, Guard guard = Guard::Bytes);
 
 // For each stored element whether it is padding, told by converting a tensor without zeros.
 std::vector<bool> padding_of(const LayoutTable& layouts, LayoutId layout, const TensorType& type,

@@ -34,6 +34,7 @@ def test_the_second_process_measures_nothing(call, model, work, needs_a_library)
     second, report = stages(call, model, work)
     assert "tune" not in second
     assert report["cache"] == {"hit": True, "file": f"./{file.name}", "reason": ""}
+    assert report["placement"]["predicted_ms"] > 0
     assert sorted(path.name for path in work.iterdir()) == [file.name], "nothing else stays"
 
 
@@ -274,7 +275,7 @@ def test_caches_are_listed_shown_verified_and_cleared(call, bench, work, tmp_pat
     assert code == 1 and "0123456.cache" in output
     assert call("cache", "show", broken)[0] == 2
     user = tmp_path / "user" / "tessera"
-    user.mkdir(parents=True)
+    user.mkdir(parents=True, exist_ok=True)
     shutil.copy(file, user / file.name)
     assert "1 caches removed" in call("cache", "clear")[1]
     assert not caches(user) and file.exists()

@@ -64,8 +64,8 @@ def test_an_unknown_op(tessera, save_model):
 
 ROWS = {
     "another type": (lambda x: {"x": x.astype(np.float64)}, "float32.*found float64"),
-    "another shape": (lambda x: {"x": x[:1]}, "2x3.*found float32 1x3"),
-    "another rank": (lambda x: {"x": x[0]}, "2x3.*found float32 3"),
+    "a shape that contradicts": (lambda x: {"x": x[:, :2]}, "declares float32 rowsx3.*is 2x2"),
+    "another rank": (lambda x: {"x": x[0]}, "declares float32 rowsx3.*given is 3"),
     "an unknown name": (lambda x: {"x": x, "z": x}, "input 'z'.*it has.*x"),
     "nothing": (lambda x: {}, "input 'x'.*found none"),
     "None": (lambda x: {"x": None}, "input 'x'.*NoneType of dtype object"),

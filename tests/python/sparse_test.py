@@ -101,6 +101,16 @@ def test_product_with_csr_is_that_of_dense(tessera, linear):
         assert (port.layout, port.capacity, port.density) == ("csr:200", 200, 200 / 1200)
 
 
+def test_other_shapes_have_the_capacity_that_was_named(tessera, linear):
+    model, weight, bias = linear
+    dense = random_matrix(30, 40, 0.1)
+    executor = model.bind({"x": dense.shape}, layouts={"x": "csr:200"})
+    for rows in (30, 12, 30, 21):
+        y, = executor.run({"x": csr(tessera, dense[:rows])})
+        np.testing.assert_allclose(y, dense[:rows] @ weight + bias, rtol=1e-4, atol=1e-5)
+        assert executor.inputs[0].layout == "csr:200" and executor.inputs[0].shape == (rows, 40)
+
+
 def test_fed_otherwise_than_bound(tessera, linear):
     model, _, _ = linear
     dense = random_matrix(30, 40, 0.1)
@@ -112,9 +122,10 @@ def test_fed_otherwise_than_bound(tessera, linear):
     with pytest.raises(tessera.InvalidArgument,
                        match=f"at most 20 elements.*csr:20.*found {sparse.stored}"):
         executor.run(sparse)
-    with pytest.raises(tessera.InvalidArgument, match="expected float32 30x40 in csr:20, found "
-                                                      "float32 29x40 in csr"):
-        executor.run(csr(tessera, dense[1:]))
+    fixed = model.bind({"x": dense.shape}, layouts={"x": "csr:200"}, fixed_shapes=True)
+    with pytest.raises(tessera.InvalidArgument, match="expected float32 30x40, as it was bound with "
+                                                      "fixed_shapes, found float32 29x40"):
+        fixed.run(csr(tessera, dense[1:]))
     rows = tessera.row_sparse_array([0], dense[:1], dense.shape)
     with pytest.raises(tessera.InvalidArgument, match="found float32 30x40 in row_sparse"):
         executor.run(rows)

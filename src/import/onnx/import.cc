@@ -68,7 +68,8 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   result.graph = build_graph(model.graph(), functions, tensors, registry, log);
   verify(result.graph, "import");
   for (const auto& [path, file] : external.files()) {
-    if (file.mapping) result.mappings.push_back({file.mapping, file.source.size()});
+    result.files.push_back(path);
+    if (file.mapping) result.mappings.push_back({file.mapping, file.source.size(), path});
   }
   return result;
 }
@@ -93,7 +94,13 @@ ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(file, error);
   if (!error) folders.push_back(target.parent_path());
-  return import_from(source, ExternalData(folders), registry, log);
+  ImportedModel model = import_from(source, ExternalData(folders), registry, log);
+  model.files.insert(model.files.begin(), file);
+  return model;
+}
+
+std::shared_ptr<const std::byte> map_weights(const std::filesystem::path& file) {
+  return ByteSource::open(file).map();
 }
 
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,

@@ -20,6 +20,7 @@ namespace tessera {
 struct WeightMapping {
   std::weak_ptr<const std::byte> start;
   int64_t bytes = 0;
+  std::filesystem::path file;
 };
 
 // Lets the system take the memory of mapped weights back; who reads them again finds them again.
@@ -32,8 +33,12 @@ struct ImportedModel {
   int64_t ir_version = 0;
   std::string producer;
   std::map<std::string, int64_t> opsets;
-  std::vector<WeightMapping> mappings;  // of external data
+  std::vector<WeightMapping> mappings;       // of external data
+  std::vector<std::filesystem::path> files;  // all files that it was read from, the model's first
 };
+
+// The whole file mapped, as import_onnx() maps external data. Throws InvalidArgument.
+std::shared_ptr<const std::byte> map_weights(const std::filesystem::path& file);
 
 // Reads `file` and its external data. Initializers become constants: external ones are mapped where
 // they are aligned to kTensorAlignmentBytes and copied where not; others are copied once.

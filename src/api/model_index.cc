@@ -1,0 +1,237 @@
+#include "api/model_index.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "backend/packs.h"
+#include "base/byte_archive.h"
+#include "cache/cache_file.h"
+#include "cache/stored_file.h"
+#include "graph/graph_archive.h"
+#include "graph/verify.h"
+#include "tessera/backend_abi.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kType = "model";
+constexpr const char* kContent = "graph";
+// Whoever has so many small constants gains little by not reading them from the model.
+constexpr int64_t kMostIndexBytes = int64_t{64} << 20;
+
+// A weight that lies in one of the model's files.
+struct MappedWeight {
+  int32_t value = 0;
+  uint32_t file = 0;  // of ModelIndex::files
+  int64_t offset = 0;
+};
+
+template <class Archive>
+void transfer(Archive& archive, MappedWeight& weight) {
+  auto& [value, file, offset] = weight;
+  archive(value, file, offset);
+}
+
+std::string place_of(const std::filesystem::path& file) { return "index '" + file.string() + "'"; }
+
+int64_t align(int64_t bytes) {
+  constexpr auto kUnit = static_cast<int64_t>(kTensorAlignmentBytes);
+  return (bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+bool has_sparse(const Graph& graph) {
+  return std::any_of(graph.values.begin(), graph.values.end(),
+                     [](const Value& value) { return value.sparse_constant != nullptr; }) ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+           return std::any_of(node.bodies.begin(), node.bodies.end(),
+                              [](const Body& body) { return has_sparse(body.graph); });
+         });
+}
+
+// `graph` without the elements of large weights, but for those that lie in `mapped`.
+Graph without_weights(Graph graph) {
+  for (Value& value : graph.values) {
+    if (!is_large_weight(value)) continue;
+    if (!value.digest) value.digest = digest_of(value.constant);
+    value.constant = value.constant.without_elements();
+  }
+  return graph;
+}
+
+std::vector<MappedWeight> mapped_weights(const ModelIndex& index) {
+  std::vector<MappedWeight> mapped;
+  for (const WeightMapping& mapping : index.model.source.mappings) {
+    const std::shared_ptr<const std::byte> start = mapping.start.lock();
+    const auto file = std::find_if(index.files.begin(), index.files.end(),
+                                   [&](const auto& one) { return one.path == mapping.file; });
+    if (start == nullptr || file == index.files.end()) continue;
+    for (size_t id = 0; id < index.model.graph.values.size(); ++id) {
+      const Value& value = index.model.graph.values[id];
+      if (!is_large_weight(value) || !value.constant.has_elements()) continue;
+      const auto* const data = static_cast<const std::byte*>(value.constant.data());
+      if (data < start.get() || data >= start.get() + mapping.bytes) continue;
+      mapped.push_back({.value = static_cast<int32_t>(id),
+                        .file = static_cast<uint32_t>(file - index.files.begin()),
+                        .offset = data - start.get()});
+    }
+  }
+  return mapped;
+}
+
+// All but the graph.
+template <class Archive>
+void transfer_head(Archive& archive, ModelIndex& index) {
+  archive(index.plugins, index.packs, index.warnings, index.weights, index.structure.digest,
+          index.structure.names);
+  auto& [source, graph, passes, made_values] = index.model;
+  archive(source.ir_version, source.producer, source.opsets, passes, made_values);
+}
+
+std::string index_bytes(const ModelIndex& index) {
+  ByteWriter content;
+  // One function serves both ways.
+  transfer_head(content, const_cast<ModelIndex&>(index));
+  content(without_weights(index.model.graph), mapped_weights(index));
+  std::vector<BlockPlace> places;
+  int64_t end = 0;
+  for (const Tensor& tensor : content.tensors()) {
+    places.push_back({.offset = end, .bytes = tensor.bytes()});
+    end = align(end + tensor.bytes());
+  }
+  const std::vector<Tensor> tensors = content.tensors();
+  ByteWriter whole;
+  whole(index.files, places, end, content.take_bytes());
+  std::string bytes = whole.take_bytes();
+  for (const Tensor& tensor : tensors) {
+    bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+    bytes.append(static_cast<size_t>(align(tensor.bytes()) - tensor.bytes()), '\0');
+  }
+  return bytes;
+}
+
+// The first of the model's files that is another one now, "" where all are as they were.
+std::string explain_changed(const std::vector<StampedFile>& files) {
+  for (const StampedFile& file : files) {
+    if (stamp_of(file.path) != file.stamp) return "'" + file.path.string() + "' has changed";
+  }
+  return files.empty() ? "it is of no file" : "";
+}
+
+std::vector<ByteReader::Block> read_blocks(const std::vector<BlockPlace>& places, int64_t bytes,
+                                           std::span<const char> behind) {
+  if (bytes < 0 || static_cast<uint64_t>(bytes) != behind.size()) {
+    ByteReader::fail("other constants than it names");
+  }
+  Tensor memory(DataType::UInt8, {bytes});
+  if (bytes > 0) std::memcpy(memory.mutable_data(), behind.data(), behind.size());
+  const auto held = std::make_shared<const Tensor>(std::move(memory));
+  std::vector<ByteReader::Block> blocks;
+  for (const BlockPlace& place : places) {
+    const bool is_inside = place.offset >= 0 && place.bytes >= 0 && place.offset <= bytes &&
+                           place.bytes <= bytes - place.offset &&
+                           align(place.offset) == place.offset;
+    if (!is_inside) ByteReader::fail("a constant outside of it");
+    const auto* const start = static_cast<const char*>(held->data()) + place.offset;
+    blocks.push_back({{held, start}, place.bytes});
+  }
+  return blocks;
+}
+
+void map_all(const std::vector<MappedWeight>& mapped, ModelIndex& index) {
+  std::map<uint32_t, std::shared_ptr<const std::byte>> starts;
+  for (const MappedWeight& weight : mapped) {
+    const bool is_there = weight.file < index.files.size() && weight.value >= 0 &&
+                          static_cast<size_t>(weight.value) < index.model.graph.values.size();
+    if (!is_there) ByteReader::fail("a weight of no file");
+    Value& value = index.model.graph.values[static_cast<size_t>(weight.value)];
+    const StampedFile& file = index.files[weight.file];
+    const int64_t bytes = value.constant.bytes();
+    const bool is_inside = weight.offset >= 0 && weight.offset <= file.stamp.bytes &&
+                           bytes <= file.stamp.bytes - weight.offset &&
+                           align(weight.offset) == weight.offset;
+    if (!is_inside) ByteReader::fail("a weight outside of its file");
+    std::shared_ptr<const std::byte>& start = starts[weight.file];
+    if (start == nullptr) {
+      start = map_weights(file.path);
+      index.model.source.mappings.push_back({start, file.stamp.bytes, file.path});
+    }
+    value.constant =
+        Tensor(value.constant.type(), value.constant.dims(), start, start.get() + weight.offset);
+  }
+}
+
+}  // namespace
+
+template <class Archive>
+void transfer(Archive& archive, StampedFile& file) {
+  if constexpr (Archive::kIsReading) {
+    std::string path;
+    archive(path, file.stamp);
+    file.path = path;
+  } else {
+    archive(file.path.string(), file.stamp);
+  }
+}
+
+template <class Archive>
+void transfer(Archive& archive, PassReport& report) {
+  auto& [name, nodes_before, nodes_after, seconds, changes] = report;
+  archive(name, nodes_before, nodes_after, seconds, changes);
+}
+
+bool is_large_weight(const Value& value) {
+  return value.is_constant() && !value.is_state && is_floating(value.constant.type()) &&
+         value.constant.bytes() > TESSERA_SMALL_CONSTANT_BYTES;
+}
+
+FoundIndex read_model_index(const std::filesystem::path& file,
+                            std::span<const cache::Ingredient> ingredients,
+                            const cache::UserKey& key) {
+  const cache::FileText text = cache::read_stored_file(file, 2 * kMostIndexBytes);
+  if (!text.bytes) return {{}, text.refusal};
+  try {
+    const cache::CacheFile stored = cache::decode(*text.bytes, &key, place_of(file));
+    const std::string difference = cache::explain_difference(stored.ingredients, ingredients);
+    const cache::Section* const section = stored.find(kType, kContent);
+    if (!difference.empty() || section == nullptr) return {{}, difference};
+    if (!section->is_authenticated || !section->is_trusted) return {{}, "it is another user's"};
+    ModelIndex index;
+    std::vector<BlockPlace> places;
+    int64_t block_bytes = 0;
+    std::string content;
+    ByteReader outside(section->bytes);
+    outside(index.files, places, block_bytes, content);
+    const std::string change = explain_changed(index.files);
+    if (!change.empty()) return {{}, change};
+    ByteReader inside(content, read_blocks(places, block_bytes, outside.rest()));
+    transfer_head(inside, index);
+    std::vector<MappedWeight> mapped;
+    inside(index.model.graph, mapped);
+    inside.expect_end();
+    map_all(mapped, index);
+    const std::string illegal = explain_illegal(index.model.graph);
+    if (!illegal.empty()) return {{}, illegal};
+    for (const StampedFile& one : index.files) index.model.source.files.push_back(one.path);
+    return {std::move(index), ""};
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::string write_model_index(const std::filesystem::path& file,
+                              std::span<const cache::Ingredient> ingredients,
+                              const cache::UserKey& key, const ModelIndex& index) {
+  if (has_sparse(index.model.graph)) return "it has sparse constants";
+  cache::CacheFile stored{.ingredients = {ingredients.begin(), ingredients.end()}};
+  stored.sections.push_back(
+      {.type = kType, .content = kContent, .is_authenticated = true, .bytes = index_bytes(index)});
+  if (static_cast<int64_t>(stored.sections.front().bytes.size()) > kMostIndexBytes) {
+    return "its small constants take too much";
+  }
+  return cache::replace_file(file, [&] { return cache::encode(stored, &key); });
+}
+
+}  // namespace tessera

@@ -1,0 +1,60 @@
+#include "api/shape_plan.h"
+
+#include <utility>
+
+#include "api/bind_options.h"
+#include "api/describe.h"
+#include "api/describe_plan.h"
+#include "api/exchanged_layouts.h"
+
+namespace tessera {
+namespace {
+
+std::vector<ValueDescription> describe_results(const PlanResult& result) {
+  const Graph& graph = result.built.graph;
+  std::vector<ValueDescription> outputs = describe_values(graph, graph.outputs);
+  for (const std::vector<ValueId>* ids : {&graph.kept, &result.step_outputs}) {
+    for (ValueDescription& value : describe_values(graph, *ids)) {
+      outputs.push_back(std::move(value));
+    }
+  }
+  return outputs;
+}
+
+std::vector<Dims> dims_of(const std::vector<ValueDescription>& inputs) {
+  std::vector<Dims> all;
+  for (const ValueDescription& input : inputs) {
+    Dims& dims = all.emplace_back();
+    if (!input.shape) continue;
+    for (const Dimension& dim : *input.shape) dims.push_back(dim.value.value_or(-1));
+  }
+  return all;
+}
+
+PlanDescription describe(PlanResult& result, int threads, const ops::Registry& registry) {
+  PlanDescription plan = describe_plan(result.built, result.pack_bytes, threads, registry);
+  for (size_t index = 0; index < result.step_seconds.size(); ++index) {
+    plan.steps[index].predicted_seconds = result.step_seconds[index];
+  }
+  plan.candidates = std::move(result.candidates);
+  plan.conversions = std::move(result.conversions);
+  plan.placement = std::move(result.placement);
+  plan.tuning = std::move(result.tuning);
+  return plan;
+}
+
+}  // namespace
+
+ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, Workplace& place,
+                     const ops::Registry& registry)
+    : inputs(describe_inputs(result.built.graph)),
+      outputs(describe_results(result)),
+      input_forms(exchanged_forms(result.built.graph, result.built.graph.inputs)),
+      output_forms(exchanged_forms(result.built.graph, result.built.graph.outputs)),
+      dims(dims_of(inputs)),
+      description(describe(result, place.pool().threads(), registry)),
+      kernels(result.kernels),
+      reused_kernels(result.reused_kernels),
+      runner(std::move(result.built), place, state_ports(options.state_pairs, inputs, outputs)) {}
+
+}  // namespace tessera

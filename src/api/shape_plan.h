@@ -1,0 +1,37 @@
+// What an executor has for one set of input shapes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compile/build_plan.h"
+#include "engine/plan_runner.h"
+#include "engine/workplace.h"
+#include "graph/sparse_form.h"
+#include "ops/registry.h"
+#include "tessera/tessera.h"
+
+namespace tessera {
+
+using Dims = std::vector<int64_t>;
+
+struct ShapePlan {
+  // Runs at `place`, which must outlive it. Throws as PlanRunner's and state_ports() do.
+  ShapePlan(PlanResult result, const BindOptions& options, Workplace& place,
+            const ops::Registry& registry);
+
+  std::vector<ValueDescription> inputs;
+  std::vector<ValueDescription> outputs;
+  std::vector<std::optional<SparseForm>> input_forms;
+  std::vector<std::optional<SparseForm>> output_forms;  // of the model's outputs
+  std::vector<Dims> dims;                               // by input
+  PlanDescription description;
+  int kernels = 0;
+  int reused_kernels = 0;
+  double seconds = 0;  // that planning took
+  PlanRunner runner;
+};
+
+}  // namespace tessera

@@ -1,0 +1,281 @@
+#include "api/warm_start.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/module_folder.h"
+#include "base/processor.h"
+#include "cache/stored_file.h"
+#include "cache/user_folder.h"
+#include "tessera/error.h"
+#include "tessera/tessera.h"
+
+namespace tessera {
+namespace {
+
+// The pack of a weight that some kernel reads as it is.
+constexpr const char* kPlain = "plain";
+constexpr const char* kPacksEnding = ".packs";
+constexpr size_t kNameDigits = 16;
+
+std::string short_digest(const std::string& text) {
+  return cache::digest_text(text).substr(0, kNameDigits);
+}
+
+std::string stamp_text(const FileStamp& stamp) {
+  return std::to_string(stamp.device) + ":" + std::to_string(stamp.inode) + " " +
+         std::to_string(stamp.bytes) + " " + std::to_string(stamp.modified_ns) + " " +
+         std::to_string(stamp.changed_ns);
+}
+
+// Which code it was that loaded: an index holds what that came to.
+std::string build_text() {
+  const std::optional<FileStamp> stamp = stamp_of(module_file());
+  return stamp ? stamp_text(*stamp) : "";
+}
+
+std::vector<std::filesystem::path> packs_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    if (entry.path().extension() == kPacksEnding) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Tells pruning that it is in use. Its contents are what counts, not its times.
+void touch(const std::filesystem::path& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
+
+// The user's key, where there is a folder that has one already.
+std::optional<cache::UserKey> present_key(const std::filesystem::path& folder) {
+  std::error_code failure;
+  if (folder.empty() || !std::filesystem::exists(folder / "key", failure)) return std::nullopt;
+  return cache::find_or_make_key(folder).key;
+}
+
+std::optional<cache::UserKey> made_key(const std::filesystem::path& folder) {
+  if (folder.empty() || !cache::make_private_folder(folder).empty()) return std::nullopt;
+  return cache::find_or_make_key(folder).key;
+}
+
+}  // namespace
+
+WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& model,
+                     const CompileOptions& options)
+    : folder_(std::move(folder)), started_ns_(system_time_ns()) {
+  if (folder_.empty()) return;
+  std::error_code failure;
+  model_ = std::filesystem::canonical(model, failure);
+  const std::string build = build_text();
+  if (failure || build.empty()) {
+    folder_.clear();
+    return;
+  }
+  ingredients_ = {{"tessera", version()},
+                  {"build", build},
+                  {"model file", model_.string()},
+                  {"strict", options.is_strict ? "yes" : "no"},
+                  {"all values", options.keeps_all_values ? "yes" : "no"}};
+  index_ = folder_ / "models" /
+           (text(cache::fingerprint_of(ingredients_)).substr(0, kNameDigits) + ".model");
+}
+
+std::optional<LoadedModel> WarmStart::load(ModelStructure& structure, BackendSet& set,
+                                           const Log& log) {
+  if (!key_) key_ = present_key(folder_);
+  if (!key_) return std::nullopt;
+  FoundIndex found = read_model_index(index_, ingredients_, *key_);
+  if (!found.index) return std::nullopt;
+  touch(index_);
+  ModelIndex& index = *found.index;
+  set.remember(index.plugins);
+  plugins_ = std::move(index.plugins);
+  trusted_ = std::move(index.packs);
+  weights_ = std::move(index.weights);
+  structure = std::move(index.structure);
+  warnings_ = std::move(index.warnings);
+  for (const std::string& warning : warnings_) log.warn(warning);
+  has_index_ = true;
+  return std::move(index.model);
+}
+
+void WarmStart::settle_weights(Graph& graph) {
+  std::string digests;
+  for (Value& value : graph.values) {
+    if (!is_large_weight(value)) continue;
+    if (!value.digest) value.digest = digest_of(value.constant);
+    digests += text(PackKey{.weight = *value.digest});
+  }
+  weights_ = short_digest(digests);
+}
+
+void WarmStart::open_packs(Graph& graph, const Log& log) {
+  if (are_packs_open_ || folder_.empty()) return;
+  are_packs_open_ = true;
+  if (!key_) key_ = present_key(folder_);
+  if (weights_.empty()) settle_weights(graph);
+  if (!key_) return;
+  for (const std::filesystem::path& path : packs_in(packs_folder())) {
+    const auto known = std::find_if(trusted_.begin(), trusted_.end(),
+                                    [&](const auto& one) { return one.path == path; });
+    const auto stamp = known == trusted_.end() ? std::nullopt : std::optional(known->stamp);
+    cache::PackFile::Opened opened = cache::PackFile::open(path, processor_model(), *key_, stamp);
+    if (opened.file != nullptr) {
+      add_file(path, std::move(opened.file));
+    } else {
+      log.warn(opened.reason);
+    }
+  }
+  touch(packs_folder());
+  for (Value& value : graph.values) {
+    if (!is_large_weight(value) || value.constant.has_elements() || !value.digest) continue;
+    const std::shared_ptr<const void> stored =
+        find_pack({.weight = *value.digest, .id = kPlain}, value.constant.bytes());
+    if (stored == nullptr) continue;
+    value.constant = Tensor(value.constant.type(), value.constant.dims(), stored, stored.get());
+  }
+}
+
+std::string WarmStart::add_packs(const std::string& bytes, const std::filesystem::path& file) {
+  const std::string place = "packs in '" + file.string() + "'";
+  const std::optional<cache::UserKey> key = present_key(folder_);
+  if (!key) return place + " are not used: they are another user's, as this one has no key";
+  cache::PackFile::Opened opened = cache::PackFile::over(bytes, place, processor_model(), *key);
+  if (opened.file == nullptr) return opened.reason;
+  const std::unique_lock lock(files_mutex_);
+  given_.push_back(std::move(opened.file));
+  return "";
+}
+
+void WarmStart::add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file) {
+  const std::unique_lock lock(files_mutex_);
+  files_.push_back({path, std::move(file)});
+}
+
+std::shared_ptr<const void> WarmStart::find_pack(const PackKey& key, int64_t bytes) const {
+  const std::string name = text(key);
+  const std::shared_lock lock(files_mutex_);
+  for (const OpenFile& open : files_) {
+    if (auto found = open.file->find(name, bytes)) return found;
+  }
+  for (const std::shared_ptr<cache::PackFile>& given : given_) {
+    if (auto found = given->find(name, bytes)) return found;
+  }
+  return nullptr;
+}
+
+bool WarmStart::is_stored(const std::string& key) const {
+  return std::any_of(files_.begin(), files_.end(),
+                     [&](const OpenFile& open) { return open.file->has(key); });
+}
+
+std::vector<cache::StoredPack> WarmStart::packs_to_store(LoadedModel& model, const PackStore& packs,
+                                                         bool with_stored) const {
+  std::vector<cache::StoredPack> wanted;
+  std::set<std::string> seen;
+  const auto add = [&](const PackKey& key, const void* bytes, int64_t size) {
+    std::string name = text(key);
+    if ((!with_stored && is_stored(name)) || !seen.insert(name).second) return;
+    wanted.push_back(
+        {std::move(name), {static_cast<const char*>(bytes), static_cast<size_t>(size)}});
+  };
+  for (const PackStore::Pack& pack : packs.all()) add(pack.key, pack.bytes.get(), pack.size);
+  const auto is_mapped = [&](const Tensor& tensor) {
+    const auto* const data = static_cast<const std::byte*>(tensor.data());
+    return std::any_of(model.source.mappings.begin(), model.source.mappings.end(),
+                       [&](const WeightMapping& mapping) {
+                         const auto start = mapping.start.lock();
+                         return start != nullptr && data >= start.get() &&
+                                data < start.get() + mapping.bytes;
+                       });
+  };
+  for (Value& value : model.graph.values) {
+    if (!is_large_weight(value) || !value.constant.has_elements()) continue;
+    if (is_mapped(value.constant)) continue;
+    if (!value.digest) value.digest = digest_of(value.constant);
+    add({.weight = *value.digest, .id = kPlain}, value.constant.data(), value.constant.bytes());
+  }
+  return wanted;
+}
+
+std::optional<std::string> WarmStart::encode_packs(LoadedModel& model, const PackStore& packs) {
+  if (!key_) key_ = made_key(folder_);
+  if (!key_) return std::nullopt;
+  return cache::encode_packs(packs_to_store(model, packs, /*with_stored=*/true), processor_model(),
+                             *key_);
+}
+
+// What is damaged makes room for what is not.
+void WarmStart::drop_damaged() {
+  const std::unique_lock lock(files_mutex_);
+  std::erase_if(files_, [](const OpenFile& open) {
+    if (open.file->is_sound()) return false;
+    std::error_code failure;
+    std::filesystem::remove(open.path, failure);
+    return true;
+  });
+}
+
+// Whether the list of files that are known to be right has changed.
+bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs) {
+  drop_damaged();
+  const std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, false);
+  if (!wanted.empty() && cache::make_private_folder(packs_folder()).empty()) {
+    std::string names;
+    for (const cache::StoredPack& pack : wanted) names += pack.key + "\n";
+    const std::filesystem::path path = packs_folder() / (short_digest(names) + kPacksEnding);
+    if (cache::write_packs(path, wanted, processor_model(), *key_).empty()) {
+      cache::prune(folder_, cache::kMostUserBytes);
+      cache::PackFile::Opened written =
+          cache::PackFile::open(path, processor_model(), *key_, std::nullopt);
+      if (written.file != nullptr && written.file->is_sound()) {
+        add_file(path, std::move(written.file));
+      }
+    }
+  }
+  std::vector<StampedFile> right;
+  for (const OpenFile& open : files_) {
+    if (open.file->stamp()) right.push_back({open.path, *open.file->stamp()});
+  }
+  const bool is_same = std::equal(right.begin(), right.end(), trusted_.begin(), trusted_.end(),
+                                  [](const StampedFile& left, const StampedFile& other) {
+                                    return left.path == other.path && left.stamp == other.stamp;
+                                  });
+  trusted_ = std::move(right);
+  return !is_same;
+}
+
+void WarmStart::keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
+                     const BackendSet& set) {
+  if (folder_.empty()) return;
+  if (!key_) key_ = made_key(folder_);
+  if (!key_ || weights_.empty()) return;
+  const bool has_new_packs = keep_packs(model, packs);
+  std::vector<FileStamp> plugins = set.usable_stamps();
+  if (has_index_ && !has_new_packs && plugins == plugins_) return;
+  std::vector<StampedFile> files;
+  for (const std::filesystem::path& file : model.source.files) {
+    const std::filesystem::path path = std::filesystem::absolute(file);
+    const std::optional<FileStamp> stamp = stamp_of(path);
+    // Written to while it was read, perhaps.
+    if (!stamp || !is_settled(*stamp, started_ns_)) return;
+    files.push_back({path, *stamp});
+  }
+  plugins_ = std::move(plugins);
+  const ModelIndex index{.files = std::move(files),
+                         .plugins = plugins_,
+                         .packs = trusted_,
+                         .warnings = warnings_,
+                         .weights = weights_,
+                         .structure = structure,
+                         .model = model};
+  if (!cache::make_private_folder(index_.parent_path()).empty()) return;
+  has_index_ = write_model_index(index_, ingredients_, *key_, index).empty();
+}
+
+}  // namespace tessera

@@ -1,0 +1,50 @@
+#include "base/file_stamp.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tessera {
+namespace {
+
+constexpr std::chrono::nanoseconds kSettlingTime = std::chrono::seconds(2);
+
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::optional<FileStamp> stamp_from(const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) return std::nullopt;
+  return FileStamp{.device = status.st_dev,
+                   .inode = status.st_ino,
+                   .bytes = status.st_size,
+                   .modified_ns = nanoseconds(status.st_mtim),
+                   .changed_ns = nanoseconds(status.st_ctim)};
+}
+
+}  // namespace
+
+std::optional<FileStamp> stamp_of(const std::filesystem::path& file) {
+  struct stat status = {};
+  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
+  return stamp_from(status);
+}
+
+std::optional<FileStamp> stamp_of(int descriptor) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0) return std::nullopt;
+  return stamp_from(status);
+}
+
+int64_t system_time_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+bool is_settled(const FileStamp& stamp, int64_t time_ns) {
+  return std::max(stamp.modified_ns, stamp.changed_ns) <= time_ns - kSettlingTime.count();
+}
+
+}  // namespace tessera

@@ -1,0 +1,39 @@
+// By what a file is known not to have changed, without reading it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace tessera {
+
+struct FileStamp {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  int64_t bytes = 0;
+  int64_t modified_ns = 0;  // since 1970
+  int64_t changed_ns = 0;   // the same: of its contents, its name or its rights
+  auto operator<=>(const FileStamp&) const = default;
+};
+
+template <class Archive>
+void transfer(Archive& archive, FileStamp& stamp) {
+  auto& [device, inode, bytes, modified_ns, changed_ns] = stamp;
+  archive(device, inode, bytes, modified_ns, changed_ns);
+}
+
+// nullopt where there is no such regular file. Links are followed.
+std::optional<FileStamp> stamp_of(const std::filesystem::path& file);
+// Of an open file.
+std::optional<FileStamp> stamp_of(int descriptor);
+
+// Nanoseconds since 1970.
+int64_t system_time_ns();
+
+// Whether at `time_ns` the newest change was so long ago that another one would have had another
+// time: clocks of file systems tick slowly, and what is written to twice within a tick has one
+// stamp.
+bool is_settled(const FileStamp& stamp, int64_t time_ns);
+
+}  // namespace tessera

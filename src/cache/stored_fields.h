@@ -1,0 +1,105 @@
+// Numbers, texts and checksums as the files of this folder have them: little-endian, a text behind
+// its length.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cache/fingerprint.h"
+
+namespace tessera::cache {
+
+// XXH3, 128 bits: the low 64, then the high 64.
+inline constexpr size_t kChecksumBytes = 16;
+using Checksum = std::array<char, kChecksumBytes>;
+Checksum checksum_of(std::span<const char> first, std::span<const char> second = {});
+
+class FieldWriter {
+ public:
+  template <class Number>
+  void number(Number value) {
+    for (size_t index = 0; index < sizeof(Number); ++index) {
+      bytes += static_cast<char>((value >> (8 * index)) & 0xff);
+    }
+  }
+  void text(std::string_view text) {
+    number(static_cast<uint32_t>(text.size()));
+    bytes += text;
+  }
+  void ingredients(const std::vector<Ingredient>& list) {
+    number(static_cast<uint32_t>(list.size()));
+    for (const Ingredient& ingredient : list) {
+      text(ingredient.name);
+      text(ingredient.value);
+    }
+  }
+  void raw(std::span<const char> part) { bytes.append(part.data(), part.size()); }
+
+  std::string bytes;
+};
+
+// Throws Corrupt at `place`.
+[[noreturn]] void fail_damaged(const std::string& place, const std::string& message);
+
+// Throws Corrupt where the bytes do not hold what is asked for.
+class FieldReader {
+ public:
+  FieldReader(std::span<const char> bytes, std::string place)
+      : bytes_(bytes), place_(std::move(place)) {}
+
+  template <class Number>
+  Number number(const char* what) {
+    const std::span<const char> part = raw(sizeof(Number), what);
+    Number value = 0;
+    for (size_t index = 0; index < sizeof(Number); ++index) {
+      value |= Number{static_cast<uint8_t>(part[index])} << (8 * index);
+    }
+    return value;
+  }
+  std::string text(const char* what) {
+    const auto length = number<uint32_t>(what);
+    const std::span<const char> part = raw(length, what);
+    return {part.begin(), part.end()};
+  }
+  std::span<const char> raw(size_t length, const char* what) {
+    if (length > bytes_.size()) {
+      fail_damaged(place_, "expected " + std::to_string(length) + " bytes of " + what + ", found " +
+                               std::to_string(bytes_.size()));
+    }
+    const std::span<const char> part = bytes_.first(length);
+    bytes_ = bytes_.subspan(length);
+    return part;
+  }
+  // Of a list, an entry of which takes so many bytes at least: more than there is room for is a
+  // lie.
+  size_t count(const char* what, size_t least_bytes) {
+    const auto count = number<uint32_t>(what);
+    if (count > bytes_.size() / least_bytes) {
+      fail_damaged(place_, "expected no more " + std::string(what) +
+                               " than there is room for, found " + std::to_string(count));
+    }
+    return count;
+  }
+  std::vector<Ingredient> ingredients() {
+    std::vector<Ingredient> list(count("ingredients", kLeastIngredientBytes));
+    for (Ingredient& ingredient : list) {
+      ingredient.name = text("an ingredient's name");
+      ingredient.value = text("an ingredient's value");
+    }
+    return list;
+  }
+  bool is_at_end() const { return bytes_.empty(); }
+
+ private:
+  static constexpr size_t kLeastIngredientBytes = 8;
+
+  std::span<const char> bytes_;
+  std::string place_;
+};
+
+}  // namespace tessera::cache

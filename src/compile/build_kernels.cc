@@ -1,0 +1,76 @@
+#include "compile/build_kernels.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "backend/let_go_weight.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// Starting a thread takes about what building a kernel does.
+constexpr size_t kLeastForOneMoreThread = 4;
+
+void build_one(KernelBuild& build, ThreadPool& pool) {
+  pool.execute([&] {
+    try {
+      build.kernel = std::make_shared<const Kernel>(build.candidate->build(pool.threads()));
+    } catch (const LetGo& gone) {
+      build.let_go = gone.weight;
+    } catch (const Error& error) {
+      build.failure = "its kernel could not be built: " + error.message();
+    }
+  });
+}
+
+// Takes builds from the list until none is left. In pools of its own: a library that waits for
+// threads of its pool while it builds must not be given another kernel to build meanwhile.
+class Builder {
+ public:
+  Builder(std::vector<KernelBuild>& builds, std::atomic<size_t>& next, int threads)
+      : builds_(builds), next_(next), threads_(threads) {}
+
+  void run() noexcept {
+    try {
+      ThreadPool all(threads_);
+      ThreadPool one(1);
+      for (size_t index = next_++; index < builds_.size(); index = next_++) {
+        build_one(builds_[index], builds_[index].candidate->threads == 1 ? one : all);
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::vector<KernelBuild>& builds_;
+  std::atomic<size_t>& next_;
+  int threads_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool) {
+  const size_t threads =
+      std::min(static_cast<size_t>(pool.threads()), 1 + builds.size() / kLeastForOneMoreThread);
+  std::atomic<size_t> next = 0;
+  std::vector<Builder> builders(threads, Builder(builds, next, pool.threads()));
+  {
+    std::vector<std::jthread> started;
+    for (size_t index = 1; index < threads; ++index) {
+      started.emplace_back([&builder = builders[index]] { builder.run(); });
+    }
+    builders.front().run();
+  }
+  for (const Builder& builder : builders) builder.rethrow();
+}
+
+}  // namespace tessera

@@ -1,0 +1,27 @@
+// Many kernels, built at once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/candidates.h"
+#include "base/parallel.h"
+
+namespace tessera {
+
+struct KernelBuild {
+  int index = -1;                        // of the candidate among the offers
+  const Candidate* candidate = nullptr;  // which has a kernel
+  // What it came to: one of these.
+  std::shared_ptr<const Kernel> kernel;
+  std::string failure;                // a sentence
+  std::optional<std::string> let_go;  // the weight whose elements are needed and gone
+};
+
+// Builds all of them on as many threads as `pool` has; each for the threads that its candidate runs
+// on, and where libraries on the same thread runtime see so many.
+void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool);
+
+}  // namespace tessera

@@ -1,0 +1,187 @@
+#include "compile/known_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "backend/candidates.h"
+#include "backend/graph_view.h"
+#include "compile/placement_problem.h"
+#include "compile/plan_assembler.h"
+#include "compile/plan_constants.h"
+#include "place/placement.h"
+#include "plan/memory_use.h"
+#include "tune/stored_plans.h"
+
+namespace tessera {
+namespace {
+
+// What the plan takes of one backend, of candidates built for so many threads.
+std::vector<WantedCandidate> wanted_of(const tuning::KnownPlan& plan, const std::string& backend,
+                                       int threads) {
+  std::vector<WantedCandidate> wanted;
+  for (const tuning::PlannedStep& step : plan.steps) {
+    if (step.backend != backend || step.threads != threads) continue;
+    wanted.push_back({step.nodes, step.algorithm});
+  }
+  return wanted;
+}
+
+Offers collect(const tessera_graph& view, std::span<const std::shared_ptr<const Plugin>> plugins,
+               const LayoutTable& layouts, ThreadPool& pool, int precision,
+               const tuning::KnownPlan& plan) {
+  Offers offers;
+  for (size_t index = 0; index < plugins.size(); ++index) {
+    const std::vector<WantedCandidate> wanted =
+        wanted_of(plan, plugins[index]->name(), pool.threads());
+    if (wanted.empty()) continue;
+    Offers some;
+    pool.execute([&] {
+      some = collect_offers(view, plugins.subspan(index, 1), layouts,
+                            {.threads = pool.threads(), .precision = precision, .wanted = &wanted});
+    });
+    for (Candidate& candidate : some.candidates) {
+      candidate.preference = static_cast<int>(index);
+      offers.candidates.push_back(std::move(candidate));
+    }
+  }
+  return offers;
+}
+
+// As collect_offers_by_threads() has them.
+Offers collect_by_threads(const tessera_graph& view,
+                          std::span<const std::shared_ptr<const Plugin>> plugins,
+                          const LayoutTable& layouts, ThreadPool& pool, int precision,
+                          const tuning::KnownPlan& plan) {
+  Offers offers = collect(view, plugins, layouts, pool, precision, plan);
+  if (pool.threads() == 1) return offers;
+  ThreadPool one(1);
+  Offers alone = collect(view, plugins, layouts, one, precision, plan);
+  for (Candidate& candidate : alone.candidates) {
+    if (candidate.is_view()) continue;
+    candidate.threads = 1;
+    offers.candidates.push_back(std::move(candidate));
+  }
+  return offers;
+}
+
+bool is_sound(const tuning::Subject& subject, const Placement& placement) {
+  return explain_violation(make_problem(subject.graph, subject.offers, subject.layouts), placement)
+      .empty();
+}
+
+// Prices by which make_plan() takes the conversions of `plan`, and no others.
+std::vector<std::vector<double>> conversion_prices(const tuning::KnownPlan& plan,
+                                                   const Graph& graph, const LayoutTable& layouts) {
+  std::vector<std::vector<double>> prices(graph.values.size());
+  const size_t count = layouts.size();
+  for (const tuning::PlannedConversion& step : plan.conversions) {
+    const std::optional<LayoutId> from = layouts.find(step.from);
+    const std::optional<LayoutId> to = layouts.find(step.to);
+    if (!from || !to || static_cast<size_t>(step.value) >= prices.size()) continue;
+    std::vector<double>& row = prices[static_cast<size_t>(step.value)];
+    if (row.empty()) {
+      row.assign(count * count, std::numeric_limits<double>::infinity());
+      for (size_t layout = 0; layout < count; ++layout) row[layout * count + layout] = 0;
+    }
+    row[static_cast<size_t>(from->index) * count + static_cast<size_t>(to->index)] = 1;
+  }
+  return prices;
+}
+
+// Of the layout's conversions; "" where it is the host's own.
+std::string bringer_of(const std::string& layout,
+                       const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  for (const std::shared_ptr<const Plugin>& plugin : plugins) {
+    const tessera_backend& face = plugin->face();
+    for (const tessera_layout& brought :
+         std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
+      if (layout == brought.name) return plugin->name();
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> backends_of(const tuning::KnownPlan& plan) {
+  std::set<std::string> names(plan.layout_backends.begin(), plan.layout_backends.end());
+  for (const tuning::PlannedStep& step : plan.steps) names.insert(step.backend);
+  return {names.begin(), names.end()};
+}
+
+void note_layout(const BuiltPlan& built, tuning::KnownPlan& plan) {
+  plan.conversions.clear();
+  std::set<std::string> brought;
+  for (const PlanBuffer& buffer : built.plan.buffers) {
+    brought.insert(bringer_of(built.layouts->name(buffer.layout), built.plugins));
+  }
+  for (const ExecutionStep& step : built.plan.steps) {
+    if (step.kind != ExecutionStep::Kind::Convert) continue;
+    const ConversionStep& conversion = step.conversion;
+    const auto buffer = static_cast<size_t>(step.inputs.front());
+    plan.conversions.push_back({.value = built.plan.buffers[buffer].value.index,
+                                .from = built.layouts->name(conversion.from),
+                                .to = built.layouts->name(conversion.to)});
+    if (conversion.plugin != nullptr) brought.insert(conversion.plugin->name());
+  }
+  brought.erase("");
+  plan.layout_backends.assign(brought.begin(), brought.end());
+}
+
+std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Registry& registry,
+                                           std::vector<std::shared_ptr<const Plugin>> plugins,
+                                           PackStore& packs, ThreadPool& pool,
+                                           const PlanOptions& options,
+                                           const tuning::KnownPlan& plan,
+                                           const StageWatcher& watcher) {
+  // Who reads a sparse value dense is told why nobody takes it as it is: that takes all backends.
+  if (!sparse_forms(graph).empty()) return std::nullopt;
+  PlanResult result;
+  BuiltPlan base;
+  base.graph = graph;
+  base.plugins = std::move(plugins);
+  base.layouts = std::make_shared<const LayoutTable>(base.plugins);
+  watcher("propose");
+  {
+    const tessera_graph view(base.graph, registry);
+    base.offers =
+        collect_by_threads(view, base.plugins, *base.layouts, pool, options.precision, plan);
+  }
+  const tuning::Subject subject{.graph = base.graph,
+                                .offers = base.offers,
+                                .layouts = *base.layouts,
+                                .registry = registry,
+                                .threads = pool.threads(),
+                                .precision = options.precision};
+  const std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
+  if (!chosen) return std::nullopt;
+  const Placement placement{.chosen = *chosen};
+  if (!is_sound(subject, placement)) return std::nullopt;
+  watcher("build");
+  result.carried = tuning::carry(subject, *chosen);
+  const KernelsInUse in_use(options.siblings);
+  PlanAssembler assembler(pool, packs, in_use);
+  if (!assembler.build(placement, base).empty()) return std::nullopt;
+  watcher("plan");
+  if (options.returns_step_outputs) {
+    result.step_outputs = values_between_steps(base.offers, placement);
+  }
+  const std::vector<std::vector<double>> prices =
+      conversion_prices(plan, base.graph, *base.layouts);
+  result.built = assembler.lay_out(std::move(base), placement, result.step_outputs, prices);
+  const int64_t budget = options.memory_budget_bytes;
+  const bool is_too_large =
+      budget > 0 && memory_use(result.built.plan, result.built.offers).total_bytes() > budget;
+  if (is_too_large) return std::nullopt;
+  watcher("pack");
+  assembler.pack(result.built);
+  result.pack_bytes = pack_bytes(result.built.plan);
+  result.kernels = count_kernels(result.built);
+  result.plan = plan;
+  result.is_known_plan = true;
+  return result;
+}
+
+}  // namespace tessera

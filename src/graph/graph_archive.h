@@ -1,0 +1,131 @@
+// Graphs as bytes and back; see base/byte_archive.h. A sparse constant crosses as a dense one. What
+// is read has the form of a graph, and need not be legal (graph/verify.h).
+//
+// Structs are taken apart by all of their fields, so that a new one does not compile until it
+// crosses too.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/byte_archive.h"
+#include "graph/graph.h"
+
+namespace tessera {
+
+// Where the elements of a tensor lie that do not stand in the archive itself.
+struct BlockPlace {
+  int64_t offset = 0;
+  int64_t bytes = 0;
+};
+
+template <class Archive>
+void transfer(Archive& archive, BlockPlace& place) {
+  archive(place.offset, place.bytes);
+}
+
+template <class Archive, class Tag>
+void transfer(Archive& archive, StrongId<Tag>& id) {
+  archive(id.index);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Dim& dim) {
+  if constexpr (Archive::kIsReading) {
+    int64_t value = 0;
+    std::string symbol;
+    archive(value, symbol);
+    dim = symbol.empty() ? Dim(value) : Dim::symbol(symbol);
+  } else {
+    archive(dim.is_known() ? dim.value() : 0, dim.symbol());
+  }
+}
+
+template <class Archive>
+void transfer(Archive& archive, Type& type) {
+  archive(type.kind, type.element, type.shape, type.contents);
+}
+
+template <class Archive>
+void transfer(Archive& archive, SparseForm& form) {
+  archive(form.format, form.capacity);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Value& value) {
+  auto& [name, type, constant, elements, is_state, sparse, is_exchanged_sparse, sparse_constant,
+         digest] = value;
+  if constexpr (!Archive::kIsReading) {
+    // A sparse constant crosses with all its elements, from which its form is made again.
+    if (sparse_constant != nullptr) {
+      Tensor full = elements_of(value);
+      return archive(name, type, full, elements, is_state, sparse, is_exchanged_sparse, digest);
+    }
+  }
+  archive(name, type, constant, elements, is_state, sparse, is_exchanged_sparse, digest);
+}
+
+// Makes the alternative of this number and reads into it.
+template <size_t kNumber = 0>
+void read_alternative(ByteReader& archive, Attribute& attribute, size_t wanted) {
+  if constexpr (kNumber < std::variant_size_v<Attribute>) {
+    if (kNumber == wanted) return archive(attribute.emplace<kNumber>());
+    read_alternative<kNumber + 1>(archive, attribute, wanted);
+  } else {
+    ByteReader::fail("an attribute of kind " + std::to_string(wanted));
+  }
+}
+
+template <class Archive>
+void transfer(Archive& archive, Attribute& attribute) {
+  if constexpr (Archive::kIsReading) {
+    uint8_t kind = 0;
+    archive(kind);
+    read_alternative(archive, attribute, kind);
+  } else {
+    archive(static_cast<uint8_t>(attribute.index()));
+    std::visit([&](const auto& value) { archive(value); }, attribute);
+  }
+}
+
+template <class Archive>
+void transfer(Archive& archive, Attributes& attributes) {
+  if constexpr (Archive::kIsReading) {
+    std::map<std::string, Attribute> all;
+    archive(all);
+    for (auto& [name, value] : all) attributes.set(name, std::move(value));
+  } else {
+    archive(attributes.all());
+  }
+}
+
+template <class Archive>
+void transfer(Archive& archive, Capture& capture) {
+  archive(capture.outer, capture.inner);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Graph& graph);
+
+template <class Archive>
+void transfer(Archive& archive, Body& body) {
+  archive(body.attribute, body.graph);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Node& node) {
+  auto& [name, op, domain, version, attributes, inputs, outputs, bodies, metadata, inference_only,
+         is_removed] = node;
+  archive(name, op, domain, version, attributes, inputs, outputs, bodies, metadata, inference_only,
+          is_removed);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Graph& graph) {
+  auto& [name, nodes, values, inputs, outputs, kept, captures] = graph;
+  archive(name, nodes, values, inputs, outputs, kept, captures);
+}
+
+}  // namespace tessera

@@ -1,0 +1,95 @@
+#include "verify/candidate_inputs.h"
+
+#include <memory>
+#include <utility>
+
+#include "backend/run_context.h"
+#include "backend/status.h"
+#include "verify/compare_tensors.h"
+
+namespace tessera::verification {
+namespace {
+
+// From here on inputs are not copied for each run.
+constexpr int64_t kLargeBytes = int64_t{1} << 20;
+
+RunInput remembered(StoredTensor stored) {
+  const std::span<const char> contents = stored.memory->contents();
+  if (stored.memory->bytes() >= kLargeBytes) {
+    return {.stored = std::move(stored), .digest = digest_of_bytes(contents)};
+  }
+  return {.stored = std::move(stored), .contents = {contents.begin(), contents.end()}};
+}
+
+}  // namespace
+
+std::string RunInput::explain_change() const {
+  const std::span<const char> now = stored.memory->contents();
+  if (digest) return digest_of_bytes(now) == *digest ? "" : "its bytes are others than before";
+  return contents.empty() ? "" : explain_byte_difference(contents, now);
+}
+
+CandidateInputs::CandidateInputs(const CandidateTrial& trial, Report& report) : trial_(trial) {
+  for (const CandidateInput& port : trial.candidate.inputs) {
+    const Tensor& tensor = trial.expected.values[static_cast<size_t>(port.value.index)];
+    const bool is_fenced = trial.guard == Guard::Pages;
+    const StoredTensor plain = is_fenced ? store_fenced(tensor) : store(tensor);
+    StoredTensor input =
+        port.pack != nullptr
+            ? pack(*port.pack, plain, report)
+            : to_layout(trial.layouts, port.layout, plain, trial.pool, trial.guard);
+    if (is_fenced) {
+      input.memory->forbid_writing();
+      made_.push_back({.stored = std::move(input)});
+    } else {
+      made_.push_back(remembered(std::move(input)));
+    }
+  }
+}
+
+StoredTensor CandidateInputs::pack(const tessera_pack& pack, const StoredTensor& plain,
+                                   Report& report) const {
+  StoredTensor packed = plain;
+  packed.memory = std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage,
+                                                  trial_.guard);
+  const bool is_fenced = trial_.guard == Guard::Pages;
+  const RunInput source = is_fenced ? RunInput{.stored = plain} : remembered(plain);
+  RunContext context(trial_.pool);
+  const tessera_buffer from = plain.face();
+  Status status;
+  trial_.pool.execute([&] {
+    status = call_plugin([&](tessera_error* error) {
+      return pack.pack(pack.self, context.face(), &from, packed.memory->data(), pack.bytes, error);
+    });
+  });
+  std::string wrong = status.is_fine() ? "" : "it fails: " + status.message;
+  if (wrong.empty()) wrong = packed.memory->explain_damage();
+  if (wrong.empty()) wrong = plain.memory->explain_damage();
+  if (wrong.empty() && !source.explain_change().empty()) wrong = "it changes its source";
+  report.expect("packs", trial_.place,
+                wrong.empty() ? "" : "pack '" + std::string(pack.id) + "': " + wrong);
+  return packed;
+}
+
+bool CandidateInputs::is_shared(size_t input, const InputUse& use) const {
+  const bool is_large = bytes(input) >= kLargeBytes;
+  return !use.is_written && (is_large || trial_.guard == Guard::Pages) &&
+         use.alignment_bytes <= TESSERA_ALIGNMENT_BYTES;
+}
+
+RunInput CandidateInputs::for_run(size_t input, const InputUse& use) const {
+  const CandidateInput& port = trial_.candidate.inputs[input];
+  const StoredTensor& made = made_[input].stored;
+  if (use.has_strides && port.accepts_strides && port.pack == nullptr) {
+    std::optional<StoredTensor> strided =
+        spread(trial_.layouts, made, use.fill, port.alignment_bytes);
+    if (strided) return remembered(std::move(*strided));
+  }
+  if (is_shared(input, use)) return made_[input];
+  StoredTensor copy = made;
+  copy.memory = std::make_shared<GuardedMemory>(made.memory->contents(), use.alignment_bytes,
+                                                trial_.guard);
+  return remembered(std::move(copy));
+}
+
+}  // namespace tessera::verification

@@ -1,0 +1,123 @@
+"""Memory that the machine does not have, with a real limit in a process of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+PROGRAM = """
+    import resource
+    import sys
+    import numpy as np
+    import tessera
+
+    def address_space():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+
+    model = tessera.load(sys.argv[1])
+    small = np.ones((2, 1024), np.float32)
+    executor = model.bind({"x": small.shape}, threads=1)
+    executor.run(small)
+    large = np.ones((50_000, 1024), np.float32)
+    limit = address_space() + (100 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    for attempt in range(3):
+        try:
+            model.bind({"x": large.shape}, threads=1)
+        except tessera.OutOfMemory as error:
+            print(error)
+        try:
+            executor.run(large)
+        except tessera.OutOfMemory as error:
+            print(error)
+        [y] = executor.run(small)
+        assert (y == 1).all() and executor.outputs[0].shape == (2, 1024)
+    [y] = model.bind({"x": (3, 1024)}, threads=1).run(np.ones((3, 1024), np.float32))
+    print("goes on", y.shape)
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    """Four rows of x at once beside the output."""
+    nodes = [helper.make_node("Neg", ["x"], ["down"]), helper.make_node("Abs", ["down"], ["up"]),
+             helper.make_node("Concat", ["up", "down"], ["both"], axis=1),
+             helper.make_node("ReduceMax", ["both"], ["most"], axes=[1]),
+             helper.make_node("Mul", ["up", "most"], ["y"])]
+    graph = helper.make_graph(
+        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 1024])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 1024])])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
+              path)
+    return path
+
+
+def run_program(program, model):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program), model], text=True,
+                          capture_output=True,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+
+
+def test_a_bind_beyond_the_limit_says_so_and_leaves_the_process_fit(tessera, model):
+    done = run_program(PROGRAM, model)
+    assert done.returncode == 0, done.stderr
+    *errors, last = done.stdout.splitlines()
+    assert last == "goes on (3, 1024)" and len(errors) == 6
+    bytes_of_a_value = 50_000 * 1024 * 4
+    for error in errors:
+        assert "expected to need at most the" in error and "bytes that are available" in error
+        assert f"with {bytes_of_a_value} bytes" in error
+        need = int(error.split("found a need of ")[1].split()[0])
+        assert need >= 3 * bytes_of_a_value
+
+
+PACKING = """
+    import resource
+    import sys
+    import numpy as np
+    import tessera
+
+    def address_space():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+
+    model = tessera.load(sys.argv[1])
+    pins = [tessera.Pin("product", "native", "packed")]
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (address_space() + (40 << 20), most))
+    try:
+        model.bind(threads=1, backends=["native"], pins=pins)
+    except tessera.OutOfMemory as error:
+        print(error)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    x = np.ones((1, 4096), np.float32)
+    [y] = model.bind(threads=1, backends=["native"], pins=pins).run(x)
+    print("goes on", y[0, 0])
+"""
+
+
+def test_packing_beyond_the_limit_says_so_too(tessera, tmp_path, why_unusable):
+    if why_unusable.get("native"):
+        pytest.skip(why_unusable["native"])
+    weight = np.full((4096, 4096), 0.5, np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], "heavy",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4096])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4096])],
+        [numpy_helper.from_array(weight, "w")])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8),
+              path)
+    done = run_program(PACKING, path)
+    assert done.returncode == 0, done.stderr
+    error, last = done.stdout.splitlines()
+    assert last == "goes on 2048.0"
+    assert "weight 'w'" in error and f"could not allocate {weight.nbytes} bytes" in error
+    assert f"the plan's largest: weight 'w' with {weight.nbytes} bytes" in error

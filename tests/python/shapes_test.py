@@ -1,0 +1,259 @@
+"""One executor on inputs of several shapes: in Python, and on networks of the zoo."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def rows(count, seed=0):
+    return np.random.default_rng(seed + count).standard_normal((count, 3)).astype(np.float32)
+
+
+def test_arrays_of_other_shapes_switch_the_executor(tessera, doubling_model):
+    executor = tessera.load(doubling_model).bind({"x": (2, 3)}, threads=1)
+    for count in (5, 2, 5, 1):
+        [y] = executor.run(rows(count))
+        np.testing.assert_array_equal(y, 2 * rows(count))
+        assert executor.outputs[0].shape == (count, 3) and f"{count}x3" in repr(executor)
+        assert executor.plan().steps[-1].outputs[0].type == f"float32 {count}x3"
+    shapes = executor.shapes()
+    assert [plan.shapes for plan in shapes.plans] == [{"x": [1, 3]}, {"x": [5, 3]}, {"x": [2, 3]}]
+    assert shapes.arena_bytes == max(plan.arena_bytes for plan in shapes.plans)
+
+
+def test_shapes_may_be_fixed(tessera, doubling_model):
+    model = tessera.load(doubling_model)
+    executor = model.bind({"x": (2, 3)}, threads=1, fixed_shapes=True)
+    expected = "expected float32 2x3, as it was bound with fixed_shapes, found float32 4x3"
+    with pytest.raises(tessera.InvalidArgument, match=expected):
+        executor.run(rows(4))
+    executor.run(rows(2))
+    with pytest.raises(tessera.InvalidArgument, match="the model declares float32 rowsx3"):
+        model.bind({"x": (2, 3)}).run(np.zeros((2, 4), np.float32))
+    with pytest.raises(tessera.InvalidArgument, match="most_shapes: expected at least 1"):
+        model.bind({"x": (2, 3)}, most_shapes=0)
+
+
+def test_what_is_bound_decides_too(tessera, doubling_model):
+    executor = tessera.load(doubling_model).bind({"x": (2, 3)}, threads=1, most_shapes=2)
+    for count in (4, 2, 3, 4):
+        y = np.zeros((count, 3), np.float32)
+        executor.bind_input("x", rows(count))
+        executor.bind_output("y", y)
+        executor.run_bound()
+        np.testing.assert_array_equal(y, 2 * rows(count))
+        assert executor.run()[0] is y
+    with pytest.raises(tessera.InvalidArgument, match="output 'y': expected memory for float32 7x3"):
+        executor.run(rows(7))
+    assert len(executor.shapes().plans) == 2
+
+
+def test_state_pairs_hold_for_every_shape(tessera, save_model):
+    path = save_model(
+        [helper.make_node("Add", ["past", "x"], ["total"])],
+        [("past", TensorProto.FLOAT, ["n"]), ("x", TensorProto.FLOAT, ["n"])],
+        [("total", TensorProto.FLOAT, ["n"])])
+    executor = tessera.load(path).bind({"past": (4,), "x": (4,)}, threads=1,
+                                       state_pairs=[("past", "total")])
+    for length in (6, 4, 6):
+        state, x = np.zeros(length, np.float32), np.arange(length, dtype=np.float32)
+        executor.bind_input("past", state)
+        executor.bind_input("x", x)
+        executor.bind_output("total", state)
+        for run in range(1, 4):
+            executor.run_bound()
+            np.testing.assert_array_equal(state, run * x)
+
+
+@pytest.mark.parametrize("backend, least_reused", (("reference", 3), ("native", 2)))
+def test_kernels_serve_for_every_number_of_rows(tessera, save_model, why_unusable, backend,
+                                                least_reused):
+    if why_unusable.get(backend):
+        pytest.skip(why_unusable[backend])
+    weight = np.random.default_rng(1).standard_normal((24, 40)).astype(np.float32)
+    path = save_model(
+        [helper.make_node("MatMul", ["x", "w"], ["product"]),
+         helper.make_node("LayerNormalization", ["product", "scale"], ["normal"]),
+         helper.make_node("Tanh", ["normal"], ["y"])],
+        [("x", TensorProto.FLOAT, ["sequences", "tokens", 24])],
+        [("y", TensorProto.FLOAT, ["sequences", "tokens", 40])],
+        [numpy_helper.from_array(weight, "w"),
+         numpy_helper.from_array(np.arange(40, dtype=np.float32), "scale")])
+    model = tessera.load(path)
+
+    def array(*shape):
+        return np.random.default_rng(shape).standard_normal((*shape, 24)).astype(np.float32)
+
+    executor = model.bind({"x": (1, 5, 24)}, threads=1, backends=[backend])
+    for shape in ((1, 300), (3, 1), (1, 5), (2, 97)):
+        fresh = model.bind({"x": (*shape, 24)}, threads=1, backends=[backend])
+        np.testing.assert_array_equal(executor.run(array(*shape))[0], fresh.run(array(*shape))[0])
+    newest = executor.shapes().plans[0]
+    assert newest.reused_kernels >= least_reused and newest.kernels == 3
+
+
+def network(name):
+    path = ROOT / "build/zoo" / name / "model.onnx"
+    if not path.exists():
+        pytest.skip("the zoo is not here")
+    return path
+
+
+def opened_target(dims, length):
+    """A Reshape's target without the length: copied from the input, or whatever is left."""
+    if length not in dims[:2]:
+        return dims
+    place = dims.index(length)
+    if dims[0] == -1:
+        return [1, -1, *dims[2:]]
+    return [*dims[:place], 0 if -1 in dims else -1, *dims[place + 1:]]
+
+
+def open_length(name, tables, folder):
+    """A network of the zoo for one sequence of any length up to its own. Of its constants `tables`
+    (by name, the axes along the sequence) the beginning is read."""
+    source = network(name)
+    model = onnx.load(source, load_external_data=False)
+    graph = model.graph
+    [tokens] = graph.input
+    dims = tokens.type.tensor_type.shape.dim
+    length = dims[1].dim_value
+    dims[1].dim_param = "tokens"
+    for output in graph.output:
+        output.type.tensor_type.ClearField("shape")
+    del graph.value_info[:]
+    targets = set()
+    for node in graph.node:
+        if node.op_type != "Reshape":
+            continue
+        targets.add(node.input[1])
+        del node.attribute[:]  # that 0 is no copy
+    for constant in graph.initializer:
+        if constant.name in targets:
+            opened = opened_target(numpy_helper.to_array(constant).tolist(), length)
+            constant.CopyFrom(numpy_helper.from_array(np.array(opened, np.int64), constant.name))
+    front = [helper.make_node("Shape", [tokens.name], ["dims of tokens"]),
+             helper.make_node("Gather", ["dims of tokens", "one"], ["length"])]
+    graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), "one"))
+    for table, axes in tables.items():
+        for node in graph.node:
+            node.input[:] = [value + " so far" if value == table else value for value in node.input]
+        starts, along = np.zeros(len(axes), np.int64), np.array(axes, np.int64)
+        graph.initializer.append(numpy_helper.from_array(starts, table + " starts"))
+        graph.initializer.append(numpy_helper.from_array(along, table + " axes"))
+        front.append(helper.make_node("Concat", ["length"] * len(axes), [table + " ends"], axis=0))
+        front.append(helper.make_node("Slice", [table, table + " starts", table + " ends",
+                                                table + " axes"], [table + " so far"]))
+    nodes = [*front, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    for file in source.resolve().parent.iterdir():
+        if file.name != "model.onnx":
+            os.link(file, folder / file.name)
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx", length
+
+
+@pytest.mark.parametrize("name, tables", (
+    ("bert_mini", {"slice_1": [1], "where": [2, 3]}),
+    ("gpt2_small", {"unsqueeze": [1], "where": [2, 3]})))
+def test_networks_take_any_length(tessera, name, tables, tmp_path, capsys):
+    path, most = open_length(name, tables, tmp_path)
+    model = tessera.load(path)
+    value = model.inputs[0]
+
+    def tokens(length):
+        return np.random.default_rng(length).integers(0, 1000, (1, length)).astype(value.type)
+
+    def bind(length):
+        return model.bind({value.name: (1, length)}, threads=1)
+
+    executor = bind(16)
+    executor.run(tokens(16))
+    lengths = (most, 7, 16, most, 7)
+    for length in lengths:
+        expected = bind(length).run(tokens(length))
+        for result, known in zip(executor.run(tokens(length)), expected, strict=True):
+            np.testing.assert_allclose(result, known, rtol=2e-4, atol=2e-4)
+    [whole] = [result for result in executor.run(tokens(most))][:1]
+    [original] = tessera.load(network(name)).bind(threads=1).run(tokens(most))[:1]
+    np.testing.assert_allclose(whole, original, rtol=2e-3, atol=2e-3)
+    shapes = executor.shapes()
+    assert len(shapes.plans) == 3
+    assert shapes.arena_bytes == max(plan.arena_bytes for plan in shapes.plans)
+    assert all(plan.pack_bytes == shapes.plans[0].pack_bytes for plan in shapes.plans)
+
+    def seconds(*turn):
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            for length in turn:
+                executor.run(tokens(length))
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    both = seconds(most, 7)
+    alone = seconds(most, most) / 2 + seconds(7, 7) / 2
+    planning = ", ".join(
+        f"{plan.seconds * 1000:.1f} ms ({plan.reused_kernels} of {plan.kernels} kernels reused)"
+        for plan in shapes.plans if plan.seconds)
+    with capsys.disabled():
+        print(f"\n{name}: planning other lengths took {planning}; a run of each by turns "
+              f"{both * 1000:.2f} ms, without switching {alone * 1000:.2f} ms")
+
+
+INTERRUPTED = """
+    import sys
+    import numpy as np
+    import tessera
+
+    executor = tessera.load(sys.argv[1]).bind(threads=1, backends=["reference"])
+    x = np.zeros((192, 192), np.float32)
+    print("ready", flush=True)
+    try:
+        while True:
+            executor.run(x)
+            print("done", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    executor.set_time_limit(0)
+    print(tessera.Cancelled.__name__, flush=True)
+"""
+
+
+@pytest.fixture
+def long_model(save_model):
+    """Some seconds of products on the reference."""
+    size, steps = 192, 600
+    return save_model(
+        [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(steps)],
+        [("v0", TensorProto.FLOAT, [size, size])],
+        [(f"v{steps}", TensorProto.FLOAT, [size, size])])
+
+
+def test_ctrl_c_ends_a_run(tessera, long_model, tmp_path):
+    source = tmp_path / "program.py"
+    source.write_text(textwrap.dedent(INTERRUPTED))
+    path = os.pathsep.join(sys.path)
+    process = subprocess.Popen([sys.executable, source, long_model], stdout=subprocess.PIPE, text=True,
+                               env=os.environ | {"PYTHONPATH": path})
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert output.splitlines()[-2:] == ["interrupted", "Cancelled"]
+    # Before its next step, not when it is done: one takes milliseconds, a run seconds.
+    assert "done" not in output and time.monotonic() - start < 2
