@@ -20,11 +20,11 @@ demo:
 	@tools/demo
 
 test:
-	@tools/setup
+	@tools/setup check
 	@tools/run_tests
 
 test-asan:
-	@tools/setup
+	@tools/setup check
 	@tools/run_tests --asan-all
 
 test-long:
@@ -33,7 +33,7 @@ test-long:
 	.venv/bin/python -m pytest --long tests/place tests/models tests/conformance
 
 test-without:
-	@tools/setup
+	@tools/setup check
 	@tools/test_without
 
 check:

@@ -31,6 +31,35 @@ function(tessera_library name)
   target_link_libraries(tessera_${name} PUBLIC ${ARG_LINKS} PRIVATE tessera_settings)
 endfunction()
 
+# How programs of GoogleTest are compiled. They are many small files that spend their build on
+# GoogleTest's headers and on optimising expectations: parse the headers once for all programs, and
+# leave the expectations as they are. What the sanitizers shall see is the code under test, so here
+# no arithmetic is instrumented. The dev preset precompiles nothing, so that a missing include shows.
+set(test_headers <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
+function(tessera_test_options target)
+  target_link_libraries(${target} PRIVATE
+    GTest::gtest GTest::gmock GTest::gtest_main tessera_settings)
+  target_compile_options(${target} PRIVATE
+    -O0 $<$<BOOL:${TESSERA_SANITIZE}>:-fno-sanitize=undefined>)
+endfunction()
+if(TESSERA_TESTS)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() { return 0; }\n")
+  add_executable(tessera_test_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_headers.cc)
+  tessera_test_options(tessera_test_headers)
+  target_precompile_headers(tessera_test_headers PRIVATE ${test_headers})
+endif()
+
+# tessera_test_settings(TARGET [headers...]): makes TARGET such a program; with `headers`, which many of
+# its files read, these are parsed once too.
+function(tessera_test_settings target)
+  tessera_test_options(${target})
+  if(ARGN)
+    target_precompile_headers(${target} PRIVATE ${test_headers} ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM tessera_test_headers)
+  endif()
+endfunction()
+
 # All unit tests, also those that a build under sanitizers leaves out unless asked.
 add_custom_target(unit_tests)
 
@@ -44,18 +73,8 @@ function(tessera_test name)
   endif()
   cmake_parse_arguments(ARG "SANITIZED_ON_DEMAND" "" "SOURCES;LINKS;PRECOMPILED" ${ARGN})
   add_executable(tessera_${name}_test ${ARG_SOURCES})
-  target_link_libraries(tessera_${name}_test PRIVATE
-    tessera_${name} ${ARG_LINKS} GTest::gtest GTest::gmock GTest::gtest_main tessera_settings)
-  # Tests are many small files that spend their build on GoogleTest's headers and on optimising
-  # expectations: parse the headers once, and leave the expectations as they are. The dev preset
-  # precompiles nothing, so that a missing include shows there.
-  # What the sanitizers shall see is the code under test: expectations have no arithmetic worth it.
-  target_compile_options(tessera_${name}_test PRIVATE -O0)
-  if(TESSERA_SANITIZE)
-    target_compile_options(tessera_${name}_test PRIVATE -fno-sanitize=undefined)
-  endif()
-  target_precompile_headers(tessera_${name}_test PRIVATE
-    <gmock/gmock.h> <gtest/gtest.h> <string> <vector> ${ARG_PRECOMPILED})
+  target_link_libraries(tessera_${name}_test PRIVATE tessera_${name} ${ARG_LINKS})
+  tessera_test_settings(tessera_${name}_test ${ARG_PRECOMPILED})
   add_dependencies(unit_tests tessera_${name}_test)
   # Binds that do not say so measure nothing in tests, and write nothing where they run.
   set(properties PROPERTIES ENVIRONMENT TESSERA_OPTIMIZE=0)
