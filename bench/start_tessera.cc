@@ -23,8 +23,8 @@ tessera::Tensor zeros(const tessera::ValueDescription& input) {
 
 void run(int count, char** arguments) {
   const tessera::BindOptions options = {
-      .threads = std::atoi(arguments[2]),
-      .shapes = tessera::bench::shapes_of(arguments + 4, arguments + count)};
+      .shapes = tessera::bench::shapes_of(arguments + 4, arguments + count),
+      .threads = std::atoi(arguments[2])};
   tessera::Executor executor = tessera::load(arguments[1]).bind(options);
   std::map<std::string, tessera::Tensor> inputs;
   for (const tessera::ValueDescription& input : executor.inputs()) {
