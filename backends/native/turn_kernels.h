@@ -234,7 +234,8 @@ HWY_INLINE hn::Vec<hn::ScalableTag<T> > load_row(const Corner<T>& corner, int64_
     return hn::LoadU(d, corner.from + start);
   }
   HWY_ALIGN T part[static_cast<size_t>(kSquare<T>)] = {};
-  std::memcpy(part, corner.from + start,
+  // Of bytes: a T may begin where a narrower element does.
+  std::memcpy(part, reinterpret_cast<const char*>(corner.from + start),
               static_cast<size_t>(std::min(corner.columns, kSquare<T>)) * sizeof(T));
   return hn::Load(d, part);
 }

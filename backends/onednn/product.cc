@@ -73,7 +73,7 @@ Product mat_mul_of(const Graph& graph, const Node& node, bool reads_through) {
   left = with_rank(left, rank);
   right = with_rank(right, rank);
   const std::vector<int64_t> result = node.output(0).type().dims;
-  std::vector<int64_t> sizes(result.begin(), result.begin() + static_cast<int64_t>(rank) - 2);
+  std::vector<int64_t> sizes(result.begin(), result.begin() + (static_cast<int64_t>(rank) - 2));
   sizes.insert(sizes.end(), {left[rank - 2], right[rank - 1]});
   std::vector<size_t> groups(rank - 2, 1);
   groups.insert(groups.end(), {row_axes, column_axes});

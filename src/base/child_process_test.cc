@@ -125,7 +125,7 @@ TEST(ChildProcess, KnowsAParentThatIsGone) {
 }
 
 TEST(ChildProcessDeathTest, HasNoMoreMemoryThanItsLimit) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TESSERA_SANITIZED
   GTEST_SKIP() << "the sanitizer's allocator ends the process where there is no memory";
 #endif
   constexpr int64_t kLimitBytes = int64_t{256} << 20;

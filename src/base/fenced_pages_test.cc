@@ -14,7 +14,7 @@ namespace tessera {
 namespace {
 
 // The sanitizer tells of the fault in words of its own.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TESSERA_SANITIZED
 #define EXPECT_FAULT(statement) EXPECT_DEATH(statement, "")
 #else
 #define EXPECT_FAULT(statement) EXPECT_EXIT(statement, testing::KilledBySignal(SIGSEGV), "")

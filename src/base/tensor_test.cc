@@ -91,7 +91,7 @@ TEST(Tensor, CopiesValues) {
 }
 
 // The sanitizers' allocators end the process instead of giving up.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef TESSERA_SANITIZED
 TEST(Tensor, SaysWhenMemoryIsNotThere) {
   const int64_t elements = int64_t{1} << 60;
   try {

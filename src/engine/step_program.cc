@@ -100,7 +100,7 @@ void StepProgram::resolve_call(size_t index) {
   for (const PlanOutput& output : step.outputs) {
     faces_.push_back(face_of(output.buffer, output.request));
   }
-  call.workspace = arena_ + step.workspace_offset;
+  call.workspace = in_arena(step.workspace_offset);
   call.workspace_bytes = step.workspace_bytes;
   StridedCopy& copy = copies_.emplace_back();
   switch (step.kind) {
@@ -143,7 +143,7 @@ tessera_buffer StepProgram::face_of(int index, int32_t request) const {
     face.rank = -1;
   }
   if (!buffer.strides.empty()) face.strides = buffer.strides.data();
-  if (buffer.kind == Kind::Arena) face.data = arena_ + buffer.offset;
+  if (buffer.kind == Kind::Arena) face.data = in_arena(buffer.offset);
   if (buffer.kind == Kind::Constant) {
     const void* data = built_.constants[at(buffer.index)].get();
     face.data = static_cast<char*>(const_cast<void*>(data)) + buffer.offset;
@@ -194,10 +194,10 @@ void StepProgram::move_arena(char* arena) {
   arena_ = arena;
   for (size_t face = 0; face < faces_.size(); ++face) {
     const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
-    if (buffer.kind == Kind::Arena) faces_[face].data = arena + buffer.offset;
+    if (buffer.kind == Kind::Arena) faces_[face].data = in_arena(buffer.offset);
   }
   for (size_t call = 0; call < calls_.size(); ++call) {
-    calls_[call].workspace = arena + built_.plan.steps[steps_[call]].workspace_offset;
+    calls_[call].workspace = in_arena(built_.plan.steps[steps_[call]].workspace_offset);
   }
 }
 

@@ -105,6 +105,8 @@ class StepProgram {
   void add_to_region(size_t call, bool has_several_threads);
   StridedCopy copy_of(const ExecutionStep& step) const;
   tessera_buffer face_of(int buffer, int32_t request) const;
+  // Null where there is no arena yet.
+  char* in_arena(int64_t offset) const { return arena_ == nullptr ? nullptr : arena_ + offset; }
   void collect_patches();
 
   const BuiltPlan& built_;

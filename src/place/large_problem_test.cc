@@ -12,7 +12,7 @@ namespace {
 constexpr double kMostGap = 0.01;
 
 // Sanitizers and debug builds look for mistakes, not at the time, and are many times slower.
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(NDEBUG) && !defined(TESSERA_SANITIZED)
 constexpr int kNodes = 10000;
 constexpr double kMostSeconds = 10;
 #else

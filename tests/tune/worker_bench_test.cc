@@ -167,7 +167,7 @@ struct MischiefCase {
 };
 
 // What the sanitizers' own handlers make of a fault.
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TESSERA_SANITIZED
 constexpr const char* kFaultBuilding = "its process ended";
 constexpr const char* kFaultRunning = "its process ended";
 #else
@@ -264,7 +264,7 @@ TEST(WorkerBench, WaitsForABuilderThatAnnouncedItsTime) {
 }
 
 TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TESSERA_SANITIZED
   GTEST_SKIP() << "the sanitizer's allocator ends the process in a way of its own";
 #endif
   const Mischief mischief("allocates_everything");
