@@ -22,8 +22,7 @@ ov::CompiledModel compile(ov::Core& core, int count, char** arguments) {
   // From the file's path the cache knows the model without reading it.
   if (count == 5) return core.compile_model(arguments[1], "CPU", settings);
   std::map<std::string, ov::PartialShape> shapes;
-  for (const auto& [name, dims] :
-       tessera::bench::shapes_of(arguments + 5, arguments + count)) {
+  for (const auto& [name, dims] : tessera::bench::shapes_of(arguments + 5, arguments + count)) {
     shapes[name] = std::vector<ov::Dimension>(dims.begin(), dims.end());
   }
   const std::shared_ptr<ov::Model> model = core.read_model(arguments[1]);

@@ -34,10 +34,9 @@ CandidateInputs::CandidateInputs(const CandidateTrial& trial, Report& report) : 
     const Tensor& tensor = trial.expected.values[static_cast<size_t>(port.value.index)];
     const bool is_fenced = trial.guard == Guard::Pages;
     const StoredTensor plain = is_fenced ? store_fenced(tensor) : store(tensor);
-    StoredTensor input =
-        port.pack != nullptr
-            ? pack(*port.pack, plain, report)
-            : to_layout(trial.layouts, port.layout, plain, trial.pool, trial.guard);
+    StoredTensor input = port.pack != nullptr ? pack(*port.pack, plain, report)
+                                              : to_layout(trial.layouts, port.layout, plain,
+                                                          trial.pool, trial.guard);
     if (is_fenced) {
       input.memory->forbid_writing();
       made_.push_back({.stored = std::move(input)});
@@ -50,8 +49,8 @@ CandidateInputs::CandidateInputs(const CandidateTrial& trial, Report& report) : 
 StoredTensor CandidateInputs::pack(const tessera_pack& pack, const StoredTensor& plain,
                                    Report& report) const {
   StoredTensor packed = plain;
-  packed.memory = std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage,
-                                                  trial_.guard);
+  packed.memory =
+      std::make_shared<GuardedMemory>(pack.bytes, TESSERA_ALIGNMENT_BYTES, kGarbage, trial_.guard);
   const bool is_fenced = trial_.guard == Guard::Pages;
   const RunInput source = is_fenced ? RunInput{.stored = plain} : remembered(plain);
   RunContext context(trial_.pool);
@@ -87,8 +86,8 @@ RunInput CandidateInputs::for_run(size_t input, const InputUse& use) const {
   }
   if (is_shared(input, use)) return made_[input];
   StoredTensor copy = made;
-  copy.memory = std::make_shared<GuardedMemory>(made.memory->contents(), use.alignment_bytes,
-                                                trial_.guard);
+  copy.memory =
+      std::make_shared<GuardedMemory>(made.memory->contents(), use.alignment_bytes, trial_.guard);
   return remembered(std::move(copy));
 }
 

@@ -14,10 +14,10 @@ namespace tessera::verification {
 
 // How a run wants one of its inputs.
 struct InputUse {
-  bool is_written = false;       // an output lies in it
-  bool has_strides = false;      // with gaps between its rows, where the port accepts strides
-  int64_t alignment_bytes = 1;   // at least
-  uint8_t fill = kGarbage;       // of the gaps
+  bool is_written = false;      // an output lies in it
+  bool has_strides = false;     // with gaps between its rows, where the port accepts strides
+  int64_t alignment_bytes = 1;  // at least
+  uint8_t fill = kGarbage;      // of the gaps
 };
 
 // An input as one run gets it.

@@ -132,10 +132,10 @@ class CandidateChecker {
   // Packs are the host's, and aligned; a tensor may be part of another one.
   InputUse use_of(size_t input, const Request& request, uint8_t fill) const {
     const CandidateInput& port = candidate_.inputs[input];
-    InputUse use{.has_strides = request.has_strides,
-                 .alignment_bytes =
-                     port.pack != nullptr ? TESSERA_ALIGNMENT_BYTES : port.alignment_bytes,
-                 .fill = fill};
+    InputUse use{
+        .has_strides = request.has_strides,
+        .alignment_bytes = port.pack != nullptr ? TESSERA_ALIGNMENT_BYTES : port.alignment_bytes,
+        .fill = fill};
     if (request.kind == TESSERA_REQUEST_WRITE) return use;
     const CandidateOutput& output = candidate_.outputs[request.output];
     use.is_written = output.in_place_input == static_cast<int>(input);
@@ -160,8 +160,7 @@ class CandidateChecker {
         output = spread(trial_.layouts, output, fill, port.alignment_bytes).value_or(output);
       }
       if (request.kind != TESSERA_REQUEST_WRITE && request.output == index) {
-        const StoredTensor& input =
-            buffers.inputs[static_cast<size_t>(port.in_place_input)].stored;
+        const StoredTensor& input = buffers.inputs[static_cast<size_t>(port.in_place_input)].stored;
         if (request.is_shared) {
           buffers.shared_input = port.in_place_input;
           output.memory = input.memory;
@@ -331,8 +330,7 @@ class CandidateChecker {
     const std::optional<int64_t> bytes =
         trial_.layouts.storage_bytes(output.layout, type_of(expected(output.value)));
     // The host shares memory only where it fits and is nobody else's.
-    if (candidate_.inputs[input].pack != nullptr || !bytes ||
-        *bytes != inputs_->bytes(input)) {
+    if (candidate_.inputs[input].pack != nullptr || !bytes || *bytes != inputs_->bytes(input)) {
       return report_.skip(check);
     }
     const std::optional<Outcome> shared = run(kernel, request, kGarbage);
