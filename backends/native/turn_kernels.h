@@ -37,7 +37,7 @@ HWY_INLINE void put_element(T element, T* to) {
   std::memcpy(static_cast<void*>(to), &element, sizeof(T));
 }
 
-void stream(const void* from, void* to, int64_t bytes) {
+inline void stream(const void* from, void* to, int64_t bytes) {
   const auto* source = static_cast<const uint8_t*>(from);
   auto* target = static_cast<uint8_t*>(to);
   const hn::ScalableTag<uint8_t> d;

@@ -95,7 +95,7 @@ TEST(Tensor, CopiesValues) {
 TEST(Tensor, SaysWhenMemoryIsNotThere) {
   const int64_t elements = int64_t{1} << 60;
   try {
-    Tensor(DataType::UInt8, {elements});
+    const Tensor tensor(DataType::UInt8, {elements});
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
