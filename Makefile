@@ -30,7 +30,7 @@ test-asan:
 test-long:
 	@tools/setup
 	@tools/build release
-	.venv/bin/python -m pytest --long tests/place tests/models tests/conformance
+	.venv/bin/python -m pytest --long tests/place tests/models tests/conformance tests/cache
 
 test-without:
 	@tools/setup check

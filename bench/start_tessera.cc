@@ -30,7 +30,13 @@ void run(int count, char** arguments) {
   for (const tessera::ValueDescription& input : executor.inputs()) {
     inputs.emplace(input.name, zeros(input));
   }
-  tessera::bench::print_start_line([&] { executor.run(inputs); }, std::atoi(arguments[3]));
+  int runs = 0;
+  const auto run_once = [&] {
+    // What a run takes once all is warm is what the plan that stays takes.
+    if (runs++ == 1) executor.wait_for_swap();
+    executor.run(inputs);
+  };
+  tessera::bench::print_start_line(run_once, std::atoi(arguments[3]));
   for (const tessera::StageRecord& stage : executor.stages()) {
     std::fprintf(stderr, "%s %.3f ms\n", stage.name.c_str(),
                  std::chrono::duration<double, std::milli>(stage.duration).count());

@@ -122,12 +122,33 @@ void add_price_options(CLI::App& command, BindArguments& arguments) {
       .add_flag("--frozen", arguments.frozen,
                 "fail where no cache has the plan, instead of measuring")
       ->group(kPriceGroup);
+  add_optimize_for_option(command, arguments);
   add_cache_dir_option(command, arguments);
   command
       .add_option("--costs", arguments.costs,
                   "FILE of 'tessera tune --output': choose by what it knows")
       ->group(kPriceGroup);
   add_measuring_options(command, arguments);
+}
+
+void add_optimize_for_option(CLI::App& command, BindArguments& arguments) {
+  command
+      .add_option("--optimize-for", arguments.optimize_for,
+                  "latency: the fastest run (default); N-runs, e.g. 100-runs: the least\ntime to "
+                  "build kernels and run N times; start: the same as 1-runs")
+      ->group(kPriceGroup);
+}
+
+void add_swap_option(CLI::App& command, BindArguments& arguments) {
+  arguments.swap = "on";
+  command
+      .add_option(
+          "--swap", arguments.swap,
+          "on: begin with a plan that starts soon, where a cache knows one, and\nchange over "
+          "to the fastest when that is built (default); off: wait for\nthat, and outputs "
+          "of all runs are equal to the bit")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->group(kPriceGroup);
 }
 
 void add_cache_dir_option(CLI::App& command, BindArguments& arguments) {
@@ -200,6 +221,8 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   }
   if (arguments.optimize) options.optimize = true;
   if (arguments.no_optimize) options.optimize = false;
+  options.optimize_for = arguments.optimize_for;
+  options.swap = arguments.swap == "on";
   options.cache_dir = arguments.cache_dir;
   options.frozen = arguments.frozen;
   options.retune = arguments.retune;

@@ -25,7 +25,9 @@ struct BindArguments {
   std::optional<std::string> memory_budget;  // no limit where not given
   bool optimize = false;
   bool no_optimize = false;
-  std::string cache_dir;  // "": the usual place
+  std::string optimize_for = "latency";
+  std::string swap = "off";  // "on" for those who ask by add_swap_option()
+  std::string cache_dir;     // "": the usual place
   bool frozen = false;
   bool retune = false;  // only `tune` asks
   std::string costs;    // a file; "" for none
@@ -42,9 +44,15 @@ struct BindArguments {
 // --strict-storage, --keep-denormals.
 void add_bind_options(CLI::App& command, BindArguments& arguments);
 
-// Adds --optimize, --no-optimize, --costs, --cache-dir and --frozen, and those of
+// Adds --optimize, --no-optimize, --costs, --optimize-for, --cache-dir and --frozen, and those of
 // add_measuring_options().
 void add_price_options(CLI::App& command, BindArguments& arguments);
+
+// Adds --optimize-for alone.
+void add_optimize_for_option(CLI::App& command, BindArguments& arguments);
+
+// Adds --swap, with "on" where it is not given.
+void add_swap_option(CLI::App& command, BindArguments& arguments);
 
 // Adds --cache-dir alone.
 void add_cache_dir_option(CLI::App& command, BindArguments& arguments);

@@ -206,6 +206,7 @@ Command make_cache_command(CLI::App& command) {
     CLI::App* const part = command.add_subcommand(row.name, row.summary);
     if (row.asks_for_model) {
       add_model_options(*part, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
+      add_optimize_for_option(*part, arguments->model.bind);
       add_cache_dir_option(*part, arguments->model.bind);
     }
     if (row.file != nullptr) part->add_option("FILE", arguments->file, row.file)->required();

@@ -14,9 +14,9 @@ namespace tessera::cli {
 std::string placement_text(const std::optional<PlacementDescription>& placement,
                            std::optional<double> run_ms);
 
-// predicted_ms, isolated_ms, measured_ms, lower_bound_ms, proven_optimal, gap, solve_ms, and
-// contenders: {name: ms}; null where nothing is known. `run_ms` as above; without it measured_ms is
-// what binding timed.
+// predicted_ms, isolated_ms, measured_ms, build_ms, lower_bound_ms, proven_optimal, gap, solve_ms,
+// and contenders: {name: ms}; null where nothing is known. `run_ms` as above; without it
+// measured_ms is what binding timed.
 Json placement_json(const std::optional<PlacementDescription>& placement,
                     std::optional<double> run_ms);
 

@@ -12,6 +12,7 @@ using testing::Not;
 
 PlacementDescription small_placement() {
   return {.predicted_seconds = 0.0035,
+          .build_seconds = 0.012,
           .measured_seconds = 0.004,
           .lower_bound_seconds = 0.003,
           .is_proven_optimal = true,
@@ -32,17 +33,18 @@ CandidateDescription candidate(const std::string& node, const std::string& backe
 
 TEST(PlacementReport, TellsPriceBoundProofAndRunOff) {
   EXPECT_EQ(placement_text(small_placement(), 4.5),
-            "placement: predicted 3.500 ms, measured 4.500 ms; nothing takes less than 3.000 ms "
-            "(proven; the\nchoice takes 2.00 % more); solved in 5.000 ms\n"
+            "placement: predicted 3.500 ms, measured 4.500 ms; its kernels take 12.00 ms to "
+            "build; nothing takes\nless than 3.000 ms (proven; the choice takes 2.00 % more); "
+            "solved in 5.000 ms\n"
             "run-off: solved 4.500 ms, greedy 5.000 ms\n");
   EXPECT_EQ(placement_text(std::nullopt, 4.5), "");
   PlacementDescription cheapest = small_placement();
   cheapest.gap = 1e-9;
-  EXPECT_THAT(placement_text(cheapest, std::nullopt), HasSubstr("(proven, and\nreached)"));
+  EXPECT_THAT(placement_text(cheapest, std::nullopt), HasSubstr("(proven, and reached)"));
   PlacementDescription unproven = small_placement();
   unproven.is_proven_optimal = false;
   unproven.measured_seconds = std::nullopt;
-  EXPECT_THAT(placement_text(unproven, std::nullopt), HasSubstr("ended before it had a\nproof"));
+  EXPECT_THAT(placement_text(unproven, std::nullopt), HasSubstr("ended before it had a proof"));
   EXPECT_THAT(placement_text(unproven, std::nullopt), Not(HasSubstr("measured")));
 }
 
@@ -50,7 +52,7 @@ TEST(PlacementReport, JsonHasNullWhereNothingIsKnown) {
   const Json json = placement_json(small_placement(), std::nullopt);
   EXPECT_EQ(
       json.dump(),
-      R"({"predicted_ms":3.5,"isolated_ms":null,"measured_ms":4.0,"lower_bound_ms":3.0,)"
+      R"({"predicted_ms":3.5,"isolated_ms":null,"measured_ms":4.0,"build_ms":12.0,"lower_bound_ms":3.0,)"
       R"("proven_optimal":true,"gap":0.02,"solve_ms":5.0,"contenders":{"solved":4.5,"greedy":5.0}})");
   EXPECT_EQ(placement_json(small_placement(), 7.0)["measured_ms"], 7.0);
   const Json unknown = placement_json(std::nullopt, std::nullopt);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "cli/bind_arguments.h"
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -231,6 +232,7 @@ void add_output_options(CLI::App& command, RunArguments& arguments) {
 Command make_run_command(CLI::App& command) {
   const auto arguments = std::make_shared<RunArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreErrors);
+  add_swap_option(command, arguments->model.bind);
   add_memory_option(command, arguments->model.bind);
   add_output_options(command, *arguments);
   command.footer(

@@ -85,6 +85,7 @@ Command make_tune_command(CLI::App& command) {
                      "FILE.json for what was measured, to be used with --costs");
   command.add_option("--costs", arguments->model.bind.costs,
                      "FILE of an earlier --output: what it knows is not measured again");
+  add_optimize_for_option(command, arguments->model.bind);
   add_cache_dir_option(command, arguments->model.bind);
   add_measuring_options(command, arguments->model.bind);
   command.add_flag("--all", arguments->model.bind.tune_all,

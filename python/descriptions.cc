@@ -143,6 +143,7 @@ nb::object to_python(const PlacementDescription& placement) {
       "predicted_seconds"_a = placement.predicted_seconds,
       "isolated_seconds"_a = placement.isolated_seconds,
       "measured_seconds"_a = placement.measured_seconds,
+      "build_seconds"_a = placement.build_seconds,
       "lower_bound_seconds"_a = placement.lower_bound_seconds,
       "is_proven_optimal"_a = placement.is_proven_optimal, "gap"_a = placement.gap,
       "solve_seconds"_a = placement.solve_seconds, "contenders"_a = to_list(placement.contenders));

@@ -214,6 +214,13 @@ void bind_executor(nb::module_& module) {
           },
           "seconds"_a, "Later runs that take longer raise Cancelled; 0: none does.")
       .def(
+          "wait_for_swap",
+          [](SharedExecutor& shared) {
+            shared.alone([](Executor& executor) { executor.wait_for_swap(); });
+          },
+          "Waits for the plan that bind(swap=True) is about, where one is to come: the next run "
+          "takes it.")
+      .def(
           "measure_dispatch_ns",
           [](SharedExecutor& shared) {
             return shared.alone([](Executor& executor) { return executor.measure_dispatch_ns(); });

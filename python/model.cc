@@ -169,7 +169,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      double solve_budget_seconds,
                      const std::vector<std::pair<std::string, std::string>>& state_pairs,
                      bool keeps_denormals, int64_t memory_budget_bytes, bool fixed_shapes,
-                     int most_shapes) {
+                     int most_shapes, std::string optimize_for, bool swap) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -186,6 +186,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .strict_storage = strict_storage,
                             .memory_budget_bytes = memory_budget_bytes,
                             .optimize = optimize,
+                            .optimize_for = std::move(optimize_for),
                             .cache_dir = std::move(cache_dir),
                             .frozen = frozen,
                             .retune = retune,
@@ -194,6 +195,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .tune_all = tune_all,
                             .tune_budget_seconds = tune_budget_seconds,
                             .solve_budget_seconds = solve_budget_seconds,
+                            .swap = swap,
                             .candidate_timeout_seconds = candidate_timeout_seconds,
                             .in_process = in_process,
                             .margin_search_seconds = margin_search_seconds,
@@ -253,6 +255,11 @@ optimize: None means true, but for TESSERA_OPTIMIZE=0 in the environment and wit
     False measures, reads and writes nothing. True: check what could win against the reference, time it, alone and in the whole plan, and
     choose what is fastest. What was measured is known to all models on the same
     Backends, and in Executor.costs.
+optimize_for: with costs, what the choice is the best for: "latency", the time of a run; "N-runs",
+    the time of a process that builds the chosen kernels and runs N times; "start" means "1-runs".
+swap: where a cache knows the plan, and that its kernels are slow to build, begin with one that starts
+    sooner, build the other beside the runs after the first, and change over between two runs: outputs
+    differ from then on as much as kernels do. False: all outputs are equal to the bit.
 cost_table: a file with what Executor.costs gave, to choose by.
 tuning_inputs: arrays by name that candidates are judged on; drawn where not given.
 candidate_timeout_seconds: a candidate that needs longer to be built or to run is not used.
@@ -325,7 +332,7 @@ constexpr const char* kBindSignature =
     "retune: bool = False, solve_budget_seconds: float = 0.0, "
     "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
     "keep_denormals: bool = False, memory_budget_bytes: int = 0, fixed_shapes: bool = False, "
-    "most_shapes: int = 8) -> Executor";
+    "most_shapes: int = 8, optimize_for: str = 'latency', swap: bool = True) -> Executor";
 
 }  // namespace
 
@@ -342,7 +349,8 @@ void bind_model(nb::module_& module) {
            "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "cache_dir"_a = "",
            "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
            "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0,
-           "fixed_shapes"_a = false, "most_shapes"_a = 8, nb::sig(kBindSignature), kBindText)
+           "fixed_shapes"_a = false, "most_shapes"_a = 8, "optimize_for"_a = "latency",
+           "swap"_a = true, nb::sig(kBindSignature), kBindText)
       .def(
           "save_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,

@@ -212,14 +212,18 @@ struct ContenderDescription {
 // How good the choice by price is. A price is of kernels and conversions alone, so a run may take
 // longer or, where caches are warm, less.
 struct PlacementDescription {
-  double predicted_seconds = 0;  // the price of what was chosen
+  double predicted_seconds = 0;  // the price of what was chosen, as far as each run pays it
+  // What building the chosen kernels takes, as far as that was measured, one after the other.
+  double build_seconds = 0;
   // The same by what each kernel took alone, before it was timed amid the others.
   std::optional<double> isolated_seconds;
   std::optional<double> measured_seconds;  // of a run of it; nullopt: none was timed when binding
-  double lower_bound_seconds = 0;          // no choice has a lower price
-  bool is_proven_optimal = false;          // the solver found a choice whose price is that bound
-  double gap = 0;            // the part by which predicted_seconds is above the bound: 0.02
-  double solve_seconds = 0;  // that the solver took
+  // No choice has a lower price: time of a run and, with BindOptions::optimize_for "N-runs", the
+  // Nth part of what its kernels take to build.
+  double lower_bound_seconds = 0;
+  bool is_proven_optimal = false;  // the solver found a choice whose price is that bound
+  double gap = 0;                  // the part by which the choice's price is above the bound: 0.02
+  double solve_seconds = 0;        // that the solver took
   std::vector<ContenderDescription> contenders;  // the fastest first; empty: no run-off was held
 };
 

@@ -167,6 +167,10 @@ struct BindOptions {
   // False measures, reads and writes nothing. Not set: true, but for TESSERA_OPTIMIZE=0 in the
   // environment and for binds with a cost_table.
   std::optional<bool> optimize = {};
+  // With costs, what the choice is to be the best for. "latency": the time of a run. "N-runs", with
+  // N from 1 to 1,000,000,000: the time of a process that builds the chosen kernels and runs N
+  // times, so that a kernel that is slow to build has to earn that. "start": "1-runs".
+  std::string optimize_for = "latency";
   // With optimize, where to look for what was found out before (<last digits of the
   // fingerprint>.cache), and to keep what is. "": TESSERA_CACHE_DIR of the environment, else the
   // working folder. The user's folder comes second in both. What is damaged, or does not fit, is as
@@ -191,6 +195,12 @@ struct BindOptions {
   // chosen, and PlacementDescription::gap says how much dearer it may be. 0: what it takes, seconds
   // for the largest graphs.
   double solve_budget_seconds = 0;
+  // Where a cache knows the plan, and that its kernels are slow to build: begin with another one
+  // that it has of this graph, build the faster one beside the runs after the first, and change
+  // over between two runs. Outputs differ from then on as much as kernels do; Executor::stages()
+  // says when. Not with fetches_step_outputs, describes_candidates or a memory_budget. False:
+  // outputs are equal to the bit from the first run on.
+  bool swap = true;
   // With optimize, describe in Executor::plan() all candidates with their prices, and what others
   // refused, also where a cache knows the plan. Otherwise a bind that finds its plan asks for
   // nothing else, which is what makes it quick.
@@ -268,6 +278,10 @@ class Executor {
   // The same for every later run that takes longer than so many seconds, planning for new shapes
   // included; 0: none does. What was planned stays. Throws InvalidArgument below 0.
   void set_time_limit(double seconds);
+
+  // Waits for the plan that BindOptions::swap is about, and has the next run take it. Nothing to
+  // wait for where none is to come.
+  void wait_for_swap();
 
   // What a step takes beside its kernel, measured for some milliseconds: all steps with an empty
   // function each, over their number; 0 without any.

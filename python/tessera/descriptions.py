@@ -245,9 +245,12 @@ class PlacementDescription:
     predicted_seconds: float  # the price of what was chosen
     isolated_seconds: float | None  # by what each kernel took alone, before it ran amid the others
     measured_seconds: float | None  # of a run of it; None: none was timed when binding
-    lower_bound_seconds: float  # no choice has a lower price
+    build_seconds: float  # what building the chosen kernels takes, as far as that was measured
+    # no choice has a lower price: time of a run and, with optimize_for="N-runs", the Nth part of
+    # what its kernels take to build
+    lower_bound_seconds: float
     is_proven_optimal: bool  # the solver found a choice whose price is that bound
-    gap: float  # the part by which predicted_seconds is above the bound: 0.02
+    gap: float  # the part by which the choice's price is above the bound: 0.02
     solve_seconds: float  # that the solver took
     contenders: list[ContenderDescription]  # the fastest first; empty: no run-off was held
 

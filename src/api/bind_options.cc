@@ -1,8 +1,11 @@
 #include "api/bind_options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <iterator>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "api/backends_state.h"
@@ -45,6 +48,31 @@ bool is_optimizing(const BindOptions& options) {
   return options.cost_table.empty() && is_optimize_wanted_by_environment();
 }
 
+int64_t runs_per_build(const std::string& optimize_for) {
+  constexpr int64_t kMostRuns = 1'000'000'000;
+  constexpr std::string_view kRuns = "-runs";
+  if (optimize_for == "latency") return 0;
+  if (optimize_for == "start") return 1;
+  int64_t runs = 0;
+  if (optimize_for.ends_with(kRuns)) {
+    const char* end = optimize_for.data() + optimize_for.size() - kRuns.size();
+    const auto [stopped, failure] = std::from_chars(optimize_for.data(), end, runs);
+    if (failure == std::errc() && stopped == end && runs >= 1 && runs <= kMostRuns) return runs;
+  }
+  throw Error(ErrorKind::InvalidArgument, "optimize_for",
+              "expected 'latency', 'start', or a number of runs from 1 to 1000000000 as in "
+              "'100-runs', found '" +
+                  optimize_for + "'");
+}
+
+bool is_swap_possible(const BindOptions& options) {
+  // Whoever counts building has what is soon built; two plans are more than a budget was asked for.
+  return !options.fetches_step_outputs && options.memory_budget_bytes == 0 &&
+         runs_per_build(options.optimize_for) == 0;
+}
+
+bool may_swap(const BindOptions& options) { return options.swap && is_swap_possible(options); }
+
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
@@ -67,6 +95,7 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
         "expected 0 (no limit) or more, found " + std::to_string(options.memory_budget_bytes));
   }
   wanted.memory_budget_bytes = options.memory_budget_bytes;
+  wanted.pricing.runs_per_build = runs_per_build(options.optimize_for);
   if (options.most_shapes < 1) {
     throw Error(ErrorKind::InvalidArgument, "most_shapes",
                 "expected at least 1, found " + std::to_string(options.most_shapes));
@@ -100,6 +129,7 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
   PricingOptions pricing{.costs = &costs,
                          .measures = is_optimizing(options),
                          .measures_all = options.tune_all,
+                         .runs_per_build = runs_per_build(options.optimize_for),
                          .margin_search_seconds = options.margin_search_seconds,
                          .solve_budget_seconds = options.solve_budget_seconds};
   if (!(options.solve_budget_seconds >= 0)) {

@@ -2,8 +2,10 @@
 // asks for something that cannot be.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backend/backend_set.h"
@@ -32,6 +34,14 @@ tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const Bind
 
 // Whether this bind measures, where caches do not know.
 bool is_optimizing(const BindOptions& options);
+
+// Whether a bind may begin with another plan than the fastest, if BindOptions::swap allows it, and
+// whether this one may.
+bool is_swap_possible(const BindOptions& options);
+bool may_swap(const BindOptions& options);
+
+// BindOptions::optimize_for as PricingOptions::runs_per_build.
+int64_t runs_per_build(const std::string& optimize_for);
 
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set);
 

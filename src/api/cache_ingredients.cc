@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/bind_options.h"
 #include "base/processor.h"
 #include "cache/cache_file.h"
 #include "tune/cost_sections.h"
@@ -82,6 +83,9 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
   add("strict storage", options.strict_storage ? "yes" : "no");
   add("device", options.device);
   add("memory budget", std::to_string(options.memory_budget_bytes));
+  // "start" and "1-runs" are one thing.
+  const int64_t runs = runs_per_build(options.optimize_for);
+  add("optimize for", runs == 0 ? "latency" : std::to_string(runs) + "-runs");
   add("backends", joined(backends, [](const std::string& name) { return name; }));
   add("pins", joined(options.pins, [](const Pin& pin) {
         return pin.nodes + "=" + pin.backend + (pin.algorithm.empty() ? "" : ":" + pin.algorithm);

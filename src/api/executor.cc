@@ -49,7 +49,7 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     const ValueDescription& input = plan().inputs[index];
     const auto found = given.find(input.name);
     if (found == given.end()) {
-      if (input.is_read && !plan().runner.exchange().is_input_bound(index)) {
+      if (input.is_read && !plan().runner->exchange().is_input_bound(index)) {
         throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
                     "expected a tensor (" + input.text + "), found none given");
       }
@@ -108,12 +108,13 @@ template <class AnyOrTensor>
 std::vector<Tensor> Executor::State::run(const std::map<std::string, AnyOrTensor>& given) {
   // Whoever ends this run ends also what is done before its first step.
   const Workplace::Turn turn(place);
+  if (swap) swap_before_run();
   settle(given);
   const std::vector<Tensor> ordered = inputs_in_order(given);
-  if (!is_recording) return plan().runner.run(ordered);
+  if (!is_recording) return plan().runner->run(ordered);
   steps.clear();
   const auto start = std::chrono::steady_clock::now();
-  return plan().runner.run(ordered, [&](const PlanEvent& event) { record(event, start); });
+  return plan().runner->run(ordered, [&](const PlanEvent& event) { record(event, start); });
 }
 
 std::vector<Tensor> Executor::run(const std::map<std::string, Tensor>& inputs) {
@@ -157,7 +158,7 @@ void Executor::clear_bindings() {
 void Executor::State::check_all_bound() const {
   const std::vector<ValueDescription>& inputs = plan().inputs;
   const std::vector<ValueDescription>& outputs = plan().outputs;
-  const Exchange& exchange = plan().runner.exchange();
+  const Exchange& exchange = plan().runner->exchange();
   for (size_t index = 0; index < inputs.size(); ++index) {
     if (!inputs[index].is_read || exchange.is_input_bound(index)) continue;
     throw Error(ErrorKind::InvalidArgument, "input '" + inputs[index].name + "'",
@@ -172,15 +173,16 @@ void Executor::State::check_all_bound() const {
 
 void Executor::State::run_bound() {
   const Workplace::Turn turn(place);
+  if (swap) swap_before_run();
   if (!is_all_bound) {
     settle(std::map<std::string, Tensor>());
     check_all_bound();
     is_all_bound = true;
   }
-  if (!is_recording) return plan().runner.run_bound();
+  if (!is_recording) return plan().runner->run_bound();
   steps.clear();
   const auto start = std::chrono::steady_clock::now();
-  plan().runner.run_bound([&](const PlanEvent& event) { record(event, start); });
+  plan().runner->run_bound([&](const PlanEvent& event) { record(event, start); });
 }
 
 void Executor::run_bound() { state_->run_bound(); }
@@ -195,7 +197,7 @@ void Executor::set_time_limit(double seconds) {
   state_->place.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
 }
 
-double Executor::measure_dispatch_ns() { return state_->plan().runner.measure_dispatch_ns(); }
+double Executor::measure_dispatch_ns() { return state_->plan().runner->measure_dispatch_ns(); }
 
 const std::vector<ValueDescription>& Executor::inputs() const { return state_->plan().inputs; }
 const std::vector<ValueDescription>& Executor::outputs() const { return state_->plan().outputs; }

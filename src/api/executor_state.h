@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/bind_cache.h"
+#include "api/plan_swap.h"
 #include "api/shape_plan.h"
 #include "engine/workplace.h"
 #include "graph/type.h"
@@ -45,11 +46,14 @@ struct Executor::State {
   bool is_all_bound = false;  // and needs no more than that, known since the last change
   tuning::CostTable costs;
   std::vector<StageRecord> stages;
-  std::shared_ptr<const CacheRecord> cache;  // null where it was bound without optimize
+  std::chrono::steady_clock::time_point bound_at;  // which the stages count from
+  std::shared_ptr<const CacheRecord> cache;        // null where it was bound without optimize
   bool is_recording = false;
   std::vector<StepRecord> steps;
   std::once_flag are_costs_written;
-  std::string costs_text;  // of `costs`, once somebody asked
+  std::string costs_text;          // of `costs`, once somebody asked
+  ShapePlan* swapped = nullptr;    // the plan that another one of the same shapes will stand for
+  std::unique_ptr<PlanSwap> swap;  // that one; null where none is to come
 
   ShapePlan& plan() const { return *plans.front(); }
 
@@ -67,6 +71,13 @@ struct Executor::State {
   template <class AnyOrTensor>
   std::vector<Tensor> run(const std::map<std::string, AnyOrTensor>& given);
   void run_bound();
+
+  // Has the plan at hand be another one, once it is built; that begins before the second run.
+  void swap_to(PlanSwap::Build build);
+  // Changes over where the other plan is there.
+  void swap_before_run();
+  void take_swap();
+  void change_over(PlanResult result);
 
   // Makes the plan for these dimensions, by input, the one at hand; it is made where there is none.
   // Throws as Model::bind() does; then nothing has changed.

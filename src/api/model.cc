@@ -139,6 +139,7 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
     costs = known_costs(options.cost_table);
     wanted.pricing = pricing_options(options, costs);
     if (!options.retune) wanted.pricing.shared = &backends.state_->costs;
+    wanted.pricing.wants_until_built = is_optimized && is_swap_possible(options);
   }
   std::optional<BindCache> cached;
   if (is_optimized) {
@@ -150,8 +151,14 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
   }
   if (is_optimized) open_packs();
   std::optional<PlanResult> known;
+  std::optional<tuning::KnownPlan> faster;  // to change over to
   if (cached && cached->plan() != nullptr && !options.describes_candidates) {
-    known = build_known(options, wanted, *cached->plan(), pool, clock);
+    const tuning::KnownPlan& plan = *cached->plan();
+    if (!plan.until_built.empty() && may_swap(options)) {
+      known = build_known(options, wanted, plan.until_built.front(), pool, clock);
+      if (known) faster = known->plan = plan;
+    }
+    if (!known) known = build_known(options, wanted, plan, pool, clock);
   }
   const bool is_cached = known.has_value();
   PlanResult result = is_cached
@@ -187,6 +194,11 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
   state->costs = std::move(costs);
   state->cache = std::move(record);
   state->stages = clock.take();
+  state->bound_at = clock.origin();
+  if (faster) {
+    state->swap_to([model = shared_from_this(), options = state->options,
+                    plan = *std::move(faster)] { return model->build_beside(options, plan); });
+  }
   return Executor(std::move(state));
 }
 
@@ -249,6 +261,19 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
   };
   PlanResult result = build_with_weights(build, clock);
   return is_there ? std::optional(std::move(result)) : std::nullopt;
+}
+
+std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
+                                                     const tuning::KnownPlan& plan) {
+  ThreadPool pool(options.threads);
+  StageClock clock;
+  std::optional<PlanResult> result =
+      build_known(options, plan_options(options, backends.state_->set), plan, pool, clock);
+  if (result) {
+    const std::lock_guard lock(mutex);
+    let_go_packed_constants(loaded.graph, result->built);
+  }
+  return result;
 }
 
 ModelVerification Model::verify(const BindOptions& options) const {

@@ -72,6 +72,9 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                         const tuning::KnownPlan& plan, ThreadPool& pool,
                                         StageClock& clock);
 
+  // The same beside runs of an executor.
+  std::optional<PlanResult> build_beside(const BindOptions& wanted, const tuning::KnownPlan& plan);
+
   // The prices of the user's other models.
   void read_cost_store(const BindOptions& wanted);
   void add_to_cost_store(const BindOptions& wanted, double seconds, const tuning::CostTable& costs);

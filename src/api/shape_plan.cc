@@ -31,6 +31,8 @@ std::vector<Dims> dims_of(const std::vector<ValueDescription>& inputs) {
   return all;
 }
 
+}  // namespace
+
 PlanDescription describe(PlanResult& result, int threads, const ops::Registry& registry) {
   PlanDescription plan = describe_plan(result.built, result.pack_bytes, threads, registry);
   for (size_t index = 0; index < result.step_seconds.size(); ++index) {
@@ -43,8 +45,6 @@ PlanDescription describe(PlanResult& result, int threads, const ops::Registry& r
   return plan;
 }
 
-}  // namespace
-
 ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, Workplace& place,
                      const ops::Registry& registry)
     : inputs(describe_inputs(result.built.graph)),
@@ -55,6 +55,12 @@ ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, Workplace& p
       description(describe(result, place.pool().threads(), registry)),
       kernels(result.kernels),
       reused_kernels(result.reused_kernels),
-      runner(std::move(result.built), place, state_ports(options.state_pairs, inputs, outputs)) {}
+      runner(runner_of(std::move(result.built), options, place)) {}
+
+std::unique_ptr<PlanRunner> ShapePlan::runner_of(BuiltPlan built, const BindOptions& options,
+                                                 Workplace& place) const {
+  return std::make_unique<PlanRunner>(std::move(built), place,
+                                      state_ports(options.state_pairs, inputs, outputs));
+}
 
 }  // namespace tessera

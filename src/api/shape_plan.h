@@ -17,10 +17,17 @@ namespace tessera {
 
 using Dims = std::vector<int64_t>;
 
+// Of a plan that was built, for people. Takes what it tells out of `result`.
+PlanDescription describe(PlanResult& result, int threads, const ops::Registry& registry);
+
 struct ShapePlan {
   // Runs at `place`, which must outlive it. Throws as PlanRunner's and state_ports() do.
   ShapePlan(PlanResult result, const BindOptions& options, Workplace& place,
             const ops::Registry& registry);
+
+  // What runs another plan of the same graph and shapes at `place`.
+  std::unique_ptr<PlanRunner> runner_of(BuiltPlan built, const BindOptions& options,
+                                        Workplace& place) const;
 
   std::vector<ValueDescription> inputs;
   std::vector<ValueDescription> outputs;
@@ -31,7 +38,7 @@ struct ShapePlan {
   int kernels = 0;
   int reused_kernels = 0;
   double seconds = 0;  // that planning took
-  PlanRunner runner;
+  std::unique_ptr<PlanRunner> runner;
 };
 
 }  // namespace tessera

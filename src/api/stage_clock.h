@@ -24,6 +24,9 @@ class StageClock {
   // Bytes that the newest stage made.
   void note_bytes(int64_t bytes) { records_.back().bytes = bytes; }
 
+  // When it began to run.
+  std::chrono::steady_clock::time_point origin() const { return origin_; }
+
   std::vector<StageRecord> take() {
     end();
     return std::move(records_);

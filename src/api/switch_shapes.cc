@@ -96,7 +96,10 @@ void Executor::State::switch_to(const std::vector<Dims>& dims) {
   if (found == plans.end()) made = make_plan(dims);
   unbind_memory();
   if (made) {
-    if (plans.size() >= static_cast<size_t>(options.most_shapes)) plans.pop_back();
+    if (plans.size() >= static_cast<size_t>(options.most_shapes)) {
+      if (plans.back().get() == swapped) swapped = nullptr;
+      plans.pop_back();
+    }
     plans.insert(plans.begin(), std::move(made));
   } else {
     std::rotate(plans.begin(), found, found + 1);
@@ -125,7 +128,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
     }
   }
   for (const std::unique_ptr<ShapePlan>& other : plans) {
-    plan_options.siblings.push_back(&other->runner.built());
+    plan_options.siblings.push_back(&other->runner->built());
   }
   const auto build = [&] {
     return build_plan(model->bound_graph(wanted, pool), *registry, plugins, model->packs, pool,
@@ -158,7 +161,7 @@ void Executor::State::bind_input(size_t index, const AnyTensor& memory) {
   is_all_bound = false;
   if (is_at_hand) {
     Tensor fed = feed(input, memory);
-    if (is_settled) plan().runner.exchange().bind_input(index, std::move(fed));
+    if (is_settled) plan().runner->exchange().bind_input(index, std::move(fed));
   } else {
     check_kind(input, memory);
     if (options.fixed_shapes) refuse_shape(index, dims_of(memory));
@@ -188,7 +191,7 @@ void Executor::State::bind_output(size_t index, Tensor memory) {
   }
   is_all_bound = false;
   if (is_as_planned && is_settled) {
-    plan().runner.exchange().bind_result(index, memory);
+    plan().runner->exchange().bind_result(index, memory);
   } else {
     is_settled = false;
   }
@@ -196,7 +199,7 @@ void Executor::State::bind_output(size_t index, Tensor memory) {
 }
 
 void Executor::State::bind_memory() {
-  Exchange& exchange = plan().runner.exchange();
+  Exchange& exchange = plan().runner->exchange();
   for (size_t index = 0; index < bound_inputs.size(); ++index) {
     const std::optional<AnyTensor>& memory = bound_inputs[index];
     // What is given for one run in its place may have other dimensions.
@@ -219,7 +222,7 @@ void Executor::State::bind_memory() {
 }
 
 void Executor::State::unbind_memory() {
-  Exchange& exchange = plan().runner.exchange();
+  Exchange& exchange = plan().runner->exchange();
   for (size_t index = 0; index < plan().inputs.size(); ++index) exchange.bind_input(index, {});
   for (size_t index = 0; index < plan().outputs.size(); ++index) exchange.bind_result(index, {});
   is_settled = false;

@@ -20,6 +20,9 @@
 namespace tessera {
 namespace {
 
+// What a plan that only runs until another is built may pack, as a multiple of that.
+constexpr int64_t kMostTimesPacked = 2;
+
 // Tells the log of each sparse value that a chosen kernel takes dense; an error where that was to
 // be.
 void report_dense_uses(const BuiltPlan& built, const Placement& placement,
@@ -67,6 +70,14 @@ tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement&
   const bool is_timed = found != pricing.costs->plans.end() && found->second.steps == plan.steps;
   if (is_timed) plan.timing = found->second.timing;
   return plan;
+}
+
+// Has `plan` bring another one of the same graph, which runs until it is built.
+void add_until_built(const tuning::Subject& subject, const Placement& placement,
+                     const BuiltPlan& built, tuning::KnownPlan& plan) {
+  tuning::KnownPlan& added = plan.until_built.emplace_back();
+  added.steps = tuning::planned_steps(subject, placement.chosen);
+  note_layout(built, added);
 }
 
 // Chooses and builds, until all that is chosen can be built and fits into memory.
@@ -149,9 +160,10 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   std::optional<PricedOffers> prices;
   std::optional<tuning::PlanKey> plan_key;
   if (pricing.costs != nullptr) {
-    prices.emplace(subject, *pricing.costs);
-    // What is fastest within a budget is not what is known as the fastest.
-    if (options.memory_budget_bytes == 0) plan_key = tuning::plan_key(subject, base.plugins);
+    prices.emplace(subject, *pricing.costs, pricing.runs_per_build);
+    // What is best within a budget, or soon built, is not what is known as the fastest.
+    if (options.memory_budget_bytes == 0 && pricing.runs_per_build == 0)
+      plan_key = tuning::plan_key(subject, base.plugins);
     if (pricing.shared != nullptr)
       pricing.shared->look_up(prices->keys(), plan_key, *pricing.costs);
     if (pricing.carried != nullptr) {
@@ -166,6 +178,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   BudgetFitter fitter(base.graph, base.offers, *base.layouts, options.memory_budget_bytes);
   fitter.start(chooser);
   Placement placement;
+  Placement until_built;
   const bool is_known = pricing.relies_on_known_plan && chooser.is_usable(chooser.preferred());
   const bool measures = pricing.measures && !is_known;
   if (measures) {
@@ -174,6 +187,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     TunedPlacement tuned =
         tune_placement({base, subject, *prices, plan_key, chooser, fitter, assembler}, pricing);
     placement = std::move(tuned.placement);
+    until_built = std::move(tuned.until_built);
     result.placement = std::move(tuned.description);
     tuned.tuning.reused = result.tuning.reused;
     tuned.tuning.reused_seconds = result.tuning.reused_seconds;
@@ -216,6 +230,15 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   }
   watcher("pack");
   assembler.pack(result.built);
+  if (!until_built.chosen.empty()) {
+    BuiltPlan other =
+        assembler.lay_out(base, until_built, result.step_outputs, chooser.conversion_prices());
+    if (pack_bytes(other.plan) <= kMostTimesPacked * pack_bytes(result.built.plan)) {
+      assembler.pack(other);
+      add_until_built(subject, until_built, other, result.plan);
+      result.until_built = std::move(other);
+    }
+  }
   if (measures) packs.drop_unused();
   result.pack_bytes = pack_bytes(result.built.plan);
   result.kernels = count_kernels(result.built);

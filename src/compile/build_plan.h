@@ -48,7 +48,9 @@ struct PlanResult {
   std::vector<double> step_seconds;  // predicted, by step of the plan
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
-  tuning::KnownPlan plan;         // what was chosen, as it is found again
+  tuning::KnownPlan plan;  // what was chosen, as it is found again
+  // Of `plan.until_built`: keeps its packs as long as it is there.
+  std::optional<BuiltPlan> until_built;
   tuning::CarriedChoice carried;  // the same and what is known, for other shapes
   bool is_known_plan = false;     // it was chosen because it had been found before
 };

@@ -17,6 +17,14 @@ constexpr double kLeastGain = 0.97;
 // About half a second: a candidate whose margin takes longer goes without.
 constexpr double kMarginCells = 5e8;
 
+// Of `values` by candidate, or 0 where there are none.
+double sum_of(const std::vector<double>& values, const Placement& placement) {
+  double sum = 0;
+  if (values.empty()) return sum;
+  for (const int index : placement.chosen) sum += values[static_cast<size_t>(index)];
+  return sum;
+}
+
 }  // namespace
 
 Chooser::Chooser(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
@@ -36,6 +44,12 @@ Chooser::Chooser(const Graph& graph, const Offers& offers, const LayoutTable& la
 void Chooser::set_prices(const PricedOffers& prices) {
   prices.apply(problem_);
   is_refused_ = problem_.is_forbidden;
+  build_seconds_.clear();
+  build_parts_.clear();
+  for (size_t index = 0; index < is_refused_.size(); ++index) {
+    build_seconds_.push_back(prices.build_seconds(static_cast<int>(index)));
+    build_parts_.push_back(prices.build_part(static_cast<int>(index)));
+  }
   has_prices_ = true;
   settle();
 }
@@ -169,14 +183,24 @@ double Chooser::price(const Placement& placement) const {
   return predicted_seconds(problem_, placement);
 }
 
+double Chooser::build_part(const Placement& placement) const {
+  return sum_of(build_parts_, placement);
+}
+
+double Chooser::build_seconds(const Placement& placement) const {
+  return sum_of(build_seconds_, placement);
+}
+
 PlacementDescription Chooser::describe(const Placement& placement) const {
-  PlacementDescription description{.predicted_seconds = price(placement),
+  const double total = price(placement);
+  PlacementDescription description{.predicted_seconds = total - build_part(placement),
+                                   .build_seconds = build_seconds(placement),
                                    .lower_bound_seconds = solved_.lower_bound,
                                    .is_proven_optimal = solved_.is_found() && solved_.is_proven(),
                                    .solve_seconds = solve_seconds_};
   if (solved_.lower_bound > 0) {
     // Sums of prices in another order differ in their last digits.
-    description.gap = std::max(0.0, description.predicted_seconds / solved_.lower_bound - 1);
+    description.gap = std::max(0.0, total / solved_.lower_bound - 1);
   }
   return description;
 }

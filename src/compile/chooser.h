@@ -76,7 +76,7 @@ class Chooser {
   std::vector<bool> forbidden() const;
   // The problem with everything forbidden that may not be used.
   const PlacementProblem& usable_problem() const { return problem_; }
-  // What a candidate takes by the newest prices; 0 without.
+  // What a candidate takes by the newest prices, its part of building included; 0 without.
   double candidate_seconds(int candidate) const {
     return has_prices_ ? problem_.candidates[static_cast<size_t>(candidate)].seconds : 0;
   }
@@ -88,8 +88,12 @@ class Chooser {
   // Of the newest solve() or choose().
   const PlacementSolution& solution() const { return solved_; }
 
-  // By the newest prices.
+  // By the newest prices: what a run takes, and the part of building that it has to earn.
   double price(const Placement& placement) const;
+  // That part alone.
+  double build_part(const Placement& placement) const;
+  // All of what building its kernels takes, as far as that was measured.
+  double build_seconds(const Placement& placement) const;
 
   // How good `placement` is by the newest prices and solution.
   PlacementDescription describe(const Placement& placement) const;
@@ -107,6 +111,8 @@ class Chooser {
   PlacementProblem problem_;  // with everything forbidden that may not be used
   std::vector<std::string> places_;
   bool has_prices_ = false;
+  std::vector<double> build_seconds_;  // by candidate, by the newest prices; empty without
+  std::vector<double> build_parts_;    // of these, in prices
   bool keeps_sparse_storage_;
   std::vector<bool> is_measured_only_;  // by candidate
   std::vector<bool> is_alone_;          // by candidate: on one thread of several

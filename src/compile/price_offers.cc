@@ -111,18 +111,25 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
   tuning::CostTable table;
   CheckedOffers checked;
   checked.tuning = describe_tuning(tuning::tune(subject, plugins, options, table));
-  PricedOffers prices(subject, table);
+  PricedOffers prices(subject, table, 0);
   prices.look_up_guesses();
   checked.candidates = prices.describe(Placement{}, {});
   return checked;
 }
 
-PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table)
+PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table,
+                           int64_t runs_per_build)
     : subject_(subject),
       table_(table),
       groups_(tuning::collect_groups(subject)),
       keys_(tuning::cost_keys(subject, groups_)),
-      basis_(tuning::make_price_basis(subject, groups_)) {}
+      basis_(tuning::make_price_basis(subject, groups_)) {
+  set_runs_per_build(runs_per_build);
+}
+
+void PricedOffers::set_runs_per_build(int64_t runs) {
+  build_share_ = runs == 0 ? 0 : 1 / static_cast<double>(runs);
+}
 
 void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
   has_bounds_ = true;
@@ -139,9 +146,15 @@ void PricedOffers::look_up_guesses() {
                                    {.conversion_seconds = assumed_conversion_seconds});
 }
 
+double PricedOffers::build_seconds(int candidate) const {
+  const tuning::Cost* cost = prices_.candidates[static_cast<size_t>(candidate)].cost;
+  return cost == nullptr ? 0 : cost->build_seconds;
+}
+
 void PricedOffers::apply(PlacementProblem& problem) const {
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
-    problem.candidates[index].seconds = prices_.candidates[index].seconds;
+    problem.candidates[index].seconds =
+        prices_.candidates[index].seconds + build_part(static_cast<int>(index));
     const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
     const bool is_kept_back = subject_.offers.candidates[index].is_measured_only() &&
                               !may_be_unknown && !is_measured(static_cast<int>(index));

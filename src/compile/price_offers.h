@@ -36,6 +36,11 @@ struct PricingOptions {
   bool measures_short_here = false;
   // What was found out for the same network with other shapes, to choose by; null: nothing.
   const tuning::CarriedChoice* carried = nullptr;
+  // How often a process runs what it has built, so that building a kernel counts with so small a
+  // part; 0: building costs nothing.
+  int64_t runs_per_build = 0;
+  // Also find a plan that starts sooner, where building what is chosen takes long.
+  bool wants_until_built = false;
   double margin_search_seconds = 0;  // see BindOptions
   double solve_budget_seconds = 0;   // see BindOptions
   tuning::TuneOptions tune;
@@ -56,8 +61,9 @@ Offers collect_offers_for_all_threads(const tessera_graph& view,
 // Owns what prices refer to. The subject and the table must outlive it.
 class PricedOffers {
  public:
-  // Prices are there once they have been looked up.
-  PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table);
+  // Prices are there once they have been looked up. `runs_per_build` as PricingOptions has it.
+  PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table,
+               int64_t runs_per_build);
 
   const std::vector<tuning::TuneGroup>& groups() const { return groups_; }
   // By candidate; nullopt where its group cannot be measured alone.
@@ -77,10 +83,16 @@ class PricedOffers {
   double seconds(int candidate) const {
     return prices_.candidates[static_cast<size_t>(candidate)].seconds;
   }
+  // From here on, as PricingOptions has it.
+  void set_runs_per_build(int64_t runs);
+  // What building the kernel takes, as far as that was measured.
+  double build_seconds(int candidate) const;
+  // The part of it that one run has to earn.
+  double build_part(int candidate) const { return build_share_ * build_seconds(candidate); }
 
-  // Puts prices into `problem`, which was made of the same offers, and forbids what was refused,
-  // and what may be chosen only where it was measured. Where prices are bounds, the latter is
-  // chosen all the same.
+  // Puts prices, with the part of building that a run has to earn, into `problem`, which was made
+  // of the same offers, and forbids what was refused, and what may be chosen only where it was
+  // measured. Where prices are bounds, the latter is chosen all the same.
   void apply(PlacementProblem& problem) const;
   // A refusal for each node of what was refused.
   std::vector<Refusal> refusals() const;
@@ -98,6 +110,7 @@ class PricedOffers {
 
   const tuning::Subject& subject_;
   const tuning::CostTable& table_;
+  double build_share_ = 0;  // that one run has to earn
   bool has_bounds_ = false;
   std::vector<bool> is_given_up_;  // by candidate, or empty
   std::vector<tuning::TuneGroup> groups_;

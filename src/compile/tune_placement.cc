@@ -39,6 +39,8 @@ constexpr double kShareOfBackendsAlone = 0.15;
 // Of the time that there is, what is kept for running whole plans.
 constexpr double kShareOfRunning = 0.2;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+// What another plan must save of building kernels to be worth starting with.
+constexpr double kSlowToBuild = 0.02;
 
 struct Contender {
   std::string name;
@@ -57,6 +59,8 @@ class PlacementTuner {
         assembler_(ground.assembler),
         costs_(*options.costs),
         measures_all_(options.measures_all),
+        runs_per_build_(options.runs_per_build),
+        wants_until_built_(options.wants_until_built),
         families_(tuning::candidate_families(subject_, prices_.groups())),
         is_given_up_(subject_.offers.candidates.size(), false),
         tuner_(subject_, prices_.groups(), prices_.keys(), base_.plugins, effort(options), costs_) {
@@ -79,7 +83,7 @@ class PlacementTuner {
     // What was measured since may be better.
     if (tuner_.report().measured > 0) chooser_.prefer({});
     Placement best = choose_buildable();
-    const double isolated_seconds = chooser_.price(best);
+    const double isolated_seconds = chooser_.price(best) - chooser_.build_part(best);
     std::vector<ContenderDescription> run_off;
     if (is_worth_running()) {
       has_run_ = true;
@@ -94,8 +98,12 @@ class PlacementTuner {
     }
     // What the last rounds learned of the others changes nothing any more.
     if (has_run_) rest_on_measurements();
+    Placement until_built;
+    if (wants_until_built_ && has_run_) until_built = find_until_built(best);
     chooser_.prefer(best);
-    TunedPlacement result{.placement = best, .description = chooser_.describe(best)};
+    TunedPlacement result{.placement = best,
+                          .until_built = std::move(until_built),
+                          .description = chooser_.describe(best)};
     add_around(result.description);
     result.description.isolated_seconds = isolated_seconds;
     if (!run_off.empty()) {
@@ -127,7 +135,8 @@ class PlacementTuner {
     tuning::TuneOptions effort = options.tune;
     given_inputs_ = effort.inputs;
     const Placement in_order = chooser_.in_order();
-    is_short_ = !in_order.chosen.empty() && chooser_.price(in_order) < kShortSeconds;
+    const double seconds = chooser_.price(in_order) - chooser_.build_part(in_order);
+    is_short_ = !in_order.chosen.empty() && seconds < kShortSeconds;
     if (!is_short_ || options.measures_all) return effort;
     if (options.measures_short_here) effort.start_bench = nullptr;
     effort.measures_speed = false;
@@ -403,6 +412,20 @@ class PlacementTuner {
     return has_hope ? placement : Placement{};
   }
 
+  // By what is measured, the best for a process that runs once; nothing where that saves little.
+  Placement find_until_built(const Placement& best) {
+    if (chooser_.build_seconds(best) < kSlowToBuild) return {};
+    prices_.set_runs_per_build(1);
+    rest_on_measurements();
+    Placement soonest = chooser_.solve();
+    const double saved = chooser_.price(best) - chooser_.price(soonest);
+    const bool is_worth_it = !soonest.chosen.empty() && saved > kSlowToBuild &&
+                             is_measured(soonest) && build(soonest).empty();
+    prices_.set_runs_per_build(runs_per_build_);
+    rest_on_measurements();
+    return is_worth_it ? soonest : Placement{};
+  }
+
   // So that whoever chooses by these costs later takes the same.
   void keep(const Placement& placement, const Timing& timing) {
     if (!plan_key_) return;
@@ -424,10 +447,13 @@ class PlacementTuner {
     }
     const Phases::Running running(tuner_.phases(), "run plans");
     const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
-    double least = timings[0].seconds;
-    for (const Timing& timing : timings) least = std::min(least, timing.seconds);
+    std::vector<double> prices;
+    for (size_t index = 0; index < all.size(); ++index) {
+      prices.push_back(timings[index].seconds + chooser_.build_part(all[index].placement));
+    }
+    const double least = *std::min_element(prices.begin(), prices.end());
     size_t winner = 0;
-    while (timings[winner].seconds > kNoise * least) ++winner;
+    while (prices[winner] > kNoise * least) ++winner;
     // What it takes was seen before only where it is the one that came out of the rounds.
     if (all[winner].placement.chosen != best.chosen) record_in_context(*runners[winner], limits());
     best = all[winner].placement;
@@ -453,6 +479,8 @@ class PlacementTuner {
   PlanAssembler& assembler_;
   tuning::CostTable& costs_;
   bool measures_all_;
+  int64_t runs_per_build_;
+  bool wants_until_built_;
   std::vector<Tensor> given_inputs_;
   std::vector<Tensor> inputs_;
   bool is_short_ = false;

@@ -18,6 +18,9 @@ namespace tessera {
 
 struct TunedPlacement {
   Placement placement;  // whose kernels are built
+  // Where these take long to build and it is wanted, one whose kernels take less, and are built
+  // too; else nothing chosen.
+  Placement until_built;
   PlacementDescription description;
   TuningDescription tuning;
 };
@@ -39,12 +42,13 @@ struct TuningGround {
 //    again, three rounds at most.
 // 3. Runs the plans of the solution, of a greedy choice, of the choice without prices and of each
 //    backend alone by turns. The fastest wins; where several are as fast, the first of them.
-// What does not fit into the memory budget is neither chosen nor run.
-// Effort is bounded by `options.tune.budget_seconds`; where that is 0, for graphs that take less
-// than a millisecond by a tenth of a second. These are measured in this process; when that is
-// spent, by what is known then. Steps 2 and 3 are left out where nothing was measured for this
-// graph, where a value is stored sparsely, and where the plan cannot run on the inputs. Prices are
-// guesses again at the end.
+// Where building counts (PricingOptions::runs_per_build), its part is in all prices, and in what
+// the plans that are run are compared by. What does not fit into the memory budget is neither
+// chosen nor run. Effort is bounded by `options.tune.budget_seconds`; where that is 0, for graphs
+// that take less than a millisecond by a tenth of a second. These are measured in this process;
+// when that is spent, by what is known then. Steps 2 and 3 are left out where nothing was measured
+// for this graph, where a value is stored sparsely, and where the plan cannot run on the inputs.
+// Prices are guesses again at the end.
 TunedPlacement tune_placement(const TuningGround& ground, const PricingOptions& options);
 
 }  // namespace tessera

@@ -32,15 +32,24 @@ CostTable part_of(const CostTable& costs, const std::string& backend) {
   return part;
 }
 
+// What the section of a plan calls the one that runs until its kernels are built.
+constexpr const char* kUntilBuilt = "until built";
+
+// Of its steps, and of the plan that runs until its kernels are built.
+std::set<std::string> backends_of(const KnownPlan& plan) {
+  std::set<std::string> backends;
+  for (const PlannedStep& step : plan.steps) backends.insert(step.backend);
+  for (const KnownPlan& other : plan.until_built) backends.merge(backends_of(other));
+  return backends;
+}
+
 // A plan rests on every library that it uses.
 std::vector<cache::Ingredient> ingredients_of(const KnownPlan& plan,
                                               const std::vector<PricedLibrary>& libraries) {
   std::vector<cache::Ingredient> ingredients;
+  const std::set<std::string> backends = backends_of(plan);
   for (const PricedLibrary& library : libraries) {
-    const bool is_used =
-        std::any_of(plan.steps.begin(), plan.steps.end(),
-                    [&](const PlannedStep& step) { return step.backend == library.backend; });
-    if (!is_used) continue;
+    if (!backends.contains(library.backend)) continue;
     for (const cache::Ingredient& stable : library.stable) {
       ingredients.push_back({library.backend + " " + stable.name, stable.value});
     }
@@ -72,9 +81,15 @@ void take(const CostTable& part, const PricedLibrary& library, const std::string
 
 KnownPlan read_plan(const cache::Section& section, const std::string& place) {
   CostTable table = read_cost_table(section.bytes, place);
-  if (table.plans.size() == 1) return std::move(table.plans.begin()->second);
-  throw Error(ErrorKind::Corrupt, place,
-              "expected one plan, found " + std::to_string(table.plans.size()));
+  auto found = table.plans.extract(PlanKey{});
+  auto until_built = table.plans.extract(PlanKey{.graph = kUntilBuilt});
+  if (found.empty() || !table.plans.empty()) {
+    throw Error(ErrorKind::Corrupt, place,
+                "expected a plan, and at most one more to run until it is built, found others");
+  }
+  KnownPlan plan = std::move(found.mapped());
+  if (!until_built.empty()) plan.until_built.push_back(std::move(until_built.mapped()));
+  return plan;
 }
 
 // Why the plan of a section is not used, or "".
@@ -147,6 +162,9 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
   CostTable plan{.machine = found.costs.machine};
   // Under which graph it stands is the file's fingerprint to say.
   plan.plans[PlanKey{}] = *found.plan;
+  for (const KnownPlan& other : found.plan->until_built) {
+    plan.plans[PlanKey{.graph = kUntilBuilt}] = other;
+  }
   sections.push_back({.type = kPlanSection,
                       .content = kCostsContent,
                       .ingredients = ingredients_of(*found.plan, libraries),
@@ -160,8 +178,7 @@ TakenPlan take_plan(const cache::CacheFile& file, const FindLibraries& find_libr
   const cache::Section* const section = file.find(kPlanSection, kCostsContent);
   if (section == nullptr || !section->is_trusted) return {};
   KnownPlan plan = read_plan(*section, place_of(*section, place));
-  std::set<std::string> backends;
-  for (const PlannedStep& step : plan.steps) backends.insert(step.backend);
+  const std::set<std::string> backends = backends_of(plan);
   std::string refusal =
       explain_unfit(*section, plan, find_libraries({backends.begin(), backends.end()}), place);
   if (!refusal.empty()) return {.refusal = std::move(refusal)};

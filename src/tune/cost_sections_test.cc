@@ -62,6 +62,33 @@ TEST(CostSections, AreTakenBack) {
   EXPECT_EQ(taken.entries.at("plan"), 1);
 }
 
+TEST(CostSections, APlanBringsTheOneThatRunsUntilItIsBuilt) {
+  FoundCosts both = found();
+  both.plan->until_built = {
+      KnownPlan{.steps = {{.nodes = {0}, .backend = "plain", .algorithm = "soon"}}}};
+  const cache::CacheFile file{.sections = to_sections(both, libraries())};
+  EXPECT_THAT(file.sections[2].ingredients, ElementsAre(cache::Ingredient{"fast version", "3.2"},
+                                                        cache::Ingredient{"plain version", "0.1"}));
+  EXPECT_EQ(take_sections(file, "", libraries(), "file").plan, both.plan);
+  const FindLibraries find = [](const std::vector<std::string>& names) {
+    EXPECT_THAT(names, ElementsAre("fast", "plain"));
+    return libraries();
+  };
+  EXPECT_EQ(take_plan(file, find, "file").plan, both.plan);
+}
+
+TEST(CostSections, ASectionWithoutAPlanOrWithOthersIsCorrupt) {
+  for (const std::vector<const char*>& graphs :
+       {std::vector<const char*>{}, {"until built"}, {"", "other"}}) {
+    CostTable table;
+    for (const char* graph : graphs) table.plans[PlanKey{.graph = graph}] = {};
+    const cache::CacheFile file{
+        .sections = {
+            {.type = kPlanSection, .content = kCostsContent, .bytes = write_cost_table(table)}}};
+    EXPECT_THROW(take_sections(file, "", libraries(), "file"), Error) << graphs.size();
+  }
+}
+
 TEST(CostSections, OfOneTypeAreTakenAlone) {
   const TakenCosts taken = take_sections(stored(), "plain", libraries(), "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);

@@ -93,6 +93,9 @@ struct KnownPlan {
   // conversions it uses, beside those of its steps.
   std::vector<PlannedConversion> conversions;
   std::vector<std::string> layout_backends;
+  // Where its kernels are slow to build, one plan that starts sooner, to run until they are built;
+  // else none. A table of costs does not have it, the plan's section of a cache does.
+  std::vector<KnownPlan> until_built;
   bool operator==(const KnownPlan&) const = default;
 };
 

@@ -171,6 +171,7 @@ CHANGES = {
     "pins": [*SHAPE, "--pin", "conv0=reference"],
     "backends": [*SHAPE, "--backends", "reference"],
     "strict storage": [*SHAPE, "--strict-storage"],
+    "optimize for": [*SHAPE, "--optimize-for", "100-runs"],
 }
 
 

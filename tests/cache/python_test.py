@@ -49,6 +49,16 @@ executor = model.bind({{'x': (1, 16, 24, 24)}}, threads=1, {options})
     assert bool(list(work.iterdir())) == is_optimized
 
 
+def test_each_aim_has_a_plan_of_its_own(python, model, needs_a_library):
+    first = python(LOAD + BIND % ", optimize_for='start'" + PRINT_REPORT, model)
+    again = python(LOAD + BIND % ", optimize_for='1-runs'" + PRINT_REPORT, model)
+    assert again["is_hit"] and again["fingerprint"] == first["fingerprint"]
+    other = python(LOAD + BIND % ", optimize_for='latency'" + PRINT_REPORT, model)
+    assert not other["is_hit"] and other["fingerprint"] != first["fingerprint"]
+    kind, kinds, text = error_of(python, model, BIND % ", optimize_for='soon'")
+    assert kind == "InvalidArgument" and "ValueError" in kinds and "'soon'" in text
+
+
 def test_outputs_are_equal_to_the_bit(python, model):
     run = """
 x = np.random.default_rng(3).standard_normal((1, 16, 24, 24)).astype(np.float32)

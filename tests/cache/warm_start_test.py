@@ -228,3 +228,46 @@ def test_an_index_with_external_data_maps_it_and_sees_it_change(start, make_mode
     (data * 2).astype(np.float32).tofile(folder / "weights.bin")
     stages, changed, _ = start(path)
     assert "read" in stages and changed != output
+
+
+EACH_BYTE = """
+import pathlib
+shapes = {"x": (1, 16, 24, 24)}
+tessera.load(sys.argv[1]).bind(shapes, threads=1, optimize=True)
+index, = pathlib.Path(sys.argv[2]).iterdir()
+step = int(sys.argv[3])
+whole = index.read_bytes()
+x = np.random.default_rng(1).standard_normal((1, 16, 24, 24)).astype(np.float32)
+told = []
+
+def start(content):
+    index.write_bytes(content)
+    model = tessera.load(sys.argv[1], log=told.append)
+    executor = model.bind(shapes, threads=1, optimize=False)
+    y, = executor.run({"x": x})
+    return "index" in [s.name for s in model.stages] and "read" not in [s.name for s in model.stages], y
+
+is_hit, right = start(whole)
+assert is_hit
+wrong = []
+for at in range(0, len(whole), step):
+    for value in (whole[at] ^ 1, whole[at] ^ 255, (whole[at] + 128) % 256):
+        damaged = bytearray(whole)
+        damaged[at] = value
+        is_hit, y = start(damaged)
+        if not np.array_equal(y, right) or is_hit:
+            wrong.append(at)
+for size in range(0, len(whole), step):
+    is_hit, y = start(whole[:size])
+    if not np.array_equal(y, right) or is_hit:
+        wrong.append(-size)
+is_hit, y = start(whole)
+print(json.dumps([len(whole), wrong, is_hit, bool(np.array_equal(y, right)), len(told)]))
+"""
+
+
+def test_no_byte_of_an_index_changes_what_is_computed(python, model, user, is_long, needs_a_library):
+    size, wrong, is_hit, is_right, told = python(EACH_BYTE, model, user / "models",
+                                                 1 if is_long else 29)
+    assert size > 1000 and not wrong and is_hit and is_right
+    assert told == 0, "a damaged index costs time and no word"

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import subprocess
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -78,9 +79,10 @@ def choices(report):
 @pytest.fixture
 def priced(tessera, tmp_path):
     """Explains a model by prices in microseconds: kernels by (op, algorithm), where the reference is
-    "reference" and a group is its last op; conversions by (from, to). What is not named is dear."""
+    "reference" and a group is its last op; conversions by (from, to). What is not named is dear.
+    `builds` as kernels; what is not named there takes no time to build."""
 
-    def call(model, kernels, conversions, *options, **keywords):
+    def call(model, kernels, conversions, *options, builds=MappingProxyType({}), **keywords):
         table = tmp_path / "costs.json"
         tessera("tune", model, "--all", "--output", table, **keywords)
         costs = json.loads(table.read_text())
@@ -99,6 +101,7 @@ def priced(tessera, tmp_path):
             kernel.pop("in_context", None)
             timing = kernel.get("warm") or kernel.get("cold")
             price(timing, (op, kernel["algorithm"] or kernel["backend"]), kernels)
+            kernel["build_seconds"] = builds.get((op, kernel["algorithm"]), 0) * US
         for conversion in costs["conversions"]:
             price(conversion["timing"], (conversion["from"], conversion["to"]), conversions)
         assert used >= kernels.keys() | conversions.keys(), "a price that nothing has"
@@ -256,6 +259,30 @@ def test_wrong_solve_budgets_are_refused(tessera, tmp_path):
     model = save_chain(tmp_path / "chain.onnx")
     for text in ("0", "-1", "soon"):
         assert "--solve-budget" in tessera("explain", model, "--solve-budget", text, code=2)
+
+
+@pytest.mark.parametrize("aim, chosen, bound_us", [
+    ("latency", "a", 3), ("200-runs", "a", 3 + 4700 / 200), ("50-runs", "reference", 50),
+    ("start", "reference", 50)])
+def test_a_kernel_that_is_slow_to_build_has_to_earn_that(priced, tmp_path, aim, chosen, bound_us):
+    model = save_chain(tmp_path / "chain.onnx", ("Neg",))
+    report = priced(model, {("Neg", "reference"): 50, ("Neg", "a"): 1},
+                    {(DEFAULT, A): 1, (A, DEFAULT): 1}, "--optimize-for", aim,
+                    builds={("Neg", "a"): 4700})
+    assert choices(report) == {"1": chosen}
+    placement = report["placement"]
+    assert placement["predicted_ms"] == pytest.approx(0.003 if chosen == "a" else 0.05)
+    assert placement["build_ms"] == pytest.approx(4.7 if chosen == "a" else 0)
+    assert placement["lower_bound_ms"] == pytest.approx(bound_us / 1000)
+    assert placement["gap"] == pytest.approx(0, abs=1e-9)
+
+
+def test_wrong_aims_are_refused(tessera, tmp_path):
+    model = save_chain(tmp_path / "chain.onnx", ("Neg",))
+    for text in ("", "speed", "0-runs", "-5-runs", "5", "1e3-runs", "5-runs-", "1000000001-runs",
+                 "99999999999999999999-runs"):
+        error = tessera("explain", model, "--optimize-for", text, "--no-optimize", code=2)
+        assert "optimize_for" in error and "'100-runs'" in error
 
 
 def test_a_node_that_nobody_serves_is_named_with_every_answer(tessera, tmp_path):

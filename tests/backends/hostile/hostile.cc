@@ -294,6 +294,7 @@ const RunMischief kRunMischiefs[] = {
     {"exits_building", nullptr},
     {"builds_slowly", nullptr},
     {"builds_slowly_as_announced", nullptr},
+    {"slow_either_way", nullptr},
     {"talks", [](plugin::RunContext&, Buffers, Buffers) { std::puts("hostile speaks"); }},
 };
 
@@ -308,7 +309,8 @@ void do_build_mischief() {
   if (is_mischief("crashes_building")) poke(reinterpret_cast<int*>(uintptr_t{8}));
   if (is_mischief("hangs_building")) hang();
   if (is_mischief("exits_building")) std::exit(4);
-  if (is_mischief("builds_slowly") || is_mischief("builds_slowly_as_announced")) {
+  if (is_mischief("builds_slowly") || is_mischief("builds_slowly_as_announced") ||
+      is_mischief("slow_either_way")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   }
 }
@@ -326,9 +328,11 @@ void run_relu(plugin::RunContext& context, std::span<const plugin::Buffer> input
   }
   const RunMischief* later = run_mischief();
   const bool behaves = std::getenv("TESSERA_TEST_MISCHIEF") == nullptr || later != nullptr;
-  for (int64_t index = 0; index < outputs[0].elements(); ++index) {
-    const float element = inputs[0].as<float>()[index];
-    outputs[0].as<float>()[index] = behaves ? (element > 0 ? element : 0.0F) : -666.0F;
+  const int64_t count = outputs[0].elements();
+  const float* const from = inputs[0].as<float>();
+  float* const to = outputs[0].as<float>();
+  for (int64_t index = 0; index < count; ++index) {
+    to[index] = behaves ? (from[index] > 0 ? from[index] : 0.0F) : -666.0F;
   }
   if (later != nullptr && later->act != nullptr) later->act(context, inputs, outputs);
 }
@@ -346,6 +350,22 @@ struct GreedyKernel : plugin::Kernel {
   }
 };
 
+// Built at once, but slow to run.
+struct LazyKernel : plugin::Kernel {
+  void run(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
+           std::span<const plugin::Buffer> outputs) override {
+    run_relu(context, inputs, outputs);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+};
+
+plugin::Candidate lazy_candidate(const plugin::Node& node) {
+  plugin::Candidate candidate = plugin::candidate_for(node);
+  candidate.algorithm = "lazy";
+  candidate.build = [](const plugin::BuildOptions&) { return std::make_unique<LazyKernel>(); };
+  return candidate;
+}
+
 plugin::Candidate relu_candidate(const plugin::Graph& graph, const plugin::Node& node) {
   plugin::Candidate candidate = plugin::candidate_for(node);
   candidate.algorithm = "wicked";
@@ -353,7 +373,9 @@ plugin::Candidate relu_candidate(const plugin::Graph& graph, const plugin::Node&
     do_build_mischief();
     return std::make_unique<GreedyKernel>();
   };
-  if (is_mischief("builds_slowly_as_announced")) candidate.build_seconds = 1.5;
+  if (is_mischief("builds_slowly_as_announced") || is_mischief("slow_either_way")) {
+    candidate.build_seconds = 1.5;
+  }
   if (is_mischief("writes_after_workspace")) candidate.workspace_bytes = kWorkspaceBytes;
   if (is_mischief("conversion_fails") || is_mischief("storage_is_huge")) {
     candidate.inputs[0].layout = "hostile:own";
@@ -394,6 +416,10 @@ int32_t propose(void* /*self*/, const tessera_graph* handle,
     }
     const tessera_candidate* face = &held.release()->face;
     proposals->add(proposals, face);
+    if (is_mischief("slow_either_way")) {
+      auto lazy = std::make_unique<border::HeldCandidate>(lazy_candidate(node));
+      proposals->add(proposals, &lazy.release()->face);
+    }
   }
   return TESSERA_OK;
 }

@@ -1,0 +1,184 @@
+"""A process that finds a plan whose kernels are slow to build begins with another one. The plug-in
+`hostile` plays the library: its kernel `wicked` takes a second and a half to build, `lazy` runs slowly."""
+
+import json
+import os
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+SIDE = 512
+SECONDS_TO_BUILD = 1.5
+
+LOAD = """
+import time
+def bind(**options):
+    begin = time.perf_counter()
+    made = model.bind(threads=1, backends=["hostile", "reference"],
+                      exclude=[tessera.Exclusion("reference", "Relu")],
+                      tune_budget_seconds=60, **options)
+    return made, time.perf_counter() - begin
+def algorithm():
+    return executor.plan().steps[0].algorithm
+def stages():
+    return [stage.name for stage in executor.stages]
+told = []
+model = tessera.load(sys.argv[1], log=told.append)
+x = np.random.default_rng(1).standard_normal((%d, %d)).astype(np.float32)
+def is_right(y):
+    return bool(np.array_equal(y, np.maximum(x, 0)))
+""" % (SIDE, SIDE)
+
+
+@pytest.fixture(scope="module")
+def relu(tmp_path_factory):
+    def value(name):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [SIDE, SIDE])
+
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "relu")], "g", [value("x")],
+                              [value("y")])
+    path = tmp_path_factory.mktemp("swap") / "relu.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+              path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def slow(bin_dir, tmp_path_factory):
+    """Variables of processes with one cache, in which both kernels of `hostile` are slow."""
+    library = bin_dir.parent / "tests" / "backends" / "hostile.so"
+    assert library.exists(), f"{library} is not built: tools/build release hostile"
+    return {"TESSERA_BACKEND_PATH": str(library),
+            "TESSERA_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
+            "TESSERA_TEST_MISCHIEF": "slow_either_way"}
+
+
+@pytest.fixture
+def tuned(python, relu, slow):
+    """A first process has found out that `wicked` is the fastest. Gives what calls the next one."""
+    if not os.listdir(slow["TESSERA_CACHE_DIR"]):
+        first = python(LOAD + """
+executor, _ = bind()
+y, = executor.run({"x": x})
+print(json.dumps([algorithm(), is_right(y), stages()]))
+""", relu, **slow)
+        assert first[:2] == ["wicked", True] and "tune" in first[2]
+    return lambda text, **variables: python(LOAD + text, relu, **{**slow, **variables})
+
+
+def test_it_begins_with_what_starts_soon_and_changes_over_once(tuned):
+    begun, runs, swapped = tuned("""
+executor, seconds = bind()
+begun = [algorithm(), seconds, stages()]
+runs = []
+while "swap" not in stages() and len(runs) < 10000:
+    y, = executor.run({"x": x})
+    runs.append([algorithm(), is_right(y)])
+executor.wait_for_swap()
+y, = executor.run({"x": x})
+print(json.dumps([begun, runs, [algorithm(), is_right(y), stages(), told]]))
+""")
+    assert begun[0] == "lazy" and begun[1] < SECONDS_TO_BUILD
+    assert not {"tune", "swap"} & set(begun[2])
+    assert len(runs) > 2, "the first two runs cannot wait for what is built in a second and a half"
+    assert [name for name, _ in runs] == ["lazy"] * (len(runs) - 1) + ["wicked"]
+    assert all(is_right for _, is_right in runs)
+    assert swapped[:2] == ["wicked", True] and swapped[2].count("swap") == 1 and not swapped[3]
+
+
+def test_without_swap_it_waits(tuned):
+    name, seconds, is_right, stages = tuned("""
+executor, seconds = bind(swap=False)
+first = algorithm()
+executor.wait_for_swap()
+y, = executor.run({"x": x})
+print(json.dumps([first, seconds, is_right(y), stages()]))
+""")
+    assert name == "wicked" and seconds >= SECONDS_TO_BUILD and is_right and "swap" not in stages
+
+
+def test_a_process_that_runs_once_builds_nothing_for_later(tuned):
+    seconds, is_right = tuned("""
+begin = time.perf_counter()
+executor, _ = bind()
+y, = executor.run({"x": x})
+del executor, model
+print(json.dumps([time.perf_counter() - begin, is_right(y)]))
+""")
+    assert seconds < SECONDS_TO_BUILD and is_right
+
+
+def test_memory_that_was_bound_stays_bound(tuned):
+    before, after = tuned("""
+executor, _ = bind()
+y = np.full_like(x, -1)
+executor.bind_input("x", x)
+executor.bind_output("y", y)
+def run():
+    y[:] = -1
+    executor.run_bound()
+    return [algorithm(), is_right(y)]
+before = run()
+executor.wait_for_swap()
+x[:] = -x
+print(json.dumps([before, run()]))
+""")
+    assert before == ["lazy", True] and after == ["wicked", True]
+
+
+def test_what_cannot_be_built_any_more_leaves_the_first_plan(tuned):
+    name, is_right, stages, told = tuned("""
+executor, _ = bind()
+import ctypes
+setenv = ctypes.CDLL(None).setenv
+setenv(b"TESSERA_TEST_MISCHIEF", b"build_fails", 1)
+executor.wait_for_swap()
+setenv(b"TESSERA_TEST_MISCHIEF", b"slow_either_way", 1)
+y, = executor.run({"x": x})
+print(json.dumps([algorithm(), is_right(y), stages(), told]))
+""")
+    assert name == "lazy" and is_right and "swap" not in stages
+    assert len(told) == 1 and "the one that was begun with stays" in told[0]
+
+
+def test_an_executor_that_goes_while_the_other_plan_is_built(tuned):
+    assert tuned("""
+executor, _ = bind()
+for _ in range(3):
+    y, = executor.run({"x": x})
+del executor
+print(json.dumps(is_right(y)))
+""")
+
+
+def test_binds_that_need_one_plan_do_not_swap(tuned):
+    names = tuned("""
+names = []
+for options in ({"fetch_step_outputs": True}, {"memory_budget_bytes": 1 << 30}):
+    executor, _ = bind(**options)
+    executor.run({"x": x})
+    executor.wait_for_swap()
+    names.append("swap" in stages())
+print(json.dumps(names))
+""")
+    assert names == [False, False]
+
+
+def test_the_trace_of_bench_shows_the_change(tuned, call, relu, slow, tmp_path):
+    trace = tmp_path / "trace.json"
+    arguments = ("bench", relu, "--threads", "1", "--backends", "hostile,reference", "--exclude",
+                 "reference:Relu", "--tune-budget", "60", "--seconds", "0.01", "--trace", trace)
+
+    def stages(*options):
+        code, _, errors = call(*arguments, *options, **slow)
+        assert code == 0, errors
+        return {event["name"] for event in json.loads(trace.read_text())["traceEvents"]
+                if "name" in event}
+
+    assert "swap" in stages()
+    assert "swap" not in stages("--swap", "off")
+    assert "tune" not in stages("--swap", "on")
+    code, _, errors = call(*arguments, "--swap", "perhaps", **slow)
+    assert code == 2 and "--swap" in errors
