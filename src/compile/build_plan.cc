@@ -20,8 +20,16 @@
 namespace tessera {
 namespace {
 
-// What a plan that only runs until another is built may pack, as a multiple of that.
+// What a plan that only runs until another is built may pack, as a multiple of the weights.
 constexpr int64_t kMostTimesPacked = 2;
+
+int64_t constant_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Value& value : graph.values) {
+    if (value.is_constant()) bytes += value.constant.bytes();
+  }
+  return bytes;
+}
 
 // Tells the log of each sparse value that a chosen kernel takes dense; an error where that was to
 // be.
@@ -233,7 +241,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   if (!until_built.chosen.empty()) {
     BuiltPlan other =
         assembler.lay_out(base, until_built, result.step_outputs, chooser.conversion_prices());
-    if (pack_bytes(other.plan) <= kMostTimesPacked * pack_bytes(result.built.plan)) {
+    if (pack_bytes(other.plan) <= kMostTimesPacked * constant_bytes(base.graph)) {
       assembler.pack(other);
       add_until_built(subject, until_built, other, result.plan);
       result.until_built = std::move(other);

@@ -1,6 +1,8 @@
 #include "compile/price_offers.h"
 
 #include <cmath>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "backend/graph_view.h"
@@ -125,6 +127,11 @@ PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTab
       keys_(tuning::cost_keys(subject, groups_)),
       basis_(tuning::make_price_basis(subject, groups_)) {
   set_runs_per_build(runs_per_build);
+  std::map<tuning::CostKey, int> counts;
+  for (const auto& key : keys_) {
+    if (key) ++counts[*key];
+  }
+  for (const auto& key : keys_) alike_.push_back(key ? counts[*key] : 1);
 }
 
 void PricedOffers::set_runs_per_build(int64_t runs) {
@@ -138,17 +145,38 @@ void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
                                    {.unmeasured = tuning::Unmeasured::Bounded,
                                     .is_guessed = is_given_up,
                                     .conversion_seconds = assumed_conversion_seconds});
+  look_up_builds();
 }
 
 void PricedOffers::look_up_guesses() {
   has_bounds_ = false;
   prices_ = tuning::look_up_prices(subject_, groups_, basis_, keys_, table_,
                                    {.conversion_seconds = assumed_conversion_seconds});
+  look_up_builds();
 }
 
-double PricedOffers::build_seconds(int candidate) const {
-  const tuning::Cost* cost = prices_.candidates[static_cast<size_t>(candidate)].cost;
-  return cost == nullptr ? 0 : cost->build_seconds;
+void PricedOffers::look_up_builds() {
+  std::map<std::string, std::pair<double, int>> known;  // by backend, sum and number
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    const tuning::Cost* cost = prices_.candidates[index].cost;
+    if (cost == nullptr || !cost->refusal.empty()) continue;
+    auto& [sum, count] = known[subject_.offers.candidates[index].backend()];
+    sum += cost->build_seconds;
+    ++count;
+  }
+  build_seconds_.assign(prices_.candidates.size(), 0);
+  for (size_t index = 0; index < build_seconds_.size(); ++index) {
+    const Candidate& candidate = subject_.offers.candidates[index];
+    if (!candidate.has_kernel()) continue;
+    const tuning::Cost* cost = prices_.candidates[index].cost;
+    const auto others = known.find(candidate.backend());
+    if (cost != nullptr) {
+      build_seconds_[index] = cost->build_seconds / alike_[index];
+    } else if (others != known.end()) {
+      const auto& [sum, count] = others->second;
+      build_seconds_[index] = sum / count / alike_[index];
+    }
+  }
 }
 
 void PricedOffers::apply(PlacementProblem& problem) const {

@@ -85,8 +85,11 @@ class PricedOffers {
   }
   // From here on, as PricingOptions has it.
   void set_runs_per_build(int64_t runs);
-  // What building the kernel takes, as far as that was measured.
-  double build_seconds(int candidate) const;
+  // What building the kernel takes. Equal work is built once: libraries keep what they made. Not
+  // measured: what those of its backend take that were, on average.
+  double build_seconds(int candidate) const {
+    return build_seconds_[static_cast<size_t>(candidate)];
+  }
   // The part of it that one run has to earn.
   double build_part(int candidate) const { return build_share_ * build_seconds(candidate); }
 
@@ -107,6 +110,7 @@ class PricedOffers {
 
  private:
   CandidateDescription describe(size_t candidate) const;
+  void look_up_builds();
 
   const tuning::Subject& subject_;
   const tuning::CostTable& table_;
@@ -117,6 +121,8 @@ class PricedOffers {
   std::vector<std::optional<tuning::CostKey>> keys_;
   tuning::PriceBasis basis_;
   tuning::Prices prices_;
+  std::vector<int> alike_;             // by candidate: how many have its key
+  std::vector<double> build_seconds_;  // by candidate
 };
 
 // Every candidate for `graph` that `selection` leaves, checked against the reference.

@@ -36,6 +36,8 @@ constexpr double kHopeless = 1.6;
 constexpr double kRivals = 1.05;
 // What backends alone are good for may take so much of the time spent before.
 constexpr double kShareOfBackendsAlone = 0.15;
+// The same for kernels that are soon built.
+constexpr double kShareOfStarting = 0.08;
 // Of the time that there is, what is kept for running whole plans.
 constexpr double kShareOfRunning = 0.2;
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
@@ -416,6 +418,8 @@ class PlacementTuner {
   Placement find_until_built(const Placement& best) {
     if (chooser_.build_seconds(best) < kSlowToBuild) return {};
     prices_.set_runs_per_build(1);
+    measure_what_could_win([&] { return chooser_.solve(); },
+                           kShareOfStarting * tuner_.report().seconds);
     rest_on_measurements();
     Placement soonest = chooser_.solve();
     const double saved = chooser_.price(best) - chooser_.price(soonest);
