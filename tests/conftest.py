@@ -79,6 +79,13 @@ def needs_a_library(why_unusable):
 
 
 @pytest.fixture(scope="session")
+def needs_native(why_unusable):
+    """For tests of what is promised of `native`, or of plans that have it."""
+    if why_unusable.get("native"):
+        pytest.skip(f"native is {why_unusable['native']}")
+
+
+@pytest.fixture(scope="session")
 def choose_backends(why_unusable):
     """A function that gives the arguments of `tessera` for a list of backends, "" for the default
     ones; the test is skipped where one of the list is missing."""

@@ -68,7 +68,7 @@ print(json.dumps(y.tobytes().hex()))
     assert python(LOAD + BIND % "" + run, model) == python(LOAD + BIND % "" + run, model)
 
 
-def test_saved_and_loaded_by_type_in_another_process(python, model, work, needs_a_library):
+def test_saved_and_loaded_by_type_in_another_process(python, model, work, needs_native):
     saved = python(LOAD + BIND % ", cache_dir='kept'" + """
 executor.save_cache("all.cache")
 model.save_cache("native.cache", type="native")

@@ -40,7 +40,7 @@ def explain_overlap(blocks, arena_bytes):
 
 
 @pytest.mark.parametrize("name", [path.parent.name for path in MODELS])
-def test_the_arena_is_close_to_its_bound(tessera_binary, name):
+def test_the_arena_is_close_to_its_bound(tessera_binary, name, needs_native):
     model = ROOT / "build" / "zoo" / name / "model.onnx"
     report = inspect(tessera_binary, model)
     # Other programs may have had the processor.
@@ -73,7 +73,7 @@ def test_the_picture_has_a_rectangle_for_each_block(tessera_binary, tmp_path):
 
 
 @pytest.mark.parametrize("name,op", [("mobilenet_v2", "Add"), ("densenet121", "Concat")])
-def test_sums_and_concats_take_no_memory_of_their_own(tessera_binary, name, op):
+def test_sums_and_concats_take_no_memory_of_their_own(tessera_binary, name, op, needs_native):
     model = ROOT / "build" / "zoo" / name / "model.onnx"
     if not model.exists():
         pytest.skip(f"no {name}")

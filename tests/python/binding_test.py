@@ -168,7 +168,7 @@ def test_a_run_is_cancelled_from_another_thread(tessera, save_model):
     assert (result == 0).all()
 
 
-def test_denormals_are_zero_unless_they_are_kept(doubling_model, tessera):
+def test_denormals_are_zero_unless_they_are_kept(doubling_model, tessera, needs_native):
     least = np.full((2, 3), np.finfo(np.float32).tiny / 4, np.float32)
     model = tessera.load(doubling_model)
     for backends in (["native"], ["reference"]):
