@@ -10,6 +10,7 @@
 #include "api/found_plans.h"
 #include "backend/backend_set.h"
 #include "backend/catalog.h"
+#include "ops/registry.h"
 #include "tessera/tessera.h"
 #include "tune/shared_costs.h"
 
@@ -17,8 +18,11 @@ namespace tessera {
 
 struct Backends::State {
   explicit State(const std::filesystem::path& folder)
-      : services(std::make_shared<HostServices>()), set(catalog(), folder, services) {}
+      : registry(std::make_shared<const ops::Registry>(ops::make_registry())),
+        services(std::make_shared<HostServices>()),
+        set(catalog(), folder, services) {}
 
+  std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins bring
   std::shared_ptr<HostServices> services;
   BackendSet set;
   tuning::SharedCosts costs;     // of all that was tuned with them

@@ -121,24 +121,26 @@ void BindCache::look_up(const std::function<bool(const std::string& what)>& keep
 CacheReport BindCache::find() {
   look();
   read_costs();
-  CacheReport report = described();
+  const Told told = this->told();
+  CacheReport report = told.described();
   report.is_hit = plan_.has_value();
-  if (!report.is_hit) report.reason = reason();
+  if (!report.is_hit) report.reason = told.reason();
   for (const auto& [type, count] : known_->entries) {
     report.types.push_back({.type = type, .loaded = count, .seconds_saved = known_->seconds[type]});
   }
   return report;
 }
 
-CacheReport BindCache::described() const {
-  return {.fingerprint = text(fingerprint_),
-          .ingredients = describe(question_.ingredients),
-          .file = file_};
+BindCache::Told BindCache::told() const {
+  return {fingerprint_, question_.ingredients, question_.folders, file_, reasons_};
 }
 
-std::string BindCache::reason() const {
-  return reasons_.empty() ? explain_miss(question_.folders, question_.ingredients)
-                          : joined(reasons_);
+CacheReport BindCache::Told::described() const {
+  return {.fingerprint = text(fingerprint), .ingredients = describe(ingredients), .file = file};
+}
+
+std::string BindCache::Told::reason() const {
+  return reasons.empty() ? explain_miss(folders, ingredients) : joined(reasons);
 }
 
 void BindCache::look() {
@@ -262,7 +264,7 @@ void BindCache::let_go() {
 
 void BindCache::miss() const {
   throw Error(ErrorKind::CacheMiss, "fingerprint " + text(fingerprint_),
-              "expected to find the plan, as nothing may be measured; " + reason() +
+              "expected to find the plan, as nothing may be measured; " + told().reason() +
                   ". Bind once without `frozen`");
 }
 
@@ -286,7 +288,7 @@ std::shared_ptr<const CacheRecord> BindCache::keep(const PlanResult& result,
 
 // Copies what it reads from: it may be asked long after this bind.
 std::shared_ptr<const CacheRecord> BindCache::record_hit(const PlanResult& result) const {
-  CacheReport report = described();
+  CacheReport report = told().described();
   report.is_hit = true;
   if (remembered_) {
     return std::make_shared<CacheRecord>(question_.ingredients,
@@ -315,33 +317,58 @@ std::shared_ptr<const CacheRecord> BindCache::record_hit(const PlanResult& resul
 
 std::shared_ptr<const CacheRecord> BindCache::record_found(const PlanResult& result,
                                                            const tuning::CostTable& costs) const {
+  struct Finding {
+    Told told;
+    tuning::FoundCosts found;
+    tuning::TakenCosts known;
+    tuning::FindLibraries find_libraries;
+    bool looked_up;
+    bool has_measured;
+  };
+  const auto finding = std::make_shared<Finding>(Finding{
+      .told = told(),
+      .found = {.costs = costs, .seconds = result.tuning.seconds},
+      .known = known_.value_or(tuning::TakenCosts()),
+      .find_libraries = question_.find_libraries,
+      .looked_up = question_.looks_up,
+      .has_measured = result.tuning.measured > 0,
+  });
+  tuning::FoundCosts& found = finding->found;
+  for (const auto& [type, seconds] : finding->known.seconds) found.seconds += seconds;
   // Whoever was interrupted knows no plan that is worth keeping.
   const bool is_interrupted = result.tuning.is_stopped && !result.tuning.is_out_of_time;
-  const tuning::TakenCosts known = known_.value_or(tuning::TakenCosts());
-  CacheRecord::Contents contents{.libraries = question_.find_libraries({})};
-  contents.found.costs = costs;
-  contents.found.seconds = result.tuning.seconds;
-  for (const auto& [type, seconds] : known.seconds) contents.found.seconds += seconds;
-  if (!is_interrupted) contents.found.plan = result.plan;
-  CacheReport& report = contents.report = described();
-  const bool has_measured = result.tuning.measured > 0;
-  report.types = describe_types(contents.libraries, known, has_measured ? &costs : nullptr);
-  report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
-  report.reason = question_.looks_up ? reason() : "everything was to be measured anew";
-  save(report, contents.found, contents.libraries);
-  const std::optional<tuning::KnownPlan> plan = contents.found.plan;
-  auto record = std::make_shared<const CacheRecord>(
-      question_.ingredients, [contents = std::move(contents)] { return contents; });
-  if (plan) plans_.add(fingerprint_, {*plan, record});
+  if (!is_interrupted) found.plan = result.plan;
+  const auto read = [finding] {
+    CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
+                                   .found = finding->found,
+                                   .report = finding->told.described()};
+    CacheReport& report = contents.report;
+    report.types = describe_types(contents.libraries, finding->known,
+                                  finding->has_measured ? &finding->found.costs : nullptr);
+    report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
+    report.reason =
+        finding->looked_up ? finding->told.reason() : "everything was to be measured anew";
+    report.not_saved = "it took less time to find out than to write down";
+    return contents;
+  };
+  std::shared_ptr<const CacheRecord> record;
+  if (found.seconds >= kSecondsWorthSaving) {
+    CacheRecord::Contents contents = read();
+    contents.report.not_saved.clear();
+    save(contents.report, contents.found, contents.libraries);
+    const bool is_saved = !contents.report.saved.empty();
+    record = std::make_shared<const CacheRecord>(
+        question_.ingredients, [contents = std::move(contents)] { return contents; }, is_saved);
+  } else {
+    // Programs that meet new graphs all the time do not ask, so nothing is read for them.
+    record = std::make_shared<const CacheRecord>(question_.ingredients, read);
+  }
+  if (found.plan) plans_.add(fingerprint_, {*found.plan, record});
   return record;
 }
 
 void BindCache::save(CacheReport& report, const tuning::FoundCosts& found,
                      const std::vector<tuning::PricedLibrary>& libraries) const {
-  if (found.seconds < kSecondsWorthSaving) {
-    report.not_saved = "it took less time to find out than to write down";
-    return;
-  }
   const cache::CacheFile file{.ingredients = question_.ingredients,
                               .sections = tuning::to_sections(found, libraries)};
   std::vector<std::string> reasons;

@@ -37,10 +37,13 @@ class CacheRecord {
     tuning::FoundCosts found;
     CacheReport report;
   };
-  CacheRecord(std::vector<cache::Ingredient> ingredients, std::function<Contents()> read)
-      : ingredients_(std::move(ingredients)), read_(std::move(read)) {}
+  CacheRecord(std::vector<cache::Ingredient> ingredients, std::function<Contents()> read,
+              bool is_saved = false)
+      : ingredients_(std::move(ingredients)), read_(std::move(read)), is_saved_(is_saved) {}
 
   const std::vector<cache::Ingredient>& ingredients() const { return ingredients_; }
+  // Whether the bind has written a file.
+  bool is_saved() const { return is_saved_; }
   const Contents& contents() const {
     std::call_once(is_read_, [&] { contents_ = read_(); });
     return contents_;
@@ -49,6 +52,7 @@ class CacheRecord {
  private:
   std::vector<cache::Ingredient> ingredients_;
   std::function<Contents()> read_;
+  bool is_saved_;
   mutable std::once_flag is_read_;
   mutable Contents contents_;
 };
@@ -100,9 +104,18 @@ class BindCache {
   void read_costs();
   void wait_for_lock(const std::function<bool(const std::string& what)>& keeps_waiting);
   void let_go();
+  // What is told of a look-up, also after it.
+  struct Told {
+    cache::Fingerprint fingerprint;
+    std::vector<cache::Ingredient> ingredients;
+    std::vector<std::filesystem::path> folders;
+    std::filesystem::path file;
+    std::vector<std::string> reasons;
+    CacheReport described() const;
+    std::string reason() const;
+  };
   [[noreturn]] void miss() const;
-  CacheReport described() const;
-  std::string reason() const;
+  Told told() const;
   void save(CacheReport& report, const tuning::FoundCosts& found,
             const std::vector<tuning::PricedLibrary>& libraries) const;
   std::shared_ptr<const CacheRecord> record_hit(const PlanResult& result) const;

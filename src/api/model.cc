@@ -88,9 +88,6 @@ namespace {
 // Of measuring; writing down what took less is not worth its time.
 constexpr double kSecondsWorthStoring = 0.5;
 
-// Whether a bind that found its plan has saved it: then a next process will want the rest too.
-bool is_kept(const CacheRecord& record) { return !record.contents().report.saved.empty(); }
-
 // Above this, freed weights are given back to the system at once.
 constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
 
@@ -181,7 +178,8 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
       drop_resident_pages(loaded.source.mappings);
     }
   }
-  if (record && !options.frozen && (result.is_known_plan || is_kept(*record))) {
+  // Who has saved its plan expects a next process, which will want the rest too.
+  if (record && !options.frozen && (result.is_known_plan || record->is_saved())) {
     clock.begin("keep");
     keep_warm_start();
   }
@@ -376,14 +374,13 @@ const std::vector<StageRecord>& Model::stages() const { return state_->stages; }
 
 Model load(const std::filesystem::path& file, const LoadOptions& options) {
   StageClock clock;
-  auto registry = std::make_shared<const ops::Registry>(ops::make_registry());
   auto state = std::make_shared<Model::State>(options.log);
   state->file = file;
   state->compile_options = {.is_strict = options.is_strict,
                             .keeps_all_values = options.keeps_all_values};
   state->load_threads = options.threads;
   state->backends = options.backends;
-  state->registry = std::move(registry);
+  state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   const bool keeps = options.keeps_index.value_or(is_optimize_wanted_by_environment());

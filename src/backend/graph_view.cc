@@ -103,9 +103,15 @@ void tessera_graph::fill_nodes() {
   }
 }
 
-const tessera::PatternIndex& tessera_graph::pattern_index() const {
-  std::call_once(is_indexed_, [&] { pattern_index_.emplace(graph); });
-  return *pattern_index_;
+const std::vector<std::vector<tessera::NodeId>>& tessera_graph::matches(
+    std::string_view pattern) const {
+  const std::lock_guard lock(matches_mutex_);
+  const auto known = matches_.find(pattern);
+  if (known != matches_.end()) return known->second;
+  const tessera::Pattern parsed = tessera::parse_pattern(pattern);
+  if (!pattern_index_) pattern_index_.emplace(graph);
+  return matches_.emplace(pattern, tessera::find_matches(graph, *pattern_index_, parsed))
+      .first->second;
 }
 
 const tessera_attribute* tessera_graph::attribute(int32_t node, const char* name) const {

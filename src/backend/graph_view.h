@@ -1,10 +1,13 @@
 // A graph as plug-ins see it: the opaque tessera_graph of the contract.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/attribute_view.h"
@@ -26,8 +29,9 @@ struct tessera_graph {
 
   // nullptr where there is none.
   const tessera_attribute* attribute(int32_t node, const char* name) const;
-  // Made when it is first asked for: backends ask for dozens of patterns.
-  const tessera::PatternIndex& pattern_index() const;
+  // Where a pattern, as text, is found. Looked for once: backends ask for dozens of patterns, and
+  // do it again for another number of threads. Throws as parse_pattern() does.
+  const std::vector<std::vector<tessera::NodeId>>& matches(std::string_view pattern) const;
 
  private:
   void fill_values();
@@ -39,8 +43,9 @@ struct tessera_graph {
   std::vector<std::vector<int32_t>> output_ids_;  // by node
   mutable std::mutex mutex_;                      // of the next member
   mutable std::map<int32_t, std::unique_ptr<tessera::AttributeViews>> attributes_;
-  mutable std::once_flag is_indexed_;
+  mutable std::mutex matches_mutex_;  // of the next members
   mutable std::optional<tessera::PatternIndex> pattern_index_;
+  mutable std::map<std::string, std::vector<std::vector<tessera::NodeId>>, std::less<>> matches_;
 };
 
 namespace tessera {

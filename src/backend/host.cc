@@ -27,8 +27,7 @@ void visit_matches(const tessera_graph& graph, const char* pattern, tessera_matc
   if (pattern == nullptr) {
     throw Error(ErrorKind::InvalidArgument, "pattern", "expected a text, found a null pointer");
   }
-  for (const std::vector<NodeId>& match :
-       find_matches(graph.graph, graph.pattern_index(), parse_pattern(pattern))) {
+  for (const std::vector<NodeId>& match : graph.matches(pattern)) {
     std::vector<int32_t> nodes;
     nodes.reserve(match.size());
     for (const NodeId node : match) nodes.push_back(node.index);

@@ -13,6 +13,12 @@ int64_t involuntary_switches() {
   return usage.ru_nivcsw;
 }
 
+int64_t waits_of_thread() {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
 double thread_seconds() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -23,6 +29,7 @@ double thread_seconds() {
 
 Stopwatch::Stopwatch()
     : switches_(involuntary_switches()),
+      waits_(waits_of_thread()),
       thread_start_(thread_seconds()),
       start_(std::chrono::steady_clock::now()) {}
 
@@ -32,6 +39,7 @@ Stopwatch::Reading Stopwatch::read() const {
   reading.seconds = std::chrono::duration<double>(end - start_).count();
   reading.thread_seconds = thread_seconds() - thread_start_;
   reading.is_disturbed = involuntary_switches() != switches_;
+  reading.has_waited = waits_of_thread() != waits_;
   return reading;
 }
 

@@ -11,6 +11,9 @@ namespace {
 constexpr size_t kShortDigits = 7;
 constexpr size_t kAllDigits = 40;
 constexpr const char* kEnding = ".cache";
+// Names that are looked for behind one that is missing: so many files of other fingerprints may
+// have been removed since they made this one take more digits.
+constexpr int kMostMissing = 3;
 
 std::string place_of(const std::filesystem::path& path) { return "cache '" + path.string() + "'"; }
 
@@ -64,11 +67,12 @@ FoundCache find_in_folder(const std::filesystem::path& folder,
                           std::span<const Ingredient> ingredients, const UserKey* key) {
   const Fingerprint wanted = fingerprint_of(ingredients);
   FoundCache found;
-  for (size_t digits = kShortDigits; digits <= kAllDigits; ++digits) {
+  int missing = 0;
+  for (size_t digits = kShortDigits; digits <= kAllDigits && missing < kMostMissing; ++digits) {
     const std::filesystem::path path = folder / file_name(wanted, digits);
     const Candidate candidate = look_at(path, wanted);
-    // A file of fewer digits may have been removed since.
-    if (candidate.state == Candidate::State::Missing) continue;
+    missing = candidate.state == Candidate::State::Missing ? missing + 1 : 0;
+    if (missing > 0) continue;
     if (candidate.state == Candidate::State::Foreign) continue;
     found.path = path;
     found.reason = candidate.reason;

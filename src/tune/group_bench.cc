@@ -41,10 +41,11 @@ Outcome attempt(const std::function<Outcome()>& body) {
   }
 }
 
-// What ran on the calling thread alone took as long as that had a processor.
+// What ran on the calling thread alone, without waiting for anything, took as long as that had a
+// processor.
 Outcome outcome_of(const Stopwatch::Reading& reading, const ThreadPool& pool,
                    const Yardstick::Reading& cores) {
-  const bool is_alone = pool.threads() == 1;
+  const bool is_alone = pool.threads() == 1 && !reading.has_waited;
   return {.seconds = reading.is_disturbed && is_alone ? reading.thread_seconds : reading.seconds,
           .is_disturbed = reading.is_disturbed && !is_alone,
           .slowdown = cores.slowdown,
