@@ -185,7 +185,8 @@ nb::object to_python(const ShapePlanDescription& plan) {
   return class_named("ShapePlanDescription")(
       "shapes"_a = plan.shapes, "arena_bytes"_a = plan.arena_bytes,
       "pack_bytes"_a = plan.pack_bytes, "kernels"_a = plan.kernels,
-      "reused_kernels"_a = plan.reused_kernels, "seconds"_a = plan.seconds);
+      "reused_kernels"_a = plan.reused_kernels, "loaded_kernels"_a = plan.loaded_kernels,
+      "seconds"_a = plan.seconds);
 }
 
 nb::object to_python(const ShapesDescription& shapes) {

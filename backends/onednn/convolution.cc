@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -65,9 +66,11 @@ class Proposer {
 
   void propose(const Node& node) {
     std::vector<Group> groups = groups_of(node);
-    std::erase_if(groups, [&](const Group& group) { return !is_wanted(group.nodes); });
+    std::erase_if(groups, [&](const Group& group) { return !context_.is_wanted(group.nodes); });
     if (groups.empty()) return;
     const ConvolutionProblem problem = convolution_problem(node);
+    std::erase_if(groups, [&](const Group& group) { return offer_wanted(node, problem, group); });
+    if (groups.empty()) return;
     const std::vector<Solution>& solutions = solve(problem);
     if (solutions.empty()) throw Failure(TESSERA_UNSUPPORTED, "oneDNN has no such convolution");
     for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
@@ -87,12 +90,35 @@ class Proposer {
       larger.result = step.result;
       groups.push_back(std::move(larger));
     }
+    for (Group& group : groups) std::sort(group.nodes.begin(), group.nodes.end());
     return groups;
   }
 
-  bool is_wanted(std::vector<int32_t> nodes) const {
-    std::sort(nodes.begin(), nodes.end());
-    return context_.is_wanted(nodes);
+  // Where a plan is known, the layouts of its candidate mostly lead to it at once: all others need
+  // not be described. False where they do not, so that the long way has to be gone.
+  bool offer_wanted(const Node& node, const ConvolutionProblem& problem, const Group& group) {
+    const std::span<const plugin::Wanted* const> wanted = context_.wanted_for(group.nodes);
+    return !wanted.empty() && std::ranges::all_of(wanted, [&](const plugin::Wanted* one) {
+      const std::optional<Form> form = form_of(one->ports);
+      if (!form) return false;
+      const std::optional<PostOperations> operations = operations_of(group, problem, *form->output);
+      if (!operations) return false;
+      const ConvolutionDescription description = describe_convolution(
+          context_, problem, form->input, form->output, operations->operations());
+      if (!description.is_there()) return false;
+      plugin::Candidate candidate = candidate_of(node, problem, group, description, *operations);
+      if (candidate.algorithm != one->algorithm || ports_text(candidate) != one->ports)
+        return false;
+      context_.add(std::move(candidate));
+      return true;
+    });
+  }
+
+  // Of the convolution's input and of its result, which are a candidate's first and its last port.
+  static std::optional<Form> form_of(std::string_view ports) {
+    const Form form = {format_named(ports.substr(0, ports.find(' '))),
+                       format_named(ports.substr(ports.rfind(' ') + 1))};
+    return form.input && form.output ? std::optional(form) : std::nullopt;
   }
 
   // How the library computes `problem` alone: one solution for each pair of layouts, the one that
@@ -152,22 +178,37 @@ class Proposer {
 
   void offer(const Node& node, const ConvolutionProblem& problem, const Group& group,
              const Solution& solution) {
+    const std::optional<PostOperations> operations = operations_of(group, problem, solution.output);
+    if (!operations) return;
+    ConvolutionDescription description = solution.description;
+    if (!group.steps.empty()) {
+      description = describe_convolution(context_, problem, solution.form.input,
+                                         solution.form.output, operations->operations());
+      if (!is_like(solution, description)) return;
+    }
+    context_.add(candidate_of(node, problem, group, description, *operations));
+  }
+
+  // What is done behind the convolution, whose result lies in `output`; nullopt where the library
+  // cannot do it there.
+  std::optional<PostOperations> operations_of(const Group& group, const ConvolutionProblem& problem,
+                                              Format output) const {
     PostOperations operations(context_.graph());
-    const ResultView view = {problem.output, plain_view(problem.output.size()), solution.output};
+    const ResultView view = {problem.output, plain_view(problem.output.size()), output};
     bool has_sum = false;
     for (const ChainStep& step : group.steps) {
       if (!has_sum && append_sum(step, view, operations)) {
         has_sum = true;
       } else if (!operations.append(step, view)) {
-        return;
+        return std::nullopt;
       }
     }
-    ConvolutionDescription description = solution.description;
-    if (!group.steps.empty()) {
-      description = describe_convolution(context_, problem, solution.form.input,
-                                         solution.form.output, operations.operations());
-      if (!is_like(solution, description)) return;
-    }
+    return operations;
+  }
+
+  plugin::Candidate candidate_of(const Node& node, const ConvolutionProblem& problem,
+                                 const Group& group, const ConvolutionDescription& description,
+                                 const PostOperations& operations) const {
     PrimitiveOffer offer(group.nodes, description.base());
     offer.read(DNNL_ARG_SRC, node.input(0), description.input_desc());
     offer.read_packed(DNNL_ARG_WEIGHTS, node.input(1), problem.stored_weights,
@@ -177,7 +218,7 @@ class Proposer {
     }
     offer.write(DNNL_ARG_DST, context_.graph().value(group.result), description.output_desc());
     operations.read_operands(offer);
-    context_.add(offer.candidate(seconds(problem, description, group)));
+    return offer.candidate(seconds(problem, description, group));
   }
 
   // Whether `description`, of the same convolution with something behind it, is no worse.

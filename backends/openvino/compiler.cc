@@ -1,12 +1,17 @@
 #include "compiler.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <openvino/op/constant.hpp>
 #include <openvino/openvino.hpp>
+#include <optional>
+#include <random>
 #include <span>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -105,6 +110,13 @@ void check_ports(const std::vector<ov::Output<const ov::Node>>& found,
   }
 }
 
+// Of a network or of what was compiled.
+template <class Whole>
+void check_borders(const Whole& whole, const RegionModel& model) {
+  check_ports(whole.inputs(), model.inputs, "input");
+  check_ports(whole.outputs(), model.outputs, "output");
+}
+
 // One inference at a time, on memory of the caller's.
 class Request {
  public:
@@ -141,10 +153,57 @@ class Request {
   std::vector<const void*> outputs_;
 };
 
+// The bytes must stay where they are.
+ov::CompiledModel import_from(ov::Core& core, std::string_view bytes, int32_t threads) {
+  // OpenVINO only reads them.
+  const ov::Tensor stored(ov::element::u8, {bytes.size()}, const_cast<char*>(bytes.data()));
+  return core.import_model(stored, "CPU", settings(threads));
+}
+
+// Numbers that are the same each time: floating-point ones from -1 to 1, others 0, which is an
+// index wherever one is meant.
+ov::Tensor example_of(const ov::Output<const ov::Node>& port) {
+  ov::Tensor tensor(port.get_element_type(), port.get_shape());
+  std::memset(tensor.data(), 0, tensor.get_byte_size());
+  if (port.get_element_type() != ov::element::f32) return tensor;
+  std::minstd_rand generator(1);
+  std::uniform_real_distribution<float> distribution(-1, 1);
+  std::generate_n(tensor.data<float>(), tensor.get_size(), [&] { return distribution(generator); });
+  return tensor;
+}
+
+std::vector<ov::Tensor> run_once(ov::CompiledModel& compiled) {
+  ov::InferRequest request = compiled.create_infer_request();
+  const auto& inputs = std::as_const(compiled).inputs();
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    request.set_input_tensor(index, example_of(inputs[index]));
+  }
+  request.infer();
+  std::vector<ov::Tensor> outputs;
+  for (size_t index = 0; index < std::as_const(compiled).outputs().size(); ++index) {
+    outputs.push_back(request.get_output_tensor(index));
+  }
+  return outputs;
+}
+
+// OpenVINO imports some networks as others than it exported: 2026.4 gives another final state of an
+// LSTM, for one.
+bool compute_the_same(ov::CompiledModel& left, ov::CompiledModel& right) {
+  return std::ranges::equal(
+      run_once(left), run_once(right), [](const ov::Tensor& one, const ov::Tensor& other) {
+        return one.get_byte_size() == other.get_byte_size() &&
+               std::memcmp(one.data(), other.data(), one.get_byte_size()) == 0;
+      });
+}
+
 class RegionKernel : public plugin::Kernel {
  public:
-  RegionKernel(ov::CompiledModel compiled, const RegionModel& model)
-      : compiled_(std::move(compiled)),
+  // `core` must outlive it.
+  RegionKernel(ov::Core& core, ov::CompiledModel compiled, const RegionModel& model,
+               int32_t threads)
+      : core_(core),
+        threads_(threads),
+        compiled_(std::move(compiled)),
         // What runs need of it.
         model_{.inputs = model.inputs, .outputs = model.outputs} {
     idle_.push_back(std::make_unique<Request>(compiled_, model_));
@@ -163,6 +222,22 @@ class RegionKernel : public plugin::Kernel {
     idle_.push_back(std::move(request));
   }
 
+  // Nothing where what would come back computes something else.
+  std::optional<std::string> save() const override {
+    try {
+      // A handle; OpenVINO has no const way to export.
+      ov::CompiledModel compiled = compiled_;
+      std::ostringstream stream;
+      compiled.export_model(stream);
+      std::string bytes = std::move(stream).str();
+      ov::CompiledModel again = import_from(core_, bytes, threads_);
+      if (!compute_the_same(compiled, again)) return std::nullopt;
+      return bytes;
+    } catch (const ov::Exception& exception) {
+      throw Failure(TESSERA_UNSUPPORTED, reason_of(exception));
+    }
+  }
+
  private:
   // Callers that run at the same time have a request each.
   std::unique_ptr<Request> take() {
@@ -177,6 +252,8 @@ class RegionKernel : public plugin::Kernel {
     return std::make_unique<Request>(compiled_, model_);
   }
 
+  ov::Core& core_;
+  int32_t threads_;
   ov::CompiledModel compiled_;
   RegionModel model_;
   std::mutex mutex_;
@@ -190,10 +267,21 @@ class OpenvinoCompiler : public Compiler {
     try {
       const std::shared_ptr<ov::Model> network = core_.read_model(model.onnx, ov::Tensor());
       take_weights(*network, model, options.absorbed);
-      check_ports(std::as_const(*network).inputs(), model.inputs, "input");
-      check_ports(std::as_const(*network).outputs(), model.outputs, "output");
+      check_borders(std::as_const(*network), model);
       return std::make_unique<RegionKernel>(
-          core_.compile_model(network, "CPU", settings(options.threads)), model);
+          core_, core_.compile_model(network, "CPU", settings(options.threads)), model,
+          options.threads);
+    } catch (const ov::Exception& exception) {
+      throw Failure(TESSERA_UNSUPPORTED, reason_of(exception));
+    }
+  }
+
+  std::unique_ptr<plugin::Kernel> load(const RegionModel& model, int32_t threads,
+                                       std::string_view bytes) override {
+    try {
+      ov::CompiledModel compiled = import_from(core_, bytes, threads);
+      check_borders(std::as_const(compiled), model);
+      return std::make_unique<RegionKernel>(core_, std::move(compiled), model, threads);
     } catch (const ov::Exception& exception) {
       throw Failure(TESSERA_UNSUPPORTED, reason_of(exception));
     }

@@ -3,7 +3,9 @@
 // megabytes, and most models never use it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "region_model.h"
 #include "tessera/backend.h"
@@ -17,6 +19,10 @@ class Compiler {
   // are not copied. Throws Failure with OpenVINO's reason. From any thread.
   virtual std::unique_ptr<plugin::Kernel> compile(const RegionModel& model,
                                                   const plugin::BuildOptions& options) = 0;
+  // The same from what its save() gave, for `threads` threads. The bytes are not copied. Throws
+  // Failure where this OpenVINO does not take them, or where they are of another region.
+  virtual std::unique_ptr<plugin::Kernel> load(const RegionModel& model, int32_t threads,
+                                               std::string_view bytes) = 0;
 };
 
 // What the library exports: both sides are built together, so that C++ may cross.

@@ -58,11 +58,15 @@ plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region
   candidate.build_seconds = build_seconds(work, region.size());
   // Weights in the formats of its kernels, and what it keeps for values inside.
   candidate.library_bytes = work.weight_bytes + work.inner_bytes;
-  candidate.flags = uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY} | TESSERA_CANDIDATE_INFERENCE_ONLY;
-  auto model = std::make_shared<const RegionModel>(model_of(graph, region, border));
-  candidate.build = [model = std::move(model),
-                     loader = std::move(loader)](const plugin::BuildOptions& build) {
+  candidate.flags = uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY} | TESSERA_CANDIDATE_INFERENCE_ONLY |
+                    TESSERA_CANDIDATE_STORES_CONSTANTS;
+  const auto model = std::make_shared<const RegionModel>(model_of(graph, region, border));
+  candidate.build = [model, loader](const plugin::BuildOptions& build) {
     return loader->get()->compile(*model, build);
+  };
+  candidate.load = [model, loader = std::move(loader),
+                    threads = options.threads](std::string_view bytes) {
+    return loader->get()->load(*model, threads, bytes);
   };
   return candidate;
 }

@@ -402,7 +402,7 @@ class HeldBackend {
     std::vector<Wanted> all;
     for (const tessera_wanted& one :
          std::span(options.wanted, static_cast<size_t>(options.wanted_count))) {
-      all.push_back({{one.nodes, one.nodes + one.node_count}, one.algorithm});
+      all.push_back({{one.nodes, one.nodes + one.node_count}, one.algorithm, one.ports});
     }
     return all;
   }

@@ -109,6 +109,18 @@ struct Candidate {
   std::function<std::unique_ptr<Kernel>(std::string_view bytes)> load = {};
 };
 
+// The candidate's ports as tessera_wanted has them.
+inline std::string ports_text(const Candidate& candidate) {
+  std::string text;
+  for (const InputPort& port : candidate.inputs) {
+    text += (text.empty() ? "" : " ") + port.layout;
+    if (port.pack) text += ":" + port.pack->id;
+  }
+  text += " ->";
+  for (const OutputPort& port : candidate.outputs) text += " " + port.layout;
+  return text;
+}
+
 // A candidate for one node: a row-major port for each input and output that is present, in the
 // node's order. A value that the node reads twice, as in Mul(x, x), is one port. The author sets
 // layouts and packs, and `build`.
@@ -133,6 +145,7 @@ inline Candidate candidate_for(const Node& node) {
 struct Wanted {
   std::vector<int32_t> nodes;  // ascending
   std::string algorithm;
+  std::string ports;  // as ports_text() has them
 };
 
 struct ProposeOptions {

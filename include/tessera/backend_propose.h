@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,7 +70,7 @@ class ProposeContext {
     if (!options.wanted) return;
     for (const Wanted& wanted : *options.wanted) {
       wanted_nodes_.insert(wanted.nodes.begin(), wanted.nodes.end());
-      wanted_[wanted.nodes].insert(wanted.algorithm);
+      wanted_[wanted.nodes].push_back(&wanted);
     }
   }
 
@@ -99,8 +100,13 @@ class ProposeContext {
   }
   bool is_wanted(const std::vector<int32_t>& nodes, const std::string& algorithm) const {
     if (!options_.wanted) return true;
+    return std::ranges::any_of(
+        wanted_for(nodes), [&](const Wanted* wanted) { return wanted->algorithm == algorithm; });
+  }
+  // What is asked for with just these nodes (ascending); empty where everything is of use.
+  std::span<const Wanted* const> wanted_for(const std::vector<int32_t>& nodes) const {
     const auto found = wanted_.find(nodes);
-    return found != wanted_.end() && found->second.contains(algorithm);
+    return found == wanted_.end() ? std::span<const Wanted* const>() : found->second;
   }
 
   // Hands a candidate over. Its nodes count as taken.
@@ -145,7 +151,7 @@ class ProposeContext {
   const ProposeOptions& options_;
   Proposals& proposals_;
   std::set<int32_t> wanted_nodes_;
-  std::map<std::vector<int32_t>, std::set<std::string>> wanted_;  // algorithms by nodes
+  std::map<std::vector<int32_t>, std::vector<const Wanted*>> wanted_;  // by nodes
   std::set<int32_t> taken_;
   std::map<int32_t, std::string> reasons_;
 };

@@ -274,6 +274,7 @@ struct ShapePlanDescription {
   int64_t pack_bytes = 0;                              // of packed weights, shared with the others
   int kernels = 0;
   int reused_kernels = 0;  // of these, that another plan had built
+  int loaded_kernels = 0;  // of these, that an earlier process had built and stored
   double seconds = 0;      // that planning took; 0 for the one of bind()
 };
 

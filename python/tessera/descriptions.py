@@ -308,6 +308,7 @@ class ShapePlanDescription:
     pack_bytes: int  # of packed weights, shared with the others
     kernels: int
     reused_kernels: int  # of these, that another plan had built
+    loaded_kernels: int  # of these, that an earlier process had built and stored
     seconds: float  # that planning took; 0 for the one of bind()
 
 

@@ -216,6 +216,7 @@ ShapesDescription Executor::shapes() const {
     described.pack_bytes = plan->description.pack_bytes;
     described.kernels = plan->kernels;
     described.reused_kernels = plan->reused_kernels;
+    described.loaded_kernels = plan->loaded_kernels;
     described.seconds = plan->seconds;
   }
   return shapes;

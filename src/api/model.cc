@@ -60,10 +60,17 @@ void Model::State::open_packs() {
       [this](const PackKey& key, int64_t bytes) { return warm_start->find_pack(key, bytes); });
 }
 
-void Model::State::keep_warm_start() {
+void Model::State::keep_warm_start(const BuiltPlan& built, int threads, int precision) {
   if (!warm_start) return;
+  const std::vector<SavableKernel> savable =
+      StoredKernels(*registry, threads, precision, {}).savable(built);
   const std::lock_guard lock(mutex);
-  warm_start->keep(loaded, loaded_structure(), packs, backends.state_->set);
+  warm_start->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
+}
+
+FindStoredKernel Model::State::stored_kernel_finder() const {
+  if (!warm_start) return {};
+  return [this](const std::string& key) { return warm_start->find_kernel(key); };
 }
 
 std::vector<cache::Ingredient> Model::State::ingredients(const BindOptions& wanted, int threads) {
@@ -146,7 +153,10 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
       return !options.on_progress || options.on_progress({.what = what});
     });
   }
-  if (is_optimized) open_packs();
+  if (is_optimized) {
+    open_packs();
+    wanted.find_stored_kernel = stored_kernel_finder();
+  }
   std::optional<PlanResult> known;
   std::optional<tuning::KnownPlan> faster;  // to change over to
   if (cached && cached->plan() != nullptr && !options.describes_candidates) {
@@ -181,7 +191,7 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
   // Who has saved its plan expects a next process, which will want the rest too.
   if (record && !options.frozen && (result.is_known_plan || record->is_saved())) {
     clock.begin("keep");
-    keep_warm_start();
+    keep_warm_start(result.built, pool.threads(), wanted.precision);
   }
   auto state = std::make_unique<Executor::State>(registry, options);
   state->model = shared_from_this();
@@ -265,9 +275,11 @@ std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
                                                      const tuning::KnownPlan& plan) {
   ThreadPool pool(options.threads);
   StageClock clock;
-  std::optional<PlanResult> result =
-      build_known(options, plan_options(options, backends.state_->set), plan, pool, clock);
+  PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.find_stored_kernel = stored_kernel_finder();
+  std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
   if (result) {
+    if (!options.frozen) keep_warm_start(result->built, pool.threads(), wanted.precision);
     const std::lock_guard lock(mutex);
     let_go_packed_constants(loaded.graph, result->built);
   }

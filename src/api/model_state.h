@@ -55,7 +55,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
 
   // Opens what is stored of the weights; keeps what is not stored yet.
   void open_packs();
-  void keep_warm_start();
+  void keep_warm_start(const BuiltPlan& built, int threads, int precision);
+  FindStoredKernel stored_kernel_finder() const;
   // For a file to ship; none, which the log is told, where there is no key.
   std::optional<std::string> encoded_packs();
   // Those of a file that was given, where this user packed them; else the log is told.

@@ -55,6 +55,7 @@ ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, Workplace& p
       description(describe(result, place.pool().threads(), registry)),
       kernels(result.kernels),
       reused_kernels(result.reused_kernels),
+      loaded_kernels(result.loaded_kernels),
       runner(runner_of(std::move(result.built), options, place)) {}
 
 std::unique_ptr<PlanRunner> ShapePlan::runner_of(BuiltPlan built, const BindOptions& options,

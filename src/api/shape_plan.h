@@ -37,6 +37,7 @@ struct ShapePlan {
   PlanDescription description;
   int kernels = 0;
   int reused_kernels = 0;
+  int loaded_kernels = 0;
   double seconds = 0;  // that planning took
   std::unique_ptr<PlanRunner> runner;
 };

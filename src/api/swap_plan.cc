@@ -56,6 +56,7 @@ void Executor::State::change_over(PlanResult result) {
   swapped->description = std::move(description);
   swapped->kernels = result.kernels;
   swapped->reused_kernels = result.reused_kernels;
+  swapped->loaded_kernels = result.loaded_kernels;
 }
 
 }  // namespace tessera

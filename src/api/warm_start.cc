@@ -169,6 +169,22 @@ std::shared_ptr<const void> WarmStart::find_pack(const PackKey& key, int64_t byt
   return nullptr;
 }
 
+std::optional<StoredKernel> WarmStart::find_kernel(const std::string& key) const {
+  const auto find_in = [&](cache::PackFile& file) -> std::optional<StoredKernel> {
+    std::optional<cache::PackFile::Found> found = file.find(key);
+    if (!found) return std::nullopt;
+    return StoredKernel{std::move(found->bytes), found->size};
+  };
+  const std::shared_lock lock(files_mutex_);
+  for (const OpenFile& open : files_) {
+    if (auto found = find_in(*open.file)) return found;
+  }
+  for (const std::shared_ptr<cache::PackFile>& given : given_) {
+    if (auto found = find_in(*given)) return found;
+  }
+  return std::nullopt;
+}
+
 bool WarmStart::is_stored(const std::string& key) const {
   return std::any_of(files_.begin(), files_.end(),
                      [&](const OpenFile& open) { return open.file->has(key); });
@@ -203,11 +219,39 @@ std::vector<cache::StoredPack> WarmStart::packs_to_store(LoadedModel& model, con
   return wanted;
 }
 
+// What a library fails to save is built again by the next process.
+std::vector<WarmStart::NamedBytes> WarmStart::kernels_to_store(
+    const std::vector<SavableKernel>& kernels) const {
+  std::vector<NamedBytes> wanted;
+  std::set<std::string> seen;
+  for (const SavableKernel& kernel : kernels) {
+    if (is_stored(kernel.key) || !seen.insert(kernel.key).second) continue;
+    try {
+      wanted.push_back({kernel.key, kernel.kernel->save()});
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return wanted;
+}
+
 std::optional<std::string> WarmStart::encode_packs(LoadedModel& model, const PackStore& packs) {
   if (!key_) key_ = made_key(folder_);
   if (!key_) return std::nullopt;
-  return cache::encode_packs(packs_to_store(model, packs, /*with_stored=*/true), processor_model(),
-                             *key_);
+  std::vector<cache::StoredPack> all = packs_to_store(model, packs, /*with_stored=*/true);
+  std::vector<StoredKernel> held;
+  for (const OpenFile& open : files_) {
+    for (const std::string& key : open.file->keys()) {
+      if (!is_kernel_key(key)) continue;
+      const std::optional<StoredKernel> kernel = find_kernel(key);
+      if (!kernel) continue;
+      held.push_back(*kernel);
+      all.push_back(
+          {key,
+           {static_cast<const char*>(kernel->bytes.get()), static_cast<size_t>(kernel->size)}});
+    }
+  }
+  return cache::encode_packs(all, processor_model(), *key_);
 }
 
 // What is damaged makes room for what is not.
@@ -222,9 +266,12 @@ void WarmStart::drop_damaged() {
 }
 
 // Whether the list of files that are known to be right has changed.
-bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs) {
+bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs,
+                           const std::vector<SavableKernel>& kernels) {
   drop_damaged();
-  const std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, false);
+  std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, false);
+  const std::vector<NamedBytes> saved = kernels_to_store(kernels);
+  for (const NamedBytes& kernel : saved) wanted.push_back({kernel.key, kernel.bytes});
   if (!wanted.empty() && cache::make_private_folder(packs_folder()).empty()) {
     std::string names;
     for (const cache::StoredPack& pack : wanted) names += pack.key + "\n";
@@ -251,11 +298,11 @@ bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs) {
 }
 
 void WarmStart::keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
-                     const BackendSet& set) {
+                     const std::vector<SavableKernel>& kernels, const BackendSet& set) {
   if (folder_.empty()) return;
   if (!key_) key_ = made_key(folder_);
   if (!key_ || weights_.empty()) return;
-  const bool has_new_packs = keep_packs(model, packs);
+  const bool has_new_packs = keep_packs(model, packs, kernels);
   std::vector<FileStamp> plugins = set.usable_stamps();
   if (has_index_ && !has_new_packs && plugins == plugins_) return;
   std::vector<StampedFile> files;

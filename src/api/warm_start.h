@@ -1,7 +1,8 @@
 // What of a model is kept in the user's folder beside plans and prices, so that the next process
 // need not read, rewrite and pack it again: the index of the model (model_index.h) and its packs
-// (cache/pack_file.h). All of it is a shortcut: where anything is missing, damaged, or not as it
-// was, the model's file is read as if there were none.
+// (cache/pack_file.h), among which kernels that a library gives as bytes count. All of it is a
+// shortcut: where anything is missing, damaged, or not as it was, the model's file is read as if
+// there were none.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "cache/pack_file.h"
 #include "cache/user_key.h"
 #include "compile/compile.h"
+#include "compile/stored_kernels.h"
 
 namespace tessera {
 
@@ -41,16 +43,18 @@ class WarmStart {
   void open_packs(Graph& graph, const Log& log);
   // One that was stored; null where there is none. From any thread, once open_packs() is through.
   std::shared_ptr<const void> find_pack(const PackKey& key, int64_t bytes) const;
+  // A kernel that was stored, under a key of StoredKernels. As find_pack().
+  std::optional<StoredKernel> find_kernel(const std::string& key) const;
   // Packs that somebody handed over; they are looked at behind the user's own.
   // Gives why they are not used, or "".
   std::string add_packs(const std::string& bytes, const std::filesystem::path& file);
 
-  // Keeps what is not kept yet: packs, weights of `model` that are in memory as they are, and the
-  // index. Where it cannot be, nothing is lost but time.
+  // Keeps what is not kept yet: packs, weights of `model` that are in memory as they are, kernels,
+  // and the index. Where it cannot be, nothing is lost but time.
   void keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
-            const BackendSet& set);
+            const std::vector<SavableKernel>& kernels, const BackendSet& set);
 
-  // What keep() stores of packs, for a file to ship; none without a key.
+  // What keep() stores of packs and kernels, for a file to ship; none without a key.
   std::optional<std::string> encode_packs(LoadedModel& model, const PackStore& packs);
 
  private:
@@ -58,14 +62,21 @@ class WarmStart {
     std::filesystem::path path;
     std::shared_ptr<cache::PackFile> file;
   };
+  // A saved kernel and its key.
+  struct NamedBytes {
+    std::string key;
+    std::string bytes;
+  };
   std::filesystem::path packs_folder() const { return folder_ / "packs" / weights_; }
   std::vector<cache::StoredPack> packs_to_store(LoadedModel& model, const PackStore& packs,
                                                 bool with_stored) const;
+  std::vector<NamedBytes> kernels_to_store(const std::vector<SavableKernel>& kernels) const;
   bool is_stored(const std::string& key) const;
   void add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file);
   void drop_damaged();
   void settle_weights(Graph& graph);
-  bool keep_packs(LoadedModel& model, const PackStore& packs);
+  bool keep_packs(LoadedModel& model, const PackStore& packs,
+                  const std::vector<SavableKernel>& kernels);
 
   std::filesystem::path folder_;
   std::filesystem::path model_;  // canonical

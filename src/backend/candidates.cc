@@ -105,6 +105,7 @@ class Collector {
     face.nodes = wanted.nodes.data();
     face.node_count = static_cast<int32_t>(wanted.nodes.size());
     face.algorithm = wanted.algorithm.c_str();
+    face.ports = wanted.ports.c_str();
     return face;
   }
 
@@ -173,6 +174,7 @@ class Collector {
     for (const ValueId id : candidate.absorbed) absorbed.push_back(graph_.graph[id]);
     candidate.build =
         kernel_builder(candidate.face, plugin_->name(), dense_layout, std::move(absorbed));
+    candidate.load = kernel_loader(candidate.face, plugin_->name());
     offers_.candidates.push_back(std::move(candidate));
   }
 

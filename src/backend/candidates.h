@@ -55,6 +55,9 @@ struct Candidate {
   // Throws Error (Unsupported, ...) with the backend's reason; LetGo (let_go_weight.h) where it
   // absorbs a weight whose elements are gone.
   std::function<Kernel(int threads)> build;
+  // The kernel again from bytes that it was saved as, which it keeps; null where that cannot be.
+  // Throws Error with the backend's reason.
+  std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> load;
 
   const std::string& backend() const { return plugin->name(); }
   // Whether its outputs are parts of input 0; whether its inputs are parts of output 0. Such a one
@@ -82,6 +85,7 @@ struct Offers {
 struct WantedCandidate {
   std::vector<int32_t> nodes;  // ascending
   std::string algorithm;
+  std::string ports;  // as tessera_wanted has them
 };
 
 struct OfferOptions {

@@ -14,4 +14,18 @@ void Kernel::fail(const std::string& place, const tessera_error& error) const {
   throw Error(status.kind(), place, message);
 }
 
+std::string Kernel::save() const {
+  std::string bytes;
+  const Status status = call_plugin([&](tessera_error* error) {
+    return face_.save(
+        face_.self,
+        [](void* user, const void* data, size_t size) {
+          static_cast<std::string*>(user)->append(static_cast<const char*>(data), size);
+        },
+        &bytes, error);
+  });
+  if (!status.is_fine()) throw Error(status.kind(), "backend '" + backend_ + "'", status.message);
+  return bytes;
+}
+
 }  // namespace tessera

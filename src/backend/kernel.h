@@ -1,31 +1,33 @@
 // A kernel that a plug-in built: its owner.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "tessera/backend_abi.h"
-#include "tessera/tensor.h"
 
 namespace tessera {
 
 class Kernel {
  public:
   Kernel() = default;
-  // Takes `face` over. `backend` is named in errors; `absorbed` is kept until it is released.
-  Kernel(const tessera_kernel& face, std::string backend, std::vector<Tensor> absorbed = {})
-      : face_(face), backend_(std::move(backend)), absorbed_(std::move(absorbed)) {}
+  // Takes `face` over. `backend` is named in errors; what it was made of, `source`, is kept until
+  // it is released.
+  Kernel(const tessera_kernel& face, std::string backend,
+         std::shared_ptr<const void> source = nullptr)
+      : face_(face), backend_(std::move(backend)), source_(std::move(source)) {}
   Kernel(Kernel&& other) noexcept
       : face_(std::exchange(other.face_, {})),
         backend_(std::move(other.backend_)),
-        absorbed_(std::move(other.absorbed_)) {}
+        source_(std::move(other.source_)) {}
   Kernel& operator=(Kernel&& other) noexcept {
     std::swap(face_, other.face_);
     std::swap(backend_, other.backend_);
-    std::swap(absorbed_, other.absorbed_);
+    std::swap(source_, other.source_);
     return *this;
   }
   ~Kernel() {
@@ -33,6 +35,10 @@ class Kernel {
   }
 
   int64_t workspace_bytes() const { return face_.workspace_bytes; }
+
+  bool can_be_saved() const { return face_.save != nullptr; }
+  // The bytes of which its candidate's `load` makes it again. Throws the plug-in's failure.
+  std::string save() const;
 
   // Runs it on buffers in the order of its candidate's ports. Throws the kernel's failure at
   // `place`, naming the backend.
@@ -59,7 +65,7 @@ class Kernel {
  private:
   tessera_kernel face_ = {};
   std::string backend_;
-  std::vector<Tensor> absorbed_;
+  std::shared_ptr<const void> source_;
 };
 
 }  // namespace tessera

@@ -42,6 +42,15 @@ void check_kernel(const tessera_kernel& kernel, const tessera_candidate& candida
   }
 }
 
+Kernel taken_over(const tessera_kernel& kernel, const Status& status,
+                  const tessera_candidate& candidate, const std::string& backend,
+                  std::shared_ptr<const void> source) {
+  Kernel owned(kernel, backend, std::move(source));
+  if (!status.is_fine()) throw Error(status.kind(), "backend '" + backend + "'", status.message);
+  check_kernel(kernel, candidate, backend);
+  return owned;
+}
+
 }  // namespace
 
 std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> face,
@@ -49,23 +58,32 @@ std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_
                                                   std::vector<Value> absorbed) {
   return [face = std::move(face), backend = std::move(backend),
           dense_layout = std::move(dense_layout), absorbed = std::move(absorbed)](int threads) {
-    AbsorbedTensors given(absorbed);
+    const auto given = std::make_shared<AbsorbedTensors>(absorbed);
     tessera_build_options options = {};
     options.struct_size = sizeof(options);
     options.threads = threads;
     options.dense_layout = dense_layout.empty() ? nullptr : dense_layout.c_str();
-    options.absorbed = given.faces.data();
-    options.absorbed_count = static_cast<int32_t>(given.faces.size());
+    options.absorbed = given->faces.data();
+    options.absorbed_count = static_cast<int32_t>(given->faces.size());
     tessera_kernel kernel = {};
     kernel.struct_size = sizeof(kernel);
     const Status status = call_plugin(
         [&](tessera_error* error) { return face->build(face->self, &options, &kernel, error); });
-    Kernel owned(kernel, backend, std::move(given.tensors));
-    if (!status.is_fine()) {
-      throw Error(status.kind(), "backend '" + backend + "'", status.message);
-    }
-    check_kernel(kernel, *face, backend);
-    return owned;
+    return taken_over(kernel, status, *face, backend, given);
+  };
+}
+
+std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(
+    std::shared_ptr<const tessera_candidate> face, std::string backend) {
+  if (face->load == nullptr) return {};
+  return [face = std::move(face), backend = std::move(backend)](std::shared_ptr<const void> bytes,
+                                                                int64_t size) {
+    tessera_kernel kernel = {};
+    kernel.struct_size = sizeof(kernel);
+    const Status status = call_plugin([&](tessera_error* error) {
+      return face->load(face->self, bytes.get(), static_cast<size_t>(size), &kernel, error);
+    });
+    return taken_over(kernel, status, *face, backend, std::move(bytes));
   };
 }
 

@@ -1,6 +1,7 @@
 // How a candidate's kernel comes to be: the host's side of tessera_candidate::build.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,5 +19,10 @@ namespace tessera {
 std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> face,
                                                   std::string backend, std::string dense_layout,
                                                   std::vector<Value> absorbed);
+
+// Calls `face->load` with bytes that a kernel of such a candidate was saved as; null where it has
+// none. The kernel keeps the bytes. It throws Error with the backend's reason.
+std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(
+    std::shared_ptr<const tessera_candidate> face, std::string backend);
 
 }  // namespace tessera

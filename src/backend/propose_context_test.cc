@@ -42,7 +42,8 @@ std::vector<std::string> answers(const std::function<void(ProposeContext& contex
         ProposeOptions options;
         if (wanted != nullptr) options.wanted.emplace();
         for (size_t index = 0; wanted != nullptr && index < wanted->size(); ++index) {
-          options.wanted->push_back({(*wanted)[index].nodes, (*wanted)[index].algorithm});
+          const WantedCandidate& one = (*wanted)[index];
+          options.wanted->push_back({one.nodes, one.algorithm, one.ports});
         }
         ProposeContext context(given, options, proposals);
         propose(context);
@@ -110,7 +111,8 @@ TEST(ProposeContext, EstimatesAreBoundByWorkOrByMemory) {
 }
 
 TEST(ProposeContext, PassesOverWhatIsNotWanted) {
-  const std::vector<WantedCandidate> wanted = {{{1}, "relu in row_major"}, {{2}, "other"}};
+  const std::vector<WantedCandidate> wanted = {{{1}, "relu in row_major", "row_major -> row_major"},
+                                               {{2}, "other", ""}};
   std::vector<int32_t> visited;
   EXPECT_THAT(answers(
                   [&](ProposeContext& context) {
@@ -122,10 +124,22 @@ TEST(ProposeContext, PassesOverWhatIsNotWanted) {
                     EXPECT_FALSE(context.is_wanted(std::vector<int32_t>{1, 2}));
                     EXPECT_TRUE(context.is_wanted({2}, "other"));
                     EXPECT_FALSE(context.is_wanted({2}, ""));
+                    const auto asked = context.wanted_for({1});
+                    ASSERT_EQ(asked.size(), 1U);
+                    EXPECT_EQ(asked.front()->ports, "row_major -> row_major");
+                    EXPECT_TRUE(context.wanted_for({0}).empty());
                   },
                   &wanted),
               ElementsAre("1: taken"));
   EXPECT_THAT(visited, ElementsAre(1, 2)) << "0 is in no candidate that is wanted";
+}
+
+TEST(ProposeContext, PortsAreTextThatNamesLayoutsAndPacks) {
+  plugin::Candidate candidate;
+  candidate.inputs = {{.value = 0, .layout = "nhwc"}, {.value = 1}};
+  candidate.inputs[1].pack.emplace().id = "mylib:wide";
+  candidate.outputs = {{.value = 2, .layout = "nchw16c"}};
+  EXPECT_EQ(plugin::ports_text(candidate), "nhwc row_major:mylib:wide -> nchw16c");
 }
 
 }  // namespace

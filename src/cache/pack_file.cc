@@ -213,14 +213,27 @@ bool PackFile::is_right(Entry& entry) {
   return entry.is_right;
 }
 
-std::shared_ptr<const void> PackFile::find(const std::string& key, int64_t bytes) {
+std::optional<PackFile::Found> PackFile::find(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
-  if (found == entries_.end() || found->second.bytes != static_cast<uint64_t>(bytes)) {
+  if (found == entries_.end() || !is_right(found->second)) return std::nullopt;
+  const Entry& entry = found->second;
+  return Found{{start_, start_.get() + entry.offset}, static_cast<int64_t>(entry.bytes)};
+}
+
+std::shared_ptr<const void> PackFile::find(const std::string& key, int64_t bytes) {
+  const auto entry = entries_.find(key);
+  if (entry == entries_.end() || entry->second.bytes != static_cast<uint64_t>(bytes)) {
     return nullptr;
   }
-  if (!is_right(found->second)) return nullptr;
-  return {start_, start_.get() + found->second.offset};
+  const std::optional<Found> found = find(key);
+  return found ? found->bytes : nullptr;
+}
+
+std::vector<std::string> PackFile::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, entry] : entries_) keys.push_back(key);
+  return keys;
 }
 
 bool PackFile::is_sound() {

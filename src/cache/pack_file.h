@@ -52,6 +52,14 @@ class PackFile {
   // there is none, or where it is damaged.
   std::shared_ptr<const void> find(const std::string& key, int64_t bytes);
 
+  // The same of any size.
+  struct Found {
+    std::shared_ptr<const void> bytes;
+    int64_t size = 0;
+  };
+  std::optional<Found> find(const std::string& key);
+
+  std::vector<std::string> keys() const;
   bool has(const std::string& key) const { return entries_.contains(key); }
   // Of the file when it was opened; nullopt for one in memory.
   const std::optional<FileStamp>& stamp() const { return stamp_; }

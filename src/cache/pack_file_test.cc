@@ -55,6 +55,13 @@ TEST_F(PackFileTest, GivesWhatWasWritten) {
   EXPECT_TRUE(opened.file->is_sound());
   EXPECT_EQ(opened.file->find("third", 5), nullptr);
   EXPECT_EQ(opened.file->find("first", 5), nullptr) << "of another size";
+  const std::optional<PackFile::Found> of_any_size = opened.file->find("first");
+  ASSERT_TRUE(of_any_size);
+  EXPECT_EQ(std::string(static_cast<const char*>(of_any_size->bytes.get()),
+                        static_cast<size_t>(of_any_size->size)),
+            small_);
+  EXPECT_FALSE(opened.file->find("third"));
+  EXPECT_THAT(opened.file->keys(), testing::ElementsAre("first", "second"));
   EXPECT_TRUE(opened.file->has("first"));
   EXPECT_FALSE(opened.file->has("third"));
 }

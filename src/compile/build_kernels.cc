@@ -14,8 +14,21 @@ namespace {
 // Starting a thread takes about what building a kernel does.
 constexpr size_t kLeastForOneMoreThread = 4;
 
+bool load(KernelBuild& build) {
+  if (!build.stored) return false;
+  try {
+    build.kernel = std::make_shared<const Kernel>(
+        build.candidate->load(build.stored->bytes, build.stored->size));
+    build.is_loaded = true;
+  } catch (const Error&) {
+    // There is another way to it.
+  }
+  return build.is_loaded;
+}
+
 void build_one(KernelBuild& build, ThreadPool& pool) {
   pool.execute([&] {
+    if (load(build)) return;
     try {
       build.kernel = std::make_shared<const Kernel>(build.candidate->build(pool.threads()));
     } catch (const LetGo& gone) {

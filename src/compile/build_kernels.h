@@ -8,16 +8,20 @@
 
 #include "backend/candidates.h"
 #include "base/parallel.h"
+#include "compile/stored_kernels.h"
 
 namespace tessera {
 
 struct KernelBuild {
   int index = -1;                        // of the candidate among the offers
   const Candidate* candidate = nullptr;  // which has a kernel
+  std::optional<StoredKernel> stored;    // the kernel as it was saved; where it cannot be loaded it
+                                       // is built
   // What it came to: one of these.
   std::shared_ptr<const Kernel> kernel;
   std::string failure;                // a sentence
   std::optional<std::string> let_go;  // the weight whose elements are needed and gone
+  bool is_loaded = false;
 };
 
 // Builds all of them on as many threads as `pool` has; each for the threads that its candidate runs

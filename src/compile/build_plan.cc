@@ -164,7 +164,9 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   Chooser chooser(base.graph, base.offers, *base.layouts, options.keeps_sparse_storage);
   chooser.limit_solving(pricing.solve_budget_seconds);
   const KernelsInUse in_use(options.siblings);
-  PlanAssembler assembler(pool, packs, in_use);
+  const StoredKernels stored(registry, pool.threads(), options.precision,
+                             options.find_stored_kernel);
+  PlanAssembler assembler(pool, packs, in_use, stored);
   std::optional<PricedOffers> prices;
   std::optional<tuning::PlanKey> plan_key;
   if (pricing.costs != nullptr) {
@@ -251,6 +253,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   result.pack_bytes = pack_bytes(result.built.plan);
   result.kernels = count_kernels(result.built);
   result.reused_kernels = assembler.count_reused(placement);
+  result.loaded_kernels = assembler.count_loaded(placement);
   return result;
 }
 

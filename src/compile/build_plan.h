@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "compile/price_offers.h"
 #include "compile/select_offers.h"
+#include "compile/stored_kernels.h"
 #include "engine/built_plan.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
@@ -28,6 +29,7 @@ struct PlanOptions {
   int64_t memory_budget_bytes = 0;    // of MemoryUse; 0: no limit
   // The executor's plans for other shapes, whose kernels may serve again.
   std::vector<const BuiltPlan*> siblings = {};
+  FindStoredKernel find_stored_kernel = {};  // null: none are stored
   const Log* log = nullptr;  // told of sparse values that are made dense; null: nobody
   PricingOptions pricing;
 };
@@ -42,6 +44,7 @@ struct PlanResult {
   int64_t pack_bytes = 0;
   int kernels = 0;
   int reused_kernels = 0;  // of these, that were in use in a sibling
+  int loaded_kernels = 0;  // of these, that were stored
   // Where prices are known.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;

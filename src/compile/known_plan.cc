@@ -23,7 +23,7 @@ std::vector<WantedCandidate> wanted_of(const tuning::KnownPlan& plan, const std:
   std::vector<WantedCandidate> wanted;
   for (const tuning::PlannedStep& step : plan.steps) {
     if (step.backend != backend || step.threads != threads) continue;
-    wanted.push_back({step.nodes, step.algorithm});
+    wanted.push_back({step.nodes, step.algorithm, step.layouts});
   }
   return wanted;
 }
@@ -162,7 +162,9 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   watcher("build");
   result.carried = tuning::carry(subject, *chosen);
   const KernelsInUse in_use(options.siblings);
-  PlanAssembler assembler(pool, packs, in_use);
+  const StoredKernels stored(registry, pool.threads(), options.precision,
+                             options.find_stored_kernel);
+  PlanAssembler assembler(pool, packs, in_use, stored);
   if (!assembler.build(placement, base).empty()) return std::nullopt;
   watcher("plan");
   if (options.returns_step_outputs) {
@@ -179,6 +181,7 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   assembler.pack(result.built);
   result.pack_bytes = pack_bytes(result.built.plan);
   result.kernels = count_kernels(result.built);
+  result.loaded_kernels = assembler.count_loaded(placement);
   result.plan = plan;
   result.is_known_plan = true;
   return result;

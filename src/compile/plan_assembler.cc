@@ -33,7 +33,9 @@ std::vector<int> PlanAssembler::build(const Placement& placement, BuiltPlan& bas
       reused_.insert(index);
       continue;
     }
-    builds.push_back({.index = index, .candidate = &candidate});
+    builds.push_back({.index = index,
+                      .candidate = &candidate,
+                      .stored = stored_.find(candidate, base.graph, *base.layouts)});
   }
   build_kernels(builds, pool_);
   std::vector<int> failed;
@@ -41,6 +43,7 @@ std::vector<int> PlanAssembler::build(const Placement& placement, BuiltPlan& bas
     if (build.let_go) throw LetGo{*build.let_go};
     if (build.kernel != nullptr) {
       kernels_.emplace(build.index, std::move(build.kernel));
+      if (build.is_loaded) loaded_.insert(build.index);
       continue;
     }
     failed.push_back(build.index);
@@ -56,6 +59,12 @@ int PlanAssembler::count_reused(const Placement& placement) const {
   return static_cast<int>(
       std::count_if(placement.chosen.begin(), placement.chosen.end(),
                     [&](int candidate) { return reused_.contains(candidate); }));
+}
+
+int PlanAssembler::count_loaded(const Placement& placement) const {
+  return static_cast<int>(
+      std::count_if(placement.chosen.begin(), placement.chosen.end(),
+                    [&](int candidate) { return loaded_.contains(candidate); }));
 }
 
 int count_kernels(const BuiltPlan& built) {

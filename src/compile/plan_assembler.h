@@ -11,25 +11,29 @@
 #include "base/parallel.h"
 #include "compile/kernels_in_use.h"
 #include "compile/plan_constants.h"
+#include "compile/stored_kernels.h"
 #include "engine/built_plan.h"
 #include "place/placement.h"
 
 namespace tessera {
 
 // Owns the kernels by candidate: placements that share a candidate share its kernel. `pool`,
-// `packs` and `in_use` must outlive it.
+// `packs`, `in_use` and `stored` must outlive it.
 class PlanAssembler {
  public:
-  PlanAssembler(ThreadPool& pool, PackStore& packs, const KernelsInUse& in_use)
-      : pool_(pool), packs_(packs), in_use_(in_use) {}
+  PlanAssembler(ThreadPool& pool, PackStore& packs, const KernelsInUse& in_use,
+                const StoredKernels& stored)
+      : pool_(pool), packs_(packs), in_use_(in_use), stored_(stored) {}
 
-  // Builds the kernels of `placement` that it does not have, and that none in use serves for. Gives
-  // the candidates that could not be built, having refused them in `base`, which has graph,
-  // layouts and offers. Throws LetGo.
+  // Builds the kernels of `placement` that it does not have, and that none in use serves for, or
+  // loads those that are stored. Gives the candidates that could not be built, having refused them
+  // in `base`, which has graph, layouts and offers. Throws LetGo.
   std::vector<int> build(const Placement& placement, BuiltPlan& base);
 
   // How many kernels of `placement` were in use.
   int count_reused(const Placement& placement) const;
+  // How many of them came from bytes.
+  int count_loaded(const Placement& placement) const;
 
   // The plan of `placement`, whose kernels are built, without constants. `base` has graph,
   // plug-ins, layouts and offers; what libraries keep for candidates that the placement lacks is
@@ -44,8 +48,10 @@ class PlanAssembler {
   ThreadPool& pool_;
   PackStore& packs_;
   const KernelsInUse& in_use_;
+  const StoredKernels& stored_;
   std::map<int, std::shared_ptr<const Kernel>> kernels_;
   std::set<int> reused_;  // candidates
+  std::set<int> loaded_;  // candidates
 };
 
 // How many of its steps have a kernel.

@@ -343,33 +343,21 @@ class CandidateChecker {
   }
 
   void check_saved(const Kernel& kernel, const Outcome& first) {
-    const auto save = kernel.face().save;
-    const bool can_load = candidate_.face != nullptr && candidate_.face->load != nullptr;
-    if (save == nullptr || !can_load) return report_.skip("saved kernels");
-    std::string bytes;
-    const Status saved = call_plugin([&](tessera_error* error) {
-      return save(
-          kernel.face().self,
-          [](void* user, const void* data, size_t size) {
-            static_cast<std::string*>(user)->append(static_cast<const char*>(data), size);
-          },
-          &bytes, error);
-    });
-    tessera_kernel face = {};
-    face.struct_size = sizeof(face);
-    Status loaded = saved;
-    if (saved.is_fine()) {
-      loaded = call_plugin([&](tessera_error* error) {
-        return candidate_.face->load(candidate_.face->self, bytes.data(), bytes.size(), &face,
-                                     error);
-      });
+    if (!kernel.can_be_saved() || !candidate_.load) return report_.skip("saved kernels");
+    std::shared_ptr<const std::string> bytes;
+    try {
+      bytes = std::make_shared<const std::string>(kernel.save());
+    } catch (const Error& error) {
+      // It may say so of some kernels only.
+      if (error.kind() == ErrorKind::Unsupported) return report_.skip("saved kernels");
+      return report_.fail("saved kernels", trial_.place, error.message());
     }
-    if (!loaded.is_fine() || face.run == nullptr) {
-      return report_.fail(
-          "saved kernels", trial_.place,
-          (saved.is_fine() ? "loading fails: " : "saving fails: ") + loaded.message);
+    Kernel again;
+    try {
+      again = candidate_.load({bytes, bytes->data()}, static_cast<int64_t>(bytes->size()));
+    } catch (const Error& error) {
+      return report_.fail("saved kernels", trial_.place, error.message());
     }
-    const Kernel again(face, candidate_.backend());
     const std::optional<Outcome> outcome = run(again, plain_request(), kGarbage);
     if (!outcome) return;
     if (is_deterministic()) {

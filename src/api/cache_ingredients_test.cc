@@ -1,0 +1,92 @@
+// Each thing that results depend on makes a cache a miss, and is named as the reason.
+#include "api/cache_ingredients.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/bind_cache.h"
+#include "cache/cache_folder.h"
+#include "cache/temporary_folder_test.h"
+#include "ops/graph_test.h"
+
+namespace tessera {
+namespace {
+
+using cache::Ingredient;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Of x -> Relu -> y.
+std::vector<Ingredient> ingredients_of(const BindOptions& options,
+                                       const std::vector<std::string>& backends = {"reference"},
+                                       int threads = 2) {
+  const ops::Registry registry = ops::make_registry();
+  GraphBuilder builder(registry);
+  builder.input("x", float_type(Shape{2, 3})).node("0", "Relu", {"x"}, {"y"}).output("y");
+  const Graph graph = builder.graph();
+  const ModelStructure structure{.digest = "0123",
+                                 .names = std::vector<std::string>(graph.values.size(), "v0")};
+  return bind_ingredients(graph, structure, options, backends, threads);
+}
+
+TEST(CacheIngredients, EachAloneIsAMissThatNamesIt) {
+  const std::vector<Ingredient> wanted = ingredients_of({});
+  for (const char* name : {"tessera", "cache format", "kernel revision", "processor",
+                           "instruction set", "model", "inputs", "threads"}) {
+    EXPECT_THAT(wanted, testing::Contains(testing::Field(&Ingredient::name, name)));
+  }
+  for (size_t index = 0; index < wanted.size(); ++index) {
+    const std::string& name = wanted[index].name;
+    SCOPED_TRACE(name);
+    const cache::TemporaryFolder folder;
+    cache::CacheFile file{.ingredients = wanted};
+    file.ingredients[index].value = "another";
+    file.put({.type = "plan", .content = "costs", .bytes = "something"});
+    ASSERT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
+    EXPECT_FALSE(cache::find_in_folder(folder.path(), wanted, nullptr).file);
+    const std::string reason = explain_miss({folder.path()}, wanted);
+    if (name == "model") {
+      EXPECT_THAT(reason, HasSubstr("no cache of this model"));
+      continue;
+    }
+    EXPECT_THAT(reason, HasSubstr(" has " + name + ": another there, "));
+    EXPECT_THAT(reason, testing::EndsWith(wanted[index].value + " here")) << "and nothing else";
+  }
+}
+
+TEST(CacheIngredients, EachOptionChangesOne) {
+  const std::vector<Ingredient> plain = ingredients_of({});
+  const auto expect_changes = [&](const std::string& name, const BindOptions& options) {
+    EXPECT_THAT(cache::different_names(plain, ingredients_of(options)), ElementsAre(name));
+  };
+  expect_changes("inputs", {.shapes = {{"x", {4, 3}}}});
+  expect_changes("fetch", {.fetch = {"y"}});
+  expect_changes("layouts", {.layouts = {{"x", "csr"}}});
+  expect_changes("strict storage", {.strict_storage = true});
+  expect_changes("device", {.device = "cuda"});
+  expect_changes("memory budget", {.memory_budget_bytes = 1000});
+  expect_changes("optimize for", {.optimize_for = "start"});
+  expect_changes("pins", {.pins = {{"0", "native"}}});
+  expect_changes("exclusions", {.exclusions = {{"native", ""}}});
+  expect_changes("state pairs", {.state_pairs = {{"x", "y"}}});
+  expect_changes("denormals", {.keeps_denormals = true});
+  expect_changes("precision", {.precision = Precision::BFloat16});
+  EXPECT_THAT(cache::different_names(plain, ingredients_of({}, {"native", "reference"})),
+              ElementsAre("backends"));
+  EXPECT_THAT(cache::different_names(plain, ingredients_of({}, {"reference"}, 1)),
+              ElementsAre("threads"));
+}
+
+TEST(CacheIngredients, WhatChangesNoResultIsNone) {
+  const std::vector<Ingredient> plain = ingredients_of({});
+  EXPECT_EQ(plain, ingredients_of({.shapes = {{"x", {2, 3}}}})) << "the shape that it has";
+  EXPECT_EQ(plain, ingredients_of({.tune_budget_seconds = 3, .swap = false}));
+  EXPECT_EQ(plain, ingredients_of({.in_process = true, .fixed_shapes = true, .most_shapes = 2}));
+  EXPECT_EQ(ingredients_of({.optimize_for = "start"}), ingredients_of({.optimize_for = "1-runs"}));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,85 @@
+"""Kernels that a library gives as bytes are kept with the packs and loaded by the next process."""
+
+import time
+
+import pytest
+
+SETTLED_SECONDS = 2.2
+BIND = """
+model = tessera.load(sys.argv[1])
+x = np.random.default_rng(1).standard_normal((1, 16, 24, 24)).astype(np.float32)
+executor = model.bind(shapes={"x": list(x.shape)}, threads=1, backends=["openvino", "reference"],
+                      pins=[tessera.Pin("*", "openvino")], swap=False)
+y, = executor.run({"x": x})
+plan = executor.shapes().plans[0]
+print(json.dumps([plan.kernels, plan.loaded_kernels, y.tobytes().hex(),
+                  [stage.name for stage in model.stages + executor.stages]]))
+"""
+
+
+@pytest.fixture
+def start(python, why_unusable):
+    """Starts a process; gives how many kernels there were, how many of them loaded, the output's
+    bytes, and the stages."""
+    if why_unusable.get("openvino"):
+        pytest.skip(f"openvino is {why_unusable['openvino']}")
+    return lambda model, text=BIND, **variables: python(text, model, **variables)
+
+
+@pytest.fixture
+def settled(make_model):
+    def make(*arguments, **options):
+        path = make_model(*arguments, **options)
+        time.sleep(SETTLED_SECONDS)
+        return path
+
+    return make
+
+
+def packs(tmp_path):
+    return [path for path in (tmp_path / "user" / "tessera" / "packs").rglob("*") if path.is_file()]
+
+
+def test_the_second_process_loads_what_the_first_has_built(start, settled):
+    model = settled()
+    kernels, loaded, output, stages = start(model)
+    assert (kernels, loaded) == (1, 0) and "read" in stages
+    kernels, loaded, again, stages = start(model)
+    assert (kernels, loaded) == (1, 1)
+    assert not {"read", "restore", "tune"} & set(stages), "the weights are in the kernel"
+    assert again == output
+
+
+def test_other_weights_threads_and_shapes_have_kernels_of_their_own(start, settled, make_model):
+    model, tuned = settled(), make_model("tuned.onnx", seed=5)
+    _, _, output, _ = start(model)
+    _, loaded, other, _ = start(tuned)
+    assert loaded == 0 and other != output
+    assert start(model, BIND.replace("threads=1", "threads=2"))[1] == 0
+    assert start(model, BIND.replace("24, 24", "20, 28"))[1] == 0
+    assert start(tuned)[1:3] == [1, other] and start(model)[1:3] == [1, output]
+
+
+@pytest.mark.parametrize("place", ("first", "middle", "last"))
+def test_damage_means_building_anew(start, settled, tmp_path, place):
+    model = settled()
+    _, _, output, _ = start(model)
+    stored, = packs(tmp_path)
+    content = bytearray(stored.read_bytes())
+    content[{"first": 200, "middle": len(content) // 2, "last": len(content) - 1}[place]] ^= 1
+    stored.write_bytes(content)
+    _, _, again, _ = start(model)
+    assert again == output
+    assert start(model)[1:3] == [1, output], "what was damaged is stored again"
+
+
+def test_kernels_are_shipped_with_packs(start, settled, tmp_path):
+    model = settled()
+    _, _, output, _ = start(model)
+    file = tmp_path / "all.cache"
+    save = BIND + f"executor.save_cache({str(file)!r}, include_packs=True)\n"
+    start(model, save)
+    for path in packs(tmp_path):
+        path.unlink()
+    load = BIND.replace("executor = ", f"model.load_cache({str(file)!r})\nexecutor = ")
+    assert start(model, load)[1:3] == [1, output]
