@@ -46,8 +46,8 @@ int64_t find_targets() { return HWY_STATIC_TARGET; }
 namespace hwy {
 
 int64_t SupportedTargets() {
-  static const int64_t targets = find_targets();
-  return targets;
+  static const int64_t kTargets = find_targets();
+  return kTargets;
 }
 
 ChosenTarget& GetChosenTarget() {

@@ -21,7 +21,7 @@ bool load(KernelBuild& build) {
         build.candidate->load(build.stored->bytes, build.stored->size));
     build.is_loaded = true;
   } catch (const Error&) {
-    // There is another way to it.
+    build.is_loaded = false;  // There is another way to it.
   }
   return build.is_loaded;
 }

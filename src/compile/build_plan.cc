@@ -229,25 +229,26 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   if (options.returns_step_outputs) {
     result.step_outputs = values_between_steps(base.offers, placement);
   }
+  std::optional<BuiltPlan> other;
   if (prices) {
     // Prices describe what is offered, of which the plan keeps only what it uses.
     result.built =
         assembler.lay_out(base, placement, result.step_outputs, chooser.conversion_prices());
     result.step_seconds = prices->step_seconds(result.built.plan);
     note_layout(result.built, result.plan);
+    if (!until_built.chosen.empty()) {
+      other =
+          assembler.lay_out(base, until_built, result.step_outputs, chooser.conversion_prices());
+    }
   } else {
     result.built = assembler.lay_out(std::move(base), placement, result.step_outputs, {});
   }
   watcher("pack");
   assembler.pack(result.built);
-  if (!until_built.chosen.empty()) {
-    BuiltPlan other =
-        assembler.lay_out(base, until_built, result.step_outputs, chooser.conversion_prices());
-    if (pack_bytes(other.plan) <= kMostTimesPacked * constant_bytes(base.graph)) {
-      assembler.pack(other);
-      add_until_built(subject, until_built, other, result.plan);
-      result.until_built = std::move(other);
-    }
+  if (other && pack_bytes(other->plan) <= kMostTimesPacked * constant_bytes(other->graph)) {
+    assembler.pack(*other);
+    add_until_built(subject, until_built, *other, result.plan);
+    result.until_built = std::move(other);
   }
   if (measures) packs.drop_unused();
   result.pack_bytes = pack_bytes(result.built.plan);
