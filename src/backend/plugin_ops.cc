@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <span>
@@ -66,12 +67,12 @@ tessera_buffer buffer_of(const View& view) {
 }
 
 void run_reference(const PluginOp& op, const ops::KernelCall& call) {
-  std::vector<tessera_buffer> inputs;
-  for (const ops::TensorView& view : call.inputs) inputs.push_back(buffer_of(view));
-  inputs.resize(std::max(inputs.size(), fixed_count(op.inputs())));
-  std::vector<tessera_buffer> outputs;
-  for (const ops::MutableTensorView& view : call.outputs) outputs.push_back(buffer_of(view));
-  outputs.resize(std::max(outputs.size(), fixed_count(op.outputs())));
+  std::pmr::vector<tessera_buffer> inputs(std::max(call.inputs.size(), fixed_count(op.inputs())),
+                                          &call.scratch);
+  std::ranges::transform(call.inputs, inputs.begin(), buffer_of<ops::TensorView>);
+  std::pmr::vector<tessera_buffer> outputs(std::max(call.outputs.size(), fixed_count(op.outputs())),
+                                           &call.scratch);
+  std::ranges::transform(call.outputs, outputs.begin(), buffer_of<ops::MutableTensorView>);
   for (tessera_buffer& output : outputs) {
     output.request = output.data == nullptr ? TESSERA_REQUEST_NONE : TESSERA_REQUEST_WRITE;
   }
@@ -85,7 +86,7 @@ void run_reference(const PluginOp& op, const ops::KernelCall& call) {
   node.attribute = [](const tessera_node_context* context, const char* name) {
     return static_cast<const AttributeViews*>(context->host_state)->find(name);
   };
-  RunContext context(call.pool);
+  RunContext context(call.pool, call.scratch);
   const Status status = call_plugin([&](tessera_error* error) {
     return op.face.reference(op.face.self, &node, context.face(), inputs.data(), outputs.data(),
                              error);

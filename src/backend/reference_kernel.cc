@@ -1,8 +1,6 @@
 #include "backend/reference_kernel.h"
 
-#include <array>
-#include <cstring>
-#include <memory>
+#include <memory_resource>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "base/check.h"
+#include "base/short_list.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 
@@ -20,21 +19,6 @@ namespace {
 struct ReferenceKernel {
   Node node;
   const ops::Op* op = nullptr;
-};
-
-// As many views as a node has inputs or outputs; a few take no allocation.
-template <class View>
-class ViewsOfStep {
- public:
-  explicit ViewsOfStep(size_t count) : count_(count) {
-    if (count > few_.size()) many_.resize(count);
-  }
-  std::span<View> views() { return {many_.empty() ? few_.data() : many_.data(), count_}; }
-
- private:
-  size_t count_;
-  std::array<View, 8> few_ = {};
-  std::vector<View> many_;
 };
 
 ops::TensorView view_of(const tessera_buffer& buffer) {
@@ -67,14 +51,15 @@ std::vector<TensorType> output_types(const ReferenceKernel& kernel, const tesser
 void run(const ReferenceKernel& kernel, tessera_run_context* context, const tessera_buffer* inputs,
          const tessera_buffer* outputs) {
   const Node& node = kernel.node;
-  ViewsOfStep<ops::TensorView> all_from(node.inputs.size());
-  const std::span<ops::TensorView> from = all_from.views();
+  std::pmr::memory_resource& scratch = RunContext::scratch_of(context);
+  ShortList<ops::TensorView> all_from(node.inputs.size(), &scratch);
+  const std::span<ops::TensorView> from = all_from.values();
   for (size_t index = 0; index < node.inputs.size(); ++index) {
     from[index] = view_of(inputs[index]);
   }
   std::vector<TensorType> types;  // filled when an output's size was not known before
-  ViewsOfStep<ops::MutableTensorView> all_to(node.outputs.size());
-  const std::span<ops::MutableTensorView> to = all_to.views();
+  ShortList<ops::MutableTensorView> all_to(node.outputs.size(), &scratch);
+  const std::span<ops::MutableTensorView> to = all_to.values();
   int32_t port = -1;  // of the output, among those that the node has
   for (size_t index = 0; index < node.outputs.size(); ++index) {
     if (node.outputs[index].is_none()) continue;
@@ -96,7 +81,7 @@ void run(const ReferenceKernel& kernel, tessera_run_context* context, const tess
     }
     to[index] = {type.element, type.dims, memory, element_count(type.dims)};
   }
-  kernel.op->kernel({node, from, to, RunContext::pool_of(context)});
+  kernel.op->kernel({node, from, to, RunContext::pool_of(context), scratch});
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 
 namespace tessera {
 
-RunContext::RunContext(ThreadPool& pool) : pool_(pool) {
+RunContext::RunContext(ThreadPool& pool, std::pmr::memory_resource& scratch)
+    : pool_(pool), scratch_(scratch) {
   face_.struct_size = sizeof(face_);
   face_.threads = pool.threads();
   face_.host_state = this;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory_resource>
 #include <span>
 
 #include "base/parallel.h"
@@ -10,13 +11,15 @@
 
 namespace tessera {
 
-// One call's context, or that of several calls in a row on one thread. The pool must outlive it.
+// One call's context, or that of several calls in a row on one thread.
 class RunContext {
  public:
   // Gives memory for an output of a size only known now; null where there is none.
   using AllocateOutput = std::function<void*(int32_t output, std::span<const int64_t> dims)>;
 
-  explicit RunContext(ThreadPool& pool);
+  // Both must outlive it. `scratch` is what reference kernels take temporary memory from.
+  explicit RunContext(ThreadPool& pool,
+                      std::pmr::memory_resource& scratch = *std::pmr::get_default_resource());
   RunContext(const RunContext&) = delete;
   RunContext& operator=(const RunContext&) = delete;
 
@@ -24,8 +27,11 @@ class RunContext {
   void set_random_seed(uint64_t seed) { face_.random_seed = seed; }
   void set_allocator(AllocateOutput allocate) { allocate_ = std::move(allocate); }
 
-  // The pool behind a context that went to the other side and came back.
+  // What is behind a context that went to the other side and came back.
   static ThreadPool& pool_of(tessera_run_context* context) { return of(context).pool_; }
+  static std::pmr::memory_resource& scratch_of(tessera_run_context* context) {
+    return of(context).scratch_;
+  }
 
   // What the other side gets; valid as long as this.
   tessera_run_context* face() { return &face_; }
@@ -34,6 +40,7 @@ class RunContext {
   static RunContext& of(tessera_run_context* context);
 
   ThreadPool& pool_;
+  std::pmr::memory_resource& scratch_;
   AllocateOutput allocate_;
   tessera_run_context face_ = {};
 };

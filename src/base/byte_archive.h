@@ -72,8 +72,8 @@ class ByteWriter {
   void put(const std::array<Item, kCount>& items) {
     for (const Item& item : items) put(item);
   }
-  template <class Key, class Item>
-  void put(const std::map<Key, Item>& items) {
+  template <class Key, class Item, class Order>
+  void put(const std::map<Key, Item, Order>& items) {
     put(uint64_t{items.size()});
     for (const auto& [key, item] : items) (*this)(key, item);
   }
@@ -159,8 +159,8 @@ class ByteReader {
   void get(std::array<Item, kCount>& items) {
     for (Item& item : items) get(item);
   }
-  template <class Key, class Item>
-  void get(std::map<Key, Item>& items) {
+  template <class Key, class Item, class Order>
+  void get(std::map<Key, Item, Order>& items) {
     items.clear();
     for (uint64_t left = get_count(); left > 0; --left) {
       Key key;

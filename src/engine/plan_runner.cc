@@ -60,7 +60,7 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<Workplace> own, Workplace
       one_(one_thread(built_.plan, place_)),
       program_(built_, place_.arena(), one_ != nullptr),
       exchange_(built_, program_, std::move(state_pairs)),
-      context_(place_.pool()),
+      context_(place_.pool(), place_.scratch()),
       dynamic_(built_.plan.buffers.size()) {
   error_.struct_size = sizeof(error_);
   const auto allocate = [this](int32_t output, std::span<const int64_t> dims) {
@@ -68,7 +68,7 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<Workplace> own, Workplace
   };
   context_.set_allocator(allocate);
   if (one_ == nullptr) return;
-  alone_context_.emplace(*one_);
+  alone_context_.emplace(*one_, place_.scratch());
   alone_context_->set_allocator(allocate);
 }
 

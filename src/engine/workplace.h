@@ -1,5 +1,5 @@
-// What plans run on that take turns: threads, one arena for all of them, and the run that is going
-// on.
+// What plans run on that take turns: threads, one arena for all of them, temporary memory, and the
+// run that is going on.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include "base/arena_memory.h"
 #include "base/denormals.h"
 #include "base/parallel.h"
+#include "base/scratch_memory.h"
 #include "engine/built_plan.h"
 
 namespace tessera {
@@ -27,6 +28,9 @@ class Workplace {
   const ThreadPool& pool() const { return pool_; }
   // For steps on one thread; null where the pool has no more.
   ThreadPool* one_thread();
+
+  // What reference kernels work in beside the arena, kept from run to run.
+  ScratchMemory& scratch() { return scratch_; }
 
   // Makes the arena large enough for `built`. Throws OutOfMemory with the bytes asked for and the
   // plan's largest buffers where the machine has not that much; then all is as it was.
@@ -72,6 +76,7 @@ class Workplace {
   std::optional<ThreadPool> one_;
   Denormals denormals_;
   ArenaMemory arena_;
+  ScratchMemory scratch_;
   uint64_t runs_ = 0;
   std::chrono::nanoseconds time_limit_{0};
   std::chrono::steady_clock::time_point deadline_;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -38,30 +40,32 @@ std::string_view name(AttributeKind kind);  // "int", "floats", ...
 // in defaults, so code after it reads without asking whether the model spelled a default out.
 class Attributes {
  public:
-  bool has(const std::string& name) const { return values_.contains(name); }
+  bool has(std::string_view name) const { return values_.contains(name); }
   void set(const std::string& name, Attribute value) { values_[name] = std::move(value); }
   void erase(const std::string& name) { values_.erase(name); }
 
   // The value of an attribute that the schema requires or gives a default; its absence, or another
   // kind than the schema's, is a bug.
-  int64_t get_int(const std::string& name) const;
-  float get_float(const std::string& name) const;
-  const std::string& get_string(const std::string& name) const;
-  const std::vector<int64_t>& get_ints(const std::string& name) const;
+  int64_t get_int(std::string_view name) const;
+  float get_float(std::string_view name) const;
+  const std::string& get_string(std::string_view name) const;
+  const std::vector<int64_t>& get_ints(std::string_view name) const;
 
   // The value of an attribute without a default; nullptr where the model does not give it.
-  const int64_t* find_int(const std::string& name) const;
-  const float* find_float(const std::string& name) const;
-  const std::string* find_string(const std::string& name) const;
-  const std::vector<int64_t>* find_ints(const std::string& name) const;
-  const std::vector<float>* find_floats(const std::string& name) const;
-  const std::vector<std::string>* find_strings(const std::string& name) const;
-  const Tensor* find_tensor(const std::string& name) const;
+  const int64_t* find_int(std::string_view name) const;
+  const float* find_float(std::string_view name) const;
+  const std::string* find_string(std::string_view name) const;
+  const std::vector<int64_t>* find_ints(std::string_view name) const;
+  const std::vector<float>* find_floats(std::string_view name) const;
+  const std::vector<std::string>* find_strings(std::string_view name) const;
+  const Tensor* find_tensor(std::string_view name) const;
 
-  const std::map<std::string, Attribute>& all() const { return values_; }
+  // Looked up by a view of the name, so that kernels can ask while running without allocating.
+  using Values = std::map<std::string, Attribute, std::less<>>;
+  const Values& all() const { return values_; }
 
  private:
-  std::map<std::string, Attribute> values_;
+  Values values_;
 };
 
 }  // namespace tessera

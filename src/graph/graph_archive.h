@@ -93,7 +93,7 @@ void transfer(Archive& archive, Attribute& attribute) {
 template <class Archive>
 void transfer(Archive& archive, Attributes& attributes) {
   if constexpr (Archive::kIsReading) {
-    std::map<std::string, Attribute> all;
+    Attributes::Values all;
     archive(all);
     for (auto& [name, value] : all) attributes.set(name, std::move(value));
   } else {

@@ -66,15 +66,17 @@ Channels channels_of(const Node& node, std::span<const int64_t> dims) {
 }
 
 struct Statistics {
-  std::vector<double> means;
-  std::vector<double> variances;
+  std::pmr::vector<double> means;
+  std::pmr::vector<double> variances;
 };
 
 template <class T>
-Statistics batch_statistics(const T* source, const Channels& shape, ThreadPool& pool) {
+Statistics batch_statistics(const KernelCall& call, const Channels& shape) {
+  const T* source = call.inputs[0].as<T>().data();
   const auto count = static_cast<size_t>(shape.channels);
-  Statistics result = {std::vector<double>(count), std::vector<double>(count)};
-  pool.parallel_for(shape.channels, 1, [&](int64_t begin, int64_t end) {
+  Statistics result = {std::pmr::vector<double>(count, &call.scratch),
+                       std::pmr::vector<double>(count, &call.scratch)};
+  call.pool.parallel_for(shape.channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t channel = begin; channel < end; ++channel) {
       const auto visit_all = [&](const auto& visit) {
         for (int64_t picture = 0; picture < shape.batch; ++picture) {
@@ -92,8 +94,8 @@ Statistics batch_statistics(const T* source, const Channels& shape, ThreadPool& 
 
 template <class T>
 void normalize(const KernelCall& call, const Channels& shape, const Statistics& statistics) {
-  const std::vector<double> scale = to_doubles(call.inputs[1]);
-  const std::vector<double> shift = to_doubles(call.inputs[2]);
+  const std::pmr::vector<double> scale = to_doubles(call.inputs[1], call.scratch);
+  const std::pmr::vector<double> shift = to_doubles(call.inputs[2], call.scratch);
   const double epsilon = call.node.attributes.get_float("epsilon");
   const T* source = call.inputs[0].as<T>().data();
   T* target = call.outputs[0].as<T>().data();
@@ -110,34 +112,38 @@ void normalize(const KernelCall& call, const Channels& shape, const Statistics& 
   });
 }
 
-// given * momentum + found * (1 - momentum).
-std::vector<double> running(const std::vector<double>& given, const std::vector<double>& found,
-                            double momentum) {
-  std::vector<double> result(given.size());
+// Makes `given` given * momentum + found * (1 - momentum).
+void update(std::span<double> given, std::span<const double> found, double momentum) {
   for (size_t index = 0; index < given.size(); ++index) {
-    result[index] = given[index] * momentum + found[index] * (1 - momentum);
+    given[index] = given[index] * momentum + found[index] * (1 - momentum);
   }
-  return result;
 }
 
 void run_batch_normalization(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const Channels shape = channels_of(call.node, input.dims);
-  const Statistics given = {to_doubles(call.inputs[3]), to_doubles(call.inputs[4])};
-  Statistics used = given;
+  Statistics given = {to_doubles(call.inputs[3], call.scratch),
+                      to_doubles(call.inputs[4], call.scratch)};
+  const auto store = [&](size_t index, const Statistics& statistics) {
+    if (call.has_output(index)) store_doubles(statistics.means, call.outputs[index]);
+    if (call.has_output(index + 1)) store_doubles(statistics.variances, call.outputs[index + 1]);
+  };
   visit_floating(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (is_training(call.node)) used = batch_statistics(input.as<T>().data(), shape, call.pool);
-    if (input.elements > 0) normalize<T>(call, shape, used);
+    if (!is_training(call.node)) {
+      if (input.elements > 0) normalize<T>(call, shape, given);
+      store(1, given);
+      store(3, given);
+      return;
+    }
+    const Statistics found = batch_statistics<T>(call, shape);
+    if (input.elements > 0) normalize<T>(call, shape, found);
+    const double momentum = call.node.attributes.get_float("momentum");
+    update(given.means, found.means, momentum);
+    update(given.variances, found.variances, momentum);
+    store(1, given);
+    store(3, found);
   });
-  const double momentum = is_training(call.node) ? call.node.attributes.get_float("momentum") : 1;
-  const auto store = [&](size_t index, const std::vector<double>& values) {
-    if (call.has_output(index)) store_doubles(values, call.outputs[index]);
-  };
-  store(1, running(given.means, used.means, momentum));
-  store(2, running(given.variances, used.variances, momentum));
-  store(3, used.means);
-  store(4, used.variances);
 }
 
 }  // namespace

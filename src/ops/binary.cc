@@ -21,9 +21,12 @@ constexpr int64_t kGrain = 8192;
 // --- Shapes
 // ---------------------------------------------------------------------------------------
 
-// Where the dimensions of `right` stand among those of `left`, in the form before version 7: ones
-// are put around them. nullopt where `axis` leaves no room.
-std::optional<Shape> aligned(const Attributes& attributes, size_t left_rank, const Shape& right) {
+// The dimensions of `right` as they stand among those of `left`, in the form before version 7: ones
+// are put around them. nullopt where `axis` leaves no room. `Dims` is a vector of Dim or of
+// int64_t.
+template <class Dims>
+std::optional<Dims> aligned(const Attributes& attributes, size_t left_rank, const Dims& right) {
+  using Length = typename Dims::value_type;
   if (right.size() > left_rank) return std::nullopt;
   auto axis = static_cast<int64_t>(left_rank - right.size());
   const auto last_axis = axis;
@@ -34,11 +37,11 @@ std::optional<Shape> aligned(const Attributes& attributes, size_t left_rank, con
     }
     // One element is stretched wherever it stands.
     const bool is_single =
-        std::all_of(right.begin(), right.end(), [](const Dim& dim) { return dim == Dim(1); });
+        std::all_of(right.begin(), right.end(), [](const Length& dim) { return dim == Length(1); });
     if (is_single) axis = last_axis;
   }
   if (axis < 0 || axis > last_axis) return std::nullopt;
-  Shape shape(left_rank, Dim(1));
+  Dims shape(left_rank, Length(1), right.get_allocator());
   std::copy(right.begin(), right.end(), shape.begin() + axis);
   return shape;
 }
@@ -197,11 +200,11 @@ void run_converted(const KernelCall& call, const Computation& computation, const
   }
 }
 
-std::vector<int64_t> right_dims(const KernelCall& call) {
+std::pmr::vector<int64_t> right_dims(const KernelCall& call) {
   const TensorView& right = call.inputs[1];
-  std::vector<int64_t> dims(right.dims.begin(), right.dims.end());
+  std::pmr::vector<int64_t> dims(right.dims.begin(), right.dims.end(), &call.scratch);
   if (call.node.version >= kFirstNumpyVersion) return dims;
-  return dims_from(*aligned(call.node.attributes, call.inputs[0].dims.size(), shape_from(dims)));
+  return *aligned(call.node.attributes, call.inputs[0].dims.size(), dims);
 }
 
 void run_binary(const KernelCall& call) {
@@ -209,8 +212,8 @@ void run_binary(const KernelCall& call) {
   const TensorView& right = call.inputs[1];
   const MutableTensorView& output = call.outputs[0];
   const Computation computation = binary_computation(call.node, left.type, right.type);
-  const std::vector<int64_t> stretched = right_dims(call);
-  const BroadcastLoop loop(output.dims, {left.dims, stretched});
+  const std::pmr::vector<int64_t> stretched = right_dims(call);
+  const BroadcastLoop loop(output.dims, {left.dims, stretched}, &call.scratch);
   const auto operand = [&](const TensorView& input, size_t index) {
     auto* bytes = static_cast<std::byte*>(const_cast<void*>(input.data));
     return Operand{input.type, bytes, loop.step(index)};

@@ -4,15 +4,18 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/short_list.h"
 
 namespace tessera::ops {
 namespace {
 
 // Elements from one index of each output dimension to the next, for an input aligned at the last
 // dimension; 0 where the input has one element for all of them.
-std::vector<int64_t> strides_in(std::span<const int64_t> output, std::span<const int64_t> input) {
+std::pmr::vector<int64_t> strides_in(std::span<const int64_t> output,
+                                     std::span<const int64_t> input,
+                                     std::pmr::memory_resource* memory) {
   TESSERA_CHECK(input.size() <= output.size(), "the rule refuses inputs of a higher rank");
-  std::vector<int64_t> strides(output.size(), 0);
+  std::pmr::vector<int64_t> strides(output.size(), 0, memory);
   int64_t stride = 1;
   for (size_t back = 1; back <= input.size(); ++back) {
     const int64_t dim = input[input.size() - back];
@@ -82,14 +85,15 @@ std::optional<Shape> broadcast_inputs(const InferContext& context) {
 }
 
 BroadcastLoop::BroadcastLoop(std::span<const int64_t> output,
-                             const std::vector<std::span<const int64_t>>& inputs)
-    : strides_(inputs.size()) {
+                             std::span<const std::span<const int64_t>> inputs,
+                             std::pmr::memory_resource* memory)
+    : dims_(memory), strides_(inputs.size(), memory) {
   // An output without elements has no runs; its other dimensions may be too large to multiply.
   const bool has_elements = std::find(output.begin(), output.end(), 0) == output.end();
-  std::vector<std::vector<int64_t>> strides;
+  std::pmr::vector<std::pmr::vector<int64_t>> strides(memory);
   if (has_elements) {
     for (const std::span<const int64_t> input : inputs) {
-      strides.push_back(strides_in(output, input));
+      strides.push_back(strides_in(output, input, memory));
     }
   }
   for (size_t index = 0; has_elements && index < output.size(); ++index) {
@@ -110,15 +114,18 @@ BroadcastLoop::BroadcastLoop(std::span<const int64_t> output,
   }
   if (dims_.empty()) {
     dims_.push_back(has_elements ? 1 : 0);
-    for (std::vector<int64_t>& stride : strides_) stride.push_back(0);
+    for (std::pmr::vector<int64_t>& stride : strides_) stride.push_back(0);
   }
 }
 
 void BroadcastLoop::for_each_run(int64_t begin, int64_t end,
-                                 const std::function<void(const Run& run)>& body) const {
+                                 FunctionRef<void(const Run& run)> body) const {
   if (begin >= end) return;
-  std::vector<int64_t> position(dims_.size(), 0);
-  std::vector<int64_t> offsets(strides_.size(), 0);
+  std::pmr::memory_resource* const memory = dims_.get_allocator().resource();
+  ShortList<int64_t> positions(dims_.size(), memory);
+  const std::span<int64_t> position = positions.values();
+  ShortList<int64_t> places(strides_.size(), memory);
+  const std::span<int64_t> offsets = places.values();
   int64_t rest = begin;
   for (size_t dim = dims_.size(); dim-- > 0; rest /= dims_[dim]) {
     position[dim] = rest % dims_[dim];

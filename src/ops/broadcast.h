@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <initializer_list>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
@@ -32,9 +34,13 @@ std::optional<Shape> broadcast_inputs(const InferContext& context);
 // equal shapes, or a single element, the whole output is one run.
 class BroadcastLoop {
  public:
-  // Every shape in `inputs` must broadcast to `output`.
+  // Every shape in `inputs` must broadcast to `output`. Kernels give `memory`.
+  BroadcastLoop(std::span<const int64_t> output, std::span<const std::span<const int64_t>> inputs,
+                std::pmr::memory_resource* memory = std::pmr::get_default_resource());
   BroadcastLoop(std::span<const int64_t> output,
-                const std::vector<std::span<const int64_t>>& inputs);
+                std::initializer_list<std::span<const int64_t>> inputs,
+                std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : BroadcastLoop(output, std::span(inputs.begin(), inputs.size()), memory) {}
 
   // Output elements [output, output + length); inputs[i] is the index of the element of input i
   // that goes with the first of them. The next ones are step(i) further each.
@@ -48,12 +54,11 @@ class BroadcastLoop {
   int64_t step(size_t input) const { return strides_[input].back(); }
 
   // Calls body for consecutive runs that together are the output elements [begin, end).
-  void for_each_run(int64_t begin, int64_t end,
-                    const std::function<void(const Run& run)>& body) const;
+  void for_each_run(int64_t begin, int64_t end, FunctionRef<void(const Run& run)> body) const;
 
  private:
-  std::vector<int64_t> dims_;                  // of the output, merged; never empty
-  std::vector<std::vector<int64_t>> strides_;  // for each input, for each of dims_
+  std::pmr::vector<int64_t> dims_;                       // of the output, merged; never empty
+  std::pmr::vector<std::pmr::vector<int64_t>> strides_;  // for each input, for each of dims_
 };
 
 }  // namespace tessera::ops

@@ -69,11 +69,12 @@ void infer_constant_of_shape(InferContext& context) {
 }
 
 void run_constant_of_shape(const KernelCall& call) {
-  const Tensor value = value_of(call.node);
+  const Tensor* value = call.node.attributes.find_tensor("value");
   const MutableTensorView& output = call.outputs[0];
   visit_size(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T element = value.as<T>()[0];
+    // Zero has the same bits in every type.
+    const T element = value != nullptr ? value->as<T>()[0] : T{0};
     T* elements = output.as<T>().data();
     call.pool.parallel_for(output.elements, kGrain, [&](int64_t begin, int64_t end) {
       std::fill(elements + begin, elements + end, element);

@@ -52,8 +52,8 @@ Convolution convolution_of(const KernelCall& call) {
   conv.groups = call.node.attributes.get_int("group");
   conv.group_inputs = weights[1];
   conv.group_outputs = weights[0] / conv.groups;
-  const std::vector<int64_t> kernel(weights.begin() + 2, weights.end());
-  conv.window = known_window(call.node, read_window(call.node, kernel), input.subspan(2));
+  conv.window =
+      known_window(call.node, read_window(call.node, weights.subspan(2)), input.subspan(2));
   return conv;
 }
 
@@ -104,25 +104,20 @@ void read_tap(const T* channel, const Window& window, int64_t tap, int64_t begin
       });
 }
 
-template <class T>
-MatrixProduct<double> conv_product(const KernelCall& call, const Convolution& conv) {
-  MatrixProduct<double> product = convolution_product<T>(call, conv, read_tap<T>);
-  const T* weights = call.inputs[1].as<T>().data();
-  product.left.read = [=, depth = product.depth](int64_t which, int64_t row, int64_t begin,
-                                                 int64_t count, double* target) {
-    const int64_t channel = which % conv.groups * conv.group_outputs + row;
-    const T* source = weights + channel * depth + begin;
-    for (int64_t index = 0; index < count; ++index) target[index] = to_double(source[index]);
-  };
-  return product;
-}
-
 void run_conv(const KernelCall& call) {
   if (call.outputs[0].elements == 0) return;
   const Convolution conv = convolution_of(call);
   visit_floating(call.outputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    multiply(call.pool, conv_product<T>(call, conv));
+    const T* weights = call.inputs[1].as<T>().data();
+    const int64_t depth = conv.group_inputs * tap_count(conv.window);
+    const auto read_weights = [&](int64_t which, int64_t row, int64_t begin, int64_t count,
+                                  double* target) {
+      const int64_t channel = which % conv.groups * conv.group_outputs + row;
+      const T* source = weights + channel * depth + begin;
+      for (int64_t index = 0; index < count; ++index) target[index] = to_double(source[index]);
+    };
+    convolve<T>(call, conv, read_weights, read_tap<T>);
   });
 }
 

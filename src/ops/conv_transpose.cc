@@ -12,22 +12,21 @@ namespace {
 // The attributes of a transposed window. Here pads cut off outputs instead of adding inputs.
 struct TransposedAttributes {
   WindowAttributes window;
-  std::vector<int64_t> output_padding;
-  std::vector<int64_t> output_shape;  // empty where the model does not give it
+  AxisLengths output_padding;
+  std::span<const int64_t> output_shape;  // empty where the model does not give it
 };
 
-TransposedAttributes read_transposed(const Node& node, std::vector<int64_t> kernel) {
+TransposedAttributes read_transposed(const Node& node, std::span<const int64_t> kernel) {
   const size_t rank = kernel.size();
   TransposedAttributes result;
-  result.window = read_window(node, std::move(kernel));
+  result.window = read_window(node, kernel);
   result.output_padding = read_lengths(node, "output_padding", rank, 0, 0);
   if (node.attributes.has("output_shape")) {
     // Some exporters write the batch and the channels too, which the input and weights tell anyway.
     const std::vector<int64_t>& given = node.attributes.get_ints("output_shape");
     const size_t extra = given.size() == rank + 2 ? 2 : 0;
-    result.output_shape = read_lengths(node, "output_shape", rank + extra, 1, 1);
-    result.output_shape.erase(result.output_shape.begin(),
-                              result.output_shape.begin() + static_cast<std::ptrdiff_t>(extra));
+    result.output_shape =
+        read_lengths(node, "output_shape", rank + extra, 1, 1).given.subspan(extra);
   }
   return result;
 }
@@ -159,34 +158,32 @@ void gather_tap(const T* channel, const Window& window, int64_t tap, int64_t beg
 }
 
 template <class T>
-MatrixProduct<double> transposed_product(const KernelCall& call, const Window& window) {
-  Convolution conv = {.batch = call.inputs[0].dims[0],
-                      .groups = call.node.attributes.get_int("group"),
-                      .group_outputs = call.inputs[1].dims[1],
-                      .window = window};
-  conv.group_inputs = call.inputs[1].dims[0] / conv.groups;
-  MatrixProduct<double> product = convolution_product<T>(call, conv, gather_tap<T>);
+void convolve_transposed(const KernelCall& call, const Convolution& conv) {
   const T* weights = call.inputs[1].as<T>().data();
-  product.left.read = [=, taps = tap_count(window)](int64_t which, int64_t row, int64_t begin,
-                                                    int64_t count, double* target) {
+  const int64_t taps = tap_count(conv.window);
+  const auto read_weights = [&](int64_t which, int64_t row, int64_t begin, int64_t count,
+                                double* target) {
     const T* source = weights + which % conv.groups * conv.group_inputs * conv.group_outputs * taps;
     for (int64_t step = begin; step < begin + count; ++step) {
       const int64_t channel = step / taps * conv.group_outputs + row;
       target[step - begin] = to_double(source[channel * taps + step % taps]);
     }
   };
-  return product;
+  convolve<T>(call, conv, read_weights, gather_tap<T>);
 }
 
 void run_conv_transpose(const KernelCall& call) {
   if (call.outputs[0].elements == 0) return;
   const auto weights = call.inputs[1].dims;
-  const TransposedAttributes attributes =
-      read_transposed(call.node, {weights.begin() + 2, weights.end()});
-  const Window window = transposed_window(call.node, attributes, call.inputs[0].dims.subspan(2));
+  Convolution conv = {.batch = call.inputs[0].dims[0],
+                      .groups = call.node.attributes.get_int("group"),
+                      .group_outputs = weights[1]};
+  conv.group_inputs = weights[0] / conv.groups;
+  conv.window = transposed_window(call.node, read_transposed(call.node, weights.subspan(2)),
+                                  call.inputs[0].dims.subspan(2));
   visit_floating(call.outputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    multiply(call.pool, transposed_product<T>(call, window));
+    convolve_transposed<T>(call, conv);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory_resource>
 #include <type_traits>
 #include <vector>
 
@@ -37,9 +38,11 @@ T from_double(double value) {
 }
 
 // All elements of a floating tensor; none for an omitted one.
-inline std::vector<double> to_doubles(const TensorView& tensor) {
-  std::vector<double> result;
+inline std::pmr::vector<double> to_doubles(const TensorView& tensor,
+                                           std::pmr::memory_resource& memory) {
+  std::pmr::vector<double> result(&memory);
   if (tensor.is_empty()) return result;
+  result.reserve(static_cast<size_t>(tensor.elements));
   visit_floating(tensor.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (const T element : tensor.as<T>()) result.push_back(to_double(element));
@@ -48,7 +51,7 @@ inline std::vector<double> to_doubles(const TensorView& tensor) {
 }
 
 // Rounds `values` to the elements of a floating tensor of the same size.
-inline void store_doubles(const std::vector<double>& values, const MutableTensorView& tensor) {
+inline void store_doubles(std::span<const double> values, const MutableTensorView& tensor) {
   visit_floating(tensor.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const std::span<T> target = tensor.as<T>();

@@ -58,12 +58,13 @@ struct Convolution {
 };
 
 // For each picture and group, [output channels, channels * taps] times [channels * taps, outputs].
-// The bias is added and the result stored; product.left.read is the caller's to set. The right side
-// is read by read_tap(channel, window, tap, begin, count, target), which gives what tap number
-// `tap` brings to the outputs [begin, begin + count) out of the elements of `channel`.
-template <class T, class ReadTap>
-MatrixProduct<double> convolution_product(const KernelCall& call, const Convolution& conv,
-                                          const ReadTap& read_tap) {
+// The bias is added and the result stored. The left side, along its depth, is read by read_weights,
+// as a MatrixOperand is. The right side is read by read_tap(channel, window, tap, begin, count,
+// target), which gives what tap number `tap` brings to the outputs [begin, begin + count) out of
+// the elements of `channel`.
+template <class T, class ReadWeights, class ReadTap>
+void convolve(const KernelCall& call, const Convolution& conv, const ReadWeights& read_weights,
+              const ReadTap& read_tap) {
   const T* input = call.inputs[0].as<T>().data();
   const T* bias = call.has_input(2) ? call.inputs[2].as<T>().data() : nullptr;
   T* output = call.outputs[0].as<T>().data();
@@ -71,18 +72,13 @@ MatrixProduct<double> convolution_product(const KernelCall& call, const Convolut
   const int64_t columns = output_count(conv.window);
   const int64_t channel_elements = input_count(conv.window);
 
-  MatrixProduct<double> product = {.count = conv.batch * conv.groups,
-                                   .rows = conv.group_outputs,
-                                   .columns = columns,
-                                   .depth = conv.group_inputs * taps};
-  product.left.runs_along_depth = true;
-  product.right.read = [=](int64_t which, int64_t step, int64_t begin, int64_t count,
-                           double* target) {
+  const auto read_inputs = [&](int64_t which, int64_t step, int64_t begin, int64_t count,
+                               double* target) {
     const int64_t channel = which * conv.group_inputs + step / taps;
     read_tap(input + channel * channel_elements, conv.window, step % taps, begin, count, target);
   };
-  product.store = [=](int64_t which, int64_t row, int64_t begin, int64_t count,
-                      const double* sums) {
+  const auto store = [&](int64_t which, int64_t row, int64_t begin, int64_t count,
+                         const double* sums) {
     const int64_t channel = which % conv.groups * conv.group_outputs + row;
     const double offset = bias == nullptr ? 0.0 : to_double(bias[channel]);
     T* target = output + (which * conv.group_outputs + row) * columns + begin;
@@ -90,7 +86,13 @@ MatrixProduct<double> convolution_product(const KernelCall& call, const Convolut
       target[index] = from_double<T>(sums[index] + offset);
     }
   };
-  return product;
+  multiply<double>(call, {.count = conv.batch * conv.groups,
+                          .rows = conv.group_outputs,
+                          .columns = columns,
+                          .depth = conv.group_inputs * taps,
+                          .left = {read_weights, true},
+                          .right = {read_inputs, false},
+                          .store = store});
 }
 
 }  // namespace tessera::ops

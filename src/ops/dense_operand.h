@@ -1,8 +1,7 @@
 // Stored matrices as operands of matrix_product.h.
 #pragma once
 
-#include <utility>
-#include <vector>
+#include <span>
 
 #include "ops/convert_element.h"
 #include "ops/matrix_product.h"
@@ -28,21 +27,20 @@ T narrow(Sum sum) {
   }
 }
 
-// Lines of `line_length` elements each, one after the other. Product number p starts at element
-// starts[p]; without `starts` there is one matrix for all products.
+// A MatrixOperand's `read` of lines of `line_length` elements each, one after the other. Product
+// number p starts at element starts[p]; without `starts` there is one matrix for all products.
 template <class Sum, class T>
-MatrixOperand<Sum> dense_operand(const T* elements, int64_t line_length, bool runs_along_depth,
-                                 std::vector<int64_t> starts = {}) {
-  MatrixOperand<Sum> operand;
-  operand.runs_along_depth = runs_along_depth;
-  operand.read = [elements, line_length, starts = std::move(starts)](
-                     int64_t product, int64_t line, int64_t begin, int64_t count, Sum* target) {
+struct ReadDense {
+  const T* elements = nullptr;
+  int64_t line_length = 0;
+  std::span<const int64_t> starts = {};
+
+  void operator()(int64_t product, int64_t line, int64_t begin, int64_t count, Sum* target) const {
     const int64_t start = starts.empty() ? 0 : starts[static_cast<size_t>(product)];
     const T* source = elements + start + line * line_length + begin;
     for (int64_t index = 0; index < count; ++index) target[index] = widen<Sum>(source[index]);
-  };
-  return operand;
-}
+  }
+};
 
 // Calls visit(TypeTag<T>{}, TypeTag<Sum>{}) for the types that ONNX multiplies matrices of.
 template <class Visit>

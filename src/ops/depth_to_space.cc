@@ -76,10 +76,11 @@ void run_depth_to_space(const KernelCall& call) {
   const bool is_outer = is_depth_outermost(call.node);
   const int64_t depth_stride = plane * (is_outer ? block * block : 1);
   const int64_t column_stride = plane * (is_outer ? 1 : depth);
-  copy_view({{input.dims[0], depth, height, block, width, block},
-             {input.dims[1] * plane, depth_stride, width, column_stride * block, 1, column_stride},
-             0},
-            input.type, input.data, output.data, call.pool);
+  StridedView view(&call.scratch);
+  view.dims = {input.dims[0], depth, height, block, width, block};
+  view.strides = {input.dims[1] * plane, depth_stride, width, column_stride * block, 1,
+                  column_stride};
+  copy_view(call, view);
 }
 
 void run_space_to_depth(const KernelCall& call) {
@@ -90,7 +91,7 @@ void run_space_to_depth(const KernelCall& call) {
   const int64_t depth = input.dims[1];
   const int64_t width = input.dims[3];
   const int64_t plane = input.dims[2] * width;
-  StridedView view;
+  StridedView view(&call.scratch);
   if (is_depth_outermost(call.node)) {
     view.dims = {input.dims[0], depth, block, block, output.dims[2], output.dims[3]};
     view.strides = {depth * plane, plane, width, 1, width * block, block};
@@ -98,7 +99,7 @@ void run_space_to_depth(const KernelCall& call) {
     view.dims = {input.dims[0], block, block, depth, output.dims[2], output.dims[3]};
     view.strides = {depth * plane, width, 1, plane, width * block, block};
   }
-  copy_view(view, input.type, input.data, output.data, call.pool);
+  copy_view(call, view);
 }
 
 Op block_op(const char* name, std::vector<int> versions, int first_mode_version, InferRule infer,

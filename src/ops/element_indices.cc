@@ -28,7 +28,7 @@ IndexedAxis indexed_axis(const KernelCall& call) {
   int64_t given = call.node.attributes.get_int("axis");
   if (given < 0) given += data.rank();
   const auto axis = static_cast<size_t>(given);
-  IndexedAxis result = {.dim = data.dims[axis], .view = dense_view(data.dims)};
+  IndexedAxis result = {.dim = data.dims[axis], .view = dense_view(data.dims, &call.scratch)};
   result.stride = result.view.strides[axis];
   result.view.dims.assign(indices.dims.begin(), indices.dims.end());
   result.view.strides[axis] = 0;

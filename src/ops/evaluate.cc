@@ -1,6 +1,7 @@
 #include "ops/evaluate.h"
 
 #include <algorithm>
+#include <memory_resource>
 #include <utility>
 
 #include "base/check.h"
@@ -89,7 +90,7 @@ void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
           {output.type(), output.dims(), output.mutable_data(), output.elements()});
     }
   }
-  op.kernel({node, input_views, output_views, pool});
+  op.kernel({node, input_views, output_views, pool, *std::pmr::get_default_resource()});
 }
 
 }  // namespace tessera::ops

@@ -26,10 +26,11 @@ Dim broadcast_dim(const InferContext& context, const Dim& input, const Dim& want
                                           : expression("broadcast", {wanted, input});
 }
 
-StridedView view_of(std::span<const int64_t> input, std::span<const int64_t> output) {
-  const std::vector<int64_t> strides = dense_strides(input);
+StridedView view_of(std::span<const int64_t> input, std::span<const int64_t> output,
+                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  const std::pmr::vector<int64_t> strides = dense_strides(input, memory);
   const size_t added = output.size() - input.size();
-  StridedView view;
+  StridedView view(memory);
   view.dims.assign(output.begin(), output.end());
   view.strides.assign(output.size(), 0);
   for (size_t axis = 0; axis < input.size(); ++axis) {
@@ -68,9 +69,7 @@ void infer_expand(InferContext& context) {
 }
 
 void run_expand(const KernelCall& call) {
-  const TensorView& input = call.inputs[0];
-  const MutableTensorView& output = call.outputs[0];
-  copy_view(view_of(input.dims, output.dims), input.type, input.data, output.data, call.pool);
+  copy_view(call, view_of(call.inputs[0].dims, call.outputs[0].dims, &call.scratch));
 }
 
 }  // namespace

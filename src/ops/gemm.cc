@@ -75,13 +75,8 @@ void multiply_and_add(const KernelCall& call) {
   const bool has_right_lines_along_depth = is_transposed(call.node, "transB");
   const auto left = call.inputs[0].dims;
   const auto right = call.inputs[1].dims;
-  MatrixProduct<Sum> product = {.rows = call.outputs[0].dims[0],
-                                .columns = call.outputs[0].dims[1],
-                                .depth = has_left_lines_along_depth ? left[1] : left[0]};
-  product.left =
-      dense_operand<Sum>(call.inputs[0].as<T>().data(), left[1], has_left_lines_along_depth);
-  product.right =
-      dense_operand<Sum>(call.inputs[1].as<T>().data(), right[1], has_right_lines_along_depth);
+  const ReadDense<Sum, T> read_left = {call.inputs[0].as<T>().data(), left[1]};
+  const ReadDense<Sum, T> read_right = {call.inputs[1].as<T>().data(), right[1]};
   const double alpha = call.node.attributes.get_float("alpha");
   const double beta = call.node.attributes.get_float("beta");
   // As in BLAS, a factor of 0 leaves C out, whatever it holds.
@@ -89,8 +84,8 @@ void multiply_and_add(const KernelCall& call) {
   const T* addends = has_addend ? call.inputs[2].as<T>().data() : nullptr;
   const Addend addend = has_addend ? addend_of(call.inputs[2].dims) : Addend();
   T* output = call.outputs[0].as<T>().data();
-  product.store = [=, columns = product.columns](int64_t, int64_t row, int64_t column,
-                                                 int64_t count, const Sum* sums) {
+  const int64_t columns = call.outputs[0].dims[1];
+  const auto store = [&](int64_t, int64_t row, int64_t column, int64_t count, const Sum* sums) {
     T* target = output + row * columns + column;
     for (int64_t index = 0; index < count; ++index) {
       const T* added = addends == nullptr ? nullptr
@@ -106,7 +101,12 @@ void multiply_and_add(const KernelCall& call) {
       }
     }
   };
-  multiply(call.pool, product);
+  multiply<Sum>(call, {.rows = call.outputs[0].dims[0],
+                       .columns = columns,
+                       .depth = has_left_lines_along_depth ? left[1] : left[0],
+                       .left = {read_left, has_left_lines_along_depth},
+                       .right = {read_right, has_right_lines_along_depth},
+                       .store = store});
 }
 
 void run_gemm(const KernelCall& call) {

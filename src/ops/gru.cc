@@ -22,18 +22,20 @@ class GruStep {
       : call_(call),
         shape_(shape),
         direction_(direction),
-        is_linear_first_(call.node.attributes.get_int("linear_before_reset") != 0) {}
+        is_linear_first_(call.node.attributes.get_int("linear_before_reset") != 0),
+        from_input_(static_cast<size_t>(shape.batch * kGru.gates * shape.hidden), &call.scratch),
+        from_state_(from_input_.size(), &call.scratch),
+        reset_state_(direction.states[0].size(), &call.scratch) {}
 
   void operator()(int64_t step) {
-    std::vector<double>& state = direction_.states[0];
-    repeat_line(direction_.input_bias, shape_.batch, from_input_);
-    repeat_line(direction_.state_bias, shape_.batch, from_state_);
+    std::pmr::vector<double>& state = direction_.states[0];
+    repeat_line(direction_.input_bias, from_input_);
+    repeat_line(direction_.state_bias, from_state_);
     add_input_product(call_, shape_, direction_, step, from_input_);
     if (is_linear_first_) {
       add_state_product(call_, shape_, direction_, state, kUpdate, 3, from_state_);
     } else {
       add_state_product(call_, shape_, direction_, state, kUpdate, 2, from_state_);
-      reset_state_.resize(state.size());
       for_each_unit([&](int64_t sequence, int64_t unit, size_t place) {
         reset_state_[place] = gate(kReset, sequence, unit) * state[place];
       });
@@ -75,14 +77,15 @@ class GruStep {
   Direction& direction_;
   bool is_linear_first_;
   // Sums of one step with their biases, [batch, 3 * hidden].
-  std::vector<double> from_input_;
-  std::vector<double> from_state_;
-  std::vector<double> reset_state_;  // reset * H, [batch, hidden]
+  std::pmr::vector<double> from_input_;
+  std::pmr::vector<double> from_state_;
+  std::pmr::vector<double> reset_state_;  // reset * H, [batch, hidden]
 };
 
 void run_gru(const KernelCall& call) {
-  run_recurrence(call, kGru, [&](const Recurrence& shape, Direction& direction) -> Advance {
-    return GruStep(call, shape, direction);
+  run_recurrence(call, kGru, [&](const Recurrence& shape, Direction& direction) {
+    GruStep step(call, shape, direction);
+    run_steps(call, shape, direction, step);
   });
 }
 

@@ -1,7 +1,9 @@
 // Indices and lists that arrive as tensors of int32 or int64, read by kernels.
 #pragma once
 
+#include <memory_resource>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ops/op.h"
@@ -13,13 +15,24 @@ inline int64_t integer_at(const TensorView& view, int64_t position) {
   return static_cast<const int64_t*>(view.data)[position];
 }
 
-inline std::vector<int64_t> integers_of(const TensorView& view) {
-  std::vector<int64_t> integers;
+// The elements of input `index`; none where it is left out.
+inline std::pmr::vector<int64_t> integers_of(const KernelCall& call, size_t index) {
+  std::pmr::vector<int64_t> integers(&call.scratch);
+  if (!call.has_input(index)) return integers;
+  const TensorView& view = call.inputs[index];
   integers.reserve(static_cast<size_t>(view.elements));
-  for (int64_t index = 0; index < view.elements; ++index) {
-    integers.push_back(integer_at(view, index));
+  for (int64_t place = 0; place < view.elements; ++place) {
+    integers.push_back(integer_at(view, place));
   }
   return integers;
+}
+
+// A list that is an attribute in some versions of the op, and an input in others.
+inline std::pmr::vector<int64_t> integers_of(const KernelCall& call, std::string_view attribute,
+                                             size_t index) {
+  const std::vector<int64_t>* given = call.node.attributes.find_ints(attribute);
+  if (given == nullptr) return integers_of(call, index);
+  return {given->begin(), given->end(), &call.scratch};
 }
 
 // The index at `position`, counted from the front of an axis of `dim` elements. call.fail()s where

@@ -51,8 +51,11 @@ void infer_layer_normalization(InferContext& context) {
 // A parameter whose shape broadcasts to that of the input.
 class Parameter {
  public:
-  Parameter(const TensorView& tensor, std::span<const int64_t> input_dims)
-      : values_(to_doubles(tensor)), dims_(input_dims), strides_(input_dims.size(), 0) {
+  Parameter(const TensorView& tensor, std::span<const int64_t> input_dims,
+            std::pmr::memory_resource& scratch)
+      : values_(to_doubles(tensor, scratch)),
+        dims_(input_dims),
+        strides_(input_dims.size(), 0, &scratch) {
     int64_t stride = 1;
     for (size_t axis = tensor.dims.size(); axis-- > 0;) {
       const size_t place = input_dims.size() - tensor.dims.size() + axis;
@@ -72,9 +75,9 @@ class Parameter {
   }
 
  private:
-  std::vector<double> values_;
+  std::pmr::vector<double> values_;
   std::span<const int64_t> dims_;
-  std::vector<int64_t> strides_;
+  std::pmr::vector<int64_t> strides_;
 };
 
 void run_layer_normalization(const KernelCall& call) {
@@ -86,11 +89,12 @@ void run_layer_normalization(const KernelCall& call) {
   if (rows == 0 || (input.elements == 0 && !call.has_output(1) && !call.has_output(2))) return;
   const int64_t length = input.elements / rows;
   const double epsilon = call.node.attributes.get_float("epsilon");
-  const Parameter scale(call.inputs[1], input.dims);
-  const std::optional<Parameter> shift =
-      call.has_input(2) ? std::optional(Parameter(call.inputs[2], input.dims)) : std::nullopt;
-  std::vector<double> means(call.has_output(1) ? static_cast<size_t>(rows) : 0);
-  std::vector<double> inverses(call.has_output(2) ? static_cast<size_t>(rows) : 0);
+  const Parameter scale(call.inputs[1], input.dims, call.scratch);
+  std::optional<Parameter> shift;
+  if (call.has_input(2)) shift.emplace(call.inputs[2], input.dims, call.scratch);
+  const auto lines = static_cast<size_t>(rows);
+  std::pmr::vector<double> means(call.has_output(1) ? lines : 0, &call.scratch);
+  std::pmr::vector<double> inverses(call.has_output(2) ? lines : 0, &call.scratch);
   visit_floating(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* source = input.as<T>().data();

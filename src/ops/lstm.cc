@@ -21,18 +21,18 @@ void infer_lstm(InferContext& context) {
   if (hidden) check_shape(context, 7, {direction_count(context.node()), multiply(*hidden, 3)});
 }
 
-std::vector<double> peepholes_of(const KernelCall& call, const Recurrence& shape,
-                                 int64_t direction) {
+std::pmr::vector<double> peepholes_of(const KernelCall& call, const Recurrence& shape,
+                                      int64_t direction) {
   const int64_t width = 3 * shape.hidden;
-  std::vector<double> peepholes(static_cast<size_t>(width), 0.0);
+  std::pmr::vector<double> peepholes(static_cast<size_t>(width), 0.0, &call.scratch);
   if (!call.has_input(7)) return peepholes;
-  const std::vector<double> all = to_doubles(call.inputs[7]);
+  const std::pmr::vector<double> all = to_doubles(call.inputs[7], call.scratch);
   std::copy_n(all.begin() + direction * width, width, peepholes.begin());
   return peepholes;
 }
 
 // Moves one sequence one step on.
-void apply_gates(const Recurrence& shape, Direction& direction, const std::vector<double>& holes,
+void apply_gates(const Recurrence& shape, Direction& direction, std::span<const double> holes,
                  bool couples_forget, int64_t sequence, const double* gates) {
   const auto hidden = static_cast<size_t>(shape.hidden);
   const Activation& f = direction.activations[0];
@@ -58,19 +58,21 @@ void apply_gates(const Recurrence& shape, Direction& direction, const std::vecto
 
 void run_lstm(const KernelCall& call) {
   const bool couples_forget = call.node.attributes.get_int("input_forget") != 0;
-  run_recurrence(call, kLstm, [&](const Recurrence& shape, Direction& direction) -> Advance {
-    return
-        [&, bias = added_biases(direction), peepholes = peepholes_of(call, shape, direction.index),
-         gates = std::vector<double>()](int64_t step) mutable {
-          repeat_line(bias, shape.batch, gates);
-          add_input_product(call, shape, direction, step, gates);
-          add_state_product(call, shape, direction, direction.states[0], 0, shape.gates, gates);
-          for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
-            if (!shape.is_running(sequence, step)) continue;
-            apply_gates(shape, direction, peepholes, couples_forget, sequence,
-                        gates.data() + sequence * 4 * shape.hidden);
-          }
-        };
+  run_recurrence(call, kLstm, [&](const Recurrence& shape, Direction& direction) {
+    add_biases(direction);
+    const std::pmr::vector<double> peepholes = peepholes_of(call, shape, direction.index);
+    const int64_t width = shape.gates * shape.hidden;
+    std::pmr::vector<double> gates(static_cast<size_t>(shape.batch * width), &call.scratch);
+    run_steps(call, shape, direction, [&](int64_t step) {
+      repeat_line(direction.input_bias, gates);
+      add_input_product(call, shape, direction, step, gates);
+      add_state_product(call, shape, direction, direction.states[0], 0, shape.gates, gates);
+      for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+        if (!shape.is_running(sequence, step)) continue;
+        apply_gates(shape, direction, peepholes, couples_forget, sequence,
+                    gates.data() + sequence * width);
+      }
+    });
   });
 }
 

@@ -48,7 +48,7 @@ void infer_mat_mul(InferContext& context) {
 
 // One operand as a batch of [lines, line_length] matrices.
 struct Batch {
-  std::vector<int64_t> dims;
+  std::span<const int64_t> dims;
   int64_t lines = 1;
   int64_t line_length = 1;
 };
@@ -59,7 +59,7 @@ Batch batch_of(std::span<const int64_t> dims, bool is_left) {
     (is_left ? batch.line_length : batch.lines) = dims[0];
     return batch;
   }
-  batch.dims.assign(dims.begin(), dims.end() - 2);
+  batch.dims = dims.first(dims.size() - 2);
   batch.lines = dims[dims.size() - 2];
   batch.line_length = dims.back();
   return batch;
@@ -67,11 +67,12 @@ Batch batch_of(std::span<const int64_t> dims, bool is_left) {
 
 // Where the matrix of each product starts. `count` is that of all products, whose batch dimensions
 // are `output`.
-std::vector<int64_t> starts_of(const Batch& batch, const std::vector<int64_t>& output,
-                               int64_t count) {
-  const BroadcastLoop loop(output, {batch.dims});
+std::pmr::vector<int64_t> starts_of(const Batch& batch, std::span<const int64_t> output,
+                                    int64_t count, std::pmr::memory_resource& memory) {
+  const BroadcastLoop loop(output, {batch.dims}, &memory);
   const int64_t matrix = batch.lines * batch.line_length;
-  std::vector<int64_t> starts;
+  std::pmr::vector<int64_t> starts(&memory);
+  starts.reserve(static_cast<size_t>(count));
   loop.for_each_run(0, count, [&](const BroadcastLoop::Run& run) {
     for (int64_t index = 0; index < run.length; ++index) {
       starts.push_back((run.inputs[0] + index * loop.step(0)) * matrix);
@@ -84,29 +85,38 @@ template <class T, class Sum>
 void multiply_batches(const KernelCall& call) {
   Batch left = batch_of(call.inputs[0].dims, true);
   Batch right = batch_of(call.inputs[1].dims, false);
+  // Those of the output before the rows of the left matrix and the columns of the right one.
+  const size_t matrix_axes =
+      (call.inputs[0].rank() > 1 ? size_t{1} : 0) + (call.inputs[1].rank() > 1 ? size_t{1} : 0);
+  std::span<const int64_t> dims =
+      call.outputs[0].dims.first(call.outputs[0].dims.size() - matrix_axes);
   // One matrix on the right for all on the left: a single product of all their rows.
   if (element_count(right.dims) == 1 && left.dims.size() >= right.dims.size()) {
     left.lines *= element_count(left.dims);
-    left.dims.clear();
-    right.dims.clear();
+    left.dims = {};
+    right.dims = {};
+    dims = {};
   }
-  const std::vector<int64_t> dims =
-      dims_from(*broadcast(shape_from(left.dims), shape_from(right.dims)));
-  MatrixProduct<Sum> product = {.count = element_count(dims),
-                                .rows = left.lines,
-                                .columns = right.line_length,
-                                .depth = left.line_length};
-  product.left = dense_operand<Sum>(call.inputs[0].as<T>().data(), left.line_length, true,
-                                    starts_of(left, dims, product.count));
-  product.right = dense_operand<Sum>(call.inputs[1].as<T>().data(), right.line_length, false,
-                                     starts_of(right, dims, product.count));
+  const int64_t count = element_count(dims);
+  const std::pmr::vector<int64_t> left_starts = starts_of(left, dims, count, call.scratch);
+  const std::pmr::vector<int64_t> right_starts = starts_of(right, dims, count, call.scratch);
+  const ReadDense<Sum, T> read_left = {call.inputs[0].as<T>().data(), left.line_length,
+                                       left_starts};
+  const ReadDense<Sum, T> read_right = {call.inputs[1].as<T>().data(), right.line_length,
+                                        right_starts};
   T* output = call.outputs[0].as<T>().data();
-  product.store = [output, rows = product.rows, columns = product.columns](
-                      int64_t which, int64_t row, int64_t column, int64_t count, const Sum* sums) {
-    T* target = output + (which * rows + row) * columns + column;
-    for (int64_t index = 0; index < count; ++index) target[index] = narrow<T>(sums[index]);
+  const auto store = [&](int64_t which, int64_t row, int64_t column, int64_t length,
+                         const Sum* sums) {
+    T* target = output + (which * left.lines + row) * right.line_length + column;
+    for (int64_t index = 0; index < length; ++index) target[index] = narrow<T>(sums[index]);
   };
-  multiply(call.pool, product);
+  multiply<Sum>(call, {.count = count,
+                       .rows = left.lines,
+                       .columns = right.line_length,
+                       .depth = left.line_length,
+                       .left = {read_left, true},
+                       .right = {read_right, false},
+                       .store = store});
 }
 
 void run_mat_mul(const KernelCall& call) {

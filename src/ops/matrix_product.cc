@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory_resource>
 #include <vector>
+
+#include "base/parallel_slots.h"
 
 namespace tessera::ops {
 namespace {
@@ -24,12 +27,13 @@ int64_t ceil_to(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// What one task works on, and packs where.
 template <class Sum>
-struct Scratch {
-  std::vector<Sum> left = std::vector<Sum>(kBlockRows * kBlockDepth);
-  std::vector<Sum> right = std::vector<Sum>(kBlockColumns * kBlockDepth);
-  std::vector<Sum> sums = std::vector<Sum>(kBlockRows * kBlockColumns);
-  std::vector<Sum> line = std::vector<Sum>(std::max(kBlockColumns, kBlockDepth));
+struct Panels {
+  std::array<Sum, kBlockRows * kBlockDepth> left;
+  std::array<Sum, kBlockColumns * kBlockDepth> right;
+  std::array<Sum, kBlockRows * kBlockColumns> sums;
+  std::array<Sum, std::max(kBlockColumns, kBlockDepth)> line;
 };
 
 // A range of rows (or columns) or of steps of the sum.
@@ -90,24 +94,24 @@ void multiply_tile(const Sum* __restrict left, const Sum* __restrict right, int6
 
 template <class Sum>
 void multiply_block(const MatrixProduct<Sum>& problem, int64_t product, Range rows, Range columns,
-                    Scratch<Sum>& scratch) {
-  std::fill(scratch.sums.begin(), scratch.sums.end(), Sum{0});
+                    Panels<Sum>& panels) {
+  std::fill(panels.sums.begin(), panels.sums.end(), Sum{0});
   for (int64_t begin = 0; begin < problem.depth; begin += kBlockDepth) {
     const Range depth = {begin, std::min(kBlockDepth, problem.depth - begin)};
-    pack(problem.left, product, rows, depth, kTileRows, scratch.line.data(), scratch.left.data());
-    pack(problem.right, product, columns, depth, kTileColumns, scratch.line.data(),
-         scratch.right.data());
+    pack(problem.left, product, rows, depth, kTileRows, panels.line.data(), panels.left.data());
+    pack(problem.right, product, columns, depth, kTileColumns, panels.line.data(),
+         panels.right.data());
     for (int64_t column = 0; column < columns.count; column += kTileColumns) {
       for (int64_t row = 0; row < rows.count; row += kTileRows) {
-        multiply_tile(scratch.left.data() + row * depth.count,
-                      scratch.right.data() + column * depth.count, depth.count,
-                      scratch.sums.data() + row * kBlockColumns + column);
+        multiply_tile(panels.left.data() + row * depth.count,
+                      panels.right.data() + column * depth.count, depth.count,
+                      panels.sums.data() + row * kBlockColumns + column);
       }
     }
   }
   for (int64_t row = 0; row < rows.count; ++row) {
     problem.store(product, rows.begin + row, columns.begin, columns.count,
-                  scratch.sums.data() + row * kBlockColumns);
+                  panels.sums.data() + row * kBlockColumns);
   }
 }
 
@@ -143,13 +147,13 @@ void read_left_row(const MatrixOperand<Sum>& left, int64_t product, int64_t row,
 // multiplied where it is read.
 template <class Sum>
 void multiply_few_rows(const MatrixProduct<Sum>& problem, int64_t product, Range columns,
-                       Scratch<Sum>& scratch) {
-  std::fill(scratch.sums.begin(), scratch.sums.begin() + kFewRows * kBlockColumns, Sum{0});
-  Sum* line = scratch.line.data();
+                       Panels<Sum>& panels) {
+  std::fill(panels.sums.begin(), panels.sums.begin() + kFewRows * kBlockColumns, Sum{0});
+  Sum* line = panels.line.data();
   for (int64_t begin = 0; begin < problem.depth; begin += kBlockDepth) {
     const Range depth = {begin, std::min(kBlockDepth, problem.depth - begin)};
     for (int64_t row = 0; row < problem.rows; ++row) {
-      read_left_row(problem.left, product, row, depth, scratch.left.data() + row * kBlockDepth);
+      read_left_row(problem.left, product, row, depth, panels.left.data() + row * kBlockDepth);
     }
     const bool is_dot = problem.right.runs_along_depth;
     for (int64_t index = 0; index < (is_dot ? columns.count : depth.count); ++index) {
@@ -159,8 +163,8 @@ void multiply_few_rows(const MatrixProduct<Sum>& problem, int64_t product, Range
         problem.right.read(product, depth.begin + index, columns.begin, columns.count, line);
       }
       for (int64_t row = 0; row < problem.rows; ++row) {
-        const Sum* left = scratch.left.data() + row * kBlockDepth;
-        Sum* sums = scratch.sums.data() + row * kBlockColumns;
+        const Sum* left = panels.left.data() + row * kBlockDepth;
+        Sum* sums = panels.sums.data() + row * kBlockColumns;
         if (is_dot) {
           sums[index] += dot(left, line, depth.count);
         } else {
@@ -174,14 +178,14 @@ void multiply_few_rows(const MatrixProduct<Sum>& problem, int64_t product, Range
   }
   for (int64_t row = 0; row < problem.rows; ++row) {
     problem.store(product, row, columns.begin, columns.count,
-                  scratch.sums.data() + row * kBlockColumns);
+                  panels.sums.data() + row * kBlockColumns);
   }
 }
 
 }  // namespace
 
 template <class Sum>
-void multiply(ThreadPool& pool, const MatrixProduct<Sum>& problem) {
+void multiply(const KernelCall& call, const MatrixProduct<Sum>& problem) {
   if (problem.count == 0 || problem.rows == 0 || problem.columns == 0) return;
   const int64_t row_blocks = (problem.rows - 1) / kBlockRows + 1;
   const int64_t column_blocks = (problem.columns - 1) / kBlockColumns + 1;
@@ -189,25 +193,27 @@ void multiply(ThreadPool& pool, const MatrixProduct<Sum>& problem) {
                              std::min(problem.columns, kBlockColumns) *
                              std::clamp<int64_t>(problem.depth, 1, kTaskWork);
   const int64_t grain = kTaskWork / block_work + 1;
-  pool.parallel_for(
-      problem.count * row_blocks * column_blocks, grain, [&](int64_t begin, int64_t end) {
-        Scratch<Sum> scratch;
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t product = task / (row_blocks * column_blocks);
-          const int64_t row = task / column_blocks % row_blocks * kBlockRows;
-          const int64_t column = task % column_blocks * kBlockColumns;
-          const Range rows = {row, std::min(kBlockRows, problem.rows - row)};
-          const Range columns = {column, std::min(kBlockColumns, problem.columns - column)};
-          if (problem.rows <= kFewRows) {
-            multiply_few_rows(problem, product, columns, scratch);
-          } else {
-            multiply_block(problem, product, rows, columns, scratch);
-          }
-        }
-      });
+  const int64_t tasks = problem.count * row_blocks * column_blocks;
+  const int64_t slots = slot_count(call.pool, tasks, grain);
+  std::pmr::vector<Panels<Sum>> panels(static_cast<size_t>(slots), &call.scratch);
+  parallel_for_in_slots(call.pool, tasks, grain, [&](int64_t slot, int64_t begin, int64_t end) {
+    Panels<Sum>& own = panels[static_cast<size_t>(slot)];
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t product = task / (row_blocks * column_blocks);
+      const int64_t row = task / column_blocks % row_blocks * kBlockRows;
+      const int64_t column = task % column_blocks * kBlockColumns;
+      const Range rows = {row, std::min(kBlockRows, problem.rows - row)};
+      const Range columns = {column, std::min(kBlockColumns, problem.columns - column)};
+      if (problem.rows <= kFewRows) {
+        multiply_few_rows(problem, product, columns, own);
+      } else {
+        multiply_block(problem, product, rows, columns, own);
+      }
+    }
+  });
 }
 
-template void multiply<double>(ThreadPool&, const MatrixProduct<double>&);
-template void multiply<uint64_t>(ThreadPool&, const MatrixProduct<uint64_t>&);
+template void multiply<double>(const KernelCall&, const MatrixProduct<double>&);
+template void multiply<uint64_t>(const KernelCall&, const MatrixProduct<uint64_t>&);
 
 }  // namespace tessera::ops

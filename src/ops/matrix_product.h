@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "base/parallel.h"
+#include "base/function_ref.h"
+#include "ops/op.h"
 
 namespace tessera::ops {
 
@@ -15,33 +15,33 @@ template <class Sum>
 struct MatrixOperand {
   // Writes `count` elements, from element `begin` on, of a line of the given product to `target`.
   // Called from many threads.
-  std::function<void(int64_t product, int64_t line, int64_t begin, int64_t count, Sum* target)>
-      read = {};
+  FunctionRef<void(int64_t product, int64_t line, int64_t begin, int64_t count, Sum* target)> read;
   bool runs_along_depth = false;
 };
 
 // `count` products of equal shape: [rows, depth] times [depth, columns]. Operands are converted to
-// Sum block by block, so memory stays bounded whatever the shape.
+// Sum block by block, so memory stays bounded whatever the shape. The functions are only referred
+// to: they stand in variables beside it.
 template <class Sum>
 struct MatrixProduct {
   int64_t count = 1;
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t depth = 0;
-  MatrixOperand<Sum> left = {};
-  MatrixOperand<Sum> right = {};
+  MatrixOperand<Sum> left;
+  MatrixOperand<Sum> right;
   // Takes finished elements of one row, each exactly once; called from many threads.
-  std::function<void(int64_t product, int64_t row, int64_t column, int64_t count, const Sum* sums)>
-      store = {};
+  FunctionRef<void(int64_t product, int64_t row, int64_t column, int64_t count, const Sum* sums)>
+      store;
 };
 
 // Sum is double (for all floating types) or uint64_t (for integers of any kind, sign-extended: sums
 // modulo 2^64, so that integers wrap as they do in C). Equal problems give equal bits, whatever the
-// number of threads.
+// number of threads. `call` gives threads and memory.
 template <class Sum>
-void multiply(ThreadPool& pool, const MatrixProduct<Sum>& problem);
+void multiply(const KernelCall& call, const MatrixProduct<Sum>& problem);
 
-extern template void multiply<double>(ThreadPool&, const MatrixProduct<double>&);
-extern template void multiply<uint64_t>(ThreadPool&, const MatrixProduct<uint64_t>&);
+extern template void multiply<double>(const KernelCall&, const MatrixProduct<double>&);
+extern template void multiply<uint64_t>(const KernelCall&, const MatrixProduct<uint64_t>&);
 
 }  // namespace tessera::ops

@@ -1,4 +1,5 @@
 // NonZero: where the elements that are not 0 stand. How many there are only running can tell.
+#include <memory_resource>
 #include <vector>
 
 #include "ops/op.h"
@@ -45,7 +46,7 @@ void run_non_zero(const KernelCall& call) {
   const auto indices = call.outputs[0].as<int64_t>();
   if (indices.empty()) return;
   const size_t found = indices.size() / rank;
-  std::vector<int64_t> place(rank, 0);
+  std::pmr::vector<int64_t> place(rank, 0, &call.scratch);
   size_t column = 0;
   visit_elements(input.type, input.data, input.elements, [&](bool is_non_zero) {
     if (is_non_zero) {

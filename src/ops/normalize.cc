@@ -3,11 +3,11 @@
 namespace tessera::ops {
 
 void normalize_rows(const KernelCall& call, int64_t rows, int64_t run_length,
-                    const std::function<int64_t(int64_t row, int64_t run)>& parameter) {
+                    FunctionRef<int64_t(int64_t row, int64_t run)> parameter) {
   const TensorView& input = call.inputs[0];
   const int64_t length = input.elements / rows;
-  const std::vector<double> scale = to_doubles(call.inputs[1]);
-  const std::vector<double> shift = to_doubles(call.inputs[2]);
+  const std::pmr::vector<double> scale = to_doubles(call.inputs[1], call.scratch);
+  const std::pmr::vector<double> shift = to_doubles(call.inputs[2], call.scratch);
   const double epsilon = call.node.attributes.get_float("epsilon");
   visit_floating(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

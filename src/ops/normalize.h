@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cmath>
-#include <functional>
 
+#include "base/function_ref.h"
 #include "ops/convert_element.h"
 #include "ops/op.h"
 
@@ -42,7 +42,7 @@ Moments moments_of(std::span<const T> elements) {
 // and scale and shift it by inputs 1 and 2. The elements of a row in runs of `run_length` share the
 // scale and shift number parameter(row, run). The input must have elements.
 void normalize_rows(const KernelCall& call, int64_t rows, int64_t run_length,
-                    const std::function<int64_t(int64_t row, int64_t run)>& parameter);
+                    FunctionRef<int64_t(int64_t row, int64_t run)> parameter);
 
 // Mean, deviation, scale and shift of each element.
 int64_t normalization_flops(const Node& node, std::span<const Type> inputs,

@@ -67,8 +67,10 @@ void infer_one_hot(InferContext& context) {
 }
 
 // The places that are on, kNowhere for an index outside [-depth, depth).
-std::vector<int64_t> places_of(const TensorView& indices, int64_t depth) {
-  std::vector<int64_t> places;
+std::pmr::vector<int64_t> places_of(const KernelCall& call, int64_t depth) {
+  const TensorView& indices = call.inputs[0];
+  std::pmr::vector<int64_t> places(&call.scratch);
+  places.reserve(static_cast<size_t>(indices.elements));
   visit_numeric(indices.type, [&](auto tag) {
     for (const auto stored : indices.as<typename decltype(tag)::type>()) {
       int64_t place = whole(stored).value_or(depth);
@@ -91,7 +93,7 @@ void run_one_hot(const KernelCall& call) {
   for (int64_t place = axis + 1; place < output.rank(); ++place) {
     inner *= output.dims[static_cast<size_t>(place)];
   }
-  const std::vector<int64_t> places = places_of(indices, depth);
+  const std::pmr::vector<int64_t> places = places_of(call, depth);
   visit_size(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto values = call.inputs[2].as<T>();

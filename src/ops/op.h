@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -184,11 +185,17 @@ struct MutableTensorView {
 
 // One call of a kernel. Inputs and outputs are those of the node, in order; output shapes are those
 // that the rule gave; inputs and outputs never overlap.
+//
+// Kernels allocate nothing, so that a run does not wait for the system's allocator. What they need
+// for a while comes from `scratch`, as std::pmr::vector; it may be asked from any thread. But a
+// loop's body takes ShortList, or memory that was made before the loop (base/parallel_slots.h):
+// else how much there has to be would depend on how many bodies run at once.
 struct KernelCall {
   const Node& node;
   std::span<const TensorView> inputs;
   std::span<const MutableTensorView> outputs;
   ThreadPool& pool;
+  std::pmr::memory_resource& scratch;
 
   bool has_input(size_t index) const { return index < inputs.size() && !inputs[index].is_empty(); }
   bool has_output(size_t index) const {

@@ -23,9 +23,10 @@ struct Pads {
 };
 
 // For each axis of the data; `axes` is empty where the pads are for all of them.
-std::vector<Pads> pads_by_axis(const std::vector<int64_t>& pads, const std::vector<int64_t>& axes,
-                               size_t rank) {
-  std::vector<Pads> result(rank);
+std::pmr::vector<Pads> pads_by_axis(
+    std::span<const int64_t> pads, std::span<const int64_t> axes, size_t rank,
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  std::pmr::vector<Pads> result(rank, memory);
   const size_t count = pads.size() / 2;
   for (size_t index = 0; index < count; ++index) {
     int64_t axis = axes.empty() ? static_cast<int64_t>(index) : axes[index];
@@ -71,7 +72,7 @@ Dim padded_dim(const InferContext& context, const Dim& dim, const Pads& pads) {
 }
 
 // The pads of a node and their axes as the rule knows them; nullopt while something is unknown.
-std::optional<std::vector<Pads>> known_pads(const InferContext& context, int64_t rank) {
+std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, int64_t rank) {
   std::optional<std::vector<int64_t>> pads;
   std::vector<int64_t> axes;
   int64_t count = rank;
@@ -119,16 +120,13 @@ int64_t remainder(int64_t value, int64_t period) {
   return rest < 0 ? rest + period : rest;
 }
 
-// The source coordinate for each coordinate of one output axis. Negative pads cut first; the rest
-// [first, first + kept) is what is mirrored or repeated.
-std::vector<int64_t> source_table(const std::string& mode, int64_t dim, int64_t padded,
-                                  const Pads& pads) {
+// Sets the source coordinate for each coordinate of one output axis. Negative pads cut first; the
+// rest [first, first + kept) is what is mirrored or repeated.
+void fill_table(const std::string& mode, int64_t dim, const Pads& pads, std::span<int64_t> table) {
   const int64_t first = std::max<int64_t>(0, -pads.begin);
   const int64_t kept = dim + std::min<int64_t>(0, pads.begin) + std::min<int64_t>(0, pads.end);
-  std::vector<int64_t> table(static_cast<size_t>(padded));
-  for (int64_t index = 0; index < padded; ++index) {
-    const int64_t source = index - pads.begin;
-    int64_t& entry = table[static_cast<size_t>(index)];
+  int64_t source = -pads.begin;
+  for (int64_t& entry : table) {
     if (mode == "constant") {
       entry = source >= 0 && source < dim ? source : kFill;
     } else if (mode == "edge") {
@@ -141,8 +139,8 @@ std::vector<int64_t> source_table(const std::string& mode, int64_t dim, int64_t 
       const int64_t phase = remainder(source - first, 2 * (kept - 1));
       entry = first + std::min(phase, 2 * (kept - 1) - phase);
     }
+    ++source;
   }
-  return table;
 }
 
 void run_pad(const KernelCall& call) {
@@ -151,29 +149,23 @@ void run_pad(const KernelCall& call) {
   if (output.elements == 0) return;
   const Attributes& attributes = call.node.attributes;
   uint64_t fill = 0;  // the bits of zero of any type
-  std::vector<int64_t> pads;
-  std::vector<int64_t> axes;
   if (call.node.version < kFirstInputVersion) {
-    pads = attributes.get_ints("pads");
     visit_floating(input.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       const T value = T(static_cast<compute_t<T>>(attributes.get_float("value")));
       std::memcpy(&fill, &value, sizeof value);
     });
-  } else {
-    pads = integers_of(call.inputs[1]);
-    if (call.has_input(3)) axes = integers_of(call.inputs[3]);
-    if (call.has_input(2)) {
-      std::memcpy(&fill, call.inputs[2].data, static_cast<size_t>(element_bytes(input.type)));
-    }
+  } else if (call.has_input(2)) {
+    std::memcpy(&fill, call.inputs[2].data, static_cast<size_t>(element_bytes(input.type)));
   }
-  const std::vector<Pads> by_axis = pads_by_axis(pads, axes, input.dims.size());
-  SourceTables tables;
-  for (size_t axis = 0; axis < input.dims.size(); ++axis) {
-    tables.push_back(source_table(attributes.get_string("mode"), input.dims[axis],
-                                  output.dims[axis], by_axis[axis]));
+  const std::pmr::vector<Pads> pads = pads_by_axis(
+      integers_of(call, "pads", 1), integers_of(call, 3), input.dims.size(), &call.scratch);
+  SourceTables tables(input.dims.size(), &call.scratch);
+  for (size_t axis = 0; axis < tables.size(); ++axis) {
+    tables[axis].resize(static_cast<size_t>(output.dims[axis]));
+    fill_table(attributes.get_string("mode"), input.dims[axis], pads[axis], tables[axis]);
   }
-  copy_indexed(tables, input, output, &fill, call.pool);
+  copy_indexed(call, tables, &fill);
 }
 
 }  // namespace

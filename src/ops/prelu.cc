@@ -12,21 +12,24 @@ namespace {
 constexpr int kFirstNumpyVersion = 7;
 constexpr int64_t kGrain = 8192;
 
-// The slope's shape with ones put in, so that its dimensions stand beside those of the input that
+// Puts ones into the slope's shape, so that its dimensions stand beside those of the input that
 // they go with.
-Shape aligned_slope(int version, size_t rank, Shape slope) {
-  if (version >= kFirstNumpyVersion || slope.size() != 1 || rank < 2) return slope;
-  slope.resize(rank - 1, Dim(1));
-  return slope;
+template <class Dims>
+void align_slope(int version, size_t rank, Dims& slope) {
+  if (version >= kFirstNumpyVersion || slope.size() != 1 || rank < 2) return;
+  slope.resize(rank - 1, typename Dims::value_type(1));
 }
 
 void infer_prelu(InferContext& context) {
   const Shape* shape = context.shape(0);
   const Shape* slope = context.shape(1);
-  if (shape != nullptr && slope != nullptr &&
-      !can_broadcast_to(aligned_slope(context.version(), shape->size(), *slope), *shape)) {
-    context.fail_input(
-        1, "expected a shape that broadcasts to " + text(*shape) + ", found " + text(*slope));
+  if (shape != nullptr && slope != nullptr) {
+    Shape aligned = *slope;
+    align_slope(context.version(), shape->size(), aligned);
+    if (!can_broadcast_to(aligned, *shape)) {
+      context.fail_input(
+          1, "expected a shape that broadcasts to " + text(*shape) + ", found " + text(*slope));
+    }
   }
   context.set_output(0, context.element(0), context.input(0).type.shape);
 }
@@ -48,9 +51,9 @@ T sloped(T x, T slope) {
 void run_prelu(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const TensorView& slope = call.inputs[1];
-  const std::vector<int64_t> slope_dims = dims_from(aligned_slope(
-      call.node.version, input.dims.size(), shape_from({slope.dims.begin(), slope.dims.end()})));
-  const BroadcastLoop loop(input.dims, {slope_dims});
+  std::pmr::vector<int64_t> slope_dims(slope.dims.begin(), slope.dims.end(), &call.scratch);
+  align_slope(call.node.version, input.dims.size(), slope_dims);
+  const BroadcastLoop loop(input.dims, {slope_dims}, &call.scratch);
   visit_numeric(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* elements = input.as<T>().data();

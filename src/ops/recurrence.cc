@@ -1,8 +1,8 @@
 #include "ops/recurrence.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
-#include <utility>
 
 #include "ops/check_shape.h"
 #include "ops/dense_operand.h"
@@ -59,9 +59,12 @@ std::optional<Dim> hidden_size(const InferContext& context) {
 
 // --- Kernel --------------------------------------------------------------------------------------
 
-std::vector<int64_t> sequence_lengths(const KernelCall& call, int64_t batch, int64_t steps) {
-  if (!call.has_input(4)) return std::vector<int64_t>(static_cast<size_t>(batch), steps);
-  std::vector<int64_t> lengths;
+std::pmr::vector<int64_t> sequence_lengths(const KernelCall& call, int64_t batch, int64_t steps) {
+  std::pmr::vector<int64_t> lengths(&call.scratch);
+  if (!call.has_input(4)) {
+    lengths.assign(static_cast<size_t>(batch), steps);
+    return lengths;
+  }
   for (const int32_t length : call.inputs[4].as<int32_t>()) {
     if (length < 0 || length > steps) {
       call.fail("expected 'sequence_lens' from 0 to " + std::to_string(steps) + ", found " +
@@ -73,11 +76,14 @@ std::vector<int64_t> sequence_lengths(const KernelCall& call, int64_t batch, int
 }
 
 Recurrence recurrence_of(const KernelCall& call, const RecurrentKind& kind) {
-  Recurrence shape;
   const auto input = call.inputs[0].dims;
-  shape.is_batched = is_batch_first(call.node);
-  shape.steps = input[shape.is_batched ? 1 : 0];
-  shape.batch = input[shape.is_batched ? 0 : 1];
+  const bool is_batched = is_batch_first(call.node);
+  const int64_t steps = input[is_batched ? 1 : 0];
+  const int64_t batch = input[is_batched ? 0 : 1];
+  Recurrence shape = {.steps = steps,
+                      .batch = batch,
+                      .is_batched = is_batched,
+                      .lengths = sequence_lengths(call, batch, steps)};
   shape.features = input[2];
   shape.hidden = call.inputs[2].dims[2];
   shape.gates = kind.gates;
@@ -85,15 +91,15 @@ Recurrence recurrence_of(const KernelCall& call, const RecurrentKind& kind) {
   if (const float* clip = call.node.attributes.find_float("clip")) {
     if (*clip > 0) shape.clip = *clip;
   }
-  shape.lengths = sequence_lengths(call, shape.batch, shape.steps);
   return shape;
 }
 
-std::vector<double> initial_state(const KernelCall& call, size_t index, const Recurrence& shape,
-                                  int64_t direction) {
-  std::vector<double> state(static_cast<size_t>(shape.batch * shape.hidden), 0.0);
+std::pmr::vector<double> initial_state(const KernelCall& call, size_t index,
+                                       const Recurrence& shape, int64_t direction) {
+  std::pmr::vector<double> state(static_cast<size_t>(shape.batch * shape.hidden), 0.0,
+                                 &call.scratch);
   if (!call.has_input(index)) return state;
-  const std::vector<double> given = to_doubles(call.inputs[index]);
+  const std::pmr::vector<double> given = to_doubles(call.inputs[index], call.scratch);
   for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
     std::copy_n(given.begin() + shape.state_row(direction, sequence) * shape.hidden, shape.hidden,
                 state.begin() + sequence * shape.hidden);
@@ -103,19 +109,22 @@ std::vector<double> initial_state(const KernelCall& call, size_t index, const Re
 
 Direction direction_of(const KernelCall& call, const RecurrentKind& kind, const Recurrence& shape,
                        int64_t index) {
-  Direction direction;
-  direction.index = index;
-  direction.is_reverse = index == 1 || call.node.attributes.get_string("direction") == "reverse";
-  const std::vector<Activation> activations =
-      read_activations(call.node, kind.activations, shape.directions);
-  const auto count = static_cast<std::ptrdiff_t>(kind.activations.size());
-  direction.activations.assign(activations.begin() + index * count,
-                               activations.begin() + (index + 1) * count);
   const int64_t width = shape.gates * shape.hidden;
-  direction.input_bias.assign(static_cast<size_t>(width), 0.0);
-  direction.state_bias = direction.input_bias;
+  std::pmr::memory_resource* const scratch = &call.scratch;
+  Direction direction = {
+      .index = index,
+      .is_reverse = index == 1 || call.node.attributes.get_string("direction") == "reverse",
+      .activations = read_activations(call.node, kind.activations, shape.directions, scratch),
+      .input_bias = std::pmr::vector<double>(static_cast<size_t>(width), 0.0, scratch),
+      .state_bias = std::pmr::vector<double>(static_cast<size_t>(width), 0.0, scratch),
+      .states = std::pmr::vector<std::pmr::vector<double>>(scratch)};
+  // Those of the other directions go.
+  const auto count = static_cast<std::ptrdiff_t>(kind.activations.size());
+  auto& activations = direction.activations;
+  activations.erase(activations.begin() + (index + 1) * count, activations.end());
+  activations.erase(activations.begin(), activations.begin() + index * count);
   if (call.has_input(3)) {
-    const std::vector<double> both = to_doubles(call.inputs[3]);
+    const std::pmr::vector<double> both = to_doubles(call.inputs[3], call.scratch);
     std::copy_n(both.begin() + 2 * index * width, width, direction.input_bias.begin());
     std::copy_n(both.begin() + (2 * index + 1) * width, width, direction.state_bias.begin());
   }
@@ -125,57 +134,35 @@ Direction direction_of(const KernelCall& call, const RecurrentKind& kind, const 
   return direction;
 }
 
-// One direction's matrix of weights, [lines, line_length], from line `first` on.
-MatrixOperand<double> weight_operand(const TensorView& weights, int64_t first,
-                                     int64_t line_length) {
-  MatrixOperand<double> operand;
-  visit_floating(weights.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    operand =
-        dense_operand<double>(weights.as<T>().data() + first * line_length, line_length, true);
-  });
-  return operand;
-}
-
-// Adds what `product` gives to columns of [rows, width] from `first` on.
-void add_product(ThreadPool& pool, MatrixProduct<double> product, int64_t first, int64_t width,
-                 std::vector<double>& sums) {
-  product.store = [&](int64_t, int64_t row, int64_t column, int64_t count, const double* found) {
+// Adds the product of [batch, depth] and [depth, lines] to columns of [batch, width] from `first`
+// on. The right matrix is one direction's weights, [lines, depth], from line `first_line` on.
+void add_product(const KernelCall& call, const Recurrence& shape, const MatrixOperand<double>& left,
+                 const TensorView& weights, int64_t first_line, int64_t lines, int64_t depth,
+                 int64_t first, std::span<double> sums) {
+  const int64_t width = shape.gates * shape.hidden;
+  const auto add = [&](int64_t, int64_t row, int64_t column, int64_t count, const double* found) {
     double* target = sums.data() + row * width + first + column;
     for (int64_t index = 0; index < count; ++index) target[index] += found[index];
   };
-  multiply(pool, product);
+  visit_floating(weights.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const ReadDense<double, T> read_weights = {weights.as<T>().data() + first_line * depth, depth};
+    multiply<double>(call, {.rows = shape.batch,
+                            .columns = lines,
+                            .depth = depth,
+                            .left = left,
+                            .right = {read_weights, true},
+                            .store = add});
+  });
 }
 
-void store_row(const MutableTensorView& output, int64_t row, const std::vector<double>& values,
+void store_row(const MutableTensorView& output, int64_t row, std::span<const double> values,
                int64_t sequence, int64_t hidden) {
   visit_floating(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const double* source = values.data() + sequence * hidden;
     std::transform(source, source + hidden, output.as<T>().data() + row * hidden, from_double<T>);
   });
-}
-
-void run_direction(const KernelCall& call, const Recurrence& shape, const Direction& direction,
-                   const Advance& advance) {
-  const int64_t most = *std::max_element(shape.lengths.begin(), shape.lengths.end());
-  for (int64_t step = 0; step < most; ++step) {
-    advance(step);
-    if (!call.has_output(0)) continue;
-    for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
-      if (!shape.is_running(sequence, step)) continue;
-      const int64_t time = direction.time_of(shape, step, sequence);
-      store_row(call.outputs[0], shape.output_row(time, direction.index, sequence),
-                direction.states[0], sequence, shape.hidden);
-    }
-  }
-  for (size_t state = 0; state < direction.states.size(); ++state) {
-    if (!call.has_output(1 + state)) continue;
-    for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
-      store_row(call.outputs[1 + state], shape.state_row(direction.index, sequence),
-                direction.states[state], sequence, shape.hidden);
-    }
-  }
 }
 
 void fill_with_zeros(const MutableTensorView& output) {
@@ -273,52 +260,69 @@ int64_t Direction::time_of(const Recurrence& shape, int64_t step, int64_t sequen
 }
 
 void add_input_product(const KernelCall& call, const Recurrence& shape, const Direction& direction,
-                       int64_t step, std::vector<double>& sums) {
+                       int64_t step, std::span<double> sums) {
   const int64_t width = shape.gates * shape.hidden;
-  MatrixProduct<double> product = {.rows = shape.batch, .columns = width, .depth = shape.features};
-  product.left.runs_along_depth = true;
   visit_floating(call.inputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* input = call.inputs[0].as<T>().data();
-    product.left.read = [&, input](int64_t, int64_t sequence, int64_t begin, int64_t count,
-                                   double* target) {
+    const auto read_input = [&](int64_t, int64_t sequence, int64_t begin, int64_t count,
+                                double* target) {
       const int64_t row = shape.input_row(direction.time_of(shape, step, sequence), sequence);
       const T* source = input + row * shape.features + begin;
       std::transform(source, source + count, target, to_double<T>);
     };
+    add_product(call, shape, {read_input, true}, call.inputs[1], direction.index * width, width,
+                shape.features, 0, sums);
   });
-  product.right = weight_operand(call.inputs[1], direction.index * width, shape.features);
-  add_product(call.pool, std::move(product), 0, width, sums);
 }
 
 void add_state_product(const KernelCall& call, const Recurrence& shape, const Direction& direction,
-                       const std::vector<double>& values, int64_t first, int64_t count,
-                       std::vector<double>& sums) {
-  const int64_t width = shape.gates * shape.hidden;
-  const int64_t first_line = first * shape.hidden;
-  MatrixProduct<double> product = {
-      .rows = shape.batch, .columns = count * shape.hidden, .depth = shape.hidden};
-  product.left = dense_operand<double>(values.data(), shape.hidden, true);
-  product.right =
-      weight_operand(call.inputs[2], direction.index * width + first_line, shape.hidden);
-  add_product(call.pool, std::move(product), first_line, width, sums);
+                       std::span<const double> values, int64_t first, int64_t count,
+                       std::span<double> sums) {
+  const int64_t first_column = first * shape.hidden;
+  const int64_t first_line = direction.index * shape.gates * shape.hidden + first_column;
+  const ReadDense<double, double> read_values = {values.data(), shape.hidden};
+  add_product(call, shape, {read_values, true}, call.inputs[2], first_line, count * shape.hidden,
+              shape.hidden, first_column, sums);
 }
 
-std::vector<double> added_biases(const Direction& direction) {
-  std::vector<double> sums = direction.input_bias;
+void add_biases(Direction& direction) {
+  auto& sums = direction.input_bias;
   std::transform(sums.begin(), sums.end(), direction.state_bias.begin(), sums.begin(),
                  std::plus<>());
-  return sums;
 }
 
-void repeat_line(const std::vector<double>& line, int64_t batch, std::vector<double>& target) {
-  target.resize(line.size() * static_cast<size_t>(batch));
+void repeat_line(std::span<const double> line, std::span<double> target) {
   for (auto place = target.begin(); place != target.end();) {
     place = std::copy(line.begin(), line.end(), place);
   }
 }
 
-void run_recurrence(const KernelCall& call, const RecurrentKind& kind, const Begin& begin) {
+void run_steps(const KernelCall& call, const Recurrence& shape, const Direction& direction,
+               FunctionRef<void(int64_t step)> advance) {
+  const int64_t most = *std::max_element(shape.lengths.begin(), shape.lengths.end());
+  for (int64_t step = 0; step < most; ++step) {
+    advance(step);
+    if (!call.has_output(0)) continue;
+    for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+      if (!shape.is_running(sequence, step)) continue;
+      const int64_t time = direction.time_of(shape, step, sequence);
+      store_row(call.outputs[0], shape.output_row(time, direction.index, sequence),
+                direction.states[0], sequence, shape.hidden);
+    }
+  }
+  for (size_t state = 0; state < direction.states.size(); ++state) {
+    if (!call.has_output(1 + state)) continue;
+    for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
+      store_row(call.outputs[1 + state], shape.state_row(direction.index, sequence),
+                direction.states[state], sequence, shape.hidden);
+    }
+  }
+}
+
+void run_recurrence(
+    const KernelCall& call, const RecurrentKind& kind,
+    FunctionRef<void(const Recurrence& shape, Direction& direction)> run_direction) {
   // Without outputs there is nothing to compute, however large the empty input claims to be.
   if (std::ranges::all_of(call.outputs, [](const auto& output) { return output.elements == 0; })) {
     return;
@@ -328,7 +332,7 @@ void run_recurrence(const KernelCall& call, const RecurrentKind& kind, const Beg
   if (call.has_output(0)) fill_with_zeros(call.outputs[0]);
   for (int64_t index = 0; index < shape.directions; ++index) {
     Direction direction = direction_of(call, kind, shape, index);
-    run_direction(call, shape, direction, begin(shape, direction));
+    run_direction(shape, direction);
   }
 }
 

@@ -2,12 +2,13 @@
 // layouts, and the walk over steps and directions. Their files add what one step computes.
 #pragma once
 
-#include <functional>
 #include <limits>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "ops/op.h"
 #include "ops/recurrent_activation.h"
 
@@ -43,7 +44,7 @@ struct Recurrence {
   int64_t directions = 1;
   bool is_batched = false;  // batches before steps (layout = 1)
   double clip = std::numeric_limits<double>::infinity();
-  std::vector<int64_t> lengths;  // of each sequence
+  std::pmr::vector<int64_t> lengths;  // of each sequence
 
   bool is_running(int64_t sequence, int64_t step) const {
     return step < lengths[static_cast<size_t>(sequence)];
@@ -60,10 +61,11 @@ struct Recurrence {
 struct Direction {
   int64_t index = 0;
   bool is_reverse = false;
-  std::vector<Activation> activations;
-  std::vector<double> input_bias;           // [gates * hidden], zeros where there is none
-  std::vector<double> state_bias;           // as above
-  std::vector<std::vector<double>> states;  // H and perhaps C, each [batch, hidden]
+  std::pmr::vector<Activation> activations;
+  std::pmr::vector<double> input_bias;  // [gates * hidden], zeros where there is none
+  std::pmr::vector<double> state_bias;  // as above
+  // H and perhaps C, each [batch, hidden].
+  std::pmr::vector<std::pmr::vector<double>> states;
 
   // Where in time `sequence` is at step number `step`; 0 when it has ended.
   int64_t time_of(const Recurrence& shape, int64_t step, int64_t sequence) const;
@@ -71,27 +73,28 @@ struct Direction {
 
 // sums += X * W^T at one step, for all sequences: [batch, gates * hidden].
 void add_input_product(const KernelCall& call, const Recurrence& shape, const Direction& direction,
-                       int64_t step, std::vector<double>& sums);
+                       int64_t step, std::span<double> sums);
 
 // sums += values * R^T, of `count` gates from `first` on, for all sequences. `values` is
 // [batch, hidden], `sums` [batch, gates * hidden].
 void add_state_product(const KernelCall& call, const Recurrence& shape, const Direction& direction,
-                       const std::vector<double>& values, int64_t first, int64_t count,
-                       std::vector<double>& sums);
+                       std::span<const double> values, int64_t first, int64_t count,
+                       std::span<double> sums);
 
-// The biases of input and state, added up.
-std::vector<double> added_biases(const Direction& direction);
+// Adds the bias of the state to that of the input, for ops that need only their sum.
+void add_biases(Direction& direction);
 
 // Fills [batch, line.size()] with the same line for each sequence.
-void repeat_line(const std::vector<double>& line, int64_t batch, std::vector<double>& target);
+void repeat_line(std::span<const double> line, std::span<double> target);
 
-// Moves the states of all sequences that are still running at step number `step` one step on.
-using Advance = std::function<void(int64_t step)>;
+// Computes a call: run_direction(shape, direction) is called once for each direction, to call
+// run_steps(). Throws InvalidArgument where sequence_lens holds a length that cannot be.
+void run_recurrence(const KernelCall& call, const RecurrentKind& kind,
+                    FunctionRef<void(const Recurrence& shape, Direction& direction)> run_direction);
 
-// Called once for each direction. What it gives may keep references to both arguments.
-using Begin = std::function<Advance(const Recurrence& shape, Direction& direction)>;
-
-// Computes a call. Throws InvalidArgument where sequence_lens holds a length that cannot be.
-void run_recurrence(const KernelCall& call, const RecurrentKind& kind, const Begin& begin);
+// Walks over the steps of a direction and stores what its states become. advance(step) moves the
+// states of all sequences that are still running at step number `step` one step on.
+void run_steps(const KernelCall& call, const Recurrence& shape, const Direction& direction,
+               FunctionRef<void(int64_t step)> advance);
 
 }  // namespace tessera::ops

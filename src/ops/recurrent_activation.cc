@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "tessera/error.h"
 
@@ -47,18 +49,18 @@ const std::array<Known, 11> kKnown = {{{"sigmoid", sigmoid, {}, {}},
                                        {"softplus", softplus, {}, {}}}};
 
 // ONNX's names, of which files write the case in several ways.
-const Known& find_known(const Node& node, const std::string& name) {
-  std::string lower = name;
-  for (char& letter : lower) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  const auto found = std::find_if(kKnown.begin(), kKnown.end(),
-                                  [&](const Known& known) { return lower == known.name; });
+const Known& find_known(const Node& node, std::string_view name) {
+  const auto is_same_letter = [](char left, char right) {
+    return std::tolower(static_cast<unsigned char>(left)) == right;
+  };
+  const auto found = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& known) {
+    return std::ranges::equal(name, std::string_view(known.name), is_same_letter);
+  });
   if (found == kKnown.end()) {
     throw Error(ErrorKind::InvalidModel, place(node) + ", attribute 'activations'",
                 "expected names of activation functions (Sigmoid, Tanh, Relu, Affine, LeakyRelu, "
                 "ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign or Softplus), found '" +
-                    name + "'");
+                    std::string(name) + "'");
   }
   return *found;
 }
@@ -71,33 +73,37 @@ double next_parameter(const std::vector<float>* given, size_t& used,
   return (*given)[used++];
 }
 
-// The names in the node's attribute, or the defaults of all directions.
-std::vector<std::string> function_names(const Node& node, std::span<const char* const> defaults,
-                                        int64_t directions) {
-  std::vector<std::string> names;
-  for (int64_t direction = 0; direction < directions; ++direction) {
-    names.insert(names.end(), defaults.begin(), defaults.end());
-  }
+// The `count` names in the node's attribute; nullptr where the defaults are meant.
+const std::vector<std::string>* given_names(const Node& node, std::span<const char* const> defaults,
+                                            size_t count) {
   const std::vector<std::string>* given = node.attributes.find_strings("activations");
-  if (given == nullptr) return names;
+  if (given == nullptr) return nullptr;
   // ONNX's default for RNN has a function for each of two directions, however many there are.
-  if (defaults.size() == 1 && *given == std::vector<std::string>(2, defaults[0])) return names;
-  if (given->size() != names.size()) {
-    throw Error(ErrorKind::InvalidModel, place(node) + ", attribute 'activations'",
-                "expected " + std::to_string(names.size()) + " names, found " +
-                    std::to_string(given->size()));
+  const bool is_default = defaults.size() == 1 && given->size() == 2 &&
+                          (*given)[0] == defaults[0] && (*given)[1] == defaults[0];
+  if (is_default) return nullptr;
+  if (given->size() != count) {
+    throw Error(
+        ErrorKind::InvalidModel, place(node) + ", attribute 'activations'",
+        "expected " + std::to_string(count) + " names, found " + std::to_string(given->size()));
   }
-  return *given;
+  return given;
 }
 
 }  // namespace
 
-std::vector<Activation> read_activations(const Node& node, std::span<const char* const> defaults,
-                                         int64_t directions) {
+std::pmr::vector<Activation> read_activations(const Node& node,
+                                              std::span<const char* const> defaults,
+                                              int64_t directions,
+                                              std::pmr::memory_resource* memory) {
+  const size_t count = defaults.size() * static_cast<size_t>(directions);
+  const std::vector<std::string>* names = given_names(node, defaults, count);
   size_t used_alphas = 0;
   size_t used_betas = 0;
-  std::vector<Activation> activations;
-  for (const std::string& name : function_names(node, defaults, directions)) {
+  std::pmr::vector<Activation> activations(memory);
+  for (size_t index = 0; index < count; ++index) {
+    const std::string_view name =
+        names != nullptr ? std::string_view((*names)[index]) : defaults[index % defaults.size()];
     const Known& known = find_known(node, name);
     activations.push_back(
         {known.function,

@@ -1,6 +1,7 @@
 // The activation functions that a recurrent node names in its attributes.
 #pragma once
 
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Activation {
 // names none. activation_alpha and activation_beta are handed in order to those functions that have
 // one; those that get none use the default of the operator of the same name. Throws InvalidModel at
 // the node.
-std::vector<Activation> read_activations(const Node& node, std::span<const char* const> defaults,
-                                         int64_t directions);
+std::pmr::vector<Activation> read_activations(
+    const Node& node, std::span<const char* const> defaults, int64_t directions,
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 }  // namespace tessera::ops

@@ -151,54 +151,58 @@ using Min = Extreme<T, false>;
 // --- Kernel --------------------------------------------------------------------------------------
 
 // Which axes go, for a node whose axes are `given`.
-std::vector<bool> reduced_axes(const Node& node, const std::vector<int64_t>& given, size_t rank) {
+std::pmr::vector<bool> reduced_axes(
+    const Node& node, std::span<const int64_t> given, size_t rank,
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   const int64_t* is_noop = node.attributes.find_int("noop_with_empty_axes");
   const bool is_all = given.empty() && (is_noop == nullptr || *is_noop == 0);
-  std::vector<bool> is_reduced(rank, is_all);
+  std::pmr::vector<bool> is_reduced(rank, is_all, memory);
   for (const int64_t axis : given) {
     is_reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
   }
   return is_reduced;
 }
 
-// The input as a view of the sets, and of the elements within one set.
+// The input as a view of the sets, and of the elements within one set: rows of `width` elements,
+// `stride` apart.
 struct Sets {
   StridedView starts;
-  StridedView elements;
-  int64_t length = 1;
+  StridedView rows;
+  int64_t width = 1;
+  int64_t stride = 1;
+  int64_t length = 1;  // elements of a set
 };
 
 Sets sets_of(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
-  std::vector<int64_t> given;
-  if (const auto* axes = call.node.attributes.find_ints("axes")) given = *axes;
-  if (call.has_input(1)) given = integers_of(call.inputs[1]);
-  const std::vector<bool> is_reduced = reduced_axes(call.node, given, input.dims.size());
-  const std::vector<int64_t> strides = dense_strides(input.dims);
-  Sets sets;
+  const std::pmr::vector<bool> is_reduced =
+      reduced_axes(call.node, integers_of(call, "axes", 1), input.dims.size(), &call.scratch);
+  const std::pmr::vector<int64_t> strides = dense_strides(input.dims, &call.scratch);
+  Sets sets = {.starts = StridedView(&call.scratch), .rows = StridedView(&call.scratch)};
   for (size_t axis = 0; axis < input.dims.size(); ++axis) {
-    StridedView& view = is_reduced[axis] ? sets.elements : sets.starts;
+    StridedView& view = is_reduced[axis] ? sets.rows : sets.starts;
     view.dims.push_back(input.dims[axis]);
     view.strides.push_back(strides[axis]);
   }
   // Without elements any length may be 0 and the others too large to multiply.
   sets.length = input.elements == 0 ? 0 : input.elements / call.outputs[0].elements;
-  if (sets.length > 0) {
-    sets.starts = merged(sets.starts);
-    sets.elements = merged(sets.elements);
-  }
+  if (sets.length == 0) return sets;
+  sets.starts = merged(sets.starts);
+  sets.rows = merged(sets.rows);
+  sets.width = sets.rows.dims.back();
+  sets.stride = sets.rows.strides.back();
+  sets.rows.dims.pop_back();
+  sets.rows.strides.pop_back();
   return sets;
 }
 
 template <class Reducer, class T>
-T reduce_set(const Sets& sets, const StridedView& rows, const T* start) {
+T reduce_set(const Sets& sets, const T* start) {
   Reducer reducer;
-  const int64_t width = sets.elements.dims.back();
-  const int64_t stride = sets.elements.strides.back();
-  Odometer odometer(rows, 0);
-  for (int64_t done = 0; done < sets.length; done += width, odometer.advance()) {
+  Odometer odometer(sets.rows, 0);
+  for (int64_t done = 0; done < sets.length; done += sets.width, odometer.advance()) {
     const T* row = start + odometer.offset();
-    for (int64_t index = 0; index < width; ++index) reducer.add(row[index * stride]);
+    for (int64_t index = 0; index < sets.width; ++index) reducer.add(row[index * sets.stride]);
   }
   return reducer.result(sets.length);
 }
@@ -210,16 +214,13 @@ void reduce_typed(const KernelCall& call, const Sets& sets) {
     std::fill(target.begin(), target.end(), Reducer<T>().result(0));
     return;
   }
-  StridedView rows = sets.elements;
-  rows.dims.pop_back();
-  rows.strides.pop_back();
   const T* source = call.inputs[0].as<T>().data();
   const int64_t grain = std::max<int64_t>(1, 8192 / sets.length);
   call.pool.parallel_for(call.outputs[0].elements, grain, [&](int64_t begin, int64_t end) {
     Odometer odometer(sets.starts, begin);
     for (int64_t index = begin; index < end; ++index, odometer.advance()) {
       target[static_cast<size_t>(index)] =
-          reduce_set<Reducer<T>, T>(sets, rows, source + odometer.offset());
+          reduce_set<Reducer<T>, T>(sets, source + odometer.offset());
     }
   });
 }
@@ -267,7 +268,7 @@ void infer_reduce(InferContext& context) {
     axes = *given;
   }
   axes = normalized_axes(context, axes, static_cast<int64_t>(shape->size()));
-  const std::vector<bool> is_reduced = reduced_axes(context.node(), axes, shape->size());
+  const std::pmr::vector<bool> is_reduced = reduced_axes(context.node(), axes, shape->size());
   Shape output;
   for (size_t axis = 0; axis < shape->size(); ++axis) {
     if (!is_reduced[axis]) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory_resource>
 
 #include "ops/convert_element.h"
 #include "ops/strided_view.h"
@@ -81,11 +82,13 @@ int64_t nearest(const ResampleOptions& options, const ResampleAxis& axis, float 
   return std::clamp<int64_t>(static_cast<int64_t>(chosen), 0, axis.input - 1);
 }
 
-void resample_nearest(const ResampleOptions& options, const std::vector<ResampleAxis>& axes,
-                      const TensorView& input, const MutableTensorView& output, ThreadPool& pool) {
-  SourceTables tables;
+void resample_nearest(const KernelCall& call, const ResampleOptions& options,
+                      std::span<const ResampleAxis> axes) {
+  const MutableTensorView& output = call.outputs[0];
+  SourceTables tables(&call.scratch);
+  tables.reserve(axes.size());
   for (const ResampleAxis& axis : axes) {
-    std::vector<int64_t> table;
+    std::pmr::vector<int64_t>& table = tables.emplace_back();
     table.reserve(static_cast<size_t>(axis.output));
     for (int64_t place = 0; place < axis.output; ++place) {
       const float position = source_position(options.coordinates, axis, place);
@@ -97,7 +100,6 @@ void resample_nearest(const ResampleOptions& options, const std::vector<Resample
         table.push_back(nearest(options, axis, bounded(axis, position)));
       }
     }
-    tables.push_back(std::move(table));
   }
   uint64_t fill = 0;
   if (output.type == DataType::Bool) {
@@ -109,7 +111,7 @@ void resample_nearest(const ResampleOptions& options, const std::vector<Resample
       std::memcpy(&fill, &value, sizeof value);
     });
   }
-  copy_indexed(tables, input, output, &fill, pool);
+  copy_indexed(call, tables, &fill);
 }
 
 // The weight of an input element at distance `t` from the position, in units of the filter.
@@ -124,18 +126,22 @@ double filter_weight(const ResampleOptions& options, double t) {
 
 // One axis as a matrix with few entries: the output at `place` is the sum over its taps.
 struct Taps {
-  int64_t count = 0;             // for each output coordinate
-  std::vector<int64_t> sources;  // output x count
-  std::vector<double> weights;   // likewise
-  std::vector<bool> is_outside;  // for each output coordinate: extrapolated
+  explicit Taps(std::pmr::memory_resource* memory)
+      : sources(memory), weights(memory), is_outside(memory) {}
+
+  int64_t count = 0;                  // for each output coordinate
+  std::pmr::vector<int64_t> sources;  // output x count
+  std::pmr::vector<double> weights;   // likewise
+  std::pmr::vector<bool> is_outside;  // for each output coordinate: extrapolated
 };
 
-Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis) {
+Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis,
+             std::pmr::memory_resource* memory) {
   const bool is_widened = options.is_antialiased && axis.scale < 1;
   const double stretch = is_widened ? double{axis.scale} : 1.0;
   const int64_t reach = options.interpolation == Interpolation::Linear ? 1 : 2;
   const auto half = static_cast<int64_t>(std::ceil(static_cast<double>(reach) / stretch));
-  Taps taps;
+  Taps taps(memory);
   taps.count = 2 * half;
   for (int64_t place = 0; place < axis.output; ++place) {
     const float exact = source_position(options.coordinates, axis, place);
@@ -161,17 +167,19 @@ Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis) {
 }
 
 // Resamples axis `which` of `source`, whose dimensions are `dims`, and updates `dims`.
-Tensor resample_axis(const Tensor& source, std::vector<int64_t>& dims, size_t which,
-                     const Taps& taps, int64_t output_dim, double extrapolation, ThreadPool& pool) {
+std::pmr::vector<double> resample_axis(const KernelCall& call, std::span<const double> source,
+                                       std::span<int64_t> dims, size_t which, const Taps& taps,
+                                       int64_t output_dim, double extrapolation) {
   const int64_t input_dim = dims[which];
   dims[which] = output_dim;
-  Tensor target(DataType::Float64, dims);
+  const int64_t elements = element_count(dims);
+  std::pmr::vector<double> target(static_cast<size_t>(elements), &call.scratch);
   int64_t inner = 1;
   for (size_t axis = which + 1; axis < dims.size(); ++axis) inner *= dims[axis];
-  const double* from = source.as<double>().data();
-  double* to = target.mutable_as<double>().data();
+  const double* from = source.data();
+  double* to = target.data();
   const int64_t grain = std::max<int64_t>(1, 4096 / (inner * taps.count));
-  pool.parallel_for(target.elements() / inner, grain, [&](int64_t begin, int64_t end) {
+  call.pool.parallel_for(elements / inner, grain, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       const int64_t place = line % output_dim;
       const double* block = from + line / output_dim * input_dim * inner;
@@ -192,14 +200,15 @@ Tensor resample_axis(const Tensor& source, std::vector<int64_t>& dims, size_t wh
   return target;
 }
 
-void resample_linear(const ResampleOptions& options, const std::vector<ResampleAxis>& axes,
-                     const TensorView& input, const MutableTensorView& output, ThreadPool& pool) {
-  std::vector<int64_t> dims(input.dims.begin(), input.dims.end());
-  Tensor values(DataType::Float64, dims);
+void resample_linear(const KernelCall& call, const ResampleOptions& options,
+                     std::span<const ResampleAxis> axes) {
+  const TensorView& input = call.inputs[0];
+  const MutableTensorView& output = call.outputs[0];
+  std::pmr::vector<int64_t> dims(input.dims.begin(), input.dims.end(), &call.scratch);
+  std::pmr::vector<double> values(static_cast<size_t>(input.elements), &call.scratch);
   visit_numeric(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto to = values.mutable_as<double>();
-    std::transform(input.as<T>().begin(), input.as<T>().end(), to.begin(),
+    std::transform(input.as<T>().begin(), input.as<T>().end(), values.begin(),
                    [](T value) { return static_cast<double>(static_cast<compute_t<T>>(value)); });
   });
   // Shrinking axes first: nothing between is then larger than both the input and the output.
@@ -207,26 +216,25 @@ void resample_linear(const ResampleOptions& options, const std::vector<ResampleA
     for (size_t which = 0; which < axes.size(); ++which) {
       const ResampleAxis& axis = axes[which];
       if ((axis.output < axis.input) != is_shrinking || is_identity(options, axis)) continue;
-      values = resample_axis(values, dims, which, taps_of(options, axis), axis.output,
-                             options.extrapolation_value, pool);
+      values = resample_axis(call, values, dims, which, taps_of(options, axis, &call.scratch),
+                             axis.output, options.extrapolation_value);
     }
   }
   visit_numeric(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto from = values.as<double>();
-    std::transform(from.begin(), from.end(), output.as<T>().begin(), from_double<T>);
+    std::transform(values.begin(), values.end(), output.as<T>().begin(), from_double<T>);
   });
 }
 
 }  // namespace
 
-void resample(const ResampleOptions& options, const std::vector<ResampleAxis>& axes,
-              const TensorView& input, const MutableTensorView& output, ThreadPool& pool) {
-  if (output.elements == 0) return;
+void resample(const KernelCall& call, const ResampleOptions& options,
+              std::span<const ResampleAxis> axes) {
+  if (call.outputs[0].elements == 0) return;
   if (options.interpolation == Interpolation::Nearest) {
-    resample_nearest(options, axes, input, output, pool);
+    resample_nearest(call, options, axes);
   } else {
-    resample_linear(options, axes, input, output, pool);
+    resample_linear(call, options, axes);
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,10 @@ struct ResampleAxis {
   float roi_end = 1;
 };
 
-// Fills `output` from `input`, which have the dimensions that `axes` say. Bool only with Nearest.
-void resample(const ResampleOptions& options, const std::vector<ResampleAxis>& axes,
-              const TensorView& input, const MutableTensorView& output, ThreadPool& pool);
+// Fills the first output from the first input, which have the dimensions that `axes` say. Bool only
+// with Nearest.
+void resample(const KernelCall& call, const ResampleOptions& options,
+              std::span<const ResampleAxis> axes);
 
 // floor(dim * scale), in float32 as ONNX Runtime computes it. fail()s where the scale is not
 // positive or the result exceeds 64 bits.

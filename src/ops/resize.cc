@@ -112,8 +112,10 @@ ResampleOptions options_of(const Node& node) {
 // --- Shape rule ----------------------------------------------------------------------------------
 
 // The axes that scales, sizes and roi speak of.
-std::vector<int64_t> resized_axes(const Node& node, int64_t rank) {
-  std::vector<int64_t> axes;
+std::pmr::vector<int64_t> resized_axes(
+    const Node& node, int64_t rank,
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  std::pmr::vector<int64_t> axes(memory);
   if (const auto* given = node.attributes.find_ints("axes")) {
     for (const int64_t axis : *given) axes.push_back(axis < 0 ? axis + rank : axis);
     return axes;
@@ -123,19 +125,19 @@ std::vector<int64_t> resized_axes(const Node& node, int64_t rank) {
 }
 
 // The one scale that keeps the aspect ratio; nullopt where every axis has its own.
-std::optional<float> common_scale(const Node& node, const std::vector<int64_t>& axes,
-                                  const std::vector<int64_t>& input,
-                                  const std::vector<int64_t>& sizes) {
+std::optional<float> common_scale(const Node& node, std::span<const int64_t> axes,
+                                  std::span<const int64_t> input, std::span<const int64_t> sizes) {
   if (node.version < kFirstAxesVersion || axes.empty()) return std::nullopt;
   const std::string& policy = node.attributes.get_string("keep_aspect_ratio_policy");
   if (policy == "stretch") return std::nullopt;
-  std::vector<float> scales;
+  const bool is_smallest = policy == "not_larger";
+  std::optional<float> common;
   for (size_t index = 0; index < axes.size(); ++index) {
-    scales.push_back(static_cast<float>(sizes[index]) /
-                     static_cast<float>(input[static_cast<size_t>(axes[index])]));
+    const float scale = static_cast<float>(sizes[index]) /
+                        static_cast<float>(input[static_cast<size_t>(axes[index])]);
+    if (!common || (is_smallest ? scale < *common : scale > *common)) common = scale;
   }
-  return policy == "not_larger" ? *std::min_element(scales.begin(), scales.end())
-                                : *std::max_element(scales.begin(), scales.end());
+  return common;
 }
 
 // Whether optional input `index` is there and not the empty tensor that version 11 spells
@@ -162,7 +164,7 @@ Dim sized_dim(const InferContext& context, const Dim& input, const Dim& size) {
   return size;
 }
 
-void resize_to_sizes(InferContext& context, const std::vector<int64_t>& axes, Shape& shape) {
+void resize_to_sizes(InferContext& context, std::span<const int64_t> axes, Shape& shape) {
   const auto sizes = dim_list(context, kSizes);
   if (sizes) check_length(context, kSizes, sizes->size(), axes.size());
   const bool is_stretched =
@@ -194,7 +196,7 @@ void resize_to_sizes(InferContext& context, const std::vector<int64_t>& axes, Sh
   }
 }
 
-void resize_by_scales(InferContext& context, const std::vector<int64_t>& axes, Shape& shape) {
+void resize_by_scales(InferContext& context, std::span<const int64_t> axes, Shape& shape) {
   const size_t place = scales_place(context.version());
   const Tensor* scales = context.input(place).constant;
   if (scales != nullptr) {
@@ -239,7 +241,7 @@ void infer_resize(InferContext& context) {
   if (const auto* given = context.node().attributes.find_ints("axes")) {
     normalized_axes(context, *given, rank);
   }
-  const std::vector<int64_t> axes = resized_axes(context.node(), rank);
+  const std::pmr::vector<int64_t> axes = resized_axes(context.node(), rank);
   if (is_full) check_roi(context, axes.size());
   if (has_sizes) {
     resize_to_sizes(context, axes, shape);
@@ -251,8 +253,8 @@ void infer_resize(InferContext& context) {
 
 // --- Kernel --------------------------------------------------------------------------------------
 
-void read_roi(const KernelCall& call, const std::vector<int64_t>& axes,
-              std::vector<ResampleAxis>& result) {
+void read_roi(const KernelCall& call, std::span<const int64_t> axes,
+              std::span<ResampleAxis> result) {
   const TensorView& roi = call.inputs[kRoi];
   visit_floating(roi.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -269,17 +271,16 @@ void run_resize(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const MutableTensorView& output = call.outputs[0];
   if (output.elements == 0) return;
-  std::vector<ResampleAxis> result;
+  std::pmr::vector<ResampleAxis> result(&call.scratch);
   for (size_t axis = 0; axis < input.dims.size(); ++axis) {
     result.push_back({input.dims[axis], output.dims[axis]});
   }
-  const std::vector<int64_t> axes = resized_axes(call.node, input.rank());
+  const std::pmr::vector<int64_t> axes = resized_axes(call.node, input.rank(), &call.scratch);
   const size_t place = scales_place(call.node.version);
   const bool has_scales = call.has_input(place) && call.inputs[place].elements > 0;
   std::optional<float> common;
   if (!has_scales && !axes.empty()) {
-    common = common_scale(call.node, axes, {input.dims.begin(), input.dims.end()},
-                          integers_of(call.inputs[kSizes]));
+    common = common_scale(call.node, axes, input.dims, integers_of(call, kSizes));
   }
   for (size_t index = 0; index < axes.size(); ++index) {
     ResampleAxis& axis = result[static_cast<size_t>(axes[index])];
@@ -288,7 +289,7 @@ void run_resize(const KernelCall& call) {
   }
   const ResampleOptions options = options_of(call.node);
   if (options.coordinates == Coordinates::TfCropAndResize) read_roi(call, axes, result);
-  resample(options, result, input, output, call.pool);
+  resample(call, options, result);
 }
 
 }  // namespace

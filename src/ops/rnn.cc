@@ -12,9 +12,11 @@ constexpr const char* kActivations[] = {"Tanh"};
 constexpr RecurrentKind kRnn = {.gates = 1, .states = 1, .activations = kActivations};
 
 void run_rnn(const KernelCall& call) {
-  run_recurrence(call, kRnn, [&](const Recurrence& shape, Direction& direction) -> Advance {
-    return [&, bias = added_biases(direction), sums = std::vector<double>()](int64_t step) mutable {
-      repeat_line(bias, shape.batch, sums);
+  run_recurrence(call, kRnn, [&](const Recurrence& shape, Direction& direction) {
+    add_biases(direction);
+    std::pmr::vector<double> sums(static_cast<size_t>(shape.batch * shape.hidden), &call.scratch);
+    run_steps(call, shape, direction, [&](int64_t step) {
+      repeat_line(direction.input_bias, sums);
       add_input_product(call, shape, direction, step, sums);
       add_state_product(call, shape, direction, direction.states[0], 0, 1, sums);
       for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
@@ -24,7 +26,7 @@ void run_rnn(const KernelCall& call) {
           direction.states[0][place] = direction.activations[0].apply(shape.clipped(sums[place]));
         }
       }
-    };
+    });
   });
 }
 

@@ -112,7 +112,8 @@ void set_elementwise_elements(InferContext& context, const ElementFunction& func
     dims.push_back(dims_from(*shape));
   }
   const std::vector<int64_t> output_dims = dims_from(*output.shape);
-  const BroadcastLoop loop(output_dims, {dims.begin(), dims.end()});
+  const std::vector<std::span<const int64_t>> shapes(dims.begin(), dims.end());
+  const BroadcastLoop loop(output_dims, shapes);
   std::vector<Dim> results;
   bool is_complete = true;
   std::vector<Dim> arguments(inputs.size());

@@ -2,6 +2,7 @@
 // from 10 on.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "ops/index_reader.h"
 #include "ops/op.h"
@@ -123,8 +124,9 @@ Lists lists_of(const InferContext& context, size_t count, int64_t rank) {
 
 StridedView view_of(std::span<const int64_t> dims, std::span<const int64_t> axes,
                     std::span<const int64_t> starts, std::span<const int64_t> ends,
-                    std::span<const int64_t> steps) {
-  StridedView view = dense_view(dims);
+                    std::span<const int64_t> steps,
+                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  StridedView view = dense_view(dims, memory);
   for (size_t index = 0; index < axes.size(); ++index) {
     const int64_t rank = static_cast<int64_t>(dims.size());
     const auto axis = static_cast<size_t>(axes[index] < 0 ? axes[index] + rank : axes[index]);
@@ -176,27 +178,15 @@ void infer_slice(InferContext& context) {
 }
 
 void run_slice(const KernelCall& call) {
-  const TensorView& input = call.inputs[0];
-  const Attributes& attributes = call.node.attributes;
-  std::vector<int64_t> starts;
-  std::vector<int64_t> ends;
-  std::vector<int64_t> axes;
-  std::vector<int64_t> steps;
-  if (call.node.version < kFirstInputVersion) {
-    starts = attributes.get_ints("starts");
-    ends = attributes.get_ints("ends");
-    if (const auto* given = attributes.find_ints("axes")) axes = *given;
-  } else {
-    starts = integers_of(call.inputs[1]);
-    ends = integers_of(call.inputs[2]);
-    if (call.has_input(3)) axes = integers_of(call.inputs[3]);
-    if (call.has_input(4)) steps = integers_of(call.inputs[4]);
-  }
+  const std::pmr::vector<int64_t> starts = integers_of(call, "starts", 1);
+  const std::pmr::vector<int64_t> ends = integers_of(call, "ends", 2);
+  std::pmr::vector<int64_t> axes = integers_of(call, "axes", 3);
+  const std::pmr::vector<int64_t> steps = integers_of(call, 4);
   if (axes.empty()) {
-    for (size_t axis = 0; axis < starts.size(); ++axis) axes.push_back(static_cast<int64_t>(axis));
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), int64_t{0});
   }
-  copy_view(view_of(input.dims, axes, starts, ends, steps), input.type, input.data,
-            call.outputs[0].data, call.pool);
+  copy_view(call, view_of(call.inputs[0].dims, axes, starts, ends, steps, &call.scratch));
 }
 
 }  // namespace

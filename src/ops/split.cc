@@ -116,12 +116,12 @@ void infer_split(InferContext& context) {
   if (sizes) follow_elements(context, *sizes);
 }
 
-std::vector<int64_t> sizes_of(const KernelCall& call, int64_t dim) {
-  if (const auto* sizes = call.node.attributes.find_ints("split")) return *sizes;
-  if (call.has_input(1)) return integers_of(call.inputs[1]);
+std::pmr::vector<int64_t> sizes_of(const KernelCall& call, int64_t dim) {
+  std::pmr::vector<int64_t> sizes = integers_of(call, "split", 1);
+  if (!sizes.empty()) return sizes;
   const auto count = static_cast<int64_t>(call.node.outputs.size());
   const int64_t part = dim / count + (dim % count != 0 ? 1 : 0);
-  std::vector<int64_t> sizes(static_cast<size_t>(count), part);
+  sizes.resize(static_cast<size_t>(count), part);
   sizes.back() = dim - part * (count - 1);
   return sizes;
 }
@@ -139,7 +139,7 @@ void run_split(const KernelCall& call) {
     if (place > axis) inner_bytes *= dim;
   }
   const int64_t dim = input.dims[static_cast<size_t>(axis)];
-  const std::vector<int64_t> sizes = sizes_of(call, dim);
+  const std::pmr::vector<int64_t> sizes = sizes_of(call, dim);
   const int64_t grain = std::max<int64_t>(1, (1 << 16) / (inner_bytes * dim));
   call.pool.parallel_for(outer, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kGrainElements = 16384;
 
-int64_t count_of(const std::vector<int64_t>& dims) {
+int64_t count_of(std::span<const int64_t> dims) {
   int64_t count = 1;
   for (const int64_t dim : dims) {
     if (dim == 0) return 0;
@@ -21,8 +21,9 @@ int64_t count_of(const std::vector<int64_t>& dims) {
 
 }  // namespace
 
-std::vector<int64_t> dense_strides(std::span<const int64_t> dims) {
-  std::vector<int64_t> strides(dims.size(), 0);
+std::pmr::vector<int64_t> dense_strides(std::span<const int64_t> dims,
+                                        std::pmr::memory_resource* memory) {
+  std::pmr::vector<int64_t> strides(dims.size(), 0, memory);
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return strides;
   int64_t stride = 1;
   for (size_t axis = dims.size(); axis-- > 0;) {
@@ -32,12 +33,15 @@ std::vector<int64_t> dense_strides(std::span<const int64_t> dims) {
   return strides;
 }
 
-StridedView dense_view(std::span<const int64_t> dims) {
-  return {{dims.begin(), dims.end()}, dense_strides(dims), 0};
+StridedView dense_view(std::span<const int64_t> dims, std::pmr::memory_resource* memory) {
+  StridedView view(memory);
+  view.dims.assign(dims.begin(), dims.end());
+  view.strides = dense_strides(dims, memory);
+  return view;
 }
 
 StridedView merged(const StridedView& view) {
-  StridedView result;
+  StridedView result(view.memory());
   result.offset = view.offset;
   for (size_t axis = 0; axis < view.dims.size(); ++axis) {
     const int64_t dim = view.dims[axis];
@@ -59,25 +63,26 @@ StridedView merged(const StridedView& view) {
 }
 
 Odometer::Odometer(const StridedView& view, int64_t position)
-    : view_(view), coordinates_(view.dims.size()), offset_(view.offset) {
+    : view_(view), coordinates_(view.dims.size(), view.memory()), offset_(view.offset) {
+  const std::span<int64_t> coordinates = coordinates_.values();
   for (size_t axis = view.dims.size(); axis-- > 0;) {
-    coordinates_[axis] = position % view.dims[axis];
+    coordinates[axis] = position % view.dims[axis];
     position /= view.dims[axis];
-    offset_ += coordinates_[axis] * view.strides[axis];
+    offset_ += coordinates[axis] * view.strides[axis];
   }
 }
 
 void Odometer::advance() {
-  for (size_t axis = coordinates_.size(); axis-- > 0;) {
+  const std::span<int64_t> coordinates = coordinates_.values();
+  for (size_t axis = coordinates.size(); axis-- > 0;) {
     offset_ += view_.strides[axis];
-    if (++coordinates_[axis] < view_.dims[axis]) return;
+    if (++coordinates[axis] < view_.dims[axis]) return;
     offset_ -= view_.strides[axis] * view_.dims[axis];
-    coordinates_[axis] = 0;
+    coordinates[axis] = 0;
   }
 }
 
-void copy_view(const StridedView& view, DataType type, const void* source, void* target,
-               ThreadPool& pool) {
+void copy_view(const KernelCall& call, const StridedView& view) {
   if (count_of(view.dims) == 0) return;
   StridedView rows = merged(view);
   const int64_t length = rows.dims.back();
@@ -85,13 +90,15 @@ void copy_view(const StridedView& view, DataType type, const void* source, void*
   rows.dims.pop_back();
   rows.strides.pop_back();
   const int64_t grain = std::max<int64_t>(1, kGrainElements / length);
-  visit_size(type, [&](auto tag) {
+  visit_size(call.inputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    pool.parallel_for(count_of(rows.dims), grain, [&](int64_t begin, int64_t end) {
+    const T* source = call.inputs[0].as<T>().data();
+    T* target = call.outputs[0].as<T>().data();
+    call.pool.parallel_for(count_of(rows.dims), grain, [&](int64_t begin, int64_t end) {
       Odometer odometer(rows, begin);
       for (int64_t row = begin; row < end; ++row, odometer.advance()) {
-        const T* from = static_cast<const T*>(source) + odometer.offset();
-        T* to = static_cast<T*>(target) + row * length;
+        const T* from = source + odometer.offset();
+        T* to = target + row * length;
         if (stride == 1) {
           std::memcpy(to, from, static_cast<size_t>(length) * sizeof(T));
         } else {
@@ -113,15 +120,17 @@ std::vector<Dim> view_elements(const StridedView& view, const std::vector<Dim>& 
   return elements;
 }
 
-void copy_indexed(const SourceTables& tables, const TensorView& source,
-                  const MutableTensorView& target, const void* fill, ThreadPool& pool) {
+void copy_indexed(const KernelCall& call, const SourceTables& tables, const void* fill) {
+  const TensorView& source = call.inputs[0];
+  const MutableTensorView& target = call.outputs[0];
   if (target.elements == 0) return;
   // A scalar is one row of one element.
-  const std::vector<int64_t> alone = {0};
-  const std::vector<int64_t>& columns = tables.empty() ? alone : tables.back();
+  const int64_t alone = 0;
+  const std::span<const int64_t> columns =
+      tables.empty() ? std::span(&alone, 1) : std::span(tables.back());
   const size_t outer_axes = tables.empty() ? 0 : tables.size() - 1;
   const auto length = static_cast<int64_t>(columns.size());
-  const std::vector<int64_t> strides = dense_strides(source.dims);
+  const std::pmr::vector<int64_t> strides = dense_strides(source.dims, &call.scratch);
   visit_size(source.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T filler;
@@ -129,7 +138,7 @@ void copy_indexed(const SourceTables& tables, const TensorView& source,
     const T* from = source.as<T>().data();
     T* to = target.as<T>().data();
     const int64_t grain = std::max<int64_t>(1, kGrainElements / length);
-    pool.parallel_for(target.elements / length, grain, [&](int64_t begin, int64_t end) {
+    call.pool.parallel_for(target.elements / length, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         int64_t position = row;
         int64_t offset = 0;

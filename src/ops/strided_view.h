@@ -2,34 +2,51 @@
 // Expand, Tile, DepthToSpace and others. Nothing here depends on the element type but its size.
 #pragma once
 
+#include <memory_resource>
 #include <span>
 #include <vector>
 
+#include "base/short_list.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
 
 // A result of `dims` whose element at coordinates c is the source's element number
 // offset + sum(c[i] * strides[i]). Strides may be zero or negative.
+//
+// Kernels give `memory`, here and below; type rules have none to give.
 struct StridedView {
-  std::vector<int64_t> dims;
-  std::vector<int64_t> strides;
+  explicit StridedView(std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : dims(memory), strides(memory) {}
+  // A copy would take its memory from elsewhere.
+  StridedView(const StridedView&) = delete;
+  StridedView(StridedView&&) = default;
+  StridedView& operator=(const StridedView&) = delete;
+  StridedView& operator=(StridedView&&) = default;
+  ~StridedView() = default;
+
+  std::pmr::memory_resource* memory() const { return dims.get_allocator().resource(); }
+
+  std::pmr::vector<int64_t> dims;
+  std::pmr::vector<int64_t> strides;
   int64_t offset = 0;
 };
 
 // The strides of a dense row-major array; all 0 where it has no elements.
-std::vector<int64_t> dense_strides(std::span<const int64_t> dims);
+std::pmr::vector<int64_t> dense_strides(
+    std::span<const int64_t> dims,
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 // The view of a whole dense array.
-StridedView dense_view(std::span<const int64_t> dims);
+StridedView dense_view(std::span<const int64_t> dims,
+                       std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-// The same elements in the same order with as few dimensions as describe them, at least one. The
-// view must have elements.
+// The same elements in the same order with as few dimensions as describe them, at least one, in the
+// memory of `view`, which must have elements.
 StridedView merged(const StridedView& view);
 
-// Writes the elements of `view` over `source` to `target`, densely.
-void copy_view(const StridedView& view, DataType type, const void* source, void* target,
-               ThreadPool& pool);
+// Writes the elements of `view` over the first input to the first output, densely.
+void copy_view(const KernelCall& call, const StridedView& view);
 
 // The same for followed elements of shape arithmetic.
 std::vector<Dim> view_elements(const StridedView& view, const std::vector<Dim>& source);
@@ -45,16 +62,15 @@ class Odometer {
 
  private:
   const StridedView& view_;
-  std::vector<int64_t> coordinates_;
+  ShortList<int64_t> coordinates_;
   int64_t offset_ = 0;
 };
 
 // For each axis and each coordinate of the result, the coordinate of the source; a negative one
 // means that the result has `fill` there. The kernels of Pad and of nearest-neighbour resizing.
-using SourceTables = std::vector<std::vector<int64_t>>;
-// `fill` is the bytes of one element.
-void copy_indexed(const SourceTables& tables, const TensorView& source,
-                  const MutableTensorView& target, const void* fill, ThreadPool& pool);
+using SourceTables = std::pmr::vector<std::pmr::vector<int64_t>>;
+// From the first input to the first output; `fill` is the bytes of one element.
+void copy_indexed(const KernelCall& call, const SourceTables& tables, const void* fill);
 
 // The kernel of ops that give the same elements under other dimensions.
 void run_view(const KernelCall& call);

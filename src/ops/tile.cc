@@ -7,9 +7,10 @@ namespace tessera::ops {
 namespace {
 
 // Each axis becomes two: which repetition, and where in it.
-StridedView view_of(std::span<const int64_t> input, std::span<const int64_t> output) {
-  const std::vector<int64_t> strides = dense_strides(input);
-  StridedView view;
+StridedView view_of(std::span<const int64_t> input, std::span<const int64_t> output,
+                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  const std::pmr::vector<int64_t> strides = dense_strides(input, memory);
+  StridedView view(memory);
   for (size_t axis = 0; axis < input.size(); ++axis) {
     view.dims.push_back(input[axis] == 0 ? 0 : output[axis] / input[axis]);
     view.strides.push_back(0);
@@ -61,9 +62,7 @@ void infer_tile(InferContext& context) {
 }
 
 void run_tile(const KernelCall& call) {
-  const TensorView& input = call.inputs[0];
-  const MutableTensorView& output = call.outputs[0];
-  copy_view(view_of(input.dims, output.dims), input.type, input.data, output.data, call.pool);
+  copy_view(call, view_of(call.inputs[0].dims, call.outputs[0].dims, &call.scratch));
 }
 
 }  // namespace

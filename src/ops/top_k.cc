@@ -1,10 +1,12 @@
 // TopK: the largest or smallest elements along an axis, and where they stand.
 #include <algorithm>
 #include <cmath>
+#include <memory_resource>
 #include <numeric>
 #include <type_traits>
 #include <vector>
 
+#include "base/parallel_slots.h"
 #include "ops/op.h"
 #include "ops/shape_rules.h"
 #include "ops/visit_type.h"
@@ -88,8 +90,11 @@ void run_top_k(const KernelCall& call) {
     using C = compute_t<T>;
     const T* source = input.as<T>().data();
     const int64_t grain = std::max<int64_t>(1, 4096 / lines.length);
-    call.pool.parallel_for(lines.count, grain, [&](int64_t begin, int64_t end) {
-      std::vector<int64_t> order(static_cast<size_t>(lines.length));
+    const int64_t slots = slot_count(call.pool, lines.count, grain);
+    std::pmr::vector<int64_t> orders(static_cast<size_t>(slots * lines.length), &call.scratch);
+    const auto sort_lines = [&](int64_t slot, int64_t begin, int64_t end) {
+      const auto order = std::span(orders).subspan(static_cast<size_t>(slot * lines.length),
+                                                   static_cast<size_t>(lines.length));
       for (int64_t line = begin; line < end; ++line) {
         const int64_t outer = line / lines.stride;
         const int64_t inner = line % lines.stride;
@@ -115,7 +120,8 @@ void run_top_k(const KernelCall& call) {
           }
         }
       }
-    });
+    };
+    parallel_for_in_slots(call.pool, lines.count, grain, sort_lines);
   });
 }
 

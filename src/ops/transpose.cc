@@ -6,16 +6,22 @@
 namespace tessera::ops {
 namespace {
 
-std::vector<int64_t> order_of(const Node& node, size_t rank) {
-  if (const auto* order = node.attributes.find_ints("perm")) return *order;
-  std::vector<int64_t> reversed;
-  for (size_t axis = rank; axis-- > 0;) reversed.push_back(static_cast<int64_t>(axis));
-  return reversed;
+std::pmr::vector<int64_t> order_of(
+    const Node& node, size_t rank,
+    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  std::pmr::vector<int64_t> order(memory);
+  if (const auto* given = node.attributes.find_ints("perm")) {
+    order.assign(given->begin(), given->end());
+  } else {
+    for (size_t axis = rank; axis-- > 0;) order.push_back(static_cast<int64_t>(axis));
+  }
+  return order;
 }
 
-StridedView view_of(std::span<const int64_t> dims, const std::vector<int64_t>& order) {
-  const std::vector<int64_t> strides = dense_strides(dims);
-  StridedView view;
+StridedView view_of(std::span<const int64_t> dims, std::span<const int64_t> order,
+                    std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
+  const std::pmr::vector<int64_t> strides = dense_strides(dims, memory);
+  StridedView view(memory);
   for (const int64_t axis : order) {
     view.dims.push_back(dims[static_cast<size_t>(axis)]);
     view.strides.push_back(strides[static_cast<size_t>(axis)]);
@@ -23,7 +29,7 @@ StridedView view_of(std::span<const int64_t> dims, const std::vector<int64_t>& o
   return view;
 }
 
-void check_order(const InferContext& context, const std::vector<int64_t>& order, size_t rank) {
+void check_order(const InferContext& context, std::span<const int64_t> order, size_t rank) {
   std::vector<bool> is_named(rank, false);
   for (const int64_t axis : order) {
     if (axis < 0 || axis >= static_cast<int64_t>(rank) || is_named[static_cast<size_t>(axis)]) {
@@ -46,7 +52,7 @@ void infer_transpose(InferContext& context) {
         0, context.element(0),
         order ? unknown_shape(context, 0, static_cast<int64_t>(order->size())) : std::nullopt);
   }
-  const std::vector<int64_t> order = order_of(context.node(), shape->size());
+  const std::pmr::vector<int64_t> order = order_of(context.node(), shape->size());
   check_order(context, order, shape->size());
   Shape transposed;
   for (const int64_t axis : order) transposed.push_back((*shape)[static_cast<size_t>(axis)]);
@@ -57,9 +63,9 @@ void infer_transpose(InferContext& context) {
 }
 
 void run_transpose(const KernelCall& call) {
-  const TensorView& input = call.inputs[0];
-  copy_view(view_of(input.dims, order_of(call.node, input.dims.size())), input.type, input.data,
-            call.outputs[0].data, call.pool);
+  const auto dims = call.inputs[0].dims;
+  const std::pmr::vector<int64_t> order = order_of(call.node, dims.size(), &call.scratch);
+  copy_view(call, view_of(dims, order, &call.scratch));
 }
 
 }  // namespace

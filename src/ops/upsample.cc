@@ -10,17 +10,22 @@ namespace {
 constexpr int kFirstInputVersion = 9;
 
 // Version 1 knows pictures only: its two scales are those of the last two of four dimensions.
-std::vector<float> scales_attribute(const Node& node) {
+std::pmr::vector<float> scales_attribute(
+    const Node& node, std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   const Attributes& attributes = node.attributes;
-  if (node.version >= 7) return *attributes.find_floats("scales");
-  return {1, 1, attributes.get_float("height_scale"), attributes.get_float("width_scale")};
+  if (node.version < 7) {
+    return {{1, 1, attributes.get_float("height_scale"), attributes.get_float("width_scale")},
+            memory};
+  }
+  const std::vector<float>& scales = *attributes.find_floats("scales");
+  return {scales.begin(), scales.end(), memory};
 }
 
-std::optional<std::vector<float>> scales_of(const InferContext& context) {
+std::optional<std::pmr::vector<float>> scales_of(const InferContext& context) {
   if (context.version() < kFirstInputVersion) return scales_attribute(context.node());
   const Tensor* scales = context.input(1).constant;
   if (scales == nullptr) return std::nullopt;
-  return std::vector<float>(scales->as<float>().begin(), scales->as<float>().end());
+  return std::pmr::vector<float>(scales->as<float>().begin(), scales->as<float>().end());
 }
 
 const char* linear_mode(const Node& node) { return node.version < 7 ? "bilinear" : "linear"; }
@@ -59,9 +64,9 @@ void infer_upsample(InferContext& context) {
 void run_upsample(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const MutableTensorView& output = call.outputs[0];
-  std::vector<float> scales;
+  std::pmr::vector<float> scales(&call.scratch);
   if (call.node.version < kFirstInputVersion) {
-    scales = scales_attribute(call.node);
+    scales = scales_attribute(call.node, &call.scratch);
   } else {
     scales.assign(call.inputs[1].as<float>().begin(), call.inputs[1].as<float>().end());
   }
@@ -69,11 +74,11 @@ void run_upsample(const KernelCall& call) {
   if (call.node.attributes.get_string("mode") == linear_mode(call.node)) {
     options.interpolation = Interpolation::Linear;
   }
-  std::vector<ResampleAxis> axes;
+  std::pmr::vector<ResampleAxis> axes(&call.scratch);
   for (size_t axis = 0; axis < input.dims.size(); ++axis) {
     axes.push_back({input.dims[axis], output.dims[axis], scales[axis], 0, 1});
   }
-  resample(options, axes, input, output, call.pool);
+  resample(call, options, axes);
 }
 
 }  // namespace

@@ -122,9 +122,10 @@ void run_combined(const KernelCall& call, Combine function, Finish finish) {
   const DataType working = working_type(output.type);
   const Combine first = combine_in<Replace>(working);
   const int64_t size = element_bytes(output.type);
-  std::vector<std::span<const int64_t>> shapes;
+  std::pmr::vector<std::span<const int64_t>> shapes(&call.scratch);
+  shapes.reserve(call.inputs.size());
   for (const TensorView& input : call.inputs) shapes.push_back(input.dims);
-  const BroadcastLoop loop(output.dims, shapes);
+  const BroadcastLoop loop(output.dims, shapes, &call.scratch);
   const auto run_block = [&](const BroadcastLoop::Run& run, int64_t start, int64_t count) {
     // Elements of the working type, all of which have 8 bytes.
     alignas(8) std::array<std::byte, 8 * kConvertBlock> result;

@@ -23,8 +23,8 @@ void infer_where(InferContext& context) {
 
 void run_where(const KernelCall& call) {
   const MutableTensorView& result = call.outputs[0];
-  const BroadcastLoop loop(result.dims,
-                           {call.inputs[0].dims, call.inputs[1].dims, call.inputs[2].dims});
+  const BroadcastLoop loop(
+      result.dims, {call.inputs[0].dims, call.inputs[1].dims, call.inputs[2].dims}, &call.scratch);
   const uint8_t* condition = call.inputs[0].as<uint8_t>().data();
   visit_size(result.type, [&](auto tag) {
     using T = typename decltype(tag)::type;

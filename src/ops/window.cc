@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "tessera/error.h"
 
@@ -11,8 +13,9 @@ namespace {
 // Larger numbers have no use, and products of two stay far from 64 bits.
 constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
-[[noreturn]] void fail(const Node& node, const std::string& attribute, const std::string& message) {
-  throw Error(ErrorKind::InvalidModel, place(node) + ", attribute '" + attribute + "'", message);
+[[noreturn]] void fail(const Node& node, std::string_view attribute, const std::string& message) {
+  throw Error(ErrorKind::InvalidModel, place(node) + ", attribute '" + std::string(attribute) + "'",
+              message);
 }
 
 // floor(left / right) for right > 0.
@@ -63,10 +66,10 @@ Dim symbolic_output(const WindowAttributes& window, size_t axis, const Dim& inpu
 
 }  // namespace
 
-std::vector<int64_t> read_lengths(const Node& node, const std::string& attribute, size_t length,
-                                  int64_t least, int64_t fallback) {
+AxisLengths read_lengths(const Node& node, std::string_view attribute, size_t length, int64_t least,
+                         int64_t fallback) {
   const std::vector<int64_t>* found = node.attributes.find_ints(attribute);
-  if (found == nullptr) return std::vector<int64_t>(length, fallback);
+  if (found == nullptr) return {{}, fallback};
   if (found->size() != length) {
     fail(node, attribute,
          "expected " + std::to_string(length) + " numbers, found " + std::to_string(found->size()));
@@ -78,7 +81,7 @@ std::vector<int64_t> read_lengths(const Node& node, const std::string& attribute
                ", found " + std::to_string(value));
     }
   }
-  return *found;
+  return {*found, fallback};
 }
 
 AutoPad read_auto_pad(const Node& node) {
@@ -90,7 +93,7 @@ AutoPad read_auto_pad(const Node& node) {
   fail(node, "auto_pad", "expected NOTSET, SAME_UPPER, SAME_LOWER or VALID, found '" + word + "'");
 }
 
-WindowAttributes read_window(const Node& node, std::vector<int64_t> kernel) {
+WindowAttributes read_window(const Node& node, std::span<const int64_t> kernel) {
   const size_t rank = kernel.size();
   WindowAttributes window;
   window.auto_pad = read_auto_pad(node);
@@ -103,13 +106,13 @@ WindowAttributes read_window(const Node& node, std::vector<int64_t> kernel) {
                std::to_string(length));
     }
   }
-  window.kernel = std::move(kernel);
+  window.kernel = kernel;
   window.strides = read_lengths(node, "strides", rank, 1, 1);
   window.dilations = read_lengths(node, "dilations", rank, 1, 1);
-  const std::vector<int64_t> pads = read_lengths(node, "pads", 2 * rank, 0, 0);
-  const auto middle = pads.begin() + static_cast<std::ptrdiff_t>(rank);
-  window.pads_begin.assign(pads.begin(), middle);
-  window.pads_end.assign(middle, pads.end());
+  const std::span<const int64_t> pads = read_lengths(node, "pads", 2 * rank, 0, 0).given;
+  if (pads.empty()) return window;
+  window.pads_begin.given = pads.first(rank);
+  window.pads_end.given = pads.last(rank);
   return window;
 }
 

@@ -6,8 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
+#include <string_view>
 
 #include "graph/dim.h"
 #include "graph/graph.h"
@@ -18,26 +17,34 @@ inline constexpr size_t kMostSpatialAxes = 3;
 
 enum class AutoPad : uint8_t { NotSet, SameUpper, SameLower, Valid };
 
+// An attribute of one number for each axis, as the node holds it; `fallback` where it is left out.
+struct AxisLengths {
+  std::span<const int64_t> given;
+  int64_t fallback = 0;
+
+  int64_t operator[](size_t axis) const { return given.empty() ? fallback : given[axis]; }
+};
+
 // The window attributes of a node, defaults filled in: one entry for each spatial axis, each
 // checked to lie in [0 or 1, 2^31).
 struct WindowAttributes {
   AutoPad auto_pad = AutoPad::NotSet;
   bool rounds_up = false;  // ceil_mode
-  std::vector<int64_t> kernel;
-  std::vector<int64_t> strides;
-  std::vector<int64_t> dilations;
-  std::vector<int64_t> pads_begin;
-  std::vector<int64_t> pads_end;
+  std::span<const int64_t> kernel;
+  AxisLengths strides;
+  AxisLengths dilations;
+  AxisLengths pads_begin;
+  AxisLengths pads_end;
 };
 
-// Reads the attributes of `node` for a window of the size `kernel`. Throws InvalidModel at the node
-// where one is out of range or has the wrong length.
-WindowAttributes read_window(const Node& node, std::vector<int64_t> kernel);
+// Reads the attributes of `node` for a window of the size `kernel`; both must outlive the result.
+// Throws InvalidModel at the node where one is out of range or has the wrong length.
+WindowAttributes read_window(const Node& node, std::span<const int64_t> kernel);
 
 // An attribute of `length` integers in [least, 2^31); `fallback` for each where it is left out.
 // Throws InvalidModel at the node.
-std::vector<int64_t> read_lengths(const Node& node, const std::string& attribute, size_t length,
-                                  int64_t least, int64_t fallback);
+AxisLengths read_lengths(const Node& node, std::string_view attribute, size_t length, int64_t least,
+                         int64_t fallback);
 
 // The attribute auto_pad; `node` must have it. Throws InvalidModel where it is no known word.
 AutoPad read_auto_pad(const Node& node);

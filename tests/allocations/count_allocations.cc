@@ -1,18 +1,19 @@
-// Runs a model on bound memory and counts what is allocated meanwhile: usage
-//   count_allocations MODEL BACKENDS THREADS RUNS
-// prints {"total": N, "library": N}: those in all runs but the first, and how many of them were
-// asked for by a plug-in or a library below it. It replaces malloc and its like; operator new comes
-// here through them.
+// Runs models on bound memory and counts what is allocated meanwhile: usage
+//   count_allocations BACKENDS THREADS RUNS MODEL...
+// prints a line for each model. {"total": N, "library": N}: the allocations in all runs but the
+// first, and how many of them were asked for by a plug-in or a library below it; {"error": "..."}
+// where it cannot run so. It replaces malloc and its like; operator new comes here through them.
 #include <dlfcn.h>
 #include <execinfo.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <iomanip>
+#include <iostream>
 #include <map>
 #include <sstream>
 #include <string>
@@ -104,7 +105,7 @@ namespace {
 
 tessera::Tensor zeros(const tessera::ValueDescription& value) {
   std::vector<int64_t> dims;
-  for (const tessera::Dimension& dim : *value.shape) dims.push_back(*dim.value);
+  for (const tessera::Dimension& dim : value.shape.value()) dims.push_back(dim.value.value());
   tessera::Tensor tensor(value.type, dims);
   std::memset(tensor.mutable_data(), 0, static_cast<size_t>(tensor.bytes()));
   return tensor;
@@ -129,18 +130,19 @@ std::map<std::string, std::vector<int64_t>> shapes_of(const tessera::Model& mode
   return shapes;
 }
 
-void run(char** arguments) {
-  const tessera::Model model = tessera::load(arguments[1]);
-  tessera::Executor executor = model.bind({.shapes = shapes_of(model),
-                                           .threads = std::atoi(arguments[3]),
-                                           .backends = split(arguments[2])});
+// Throws std::bad_optional_access where the size of an output is known only when it is made.
+void count_in_runs(const char* path, const std::string& backends, int threads, int runs) {
+  const tessera::Model model = tessera::load(path);
+  tessera::Executor executor =
+      model.bind({.shapes = shapes_of(model), .threads = threads, .backends = split(backends)});
   for (const auto& input : executor.inputs()) executor.bind_input(input.name, zeros(input));
   for (const auto& output : executor.outputs()) executor.bind_output(output.name, zeros(output));
   std::array<void*, 4> frames = {};
   backtrace(frames.data(), 4);  // loads what it needs
   executor.run_bound();
+  total = 0;
+  library = 0;
   is_counting = true;
-  const int runs = std::atoi(arguments[4]);
   for (int run = 0; run < runs; ++run) executor.run_bound();
   is_counting = false;
 }
@@ -148,13 +150,15 @@ void run(char** arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
-  try {
-    run(argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+  if (argc < 5) return 2;
+  for (int index = 4; index < argc; ++index) {
+    try {
+      count_in_runs(argv[index], argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
+      std::cout << R"({"total": )" << total << R"(, "library": )" << library << "}" << std::endl;
+    } catch (const std::exception& error) {
+      is_counting = false;
+      std::cout << R"({"error": )" << std::quoted(error.what()) << "}" << std::endl;
+    }
   }
-  std::printf("{\"total\": %ld, \"library\": %ld}\n", total.load(), library.load());
   return 0;
 }
