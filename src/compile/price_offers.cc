@@ -12,6 +12,10 @@
 namespace tessera {
 namespace {
 
+// Whoever offers regions that take long to build has a compiler, which is loaded when it is needed
+// first. Where building is measured it is there already.
+constexpr double kSecondsToLoad = 0.03;
+
 PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId layout,
                        const tessera_pack* pack) {
   const Value& described = subject.graph[value];
@@ -176,6 +180,7 @@ void PricedOffers::look_up_builds() {
       const auto& [sum, count] = others->second;
       build_seconds_[index] = sum / count / alike_[index];
     }
+    if (candidate.is_measured_only()) build_seconds_[index] += kSecondsToLoad;
   }
 }
 
