@@ -49,6 +49,12 @@ struct Contender {
   Placement placement;
 };
 
+// What a run of a plan took.
+struct PlanRun {
+  Placement placement;
+  double seconds = 0;
+};
+
 class PlacementTuner {
  public:
   PlacementTuner(const TuningGround& ground, const PricingOptions& options)
@@ -414,20 +420,41 @@ class PlacementTuner {
     return has_hope ? placement : Placement{};
   }
 
-  // By what is measured, the best for a process that runs once; nothing where that saves little.
+  // Of the plans that were run, and the best by what is measured of their parts, the one that has
+  // the first result first; nothing where that saves little.
   Placement find_until_built(const Placement& best) {
     if (chooser_.build_seconds(best) < kSlowToBuild) return {};
     prices_.set_runs_per_build(1);
     measure_what_could_win([&] { return chooser_.solve(); },
                            kShareOfStarting * tuner_.report().seconds);
     rest_on_measurements();
-    Placement soonest = chooser_.solve();
-    const double saved = chooser_.price(best) - chooser_.price(soonest);
-    const bool is_worth_it = !soonest.chosen.empty() && saved > kSlowToBuild &&
-                             is_measured(soonest) && build(soonest).empty();
+    run_alone(chooser_.solve());
+    const auto first_result_seconds = [&](const PlanRun& run) {
+      return run.seconds + chooser_.build_part(run.placement);
+    };
+    const auto soonest = std::ranges::min_element(runs_, {}, first_result_seconds);
+    Placement until_built;
+    if (soonest != runs_.end() &&
+        chooser_.price(best) - first_result_seconds(*soonest) > kSlowToBuild) {
+      until_built = soonest->placement;
+    }
     prices_.set_runs_per_build(runs_per_build_);
     rest_on_measurements();
-    return is_worth_it ? soonest : Placement{};
+    return until_built;
+  }
+
+  // Notes what `placement` takes, where it can be built and run.
+  void run_alone(const Placement& placement) {
+    if (placement.chosen.empty() || !is_measured(placement)) return;
+    if (!build(placement).empty()) return;
+    try {
+      const std::unique_ptr<PlanRunner> runner = runner_of(placement);
+      PlanRunner* const runners[] = {runner.get()};
+      runs_.push_back({placement, time_runs(runners, inputs(), limits()).front().seconds});
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::OutOfMemory) throw;
+      notes_.push_back("a plan that is soon built could not be run: " + std::string(error.what()));
+    }
   }
 
   // So that whoever chooses by these costs later takes the same.
@@ -453,6 +480,7 @@ class PlacementTuner {
     const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
     std::vector<double> prices;
     for (size_t index = 0; index < all.size(); ++index) {
+      runs_.push_back({all[index].placement, timings[index].seconds});
       prices.push_back(timings[index].seconds + chooser_.build_part(all[index].placement));
     }
     const double least = *std::min_element(prices.begin(), prices.end());
@@ -485,6 +513,7 @@ class PlacementTuner {
   bool measures_all_;
   int64_t runs_per_build_;
   bool wants_until_built_;
+  std::vector<PlanRun> runs_;
   std::vector<Tensor> given_inputs_;
   std::vector<Tensor> inputs_;
   bool is_short_ = false;
