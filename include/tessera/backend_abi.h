@@ -412,8 +412,8 @@ typedef struct tessera_candidate {
   /* Null for views and joint candidates. */
   int32_t (*build)(void* self, const tessera_build_options* options, tessera_kernel* kernel,
                    tessera_error* error);
-  /* Null, or makes a kernel from bytes that tessera_kernel::save gave, perhaps in another process: on
-   * the same processor, with the same ingredients of the backend, and of a candidate with equal
+  /* Null, or makes a kernel from bytes that tessera_kernel::save gave, perhaps in another process:
+   * on the same processor, with the same ingredients of the backend, and of a candidate with equal
    * nodes, ports, algorithm, threads, and absorbed constants. The bytes stay where they are until
    * the kernel is released. Nobody else can have written them. */
   int32_t (*load)(void* self, const void* bytes, size_t size, tessera_kernel* kernel,
@@ -428,9 +428,9 @@ typedef struct tessera_candidate {
 
 enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
 
-/* One candidate that is asked for: the nodes of its group, ascending, its algorithm, and its ports as
- * they were offered: the layouts of the inputs, each with ":" and the id of its pack where it has one,
- * then "->", then the layouts of the outputs; a space between two. */
+/* One candidate that is asked for: the nodes of its group, ascending, its algorithm, and its ports
+ * as they were offered: the layouts of the inputs, each with ":" and the id of its pack where it
+ * has one, then "->", then the layouts of the outputs; a space between two. */
 typedef struct tessera_wanted {
   const int32_t* nodes;
   int32_t node_count;

@@ -66,7 +66,7 @@ TEST(CacheIngredients, EachOptionChangesOne) {
   expect_changes("fetch", {.fetch = {"y"}});
   expect_changes("layouts", {.layouts = {{"x", "csr"}}});
   expect_changes("strict storage", {.strict_storage = true});
-  expect_changes("device", {.device = "cuda"});
+  expect_changes("device", {.device = "gpu"});
   expect_changes("memory budget", {.memory_budget_bytes = 1000});
   expect_changes("optimize for", {.optimize_for = "start"});
   expect_changes("pins", {.pins = {{"0", "native"}}});

@@ -16,7 +16,7 @@ struct KernelBuild {
   int index = -1;                        // of the candidate among the offers
   const Candidate* candidate = nullptr;  // which has a kernel
   std::optional<StoredKernel> stored;    // the kernel as it was saved; where it cannot be loaded it
-                                       // is built
+                                         // is built
   // What it came to: one of these.
   std::shared_ptr<const Kernel> kernel;
   std::string failure;                // a sentence
