@@ -41,8 +41,18 @@ FileHandle make_file() {
   return file;
 }
 
-void seal(const FileHandle& file, int seals) {
-  if (::fcntl(file.get(), F_ADD_SEALS, seals | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+bool is_sealed(const FileHandle& file, int seals) {
+  return ::fcntl(file.get(), F_ADD_SEALS, seals | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
+// F_SEAL_WRITE fails where somebody (who moves pages, who watches which are used) holds one of the
+// pages just then. Nobody has mapped them yet, so that to seal them against writing from now on
+// comes to the same; systems from before 5.1 do not know that.
+void seal(const FileHandle& file, bool against_writing) {
+  const bool is_done = against_writing ? is_sealed(file, F_SEAL_FUTURE_WRITE) ||
+                                             (errno == EINVAL && is_sealed(file, F_SEAL_WRITE))
+                                       : is_sealed(file, 0);
+  if (!is_done) {
     throw Error(ErrorKind::DeviceFailed, kPlace,
                 std::string("could not be sealed: ") + std::strerror(errno));
   }
@@ -67,7 +77,7 @@ SharedBytes share_bytes(std::span<const std::span<const char>> blocks) {
         FencedPages::pages_for(bytes) - round_up(bytes, FencedPages::kAlignmentBytes);
     write_at(shared.file.get(), shared.offsets[index] + before, blocks[index]);
   }
-  seal(shared.file, F_SEAL_WRITE);
+  seal(shared.file, /*against_writing=*/true);
   return shared;
 }
 
@@ -77,7 +87,7 @@ SharedPage SharedPage::make() {
     throw Error(ErrorKind::DeviceFailed, kPlace,
                 std::string("has no room for a page: ") + std::strerror(errno));
   }
-  seal(file, 0);
+  seal(file, /*against_writing=*/false);
   return SharedPage(std::move(file));
 }
 

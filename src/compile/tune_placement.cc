@@ -34,8 +34,10 @@ constexpr double kNoise = 1.02;
 constexpr double kHopeless = 1.6;
 // Candidates for the same nodes within this of the chosen one's bound are measured beside it.
 constexpr double kRivals = 1.05;
-// What backends alone are good for may take so much of the time spent before.
+// What backends alone are good for may take so much of the time spent before, or so long where
+// that is little: the best single library is what people compare with.
 constexpr double kShareOfBackendsAlone = 0.15;
+constexpr double kSecondsOfBackendsAlone = 2;
 // The same for kernels that are soon built.
 constexpr double kShareOfStarting = 0.08;
 // Of the time that there is, what is kept for running whole plans.
@@ -400,7 +402,8 @@ class PlacementTuner {
     for (const Candidate& candidate : base_.offers.candidates) {
       if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
     }
-    const double most_seconds = kShareOfBackendsAlone * tuner_.report().seconds;
+    const double share = kShareOfBackendsAlone * tuner_.report().seconds;
+    const double most_seconds = is_short_ ? share : std::max(share, kSecondsOfBackendsAlone);
     const Stopwatch stopwatch;
     for (const auto& [preference, backend] : backends) {
       measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); },
