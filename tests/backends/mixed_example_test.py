@@ -25,8 +25,9 @@ def library(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shown(tessera_binary, library, tmp_path_factory):
-    """What the example prints, and the folder that it works in."""
+def shown(tessera_binary, library, tmp_path_factory, needs_a_library):
+    """What the example prints, and the folder that it works in. Beside the reference alone, which
+    computes that op too, the choice is nearly a draw."""
     if tessera_binary.parents[1].name == "asan":
         pytest.skip("what it is about are prices, and sanitizers change what kernels take")
     folder = tmp_path_factory.mktemp("codebook")
