@@ -1,7 +1,12 @@
 // Which of Highway's targets this processor has: the two functions of its library that generated
-// tables call. The library itself is not linked: while it is loaded it finds out how finely the
-// processor's clock ticks, which takes 5 ms of every process that starts (docs/decisions/0026).
+// tables call, and the one that its assertions do, which debug builds have. The library itself is
+// not linked: while it is loaded it finds out how finely the processor's clock ticks, which takes 5
+// ms of every process that starts (docs/decisions/0026).
 #include "targets.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
 
 #include "hwy/targets.h"
 
@@ -44,6 +49,16 @@ int64_t find_targets() { return HWY_STATIC_TARGET; }
 }  // namespace
 
 namespace hwy {
+
+void Abort(const char* file, int line, const char* format, ...) {
+  std::fprintf(stderr, "%s:%d: ", file, line);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  std::fputc('\n', stderr);
+  std::abort();
+}
 
 int64_t SupportedTargets() {
   static const int64_t kTargets = find_targets();
