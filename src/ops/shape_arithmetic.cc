@@ -99,7 +99,7 @@ void set_elementwise_elements(InferContext& context, const ElementFunction& func
                               size_t input_count) {
   if (context.outputs().empty()) return;
   const Type& output = context.outputs()[0].type;
-  if (!carries_elements(output.element) || !output.shape || !small_count(*output.shape)) return;
+  if (!carries_elements(output.element) || !output.shape || !small_count(output.shape)) return;
   std::vector<std::vector<Dim>> inputs;
   std::vector<std::vector<int64_t>> dims;
   for (size_t index = 0; index < input_count; ++index) {
@@ -117,7 +117,7 @@ void set_elementwise_elements(InferContext& context, const ElementFunction& func
   std::vector<Dim> results;
   bool is_complete = true;
   std::vector<Dim> arguments(inputs.size());
-  loop.for_each_run(0, *small_count(*output.shape), [&](const BroadcastLoop::Run& run) {
+  loop.for_each_run(0, *small_count(output.shape), [&](const BroadcastLoop::Run& run) {
     for (int64_t index = 0; is_complete && index < run.length; ++index) {
       for (size_t input = 0; input < inputs.size(); ++input) {
         arguments[input] =

@@ -22,7 +22,8 @@ struct StridedView {
   StridedView(const StridedView&) = delete;
   StridedView(StridedView&&) = default;
   StridedView& operator=(const StridedView&) = delete;
-  StridedView& operator=(StridedView&&) = default;
+  // Of another memory the elements are moved one by one.
+  StridedView& operator=(StridedView&&) noexcept(false) = default;
   ~StridedView() = default;
 
   std::pmr::memory_resource* memory() const { return dims.get_allocator().resource(); }
