@@ -1,3 +1,4 @@
+// The instruction sets that kernels choose among, for tests to limit.
 #pragma once
 
 #include <cstdint>

@@ -19,11 +19,11 @@ bool load(KernelBuild& build) {
   try {
     build.kernel = std::make_shared<const Kernel>(
         build.candidate->load(build.stored->bytes, build.stored->size));
-    build.is_loaded = true;
   } catch (const Error&) {
-    build.is_loaded = false;  // There is another way to it.
+    return false;  // there is another way to it
   }
-  return build.is_loaded;
+  build.is_loaded = true;
+  return true;
 }
 
 void build_one(KernelBuild& build, ThreadPool& pool) {

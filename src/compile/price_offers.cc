@@ -13,7 +13,8 @@ namespace tessera {
 namespace {
 
 // Whoever offers regions that take long to build has a compiler, which is loaded when it is needed
-// first. Where building is measured it is there already.
+// first. Where building is measured it is there already. A plan of several regions counts it for
+// each.
 constexpr double kSecondsToLoad = 0.03;
 
 PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId layout,

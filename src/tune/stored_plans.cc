@@ -21,7 +21,8 @@ std::string digest_text(const std::string& text) {
   return digits.data();
 }
 
-// "nhwc row_major:packed -> nhwc": in the order of its ports.
+// "nhwc row_major:packed -> nhwc": in the order of its ports. Plug-ins are given it as
+// tessera_wanted::ports, and plugin::ports_text() writes the same.
 std::string ports_text(const Subject& subject, const Candidate& candidate) {
   std::string text;
   for (const CandidateInput& port : candidate.inputs) {
