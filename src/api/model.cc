@@ -29,11 +29,12 @@
 
 namespace tessera {
 
-Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) const {
+Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
   const std::lock_guard lock(mutex);
-  Graph graph = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
-  mark_sparse(graph, parse_layouts(graph, wanted.layouts), *registry);
-  return graph;
+  BoundGraph bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
+  if (bound.is_as_loaded) loaded.is_settled = true;
+  mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.layouts), *registry);
+  return std::move(bound.graph);
 }
 
 void Model::State::restore() {
@@ -386,12 +387,11 @@ const std::vector<StageRecord>& Model::stages() const { return state_->stages; }
 
 Model load(const std::filesystem::path& file, const LoadOptions& options) {
   StageClock clock;
-  auto state = std::make_shared<Model::State>(options.log);
+  auto state = std::make_shared<Model::State>(options.backends, options.log);
   state->file = file;
   state->compile_options = {.is_strict = options.is_strict,
                             .keeps_all_values = options.keeps_all_values};
   state->load_threads = options.threads;
-  state->backends = options.backends;
   state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });

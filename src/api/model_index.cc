@@ -86,8 +86,8 @@ template <class Archive>
 void transfer_head(Archive& archive, ModelIndex& index) {
   archive(index.plugins, index.packs, index.warnings, index.weights, index.structure.digest,
           index.structure.names);
-  auto& [source, graph, passes, made_values] = index.model;
-  archive(source.ir_version, source.producer, source.opsets, passes, made_values);
+  auto& [source, graph, passes, made_values, is_settled] = index.model;
+  archive(source.ir_version, source.producer, source.opsets, passes, made_values, is_settled);
 }
 
 std::string index_bytes(const ModelIndex& index) {

@@ -23,7 +23,7 @@
 namespace tessera {
 
 struct Model::State : std::enable_shared_from_this<Model::State> {
-  explicit State(Log::Callback told) : log(std::move(told)) {}
+  State(Backends known, Log::Callback told) : backends(std::move(known)), log(std::move(told)) {}
 
   std::filesystem::path file;
   CompileOptions compile_options;
@@ -41,7 +41,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   std::vector<GivenCache> given_caches;
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
 
-  Graph bound_graph(const BindOptions& wanted, ThreadPool& pool) const;
+  Graph bound_graph(const BindOptions& wanted, ThreadPool& pool);
   // Reads the weights again that were let go.
   void restore();
   // Gives back the pages of the file's weights that were read, which come again when needed, once

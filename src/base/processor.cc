@@ -1,13 +1,16 @@
 #include "base/processor.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <vector>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -77,6 +80,26 @@ __attribute__((target("avx2,fma"))) double flops_avx2() {
 
 #endif
 
+#if defined(__x86_64__)
+// What the processor calls itself, without spaces around it; "" where it does not tell.
+std::string brand_string() {
+  constexpr unsigned kFirstLeaf = 0x80000002;
+  constexpr unsigned kLeaves = 3;
+  std::array<unsigned, 4 * kLeaves> words{};
+  if (__get_cpuid_max(0x80000000, nullptr) < kFirstLeaf + kLeaves - 1) return "";
+  for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
+    unsigned* word = words.data() + 4 * leaf;
+    __cpuid(kFirstLeaf + leaf, word[0], word[1], word[2], word[3]);
+  }
+  std::array<char, sizeof(words) + 1> text{};  // with an end, whatever the processor says
+  std::memcpy(text.data(), words.data(), sizeof(words));
+  const std::string brand = text.data();
+  const size_t first = brand.find_first_not_of(' ');
+  if (first == std::string::npos) return "";
+  return brand.substr(first, brand.find_last_not_of(' ') - first + 1);
+}
+#endif
+
 double flops_baseline() {
   float sums[16];
   std::fill(std::begin(sums), std::end(sums), 1.0F);
@@ -98,6 +121,10 @@ double run_flops() {
 }  // namespace
 
 std::string processor_model() {
+#if defined(__x86_64__)
+  // The text that the system shows too, without a file.
+  if (std::string brand = brand_string(); !brand.empty()) return brand;
+#endif
   std::ifstream file("/proc/cpuinfo");
   std::string model = "unknown processor";
   for (std::string line; std::getline(file, line);) {

@@ -2,11 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+
 namespace tessera {
 namespace {
 
 TEST(Processor, HasANameWithItsInstructionSet) {
   EXPECT_NE(processor_name().find(", "), std::string::npos);
+}
+
+// What is stored for a model stays its own whichever way it is asked for.
+TEST(Processor, IsCalledWhatTheSystemCallsIt) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    EXPECT_EQ(processor_model(), line.substr(line.find(':') + 2));
+    return;
+  }
+  GTEST_SKIP() << "the system does not tell";
 }
 
 TEST(Processor, IsNoFasterThanTheTableSays) {

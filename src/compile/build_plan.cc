@@ -232,13 +232,13 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   std::optional<BuiltPlan> other;
   if (prices) {
     // Prices describe what is offered, of which the plan keeps only what it uses.
-    result.built =
-        assembler.lay_out(base, placement, result.step_outputs, chooser.conversion_prices());
+    result.built = assembler.lay_out(PlanAssembler::part_of(base, placement), placement,
+                                     result.step_outputs, chooser.conversion_prices());
     result.step_seconds = prices->step_seconds(result.built.plan);
     note_layout(result.built, result.plan);
     if (!until_built.chosen.empty()) {
-      other =
-          assembler.lay_out(base, until_built, result.step_outputs, chooser.conversion_prices());
+      other = assembler.lay_out(PlanAssembler::part_of(base, until_built), until_built,
+                                result.step_outputs, chooser.conversion_prices());
     }
   } else {
     result.built = assembler.lay_out(std::move(base), placement, result.step_outputs, {});

@@ -45,6 +45,32 @@ std::vector<ValueId> values_named(const LoadedModel& model, const std::vector<st
   return found;
 }
 
+// Whether these are shapes that the graph has without them, and nothing is to be fetched.
+bool asks_for_nothing_new(const Graph& graph,
+                          const std::map<std::string, std::vector<int64_t>>& shapes,
+                          const std::vector<std::string>& fetch) {
+  return fetch.empty() && std::ranges::all_of(shapes, [&](const auto& given) {
+           return std::ranges::any_of(graph.inputs, [&](ValueId id) {
+             const Value& input = graph[id];
+             return input.name == given.first && input.type.shape == shape_from(given.second);
+           });
+         });
+}
+
+// Of a graph and what the passes, which have changed nothing, made of it. Nested graphs, whose
+// types may differ too, are not looked into.
+bool is_same(const Graph& before, const Rewritten& rewritten) {
+  const Graph& after = rewritten.graph;
+  const auto is_same_value = [](const Value& left, const Value& right) {
+    return left.name == right.name && left.type == right.type && left.elements == right.elements;
+  };
+  return std::ranges::all_of(rewritten.reports,
+                             [](const PassReport& pass) { return pass.changes.empty(); }) &&
+         before.nodes.size() == after.nodes.size() && before.kept == after.kept &&
+         std::ranges::equal(before.values, after.values, is_same_value) &&
+         std::ranges::all_of(after.nodes, [](const Node& node) { return node.bodies.empty(); });
+}
+
 }  // namespace
 
 LoadedModel load_model(const std::filesystem::path& file, const CompileOptions& options,
@@ -73,14 +99,18 @@ LoadedModel load_model(ImportedModel source, const CompileOptions& options,
   return model;
 }
 
-Graph bind_graph(const LoadedModel& model,
-                 const std::map<std::string, std::vector<int64_t>>& shapes,
-                 const std::vector<std::string>& fetch, const ops::Registry& registry,
-                 ThreadPool& pool, const Log& log) {
+BoundGraph bind_graph(const LoadedModel& model,
+                      const std::map<std::string, std::vector<int64_t>>& shapes,
+                      const std::vector<std::string>& fetch, const ops::Registry& registry,
+                      ThreadPool& pool, const Log& log) {
+  const bool is_nothing_new = asks_for_nothing_new(model.graph, shapes, fetch);
+  if (model.is_settled && is_nothing_new) return {model.graph, true};
   Graph graph = specialise(model.graph, shapes);
   graph.kept = values_named(model, fetch);
   const Graph typed = infer_types(graph, registry, log);
-  return rewrite(typed, registry, pool).graph;
+  Rewritten rewritten = rewrite(typed, registry, pool);
+  const bool is_as_loaded = is_nothing_new && is_same(model.graph, rewritten);
+  return {std::move(rewritten.graph), is_as_loaded};
 }
 
 }  // namespace tessera

@@ -27,6 +27,13 @@ struct LoadedModel {
   Graph graph;
   std::vector<PassReport> passes;
   std::vector<std::string> made_values;  // names of the values that the file's nodes make, in order
+  // Binding without new shapes and values to fetch gives `graph` as it is, as it has before.
+  bool is_settled = false;
+};
+
+struct BoundGraph {
+  Graph graph;
+  bool is_as_loaded = false;  // the model's, as it was asked for nothing new: it is settled
 };
 
 // import -> infer -> rewrite. Errors as those stages throw them.
@@ -38,10 +45,11 @@ LoadedModel load_model(ImportedModel source, const CompileOptions& options,
 
 // specialise -> infer -> rewrite, for inputs of the given shapes, by name. The result's `kept` are
 // the values named in `fetch`, in that order. Throws InvalidArgument where a name in `fetch` is not
-// a value of the model, or one that a pass removed.
-Graph bind_graph(const LoadedModel& model,
-                 const std::map<std::string, std::vector<int64_t>>& shapes,
-                 const std::vector<std::string>& fetch, const ops::Registry& registry,
-                 ThreadPool& pool, const Log& log);
+// a value of the model, or one that a pass removed. Where the model is settled and nothing new is
+// asked for, no stage runs.
+BoundGraph bind_graph(const LoadedModel& model,
+                      const std::map<std::string, std::vector<int64_t>>& shapes,
+                      const std::vector<std::string>& fetch, const ops::Registry& registry,
+                      ThreadPool& pool, const Log& log);
 
 }  // namespace tessera

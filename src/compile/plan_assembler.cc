@@ -72,6 +72,17 @@ int count_kernels(const BuiltPlan& built) {
                                         [](const auto& kernel) { return kernel != nullptr; }));
 }
 
+BuiltPlan PlanAssembler::part_of(const BuiltPlan& base, const Placement& placement) {
+  BuiltPlan part{.graph = base.graph, .plugins = base.plugins, .layouts = base.layouts};
+  part.offers.refusals = base.offers.refusals;
+  part.offers.candidates.resize(base.offers.candidates.size());
+  for (const int index : placement.chosen) {
+    const auto at = static_cast<size_t>(index);
+    part.offers.candidates[at] = base.offers.candidates[at];
+  }
+  return part;
+}
+
 BuiltPlan PlanAssembler::lay_out(BuiltPlan base, const Placement& placement,
                                  std::span<const ValueId> also,
                                  const std::vector<std::vector<double>>& conversion_prices) const {

@@ -35,6 +35,9 @@ class PlanAssembler {
   // How many of them came from bytes.
   int count_loaded(const Placement& placement) const;
 
+  // What lay_out() needs of `base` for `placement`: a copy without whatever else was offered.
+  static BuiltPlan part_of(const BuiltPlan& base, const Placement& placement);
+
   // The plan of `placement`, whose kernels are built, without constants. `base` has graph,
   // plug-ins, layouts and offers; what libraries keep for candidates that the placement lacks is
   // let go of. `also` and `conversion_prices` as make_plan() has them.

@@ -15,9 +15,11 @@ constexpr int kRunsOfTurn = 3;
 constexpr double kLongSeconds = 0.02;
 // Plans that take longer than this run only as often as is needed to see what disturbs.
 constexpr double kVeryLongSeconds = 0.05;
-// After so many turns a plan that is so many times slower than the fastest one sits out.
+// After so many turns a plan that is so many times slower than the fastest one sits out, and one
+// that is slower than whatever disturbs at once.
 constexpr size_t kTurnsToFallBehind = 3;
 constexpr double kFarBehind = 1.06;
+constexpr double kBehindAtOnce = 1.15;
 
 // Runs that count at least, where so many were made.
 constexpr size_t kLeastFastRuns = 3;
@@ -68,8 +70,8 @@ std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples)
   const double least = *std::min_element(times.begin(), times.end());
   std::vector<bool> is_hopeless;
   for (size_t index = 0; index < samples.size(); ++index) {
-    is_hopeless.push_back(samples[index].size() >= kTurnsToFallBehind &&
-                          times[index] > kFarBehind * least);
+    const double most = samples[index].size() >= kTurnsToFallBehind ? kFarBehind : kBehindAtOnce;
+    is_hopeless.push_back(times[index] > most * least);
   }
   return is_hopeless;
 }

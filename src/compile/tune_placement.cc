@@ -1,15 +1,18 @@
 #include "compile/tune_placement.h"
 
 #include <algorithm>
-#include <limits>
+#include <functional>
 #include <map>
-#include <numeric>
+#include <memory>
 #include <optional>
 #include <set>
-#include <string_view>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/stopwatch.h"
+#include "compile/measuring_rounds.h"
 #include "compile/time_plans.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
@@ -19,7 +22,6 @@ namespace tessera {
 namespace {
 
 using tuning::CostKey;
-using tuning::NeededConversion;
 using tuning::Phases;
 using tuning::Timing;
 
@@ -29,11 +31,17 @@ constexpr double kBudgetOfShort = 0.1;
 constexpr double kLeastBudget = 1e-6;
 constexpr int kContextRounds = 3;
 // Runs of whole plans within this of each other are equally fast.
-constexpr double kNoise = 1.02;
+constexpr double kNoise = 1.01;
 // Contenders whose price is so far from the best are not run.
 constexpr double kHopeless = 1.6;
-// Candidates for the same nodes within this of the chosen one's bound are measured beside it.
-constexpr double kRivals = 1.05;
+// Plans that were so near to the fastest are looked at more closely, the fastest of them at most so
+// many, and in so many rounds. None begins after such a share of the time spent before, or after so
+// long where that is little.
+constexpr double kNearFastest = 1.06;
+constexpr size_t kMostFinalists = 3;
+constexpr int kFinalRounds = 4;
+constexpr double kShareOfFinals = 0.1;
+constexpr double kSecondsOfFinals = 2;
 // What backends alone are good for may take so much of the time spent before, or so long where
 // that is little: the best single library is what people compare with.
 constexpr double kShareOfBackendsAlone = 0.15;
@@ -42,13 +50,15 @@ constexpr double kSecondsOfBackendsAlone = 2;
 constexpr double kShareOfStarting = 0.08;
 // Of the time that there is, what is kept for running whole plans.
 constexpr double kShareOfRunning = 0.2;
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 // What another plan must save of building kernels to be worth starting with.
 constexpr double kSlowToBuild = 0.02;
 
 struct Contender {
   std::string name;
   Placement placement;
+  std::optional<int> alone;  // the preference of its backend, where it is of one alone
+  std::unique_ptr<PlanRunner> runner;
+  Timing timing;  // once it has run
 };
 
 // What a run of a plan took.
@@ -71,28 +81,18 @@ class PlacementTuner {
         measures_all_(options.measures_all),
         runs_per_build_(options.runs_per_build),
         wants_until_built_(options.wants_until_built),
-        families_(tuning::candidate_families(subject_, prices_.groups())),
-        is_given_up_(subject_.offers.candidates.size(), false),
-        tuner_(subject_, prices_.groups(), prices_.keys(), base_.plugins, effort(options), costs_) {
-    for (const tuning::TuneGroup& group : prices_.groups()) {
-      for (const int index : group.candidates) group_of_[index] = &group;
-    }
-    for (size_t index = 0; index < is_given_up_.size(); ++index) {
-      // What cannot be measured alone keeps its guess; views take nothing.
-      const bool has_kernel = subject_.offers.candidates[index].has_kernel();
-      if (!prices_.keys()[index] || !has_kernel) is_given_up_[index] = true;
-    }
-  }
+        rounds_(ground, effort(options), costs_),
+        tuner_(rounds_.tuner()) {}
 
   TunedPlacement run() {
-    if (measures_all_) measure_all();
+    if (measures_all_) rounds_.measure_all();
     const Placement known = chooser_.preferred();
     const double most_seconds = seconds_to_measure();
-    measure_what_could_win([&] { return chooser_.solve(); }, most_seconds);
-    is_cut_short_ = tuner_.report().seconds > most_seconds;
+    rounds_.measure_what_could_win([&] { return chooser_.solve(); }, most_seconds);
+    is_cut_short_ = tuner_.seconds() > most_seconds;
     // What was measured since may be better.
-    if (tuner_.report().measured > 0) chooser_.prefer({});
-    Placement best = choose_buildable();
+    if (tuner_.measured() > 0) chooser_.prefer({});
+    Placement best = rounds_.choose_buildable();
     const double isolated_seconds = chooser_.price(best) - chooser_.build_part(best);
     std::vector<ContenderDescription> run_off;
     if (is_worth_running()) {
@@ -107,7 +107,7 @@ class PlacementTuner {
       }
     }
     // What the last rounds learned of the others changes nothing any more.
-    if (has_run_) rest_on_measurements();
+    if (has_run_) rounds_.rest_on_measurements();
     Placement until_built;
     if (wants_until_built_ && has_run_) until_built = find_until_built(best);
     chooser_.prefer(best);
@@ -160,126 +160,9 @@ class PlacementTuner {
     return effort;
   }
 
-  // --- Measuring what could win
-
-  void measure_all() {
-    std::vector<int> all(subject_.offers.candidates.size());
-    std::iota(all.begin(), all.end(), 0);
-    tuner_.measure(all, tuning::needed_conversions(subject_));
-  }
-
-  // Until what `choose` gives by bounds rests on measurements, or `most_seconds` are over.
-  template <class Choose>
-  void measure_what_could_win(const Choose& choose, double most_seconds = kNoLimit) {
-    const Stopwatch stopwatch;
-    while (tuner_.may_go_on() && stopwatch.read().seconds < most_seconds) {
-      const Phases::Running running(tuner_.phases(), "choose");
-      prices_.look_up_bounds(is_given_up_);
-      chooser_.set_prices(prices_);
-      chooser_.leave_out({});
-      const Placement placement = choose();
-      if (placement.chosen.empty()) return;
-      const std::vector<int> candidates = unknown_candidates(placement);
-      const std::vector<NeededConversion> conversions = unknown_conversions();
-      if (candidates.empty() && conversions.empty()) return;
-      tuner_.measure(candidates, conversions, most_seconds - stopwatch.read().seconds);
-      // Whatever came of it, nobody asks again.
-      for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
-      for (const NeededConversion& conversion : conversions) asked_.insert(conversion.cost_key);
-    }
-  }
-
-  bool is_unknown(int candidate) const {
-    return !is_given_up_[static_cast<size_t>(candidate)] && !prices_.is_measured(candidate);
-  }
-
-  // Of the placement, and for the same nodes those that promise as much: they are measured side by
-  // side. Of each family those of one group: what they teach may leave out the others.
-  std::vector<int> unknown_candidates(const Placement& placement) const {
-    std::vector<int> unknown;
-    std::map<std::string_view, const tuning::TuneGroup*> taken;
-    for (const int chosen : placement.chosen) {
-      if (!is_unknown(chosen)) continue;
-      const tuning::TuneGroup* group = group_of_.at(chosen);
-      for (const int rival : group->candidates) {
-        if (!is_unknown(rival)) continue;
-        if (prices_.seconds(rival) > kRivals * prices_.seconds(chosen)) continue;
-        const std::string_view family = families_[static_cast<size_t>(rival)];
-        if (taken.try_emplace(family, group).first->second == group) unknown.push_back(rival);
-      }
-    }
-    return unknown;
-  }
-
-  std::vector<NeededConversion> unknown_conversions() const {
-    std::vector<NeededConversion> unknown;
-    std::set<tuning::ConversionCostKey> seen = asked_;
-    for (const PlacementConversion& made : chooser_.solution().conversions) {
-      for (NeededConversion& step : tuning::conversions_between(
-               subject_, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {
-        const bool is_known = costs_.conversions.contains(step.cost_key);
-        if (!is_known && seen.insert(step.cost_key).second) unknown.push_back(std::move(step));
-      }
-    }
-    return unknown;
-  }
-
-  // From here on only what was measured is chosen, where that is enough for every node.
-  void rest_on_measurements() {
-    prices_.look_up_guesses();
-    chooser_.set_prices(prices_);
-    std::vector<bool> is_unknown(subject_.offers.candidates.size(), false);
-    for (size_t index = 0; index < is_unknown.size(); ++index) {
-      is_unknown[index] = is_unmeasured(static_cast<int>(index));
-    }
-    chooser_.leave_out(is_unknown);
-    if (!chooser_.solve().chosen.empty()) return;
-    // Time was over before every node had a candidate that was measured. Those that none covers are
-    // computed as they would be without prices.
-    chooser_.leave_out({});
-    const Placement in_order = chooser_.in_order();
-    for (const int index : in_order.chosen) is_unknown[static_cast<size_t>(index)] = false;
-    chooser_.leave_out(std::move(is_unknown));
-    if (!chooser_.solve().chosen.empty()) return;
-    chooser_.leave_out({});
-    chooser_.solve();  // for the bound that the choice is described by
-  }
-
   // How long to measure candidates: some time is kept to run plans, so that of those that are known
   // then the fastest is taken.
   double seconds_to_measure() const { return (1 - kShareOfRunning) * tuner_.seconds_left(); }
-
-  // Though it can be measured.
-  bool is_unmeasured(int candidate) const {
-    const auto at = static_cast<size_t>(candidate);
-    const bool can_be = prices_.keys()[at] && subject_.offers.candidates[at].has_kernel();
-    return can_be && !prices_.is_measured(candidate);
-  }
-
-  // The choice by what is known, built.
-  Placement choose_buildable() {
-    const Phases::Running running(tuner_.phases(), "choose");
-    rest_on_measurements();
-    while (true) {
-      Placement placement = choose_covering(chooser_, base_.offers, base_.graph);
-      if (fitter_.makes_way(placement, chooser_)) {
-        // What takes its place may not have been worth measuring before.
-        measure_what_could_win([&] { return chooser_.solve(); });
-        rest_on_measurements();
-        continue;
-      }
-      const std::vector<int> failed = build(placement);
-      if (failed.empty()) return placement;
-      for (const int index : failed) chooser_.forbid(index);
-      fitter_.start(chooser_);
-    }
-  }
-
-  // As PlanAssembler has it.
-  std::vector<int> build(const Placement& placement) {
-    const Phases::Running running(tuner_.phases(), "build plans");
-    return assembler_.build(placement, base_);
-  }
 
   // --- Running whole plans
 
@@ -287,7 +170,7 @@ class PlacementTuner {
     const bool has_sparse =
         std::any_of(base_.graph.values.begin(), base_.graph.values.end(),
                     [](const Value& value) { return value.sparse.has_value(); });
-    return !has_sparse && tuner_.may_go_on() && tuner_.report().measured > 0;
+    return !has_sparse && tuner_.may_go_on() && tuner_.measured() > 0;
   }
 
   RunLimits limits() const {
@@ -299,7 +182,8 @@ class PlacementTuner {
 
   std::unique_ptr<PlanRunner> runner_of(const Placement& placement) {
     const Phases::Running running(tuner_.phases(), "lay out");
-    BuiltPlan built = assembler_.lay_out(base_, placement, {}, chooser_.conversion_prices());
+    BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
+                                         chooser_.conversion_prices());
     assembler_.pack(built);
     return std::make_unique<PlanRunner>(std::move(built), subject_.threads);
   }
@@ -313,25 +197,21 @@ class PlacementTuner {
 
   void refine_in_context(Placement& best) {
     for (int round = 0; round < kContextRounds && tuner_.may_go_on(); ++round) {
-      record_in_context(best);
+      record_in_context(best, *runner_of(best));
       // What time there is left is for the run-off.
       if (is_cut_short_) return;
-      measure_what_could_win([&] { return chooser_.solve(); });
-      const Placement next = choose_buildable();
+      rounds_.measure_what_could_win([&] { return chooser_.solve(); });
+      const Placement next = rounds_.choose_buildable();
       if (next.chosen == best.chosen) return;
       best = next;
     }
-    if (tuner_.may_go_on()) record_in_context(best);
+    if (tuner_.may_go_on()) record_in_context(best, *runner_of(best));
   }
 
-  // Steps of equal work share a price: that of all of them on the whole.
-  void record_in_context(const Placement& placement) {
-    record_in_context(*runner_of(placement), limits());
-  }
-
-  void record_in_context(PlanRunner& runner, const RunLimits& limits) {
+  // Steps of equal work share a price: that of all of them on the whole. `runner` runs `placement`.
+  void record_in_context(const Placement& placement, PlanRunner& runner) {
     const Phases::Running running(tuner_.phases(), "run plans");
-    const StepTimes times = time_steps(runner, inputs(), limits);
+    const StepTimes times = time_steps(runner, inputs(), limits());
     const std::vector<std::optional<Timing>>& timings = times.steps;
     around_seconds_ = times.around_seconds;
     std::map<CostKey, std::vector<Timing>> by_key;
@@ -346,6 +226,8 @@ class PlacementTuner {
       const auto found = costs_.kernels.find(key);
       if (found != costs_.kernels.end()) found->second.in_context = mean(several);
     }
+    recorded_.insert(placement.chosen);
+    newest_recorded_ = placement.chosen;
   }
 
   static Timing mean(const std::vector<Timing>& timings) {
@@ -360,21 +242,11 @@ class PlacementTuner {
     return sum;
   }
 
-  // Whether all that it runs is known to be right.
-  bool is_measured(const Placement& placement) const {
-    return std::none_of(placement.chosen.begin(), placement.chosen.end(),
-                        [&](int index) { return is_unmeasured(index); });
-  }
+  // --- The run-off
 
-  void measure(const Placement& placement) {
-    std::vector<int> unknown;
-    for (const int index : placement.chosen) {
-      if (is_unmeasured(index)) unknown.push_back(index);
-    }
-    tuner_.measure(unknown, {});
-  }
-
-  void add(std::vector<Contender>& contenders, const std::string& name, Placement placement) {
+  // Where it is new, has hope and can be run.
+  void add(std::vector<Contender>& contenders, const std::string& name, Placement placement,
+           std::optional<int> alone = {}) {
     if (placement.chosen.empty()) return;
     const bool is_new = std::none_of(
         contenders.begin(), contenders.end(),
@@ -382,17 +254,21 @@ class PlacementTuner {
     const bool has_hope =
         contenders.empty() ||
         chooser_.price(placement) < kHopeless * chooser_.price(contenders[0].placement);
-    if (!is_new || !has_hope || !is_measured(placement)) return;
+    if (!is_new || !has_hope || !rounds_.is_measured(placement)) return;
     if (!fitter_.fits(placement, chooser_)) return;
-    if (!build(placement).empty()) return;
-    contenders.push_back({name, std::move(placement)});
+    if (!rounds_.build(placement).empty()) return;
+    std::unique_ptr<PlanRunner> runner = runner_of(placement);
+    contenders.push_back({.name = name,
+                          .placement = std::move(placement),
+                          .alone = alone,
+                          .runner = std::move(runner)});
   }
 
   std::vector<Contender> contenders(const Placement& best, const Placement& known) {
     std::vector<Contender> all;
     chooser_.leave_out({});
-    measure(chooser_.in_order());
-    rest_on_measurements();
+    rounds_.measure(chooser_.in_order());
+    rounds_.rest_on_measurements();
     add(all, "chosen", best);
     add(all, "known", known);
     add(all, "solved", chooser_.solve());
@@ -402,14 +278,14 @@ class PlacementTuner {
     for (const Candidate& candidate : base_.offers.candidates) {
       if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
     }
-    const double share = kShareOfBackendsAlone * tuner_.report().seconds;
+    const double share = kShareOfBackendsAlone * tuner_.seconds();
     const double most_seconds = is_short_ ? share : std::max(share, kSecondsOfBackendsAlone);
     const Stopwatch stopwatch;
     for (const auto& [preference, backend] : backends) {
-      measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); },
-                             most_seconds - stopwatch.read().seconds);
-      rest_on_measurements();
-      add(all, backend + " alone", chooser_.alone(preference));
+      rounds_.measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); },
+                                     most_seconds - stopwatch.read().seconds);
+      rounds_.rest_on_measurements();
+      add(all, backend + " alone", chooser_.alone(preference), preference);
     }
     return all;
   }
@@ -423,40 +299,72 @@ class PlacementTuner {
     return has_hope ? placement : Placement{};
   }
 
-  // Of the plans that were run, and the best by what is measured of their parts, the one that has
-  // the first result first; nothing where that saves little.
-  Placement find_until_built(const Placement& best) {
-    if (chooser_.build_seconds(best) < kSlowToBuild) return {};
-    prices_.set_runs_per_build(1);
-    measure_what_could_win([&] { return chooser_.solve(); },
-                           kShareOfStarting * tuner_.report().seconds);
-    rest_on_measurements();
-    run_alone(chooser_.solve());
-    const auto first_result_seconds = [&](const PlanRun& run) {
-      return run.seconds + chooser_.build_part(run.placement);
-    };
-    const auto soonest = std::ranges::min_element(runs_, {}, first_result_seconds);
-    Placement until_built;
-    if (soonest != runs_.end() &&
-        chooser_.price(best) - first_result_seconds(*soonest) > kSlowToBuild) {
-      until_built = soonest->placement;
+  // By turns; what they took before counts no more.
+  void run(std::span<Contender* const> contenders) {
+    const Phases::Running running(tuner_.phases(), "run plans");
+    std::vector<PlanRunner*> runners;
+    for (Contender* contender : contenders) runners.push_back(contender->runner.get());
+    const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
+    for (size_t index = 0; index < contenders.size(); ++index) {
+      contenders[index]->timing = timings[index];
     }
-    prices_.set_runs_per_build(runs_per_build_);
-    rest_on_measurements();
-    return until_built;
   }
 
-  // Notes what `placement` takes, where it can be built and run.
-  void run_alone(const Placement& placement) {
-    if (placement.chosen.empty() || !is_measured(placement)) return;
-    if (!build(placement).empty()) return;
-    try {
-      const std::unique_ptr<PlanRunner> runner = runner_of(placement);
-      PlanRunner* const runners[] = {runner.get()};
-      runs_.push_back({placement, time_runs(runners, inputs(), limits()).front().seconds});
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::OutOfMemory) throw;
-      notes_.push_back("a plan that is soon built could not be run: " + std::string(error.what()));
+  // What it took, and the part of building that a run has to earn.
+  double price_of(const Contender& contender) const {
+    return contender.timing.seconds + chooser_.build_part(contender.placement);
+  }
+
+  // The fastest and what came near it, in the order of `all`, which have run.
+  std::vector<Contender*> finalists(std::span<Contender> all) const {
+    std::vector<Contender*> near;
+    for (Contender& contender : all) near.push_back(&contender);
+    const auto by_price = [&](const Contender* contender) { return price_of(*contender); };
+    std::ranges::stable_sort(near, {}, by_price);
+    near.resize(std::min(near.size(), kMostFinalists));
+    const double most = kNearFastest * price_of(*near.front());
+    std::erase_if(near, [&](const Contender* one) { return price_of(*one) > most; });
+    std::ranges::sort(near);  // they lie in `all`
+    return near;
+  }
+
+  // What was the fastest of all was chosen by what its steps take amid the others; those that came
+  // near were not, and could be as good. Gives whether `all` has new ones.
+  bool add_informed(std::vector<Contender>& all, int round, double most_seconds) {
+    const Stopwatch stopwatch;
+    const size_t count = all.size();
+    std::vector<std::pair<std::string, int>> alone;
+    for (const Contender* finalist : finalists(all)) {
+      if (finalist->alone) alone.emplace_back(finalist->name, *finalist->alone);
+      if (recorded_.contains(finalist->placement.chosen)) continue;
+      record_in_context(finalist->placement, *finalist->runner);
+    }
+    const std::string suffix = ", round " + std::to_string(round + 2);
+    const auto add_chosen = [&](const std::string& name, const std::function<Placement()>& choose,
+                                std::optional<int> preference) {
+      rounds_.measure_what_could_win(choose, most_seconds - stopwatch.read().seconds);
+      rounds_.rest_on_measurements();
+      add(all, name + suffix, choose(), preference);
+    };
+    add_chosen("solved", [&] { return chooser_.solve(); }, {});
+    for (const auto& [name, preference] : alone) {
+      add_chosen(
+          name.substr(0, name.find(',')), [&, at = preference] { return chooser_.alone(at); },
+          preference);
+    }
+    return all.size() > count;
+  }
+
+  void hold_finals(std::vector<Contender>& all) {
+    const double most_seconds = std::max(kShareOfFinals * tuner_.seconds(), kSecondsOfFinals);
+    const Stopwatch stopwatch;
+    for (int round = 0; round < kFinalRounds && tuner_.may_go_on(); ++round) {
+      const double seconds_left = most_seconds - stopwatch.read().seconds;
+      const size_t count = all.size();
+      if (seconds_left <= 0 || !add_informed(all, round, seconds_left)) return;
+      std::vector<Contender*> racing = finalists(std::span(all).first(count));
+      for (size_t index = count; index < all.size(); ++index) racing.push_back(&all[index]);
+      run(racing);
     }
   }
 
@@ -470,39 +378,74 @@ class PlacementTuner {
   // Gives what each took, the fastest first, and makes `best` the winner.
   std::vector<ContenderDescription> hold_run_off(Placement& best, const Placement& known) {
     if (!tuner_.may_go_on()) return {};
-    const std::vector<Contender> all = contenders(best, known);
+    std::vector<Contender> all = contenders(best, known);
     // Where time was spent before all of the choice was measured.
     if (all.empty()) return {};
-    std::vector<std::unique_ptr<PlanRunner>> owners;
-    std::vector<PlanRunner*> runners;
+    std::vector<Contender*> racing;
+    for (Contender& contender : all) racing.push_back(&contender);
+    run(racing);
+    if (!is_short_) hold_finals(all);
+    const double least = price_of(*std::ranges::min_element(
+        all, {}, [&](const Contender& contender) { return price_of(contender); }));
+    const auto winner = std::ranges::find_if(
+        all, [&](const Contender& contender) { return price_of(contender) <= kNoise * least; });
+    // Prices in context are those of the plan that stays.
+    if (newest_recorded_ != winner->placement.chosen) {
+      record_in_context(winner->placement, *winner->runner);
+    }
+    best = winner->placement;
+    keep(best, winner->timing);
     for (const Contender& contender : all) {
-      owners.push_back(runner_of(contender.placement));
-      runners.push_back(owners.back().get());
+      runs_.push_back({contender.placement, contender.timing.seconds});
     }
-    const Phases::Running running(tuner_.phases(), "run plans");
-    const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
-    std::vector<double> prices;
-    for (size_t index = 0; index < all.size(); ++index) {
-      runs_.push_back({all[index].placement, timings[index].seconds});
-      prices.push_back(timings[index].seconds + chooser_.build_part(all[index].placement));
-    }
-    const double least = *std::min_element(prices.begin(), prices.end());
-    size_t winner = 0;
-    while (prices[winner] > kNoise * least) ++winner;
-    // What it takes was seen before only where it is the one that came out of the rounds.
-    if (all[winner].placement.chosen != best.chosen) record_in_context(*runners[winner], limits());
-    best = all[winner].placement;
-    keep(best, timings[winner]);
+    std::rotate(all.begin(), winner, winner + 1);
+    std::stable_sort(all.begin() + 1, all.end(), [](const auto& left, const auto& right) {
+      return left.timing.seconds < right.timing.seconds;
+    });
     std::vector<ContenderDescription> described;
-    for (size_t index = 0; index < all.size(); ++index) {
-      described.push_back({all[index].name, timings[index].seconds});
+    for (const Contender& contender : all) {
+      described.push_back({contender.name, contender.timing.seconds});
     }
-    std::rotate(described.begin(), described.begin() + static_cast<std::ptrdiff_t>(winner),
-                described.begin() + static_cast<std::ptrdiff_t>(winner) + 1);
-    std::stable_sort(
-        described.begin() + 1, described.end(),
-        [](const auto& left, const auto& right) { return left.seconds < right.seconds; });
     return described;
+  }
+
+  // --- The first runs
+
+  // Of the plans that were run, and the best by what is measured of their parts, the one that has
+  // the first result first; nothing where that saves little.
+  Placement find_until_built(const Placement& best) {
+    if (chooser_.build_seconds(best) < kSlowToBuild) return {};
+    prices_.set_runs_per_build(1);
+    rounds_.measure_what_could_win([&] { return chooser_.solve(); },
+                                   kShareOfStarting * tuner_.seconds());
+    rounds_.rest_on_measurements();
+    run_alone(chooser_.solve());
+    const auto first_result_seconds = [&](const PlanRun& run) {
+      return run.seconds + chooser_.build_part(run.placement);
+    };
+    const auto soonest = std::ranges::min_element(runs_, {}, first_result_seconds);
+    Placement until_built;
+    if (soonest != runs_.end() &&
+        chooser_.price(best) - first_result_seconds(*soonest) > kSlowToBuild) {
+      until_built = soonest->placement;
+    }
+    prices_.set_runs_per_build(runs_per_build_);
+    rounds_.rest_on_measurements();
+    return until_built;
+  }
+
+  // Notes what `placement` takes, where it can be built and run.
+  void run_alone(const Placement& placement) {
+    if (placement.chosen.empty() || !rounds_.is_measured(placement)) return;
+    if (!rounds_.build(placement).empty()) return;
+    try {
+      const std::unique_ptr<PlanRunner> runner = runner_of(placement);
+      PlanRunner* const runners[] = {runner.get()};
+      runs_.push_back({placement, time_runs(runners, inputs(), limits()).front().seconds});
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::OutOfMemory) throw;
+      notes_.push_back("a plan that is soon built could not be run: " + std::string(error.what()));
+    }
   }
 
   BuiltPlan& base_;
@@ -524,12 +467,11 @@ class PlacementTuner {
   double around_seconds_ = 0;  // of a run, besides its steps
   bool is_cut_short_ = false;  // measuring ended because the time for it was over
   tuning::SharedCosts* shared_ = nullptr;
-  std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate
-  std::vector<std::string> families_;                 // by candidate
-  std::vector<bool> is_given_up_;  // by candidate: asked for once, or not to be measured at all
-  std::set<tuning::ConversionCostKey> asked_;
+  std::set<std::vector<int>> recorded_;  // what was chosen of the plans recorded in context
+  std::vector<int> newest_recorded_;     // of these
   std::vector<std::string> notes_;
-  tuning::Tuner tuner_;
+  MeasuringRounds rounds_;
+  tuning::Tuner& tuner_;  // of `rounds_`
 };
 
 }  // namespace

@@ -1,18 +1,10 @@
 // The loop of measuring and choosing, from what was offered to a placement that was run.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "compile/chooser.h"
-#include "compile/fit_budget.h"
-#include "compile/plan_assembler.h"
+#include "compile/measuring_rounds.h"
 #include "compile/price_offers.h"
-#include "engine/built_plan.h"
-#include "tune/groups.h"
+#include "place/placement.h"
+#include "tessera/tessera.h"
 
 namespace tessera {
 
@@ -25,23 +17,14 @@ struct TunedPlacement {
   TuningDescription tuning;
 };
 
-// What the loop works on. All of it outlives it.
-struct TuningGround {
-  BuiltPlan& base;  // graph, plug-ins, layouts, offers; what cannot be built is refused in these
-  const tuning::Subject& subject;  // of `base`
-  PricedOffers& prices;
-  const std::optional<tuning::PlanKey>& plan_key;  // under which the fastest plan is kept
-  Chooser& chooser;
-  BudgetFitter& fitter;  // of `chooser`
-  PlanAssembler& assembler;
-};
-
 // 1. Solves with bounds where nothing is measured, measures what the answer uses, and solves again,
 //    until the answer rests on measurements: what cannot win is never measured.
 // 2. Runs the whole plan: a step gets the time that it takes amid the others, and all is solved
 //    again, three rounds at most.
 // 3. Runs the plans of the solution, of a greedy choice, of the choice without prices and of each
-//    backend alone by turns. The fastest wins; where several are as fast, the first of them.
+//    backend alone by turns. Those that come near the fastest get times amid the others too, and
+//    what is chosen by these runs against them, some rounds at most. The fastest wins; where
+//    several are as fast, the first of them.
 // Where building counts (PricingOptions::runs_per_build), its part is in all prices, and in what
 // the plans that are run are compared by. What does not fit into the memory budget is neither
 // chosen nor run. Effort is bounded by `options.tune.budget_seconds`; where that is 0, for graphs

@@ -7,8 +7,8 @@ namespace {
 
 // For the first graphs that take little, and what each further one brings: about a third of what
 // it takes to load and bind one.
-constexpr double kFirstSeconds = 0.2;
-constexpr double kSecondsForEach = 0.001;
+constexpr double kFirstSeconds = 0.1;
+constexpr double kSecondsForEach = 0.0005;
 
 }  // namespace
 

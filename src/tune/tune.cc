@@ -104,9 +104,12 @@ struct Tuner::State {
     return options_.budget_seconds - seconds_since(start_);
   }
 
+  double seconds() const { return seconds_since(start_); }
+  int measured() const { return report_.measured; }
+
   TuneReport report() const {
     TuneReport report = report_;
-    report.seconds = seconds_since(start_);
+    report.seconds = seconds();
     report.phases = phases_.seconds();
     report.peak_bytes = peak_resident_bytes() + (bench_ == nullptr ? 0 : bench_->peak_bytes());
     if (seconds_left() <= 0) report.is_stopped = report.is_out_of_time = true;
@@ -459,6 +462,8 @@ bool Tuner::measure(std::span<const int> candidates, std::span<const NeededConve
 
 bool Tuner::may_go_on() const { return state_->may_go_on() && seconds_left() > 0; }
 double Tuner::seconds_left() const { return state_->seconds_left(); }
+double Tuner::seconds() const { return state_->seconds(); }
+int Tuner::measured() const { return state_->measured(); }
 TuneReport Tuner::report() const { return state_->report(); }
 Phases& Tuner::phases() { return state_->phases(); }
 

@@ -88,6 +88,9 @@ class Tuner {
   bool may_go_on() const;
   double seconds_left() const;  // infinity without a budget
 
+  // Both as the report has them, and cheaper to ask for.
+  double seconds() const;
+  int measured() const;
   TuneReport report() const;
   // To which others may add what they do beside it.
   Phases& phases();

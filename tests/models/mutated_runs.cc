@@ -101,7 +101,7 @@ int run(const std::vector<std::string>& arguments) {
   }
   const LoadedModel model =
       load_model(arguments[0], {.keeps_all_values = true}, registry, pool, log);
-  Interpreter interpreter(bind_graph(model, shapes, model.made_values, registry, pool, log),
+  Interpreter interpreter(bind_graph(model, shapes, model.made_values, registry, pool, log).graph,
                           registry, 1);
   const Graph& graph = interpreter.graph();
   std::vector<Tensor> inputs;

@@ -1,0 +1,98 @@
+#include "compile/compile.h"
+
+#include <gmock/gmock.h>
+
+#include "ops/graph_test.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Binding : public testing::Test {
+ protected:
+  // x -> relu -> abs, behind an identity that loading removes.
+  GraphBuilder chain(Shape shape) {
+    GraphBuilder builder(registry_);
+    builder.input("x", float_type(std::move(shape)))
+        .node("relu", "Relu", {"x"}, {"a"})
+        .node("same", "Identity", {"a"}, {"b"})
+        .node("abs", "Abs", {"b"}, {"y"})
+        .output("y");
+    return builder;
+  }
+
+  LoadedModel loaded(const GraphBuilder& builder) {
+    return load_model(ImportedModel{.graph = builder.graph()}, {}, registry_, pool_, log_);
+  }
+
+  BoundGraph bound(const LoadedModel& model,
+                   const std::map<std::string, std::vector<int64_t>>& shapes = {},
+                   const std::vector<std::string>& fetch = {}) {
+    return bind_graph(model, shapes, fetch, registry_, pool_, log_);
+  }
+
+  static std::vector<std::string> node_names(const Graph& graph) {
+    std::vector<std::string> names;
+    for (const Node& node : graph.nodes) names.push_back(node.name);
+    return names;
+  }
+
+  ops::Registry registry_ = ops::make_registry();
+  ThreadPool pool_{1};
+  Log log_{[](const std::string&) {}};
+};
+
+TEST_F(Binding, OfKnownShapesGivesWhatWasLoaded) {
+  const LoadedModel model = loaded(chain(Shape{2, 3}));
+  EXPECT_FALSE(model.is_settled);
+  const BoundGraph once = bound(model);
+  EXPECT_TRUE(once.is_as_loaded);
+  EXPECT_THAT(node_names(once.graph), ElementsAre("relu", "abs"));
+  // The shape that it has anyway is no news.
+  EXPECT_TRUE(bound(model, {{"x", {2, 3}}}).is_as_loaded);
+}
+
+TEST_F(Binding, RunsNoStageForWhatIsSettled) {
+  LoadedModel model = loaded(chain(Shape{2, 3}));
+  model.is_settled = true;
+  // A stage would notice: nothing of the kind is known.
+  model.graph.nodes.front().op = "NoSuchOp";
+  for (const auto& shapes : {std::map<std::string, std::vector<int64_t>>{}, {{"x", {2, 3}}}}) {
+    const BoundGraph again = bound(model, shapes);
+    EXPECT_TRUE(again.is_as_loaded);
+    EXPECT_EQ(again.graph.nodes.front().op, "NoSuchOp");
+  }
+}
+
+TEST_F(Binding, StillRefusesWhatASettledModelDoesNotHave) {
+  LoadedModel model = loaded(chain(Shape{2, 3}));
+  model.is_settled = true;
+  EXPECT_THROW(bound(model, {{"x", {2, 4}}}), Error);
+  EXPECT_THROW(bound(model, {{"z", {2, 3}}}), Error);
+  EXPECT_THROW(bound(model, {}, {"nothing"}), Error);
+  const BoundGraph fetching = bound(model, {}, {"a"});
+  EXPECT_FALSE(fetching.is_as_loaded);
+  EXPECT_EQ(fetching.graph.kept.size(), 1U);
+}
+
+TEST_F(Binding, OfNewShapesIsNews) {
+  const LoadedModel model = loaded(chain(Shape{Dim::symbol("n"), 3}));
+  const BoundGraph two = bound(model, {{"x", {2, 3}}});
+  EXPECT_FALSE(two.is_as_loaded);
+  EXPECT_EQ(two.graph[two.graph.outputs[0]].type, float_type(Shape{2, 3}));
+}
+
+TEST_F(Binding, ThatForgetsKeptValuesIsNews) {
+  LoadedModel model = load_model(ImportedModel{.graph = chain(Shape{2, 3}).graph()},
+                                 {.keeps_all_values = true}, registry_, pool_, log_);
+  EXPECT_EQ(model.graph.kept.size(), 3U);
+  const BoundGraph once = bound(model);
+  EXPECT_FALSE(once.is_as_loaded);
+  EXPECT_THAT(once.graph.kept, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tessera
