@@ -34,8 +34,11 @@ Chooser::Chooser(const Graph& graph, const Offers& offers, const LayoutTable& la
       keeps_sparse_storage_(keeps_sparse_storage),
       is_refused_(offers.candidates.size(), false),
       is_broken_(offers.candidates.size(), false) {
+  const bool has_others = std::ranges::any_of(offers.candidates, [](const Candidate& candidate) {
+    return candidate.threads == 0 && candidate.has_kernel();
+  });
   for (const Candidate& candidate : offers.candidates) {
-    is_alone_.push_back(candidate.threads == 1);
+    is_alone_.push_back(has_others && candidate.threads == 1);
     is_measured_only_.push_back(candidate.is_measured_only());
   }
   settle();

@@ -115,7 +115,7 @@ class Chooser {
   std::vector<double> build_parts_;    // of these, in prices
   bool keeps_sparse_storage_;
   std::vector<bool> is_measured_only_;  // by candidate
-  std::vector<bool> is_alone_;          // by candidate: on one thread of several
+  std::vector<bool> is_alone_;          // by candidate: on one thread, where others are on several
   std::vector<bool> is_refused_;        // by candidate: by prices
   std::vector<bool> is_broken_;         // by candidate
   std::vector<bool> is_left_out_;       // by candidate, or empty

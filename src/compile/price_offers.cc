@@ -48,6 +48,20 @@ Offers collect_offers_for_all_threads(const tessera_graph& view,
   return offers;
 }
 
+Offers collect_offers_for_one_thread(const tessera_graph& view,
+                                     std::span<const std::shared_ptr<const Plugin>> plugins,
+                                     const LayoutTable& layouts, int precision,
+                                     bool skips_measured_only) {
+  ThreadPool one(1);
+  Offers offers =
+      collect_offers_for_all_threads(view, plugins, layouts, one, precision, skips_measured_only);
+  for (Candidate& candidate : offers.candidates) {
+    const bool is_view = (candidate.flags & TESSERA_CANDIDATE_VIEW) != 0;
+    if (!is_view) candidate.threads = 1;
+  }
+  return offers;
+}
+
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
                                  const LayoutTable& layouts, ThreadPool& pool, int precision,
@@ -55,18 +69,11 @@ Offers collect_offers_by_threads(const tessera_graph& view,
   Offers offers =
       collect_offers_for_all_threads(view, plugins, layouts, pool, precision, skips_measured_only);
   if (pool.threads() == 1) return offers;
-  ThreadPool one(1);
-  Offers alone;
-  one.execute([&] {
-    alone = collect_offers(
-        view, plugins, layouts,
-        {.threads = 1, .precision = precision, .skips_measured_only = skips_measured_only});
-  });
-  // What it refuses then, it has refused before.
+  Offers alone =
+      collect_offers_for_one_thread(view, plugins, layouts, precision, skips_measured_only);
+  // What it refuses then, it has refused before; views it has offered before.
   for (Candidate& candidate : alone.candidates) {
-    if ((candidate.flags & TESSERA_CANDIDATE_VIEW) != 0) continue;
-    candidate.threads = 1;
-    offers.candidates.push_back(std::move(candidate));
+    if (candidate.threads == 1) offers.candidates.push_back(std::move(candidate));
   }
   return offers;
 }

@@ -52,6 +52,11 @@ Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
                                  const LayoutTable& layouts, ThreadPool& pool, int precision,
                                  bool skips_measured_only = false);
+// Those for one thread, and views.
+Offers collect_offers_for_one_thread(const tessera_graph& view,
+                                     std::span<const std::shared_ptr<const Plugin>> plugins,
+                                     const LayoutTable& layouts, int precision,
+                                     bool skips_measured_only);
 // Those for all threads alone.
 Offers collect_offers_for_all_threads(const tessera_graph& view,
                                       std::span<const std::shared_ptr<const Plugin>> plugins,

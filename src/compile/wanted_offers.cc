@@ -1,9 +1,11 @@
 #include "compile/wanted_offers.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "backend/graph_view.h"
 #include "base/processor.h"
+#include "ops/work.h"
 #include "tune/bounds.h"
 
 namespace tessera {
@@ -15,17 +17,35 @@ constexpr double kOverBound = 4;
 // the millisecond from which on tuning starts processes.
 constexpr double kTinySeconds = 5e-4;
 
+// What threads take to start, about: less cannot be shared with profit.
+constexpr double kSecondsToShare = 2e-5;
+
+double seconds_to_write(const Graph& graph, const Node& node, const ProcessorSpeed& speed) {
+  double bytes = 0;
+  for (const ValueId id : node.outputs) {
+    if (!id.is_none()) bytes += static_cast<double>(type_bytes(graph[id].type).value_or(0));
+  }
+  return bytes / speed.bytes_per_second;
+}
+
 // By work and memory, before anybody says what it takes.
 bool is_tiny(const Graph& graph, const ops::Registry& registry, int precision) {
   const ProcessorSpeed speed = assumed_speed();
   double seconds = tuning::bound_seconds(graph, registry, speed, 1, precision);
-  for (const Node& node : graph.nodes) {
-    for (const ValueId id : node.outputs) {
-      const int64_t bytes = id.is_none() ? 0 : type_bytes(graph[id].type).value_or(0);
-      seconds += static_cast<double>(bytes) / speed.bytes_per_second;
-    }
-  }
+  for (const Node& node : graph.nodes) seconds += seconds_to_write(graph, node, speed);
   return kOverBound * seconds < kTinySeconds;
+}
+
+// Whether every node is surely over before a second thread has started.
+bool is_for_one_thread(const Graph& graph, const ops::Registry& registry) {
+  const ProcessorSpeed speed = assumed_speed();
+  return std::ranges::all_of(graph.nodes, [&](const Node& node) {
+    const std::optional<int64_t> flops = ops::node_flops(graph, node, registry);
+    if (!flops || !node.bodies.empty()) return false;
+    const double seconds =
+        static_cast<double>(*flops) / speed.flops_per_second + seconds_to_write(graph, node, speed);
+    return kOverBound * seconds < kSecondsToShare;
+  });
 }
 
 // Whether some node is left to the last plug-in.
@@ -64,10 +84,12 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   if (carried != nullptr) return collect(may_skip_regions && !are_pinned);
   const bool has_time = pricing.measures_all || pricing.tune.budget_seconds > 0;
   const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
-  const bool may_skip = pricing.measures && !are_pinned && !has_time && !knows_plan &&
-                        is_tiny(graph, registry, options.precision);
-  if (!may_skip) return collect(false);
-  Offers offers = collect(true);
+  if (!pricing.measures || are_pinned || has_time || knows_plan) return collect(false);
+  if (!is_tiny(graph, registry, options.precision)) return collect(false);
+  const bool is_for_one = pool.threads() > 1 && is_for_one_thread(graph, registry);
+  Offers offers =
+      is_for_one ? collect_offers_for_one_thread(view, plugins, layouts, options.precision, true)
+                 : collect(true);
   if (needs_the_last(graph, offers, plugins.size())) return collect(false);
   return offers;
 }

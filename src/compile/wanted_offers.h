@@ -19,6 +19,8 @@ namespace tessera {
 //  - a node is pinned, or all is to be measured, or the costs name plans already;
 //  - or prices are measured, and the graph is not over so soon that it gets no time for that;
 //  - or it is, but some node has nobody besides but the last plug-in, the reference.
+// Such a graph whose nodes are each over before a second thread has started gets those for one
+// thread alone.
 Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
                              const std::vector<std::shared_ptr<const Plugin>>& plugins,
                              const LayoutTable& layouts, ThreadPool& pool,

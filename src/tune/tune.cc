@@ -307,6 +307,8 @@ struct Tuner::State {
     const auto threads = [&](int index) { return bench_key(subject_, index).threads; };
     std::stable_sort(order.begin(), order.end(),
                      [&](int left, int right) { return threads(left) > threads(right); });
+    const bool has_others = std::ranges::any_of(pending.group->candidates,
+                                                [&](int index) { return threads(index) > 1; });
     std::vector<Trial> trials;
     for (const int index : order) {
       const Candidate& candidate = subject_.offers.candidates[static_cast<size_t>(index)];
@@ -316,7 +318,7 @@ struct Tuner::State {
       trial.fallback = bench_ != nullptr ? timed_own_bench_.get() : nullptr;
       trial.bytes = buffer_bytes(candidate);
       trial.build_limit_seconds = build_limit(kBuildSeconds, candidate.build_seconds);
-      trial.is_alone = candidate.threads == 1 && subject_.threads > 1 && !options_.only_checks;
+      trial.is_alone = candidate.threads == 1 && has_others && !options_.only_checks;
       if (options_.only_checks) {
         trial_candidates_.push_back(index);
         continue;
