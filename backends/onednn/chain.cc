@@ -1,6 +1,7 @@
 #include "chain.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace tessera::onednn {
@@ -164,6 +165,9 @@ void read_operand(PrimitiveOffer& offer, int argument, const Value& value,
 
 void PostOperations::append(const Eltwise& function) {
   operations_.append_eltwise(function.algorithm, function.alpha, function.beta);
+  const auto bits = [](float number) { return std::to_string(std::bit_cast<uint32_t>(number)); };
+  key_ += "function " + std::to_string(static_cast<int>(function.algorithm)) + " " +
+          bits(function.alpha) + " " + bits(function.beta) + ";";
 }
 
 bool PostOperations::append(const PostOperation& operation, const ResultView& view) {
@@ -181,6 +185,10 @@ bool PostOperations::append(const PostOperation& operation, const ResultView& vi
   if (!form) return false;
   const int argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(operations_.len()) | DNNL_ARG_SRC_1;
   operations_.append_binary(operation.arithmetic, form->wanted);
+  key_ += "arithmetic " + std::to_string(static_cast<int>(operation.arithmetic)) + " " +
+          std::to_string(static_cast<int>(view.format));
+  for (const int64_t dim : *seen) key_ += " " + std::to_string(dim);
+  key_ += ";";
   operands_.push_back({argument, operand.id(), *std::move(form)});
   return true;
 }
@@ -192,6 +200,7 @@ bool PostOperations::append(const ChainStep& step, const ResultView& view) {
 
 void PostOperations::append_sum(int32_t operand) {
   operations_.append_sum();
+  key_ += "sum;";
   summed_ = operand;
 }
 

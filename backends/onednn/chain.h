@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "composite.h"
@@ -105,6 +106,8 @@ class PostOperations {
   void append_sum(int32_t operand);
 
   const dnnl::post_ops& operations() const { return operations_; }
+  // Equal for operations that are equal to the library.
+  const std::string& key() const { return key_; }
   // Names to `offer`, whose last output is the result, what the operations read.
   void read_operands(PrimitiveOffer& offer) const;
 
@@ -117,6 +120,7 @@ class PostOperations {
 
   plugin::Graph graph_;
   dnnl::post_ops operations_;
+  std::string key_;
   std::vector<Operand> operands_;
   int32_t summed_ = -1;
 };

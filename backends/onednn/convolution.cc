@@ -103,8 +103,7 @@ class Proposer {
       if (!form) return false;
       const std::optional<PostOperations> operations = operations_of(group, problem, *form->output);
       if (!operations) return false;
-      const ConvolutionDescription description = describe_convolution(
-          context_, problem, form->input, form->output, operations->operations());
+      const ConvolutionDescription& description = described(problem, *form, *operations);
       if (!description.is_there()) return false;
       plugin::Candidate candidate = candidate_of(node, problem, group, description, *operations);
       if (candidate.algorithm != one->algorithm || ports_text(candidate) != one->ports)
@@ -182,8 +181,7 @@ class Proposer {
     if (!operations) return;
     ConvolutionDescription description = solution.description;
     if (!group.steps.empty()) {
-      description = describe_convolution(context_, problem, solution.form.input,
-                                         solution.form.output, operations->operations());
+      description = described(problem, solution.form, *operations);
       if (!is_like(solution, description)) return;
     }
     context_.add(candidate_of(node, problem, group, description, *operations));
@@ -219,6 +217,18 @@ class Proposer {
     offer.write(DNNL_ARG_DST, context_.graph().value(group.result), description.output_desc());
     operations.read_operands(offer);
     return offer.candidate(seconds(problem, description, group));
+  }
+
+  // Networks repeat their blocks: what is equal is described once.
+  const ConvolutionDescription& described(const ConvolutionProblem& problem, const Form& form,
+                                          const PostOperations& operations) {
+    const auto [found, is_new] =
+        described_.try_emplace({problem.key(), form.input, form.output, operations.key()});
+    if (is_new) {
+      found->second =
+          describe_convolution(context_, problem, form.input, form.output, operations.operations());
+    }
+    return found->second;
   }
 
   // Whether `description`, of the same convolution with something behind it, is no worse.
@@ -260,6 +270,9 @@ class Proposer {
   Context& context_;
   Chains chains_;
   std::map<std::string, std::vector<Solution>> solved_;
+  std::map<std::tuple<std::string, std::optional<Format>, std::optional<Format>, std::string>,
+           ConvolutionDescription>
+      described_;
 };
 
 }  // namespace

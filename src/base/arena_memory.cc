@@ -56,6 +56,10 @@ void ArenaMemory::map(int64_t bytes) {
 
 void ArenaMemory::touch() {
   if (is_null()) return;
+#ifdef MADV_POPULATE_WRITE
+  // All at once, where the system knows how.
+  if (madvise(data_, used_bytes(bytes_), MADV_POPULATE_WRITE) == 0) return;
+#endif
   for (size_t page = 0; page < used_bytes(bytes_); page += kPageBytes) {
     static_cast<volatile char*>(data_)[page] = 0;
   }

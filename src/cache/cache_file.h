@@ -13,7 +13,7 @@
 namespace tessera::cache {
 
 // Raised when the format changes, so that files of another one are told apart.
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 
 // Larger files are not read.
 constexpr int64_t kMostFileBytes = int64_t{1} << 30;

@@ -124,8 +124,10 @@ TEST(CacheFile, RefusalsSayWhatWasExpected) {
   EXPECT_THAT(refusal_of("no cache at all, whatever else it may be, it is longer than a header"),
               testing::HasSubstr("expected a cache of Tessera's"));
   std::string other = bytes;
-  other[8] = 3;
-  EXPECT_THAT(refusal_of(other), testing::HasSubstr("expected version 2 of the format, found 3"));
+  other[8] = kFormatVersion + 1;
+  EXPECT_THAT(refusal_of(other),
+              testing::HasSubstr("expected version " + std::to_string(kFormatVersion) +
+                                 " of the format, found " + std::to_string(kFormatVersion + 1)));
   EXPECT_THAT(refusal_of(bytes.substr(0, 200)), testing::HasSubstr("found 200"));
   other = bytes;
   other.back() = 0;

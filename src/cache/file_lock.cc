@@ -61,8 +61,8 @@ FileLock::Attempt FileLock::try_lock(const std::filesystem::path& file) {
     // Its last holder may have removed it after we opened it.
     if (!has_name(handle, file)) continue;
     const std::string number = std::to_string(::getpid()) + "\n";
-    // What it says is for people: a full disk is no reason not to lock. Files that were cut short are
-    // written to the disk when they are closed, which takes time: most are new and empty.
+    // What it says is for people: a full disk is no reason not to lock. Files that were cut short
+    // are written to the disk when they are closed, which takes time: most are new and empty.
     if (status.st_size == 0 || ::ftruncate(handle.get(), 0) == 0) {
       [[maybe_unused]] const ssize_t written =
           ::pwrite(handle.get(), number.data(), number.size(), 0);

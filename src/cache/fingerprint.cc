@@ -1,20 +1,14 @@
 #include "cache/fingerprint.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 
-#include "base/check.h"
+#include "cache/digest.h"
 
 namespace tessera::cache {
 namespace {
 
-Fingerprint sha256(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  const int is_done =
-      EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
-  TESSERA_CHECK(is_done == 1 && length == 32, "SHA-256 is part of every OpenSSL");
+Fingerprint shortened(std::string_view bytes) {
+  const Digest digest = digest_of(bytes);
   Fingerprint result;
   std::copy_n(digest.begin(), result.bytes.size(), result.bytes.begin());
   return result;
@@ -68,7 +62,7 @@ Fingerprint fingerprint_of(std::span<const Ingredient> ingredients) {
     append(bytes, ingredient.name);
     append(bytes, ingredient.value);
   }
-  return sha256(bytes);
+  return shortened(bytes);
 }
 
 std::string text(const Fingerprint& fingerprint) {
@@ -81,7 +75,7 @@ std::string text(const Fingerprint& fingerprint) {
   return digits;
 }
 
-std::string digest_text(std::string_view bytes) { return text(sha256(bytes)); }
+std::string digest_text(std::string_view bytes) { return text(shortened(bytes)); }
 
 std::string explain_difference(std::span<const Ingredient> there,
                                std::span<const Ingredient> here) {

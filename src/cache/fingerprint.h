@@ -18,7 +18,7 @@ struct Ingredient {
   bool operator==(const Ingredient&) const = default;
 };
 
-// 160 bits of SHA-256.
+// The first 160 bits of a digest.h digest.
 struct Fingerprint {
   std::array<uint8_t, 20> bytes = {};
   auto operator<=>(const Fingerprint&) const = default;
@@ -30,7 +30,7 @@ Fingerprint fingerprint_of(std::span<const Ingredient> ingredients);
 // 40 hexadecimal digits.
 std::string text(const Fingerprint& fingerprint);
 
-// 40 hexadecimal digits of SHA-256: the value of an ingredient that is long.
+// 40 hexadecimal digits of a digest: the value of an ingredient that is long.
 std::string digest_text(std::string_view bytes);
 
 // "threads: 2 there, 1 here", for each ingredient that is not the same in both, with commas; ""

@@ -15,8 +15,8 @@ TEST(Fingerprint, HasFortyDigits) {
   EXPECT_EQ(text(fingerprint_of(kSome)), digits);
 }
 
-TEST(Fingerprint, DigestIsTheBeginningOfSha256) {
-  EXPECT_EQ(digest_text("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a3");
+TEST(Fingerprint, DigestIsTheBeginningOfBlake2b) {
+  EXPECT_EQ(digest_text("abc"), "bddd813c634239723171ef3fee98579b94964e3b");
 }
 
 TEST(Fingerprint, DependsOnNamesValuesAndWhereTheyEnd) {

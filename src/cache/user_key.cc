@@ -1,9 +1,6 @@
 #include "cache/user_key.h"
 
 #include <fcntl.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/check.h"
 #include "base/file_handle.h"
 #include "cache/stored_file.h"
 
@@ -70,19 +66,7 @@ std::string make_key(const std::filesystem::path& file) {
 
 }  // namespace
 
-Mac UserKey::authenticate(std::span<const char> bytes) const {
-  Mac mac = {};
-  unsigned int length = 0;
-  const unsigned char* made =
-      HMAC(EVP_sha256(), bytes_.data(), static_cast<int>(bytes_.size()),
-           reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), mac.data(), &length);
-  TESSERA_CHECK(made != nullptr && length == mac.size(), "HMAC is part of every OpenSSL");
-  return mac;
-}
-
-bool is_equal(const Mac& left, const Mac& right) {
-  return CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
-}
+Mac UserKey::authenticate(std::span<const char> bytes) const { return digest_of(bytes, bytes_); }
 
 FoundKey find_or_make_key(const std::filesystem::path& folder) {
   const std::string unsafe = explain_unsafe_folder(folder);

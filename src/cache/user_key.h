@@ -8,23 +8,22 @@
 #include <span>
 #include <string>
 
+#include "cache/digest.h"
+
 namespace tessera::cache {
 
-using Mac = std::array<uint8_t, 32>;
+using Mac = Digest;
 
 class UserKey {
  public:
   explicit UserKey(std::array<uint8_t, 32> bytes) : bytes_(bytes) {}
 
-  // HMAC-SHA256.
+  // A digest with the key. is_equal() compares two.
   Mac authenticate(std::span<const char> bytes) const;
 
  private:
   std::array<uint8_t, 32> bytes_;
 };
-
-// In time that does not depend on where they differ.
-bool is_equal(const Mac& left, const Mac& right);
 
 struct FoundKey {
   std::optional<UserKey> key;

@@ -1,0 +1,48 @@
+#include "cache/digest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace tessera::cache {
+namespace {
+
+std::string hexadecimal(const Digest& digest) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string digits;
+  for (const uint8_t byte : digest) {
+    digits += kDigits[byte >> 4];
+    digits += kDigits[byte & 15];
+  }
+  return digits;
+}
+
+// What Python's hashlib.blake2b(..., digest_size=32) gives.
+TEST(Digest, IsBlake2bOf256Bits) {
+  EXPECT_EQ(hexadecimal(digest_of({})),
+            "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
+  EXPECT_EQ(hexadecimal(digest_of(std::string_view("abc"))),
+            "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
+}
+
+TEST(Digest, TakesAKeyAsBlake2bDoes) {
+  std::array<uint8_t, 32> key = {};
+  std::fill_n(key.begin(), 20, uint8_t{0x0b});
+  EXPECT_EQ(hexadecimal(digest_of(std::string_view("Hi There"), key)),
+            "0eb9efc53f28231fe92db94165071ab687fb0df157b98e2268419762d5c567cb");
+}
+
+TEST(Digest, DiffersByEachByte) {
+  Digest other = digest_of(std::string_view("abc"));
+  EXPECT_TRUE(is_equal(other, digest_of(std::string_view("abc"))));
+  for (size_t at = 0; at < other.size(); ++at) {
+    Digest changed = other;
+    changed[at] ^= 1;
+    EXPECT_FALSE(is_equal(other, changed)) << at;
+  }
+}
+
+}  // namespace
+}  // namespace tessera::cache
