@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 
 namespace tessera {
@@ -9,23 +10,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Runs of a turn: the first brings caches back, and of the others the least counts.
+// Runs of a turn: the first brings caches back, and the least counts.
 constexpr int kRunsOfTurn = 3;
-// One that takes so long brings little with it that it would not have to bring back itself.
+// One that takes so long has to bring back most of its weights each time: it is a turn by itself.
 constexpr double kLongSeconds = 0.02;
 // Plans that take longer than this run only as often as is needed to see what disturbs.
 constexpr double kVeryLongSeconds = 0.05;
-// After so many turns a plan that is so many times slower than the fastest one sits out, and one
-// that is slower than whatever disturbs at once.
+constexpr int kRunsOfVeryLong = 5;
+// After so many turns a plan that is so many times slower than the fastest one sits out.
 constexpr size_t kTurnsToFallBehind = 3;
 constexpr double kFarBehind = 1.06;
-constexpr double kBehindAtOnce = 1.15;
+constexpr int kPolishRounds = 4;
 
 // Runs that count at least, where so many were made.
 constexpr size_t kLeastFastRuns = 3;
 
 int least_runs(const RunLimits& limits, double seconds) {
-  return seconds > kVeryLongSeconds ? static_cast<int>(kTurnsToFallBehind) : limits.least_runs;
+  return seconds > kVeryLongSeconds ? kRunsOfVeryLong : limits.least_runs;
 }
 
 struct TimedRun {
@@ -45,9 +46,9 @@ double run_once(PlanRunner& runner, std::span<const Tensor> inputs) {
 
 double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
   const double first = run_once(runner, inputs);
-  double least = run_once(runner, inputs);
-  if (least > kLongSeconds) return std::min(first, least);
-  for (int run = 2; run < kRunsOfTurn; ++run) least = std::min(least, run_once(runner, inputs));
+  if (first > kLongSeconds) return first;
+  double least = first;
+  for (int run = 1; run < kRunsOfTurn; ++run) least = std::min(least, run_once(runner, inputs));
   return least;
 }
 
@@ -61,6 +62,43 @@ tuning::Timing on_average(std::span<const double> samples) {
   return timing;
 }
 
+// Of its numbers in order the one that so large a part is below; 0 of none.
+double quantile(std::vector<double> numbers, double part) {
+  if (numbers.empty()) return 0;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers[static_cast<size_t>(part * static_cast<double>(numbers.size() - 1))];
+}
+
+// `samples` by plan and turn, as they would be had the machine been as fast in each turn as in the
+// faster ones: what made a turn slow met all plans that ran in it. Those that sit out have fewer
+// turns. Median polish of logarithms (Tukey, Exploratory Data Analysis, 1977, chapter 11).
+std::vector<std::vector<double>> without_turns(std::vector<std::vector<double>> samples) {
+  std::vector<double> turns;  // logarithm of how many times slower than most
+  for (const std::vector<double>& sample : samples) {
+    turns.resize(std::max(turns.size(), sample.size()), 0);
+  }
+  for (int round = 0; round < kPolishRounds; ++round) {
+    std::vector<std::vector<double>> rests(turns.size());
+    for (const std::vector<double>& sample : samples) {
+      std::vector<double> logarithms;
+      for (size_t turn = 0; turn < sample.size(); ++turn) {
+        logarithms.push_back(std::log(sample[turn]) - turns[turn]);
+      }
+      const double plan = quantile(logarithms, 0.5);
+      for (size_t turn = 0; turn < sample.size(); ++turn) {
+        rests[turn].push_back(std::log(sample[turn]) - plan);
+      }
+    }
+    for (size_t turn = 0; turn < turns.size(); ++turn) turns[turn] = quantile(rests[turn], 0.5);
+  }
+  const double fast = quantile(turns, 0.25);
+  for (std::vector<double>& sample : samples) {
+    for (size_t turn = 0; turn < sample.size(); ++turn)
+      sample[turn] /= std::exp(turns[turn] - fast);
+  }
+  return samples;
+}
+
 // By plan, whether it cannot win any more.
 std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples) {
   std::vector<double> times;
@@ -70,8 +108,8 @@ std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples)
   const double least = *std::min_element(times.begin(), times.end());
   std::vector<bool> is_hopeless;
   for (size_t index = 0; index < samples.size(); ++index) {
-    const double most = samples[index].size() >= kTurnsToFallBehind ? kFarBehind : kBehindAtOnce;
-    is_hopeless.push_back(times[index] > most * least);
+    is_hopeless.push_back(samples[index].size() >= kTurnsToFallBehind &&
+                          times[index] > kFarBehind * least);
   }
   return is_hopeless;
 }
@@ -128,10 +166,10 @@ std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
       const size_t index = (place + static_cast<size_t>(turn)) % runners.size();
       if (!is_hopeless[index]) samples[index].push_back(run_turn(*runners[index], inputs));
     }
-    is_hopeless = find_hopeless(samples);
+    is_hopeless = find_hopeless(without_turns(samples));
   }
   std::vector<tuning::Timing> timings;
-  for (const std::vector<double>& sample : samples) {
+  for (const std::vector<double>& sample : without_turns(samples)) {
     timings.push_back(tuning::summarise(sample));
   }
   return timings;

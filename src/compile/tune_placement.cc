@@ -42,6 +42,9 @@ constexpr size_t kMostFinalists = 3;
 constexpr int kFinalRounds = 4;
 constexpr double kShareOfFinals = 0.1;
 constexpr double kSecondsOfFinals = 2;
+// Runs that were recorded, beside those of the run-off; else they are made again, so often at most.
+constexpr double kDisturbed = 1.05;
+constexpr int kMostRecordings = 4;
 // What backends alone are good for may take so much of the time spent before, or so long where
 // that is little: the best single library is what people compare with.
 constexpr double kShareOfBackendsAlone = 0.15;
@@ -213,7 +216,10 @@ class PlacementTuner {
     const Phases::Running running(tuner_.phases(), "run plans");
     const StepTimes times = time_steps(runner, inputs(), limits());
     const std::vector<std::optional<Timing>>& timings = times.steps;
-    around_seconds_ = times.around_seconds;
+    around_seconds_ = recorded_seconds_ = times.around_seconds;
+    for (const std::optional<Timing>& timing : timings) {
+      if (timing) recorded_seconds_ += timing->seconds;
+    }
     std::map<CostKey, std::vector<Timing>> by_key;
     const ExecutionPlan& plan = runner.built().plan;
     for (size_t index = 0; index < timings.size(); ++index) {
@@ -355,6 +361,29 @@ class PlacementTuner {
     return all.size() > count;
   }
 
+  // The best of those that ran before, against those that are new. What the others took is then
+  // told for the machine as it was this time, by what the best took both times.
+  void run_again(std::span<Contender> before, std::span<Contender> since) {
+    std::vector<Contender*> racing = finalists(before);
+    const std::vector<Contender*> best = racing;
+    for (Contender& contender : since) racing.push_back(&contender);
+    const double old_seconds = seconds_of(best);
+    run(racing);
+    const double change = seconds_of(best) / old_seconds;
+    for (Contender& contender : before) {
+      if (std::ranges::find(best, &contender) != best.end()) continue;
+      for (double* part :
+           {&contender.timing.seconds, &contender.timing.low, &contender.timing.high})
+        *part *= change;
+    }
+  }
+
+  static double seconds_of(std::span<Contender* const> contenders) {
+    double seconds = 0;
+    for (const Contender* contender : contenders) seconds += contender->timing.seconds;
+    return seconds;
+  }
+
   void hold_finals(std::vector<Contender>& all) {
     const double most_seconds = std::max(kShareOfFinals * tuner_.seconds(), kSecondsOfFinals);
     const Stopwatch stopwatch;
@@ -362,9 +391,17 @@ class PlacementTuner {
       const double seconds_left = most_seconds - stopwatch.read().seconds;
       const size_t count = all.size();
       if (seconds_left <= 0 || !add_informed(all, round, seconds_left)) return;
-      std::vector<Contender*> racing = finalists(std::span(all).first(count));
-      for (size_t index = count; index < all.size(); ++index) racing.push_back(&all[index]);
-      run(racing);
+      run_again(std::span(all).first(count), std::span(all).subspan(count));
+    }
+  }
+
+  // Prices in context are those of the plan that stays, from runs that nothing disturbed: what its
+  // steps take together is what it took in the run-off.
+  void record_winner(const Contender& winner) {
+    const double most_seconds = kDisturbed * winner.timing.seconds;
+    for (int trial = 0; trial < kMostRecordings && tuner_.may_go_on(); ++trial) {
+      if (newest_recorded_ == winner.placement.chosen && recorded_seconds_ <= most_seconds) return;
+      record_in_context(winner.placement, *winner.runner);
     }
   }
 
@@ -389,10 +426,7 @@ class PlacementTuner {
         all, {}, [&](const Contender& contender) { return price_of(contender); }));
     const auto winner = std::ranges::find_if(
         all, [&](const Contender& contender) { return price_of(contender) <= kNoise * least; });
-    // Prices in context are those of the plan that stays.
-    if (newest_recorded_ != winner->placement.chosen) {
-      record_in_context(winner->placement, *winner->runner);
-    }
+    record_winner(*winner);
     best = winner->placement;
     keep(best, winner->timing);
     for (const Contender& contender : all) {
@@ -469,6 +503,7 @@ class PlacementTuner {
   tuning::SharedCosts* shared_ = nullptr;
   std::set<std::vector<int>> recorded_;  // what was chosen of the plans recorded in context
   std::vector<int> newest_recorded_;     // of these
+  double recorded_seconds_ = 0;          // of a run of that
   std::vector<std::string> notes_;
   MeasuringRounds rounds_;
   tuning::Tuner& tuner_;  // of `rounds_`
