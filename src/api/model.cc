@@ -42,6 +42,7 @@ void Model::State::restore() {
   LoadedModel again = load_model(file, compile_options, *registry, pool, log);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
+  if (warm_start) warm_start->note_read_again();
 }
 
 const ModelStructure& Model::State::loaded_structure() {
@@ -183,7 +184,8 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
   {
     const std::lock_guard lock(mutex);
     if (record) newest_cache = record;
-    const int64_t freed = let_go_packed_constants(loaded.graph, result.built);
+    const BuiltPlan* const until_built = result.until_built ? &*result.until_built : nullptr;
+    const int64_t freed = let_go_packed_constants(loaded.graph, result.built, until_built);
     if (freed > kMuchMemoryBytes) {
       return_freed_memory();
       drop_resident_pages(loaded.source.mappings);

@@ -38,6 +38,10 @@ class WarmStart {
   // Where the model was read: what load() will give the next time, as far as bind() keeps it.
   void note_loaded(std::vector<std::string> warnings) { warnings_ = std::move(warnings); }
 
+  // Where the model was read though there is an index: weights were needed that it has by digest
+  // alone. keep() writes another, with the places of those that are in memory by then.
+  void note_read_again() { has_index_ = false; }
+
   // Opens the packs that are stored of the weights of `graph`, once, and gives weights back that
   // are stored as they are. Reads all weights where their digest is not known yet.
   void open_packs(Graph& graph, const Log& log);

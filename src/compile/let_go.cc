@@ -13,17 +13,22 @@ void let_go(Value& value) {
   value.constant = value.constant.without_elements();
 }
 
+// Takes out what a step reads as it is.
+void keep_what_is_read(const BuiltPlan& built, std::vector<bool>& is_packed) {
+  for (const PlanConstant& constant : built.plan.constants) {
+    if (constant.pack == nullptr && constant.layout == kDefaultLayout) {
+      is_packed[static_cast<size_t>(constant.value.index)] = false;
+    }
+  }
+}
+
 // For each value whether all steps that read it read a pack.
 std::vector<bool> packed_only(const BuiltPlan& built) {
   std::vector<bool> is_packed(built.graph.values.size(), false);
   for (const PlanConstant& constant : built.plan.constants) {
     is_packed[static_cast<size_t>(constant.value.index)] = true;
   }
-  for (const PlanConstant& constant : built.plan.constants) {
-    if (constant.pack == nullptr && constant.layout == kDefaultLayout) {
-      is_packed[static_cast<size_t>(constant.value.index)] = false;
-    }
-  }
+  keep_what_is_read(built, is_packed);
   return is_packed;
 }
 
@@ -35,12 +40,13 @@ bool may_go(const Value& value) {
 
 }  // namespace
 
-int64_t let_go_packed_constants(Graph& graph, BuiltPlan& built) {
+int64_t let_go_packed_constants(Graph& graph, BuiltPlan& built, const BuiltPlan* other) {
   std::unordered_map<std::string, ValueId> by_name;
   for (size_t index = 0; index < graph.values.size(); ++index) {
     by_name.emplace(graph.values[index].name, ValueId{static_cast<int32_t>(index)});
   }
-  const std::vector<bool> is_packed = packed_only(built);
+  std::vector<bool> is_packed = packed_only(built);
+  if (other != nullptr) keep_what_is_read(*other, is_packed);
   int64_t bytes = 0;
   for (size_t index = 0; index < is_packed.size(); ++index) {
     Value& value = built.graph.values[index];

@@ -9,7 +9,8 @@ namespace tessera {
 
 // Takes the elements of those constants out of `graph` (by name) and out of `built` that `built`
 // reads in packed form only: floating-point ones above TESSERA_SMALL_CONSTANT_BYTES. What other
-// plans hold stays with them. Gives the bytes let go from `graph`.
-int64_t let_go_packed_constants(Graph& graph, BuiltPlan& built);
+// plans hold stays with them, and what `other`, of the same graph, reads as it is stays everywhere.
+// Gives the bytes let go from `graph`.
+int64_t let_go_packed_constants(Graph& graph, BuiltPlan& built, const BuiltPlan* other = nullptr);
 
 }  // namespace tessera

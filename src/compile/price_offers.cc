@@ -188,7 +188,12 @@ void PricedOffers::look_up_builds() {
       const auto& [sum, count] = others->second;
       build_seconds_[index] = sum / count / alike_[index];
     }
-    if (candidate.is_measured_only()) build_seconds_[index] += kSecondsToLoad;
+    if (candidate.is_measured_only()) {
+      build_seconds_[index] += kSecondsToLoad;
+    } else {
+      // What the first run builds is not seen when the kernel is built.
+      build_seconds_[index] = std::max(build_seconds_[index], candidate.build_seconds);
+    }
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <numeric>
 
 namespace tessera {
@@ -20,7 +19,6 @@ constexpr int kRunsOfVeryLong = 5;
 // After so many turns a plan that is so many times slower than the fastest one sits out.
 constexpr size_t kTurnsToFallBehind = 3;
 constexpr double kFarBehind = 1.06;
-constexpr int kPolishRounds = 4;
 
 // Runs that count at least, where so many were made.
 constexpr size_t kLeastFastRuns = 3;
@@ -60,43 +58,6 @@ tuning::Timing on_average(std::span<const double> samples) {
   timing.low = std::min(timing.low, timing.seconds);
   timing.high = std::max(timing.high, timing.seconds);
   return timing;
-}
-
-// Of its numbers in order the one that so large a part is below; 0 of none.
-double quantile(std::vector<double> numbers, double part) {
-  if (numbers.empty()) return 0;
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[static_cast<size_t>(part * static_cast<double>(numbers.size() - 1))];
-}
-
-// `samples` by plan and turn, as they would be had the machine been as fast in each turn as in the
-// faster ones: what made a turn slow met all plans that ran in it. Those that sit out have fewer
-// turns. Median polish of logarithms (Tukey, Exploratory Data Analysis, 1977, chapter 11).
-std::vector<std::vector<double>> without_turns(std::vector<std::vector<double>> samples) {
-  std::vector<double> turns;  // logarithm of how many times slower than most
-  for (const std::vector<double>& sample : samples) {
-    turns.resize(std::max(turns.size(), sample.size()), 0);
-  }
-  for (int round = 0; round < kPolishRounds; ++round) {
-    std::vector<std::vector<double>> rests(turns.size());
-    for (const std::vector<double>& sample : samples) {
-      std::vector<double> logarithms;
-      for (size_t turn = 0; turn < sample.size(); ++turn) {
-        logarithms.push_back(std::log(sample[turn]) - turns[turn]);
-      }
-      const double plan = quantile(logarithms, 0.5);
-      for (size_t turn = 0; turn < sample.size(); ++turn) {
-        rests[turn].push_back(std::log(sample[turn]) - plan);
-      }
-    }
-    for (size_t turn = 0; turn < turns.size(); ++turn) turns[turn] = quantile(rests[turn], 0.5);
-  }
-  const double fast = quantile(turns, 0.25);
-  for (std::vector<double>& sample : samples) {
-    for (size_t turn = 0; turn < sample.size(); ++turn)
-      sample[turn] /= std::exp(turns[turn] - fast);
-  }
-  return samples;
 }
 
 // By plan, whether it cannot win any more.
@@ -166,10 +127,10 @@ std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
       const size_t index = (place + static_cast<size_t>(turn)) % runners.size();
       if (!is_hopeless[index]) samples[index].push_back(run_turn(*runners[index], inputs));
     }
-    is_hopeless = find_hopeless(without_turns(samples));
+    is_hopeless = find_hopeless(tuning::without_turns(samples));
   }
   std::vector<tuning::Timing> timings;
-  for (const std::vector<double>& sample : without_turns(samples)) {
+  for (const std::vector<double>& sample : tuning::without_turns(samples)) {
     timings.push_back(tuning::summarise(sample));
   }
   return timings;

@@ -13,6 +13,7 @@ constexpr double kQuantile = 0.25;
 constexpr double kTail = 0.025;
 // From here on both ends are more than the extremes of what was seen.
 constexpr size_t kEnoughSamples = 9;
+constexpr int kPolishRounds = 4;
 
 // P(exactly `hits` of `count` samples lie below the quantile).
 double probability_of(size_t hits, size_t count) {
@@ -43,6 +44,14 @@ Outside samples_outside(size_t count) {
   if (outside.above > 0) --outside.above;
   if (outside.below > 0) --outside.below;
   return outside;
+}
+
+// 0 of none.
+double median(std::vector<double> numbers) {
+  if (numbers.empty()) return 0;
+  std::sort(numbers.begin(), numbers.end());
+  const size_t count = numbers.size();
+  return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
 }
 
 }  // namespace
@@ -81,6 +90,35 @@ Timing summarise(std::span<const double> seconds) {
   std::vector<Sample> samples;
   for (const double one : seconds) samples.push_back({.seconds = one});
   return summarise(samples);
+}
+
+std::vector<std::vector<double>> without_turns(std::vector<std::vector<double>> seconds) {
+  if (seconds.size() < 2) return seconds;  // nothing tells whose fault it is
+  std::vector<double> turns;               // logarithm of how many times slower than most
+  for (const std::vector<double>& times : seconds) {
+    turns.resize(std::max(turns.size(), times.size()), 0);
+  }
+  for (int round = 0; round < kPolishRounds; ++round) {
+    std::vector<std::vector<double>> rests(turns.size());
+    for (const std::vector<double>& times : seconds) {
+      std::vector<double> logarithms;
+      for (size_t turn = 0; turn < times.size(); ++turn) {
+        logarithms.push_back(std::log(times[turn]) - turns[turn]);
+      }
+      const double typical = median(logarithms);
+      for (size_t turn = 0; turn < times.size(); ++turn) {
+        rests[turn].push_back(std::log(times[turn]) - typical);
+      }
+    }
+    for (size_t turn = 0; turn < turns.size(); ++turn) turns[turn] = median(rests[turn]);
+  }
+  std::vector<double> sorted = turns;
+  std::sort(sorted.begin(), sorted.end());
+  const double fast = sorted[(sorted.size() - 1) / 4];
+  for (std::vector<double>& times : seconds) {
+    for (size_t turn = 0; turn < times.size(); ++turn) times[turn] /= std::exp(turns[turn] - fast);
+  }
+  return seconds;
 }
 
 }  // namespace tessera::tuning

@@ -43,4 +43,10 @@ Timing summarise(std::span<const Sample> samples);
 // The same of times alone.
 Timing summarise(std::span<const double> seconds);
 
+// Times by contender and turn, as they would be had the machine been as fast in each turn as in the
+// faster ones: what made a turn slow met all contenders that ran in it. Those that sat out the last
+// turns have fewer times. By a median polish of logarithms (Tukey, Exploratory Data Analysis, 1977,
+// chapter 11).
+std::vector<std::vector<double>> without_turns(std::vector<std::vector<double>> seconds);
+
 }  // namespace tessera::tuning

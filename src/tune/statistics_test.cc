@@ -60,5 +60,32 @@ TEST(Summarise, HoldsTheTrueQuartileNineteenTimesOfTwenty) {
   }
 }
 
+// The machine was half as fast in the second turn, and from the fourth on; the last contender met
+// the slow part with all that it was given.
+TEST(WithoutTurns, TakesOutWhatMetAll) {
+  const std::vector<std::vector<double>> polished =
+      without_turns({{1.0, 2.0, 1.0, 2.0, 2.0, 1.0, 1.0},
+                     {1.1, 2.2, 1.1, 2.2, 2.2, 1.1, 1.1},
+                     {1.2, 2.4, 1.2, 2.4}});
+  for (const double time : polished[0]) EXPECT_NEAR(time, 1.0, 1e-9);
+  for (const double time : polished[1]) EXPECT_NEAR(time, 1.1, 1e-9);
+  for (const double time : polished[2]) EXPECT_NEAR(time, 1.2, 1e-9);
+}
+
+// What one of them met alone stays its own, and does not make the others faster.
+TEST(WithoutTurns, LeavesWhatMetOne) {
+  const std::vector<std::vector<double>> polished =
+      without_turns({{1.0, 1.0, 1.0, 1.0}, {1.1, 1.1, 3.0, 1.1}, {1.2, 1.2, 1.2, 1.2}});
+  for (const double time : polished[0]) EXPECT_NEAR(time, 1.0, 1e-9);
+  EXPECT_NEAR(polished[1][2], 3.0, 1e-9);
+  EXPECT_NEAR(polished[1][3], 1.1, 1e-9);
+}
+
+TEST(WithoutTurns, CannotTellForOne) {
+  const std::vector<std::vector<double>> one = {{1.0, 2.0, 1.5}};
+  EXPECT_EQ(without_turns(one), one);
+  EXPECT_TRUE(without_turns({}).empty());
+}
+
 }  // namespace
 }  // namespace tessera::tuning

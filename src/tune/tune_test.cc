@@ -319,6 +319,28 @@ class FalteringBench final : public Bench {
   int drops = 0;
 };
 
+// A plug-in finds in what is wanted the text that it would write of its own candidate. If the two
+// came apart, warm starts would describe everything again, and nobody else would notice.
+TEST_F(Tunings, PortsOfStepsAreWrittenAsPluginsWriteThem) {
+  offer_relus();
+  tessera_pack pack = {};
+  pack.id = "mylib:wide";
+  const LayoutId own = *layouts_->find("mirror:a");
+  offers_.candidates = {
+      {.plugin = plugins_.front(),
+       .nodes = {{2}},
+       .inputs = {{.value = {1}, .layout = own},
+                  {.value = {2}, .layout = kDefaultLayout, .pack = &pack}},
+       .outputs = {{.value = {3}, .layout = own}, {.value = {3}, .layout = kDefaultLayout}}}};
+  plugin::Candidate theirs;
+  theirs.inputs = {{.value = 1, .layout = "mirror:a"}, {.value = 2}};
+  theirs.inputs[1].pack.emplace().id = "mylib:wide";
+  theirs.outputs = {{.value = 3, .layout = "mirror:a"}, {.value = 3}};
+  const std::vector<PlannedStep> steps = planned_steps(subject(), {0});
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps.front().layouts, plugin::ports_text(theirs));
+}
+
 TEST(MeasureGroup, BuildsTheOthersAgainWhereOneTookTheProcessWithIt) {
   FalteringBench bench;
   FalteringBench fallback;

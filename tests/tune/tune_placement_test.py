@@ -197,3 +197,23 @@ def test_small_graphs_take_little_time_each_and_together(tessera, tmp_path):
         seconds.append(model.bind(threads=1, optimize=True).plan().tuning.seconds)
     assert max(seconds) < 0.3, "a tenth of a second, on a busy machine"
     assert sum(seconds) < 2
+
+
+def test_nodes_that_are_over_at_once_are_offered_for_one_thread(tessera, call, tmp_path):
+    file = small_model(tmp_path / "small.onnx", "Relu", "Softmax", "Tanh")
+    backends = tessera.Backends()
+    model = tessera.load(file, backends=backends)
+    executor = model.bind(threads=2, optimize=True, cache_dir=tmp_path)
+    tuning = executor.plan().tuning
+    assert tuning.measured > 0
+    values = np.linspace(-1, 1, 256, dtype=np.float32).reshape(4, 64)
+    tuned, = executor.run({"v0": values}).values()
+    plain, = model.bind(threads=2, optimize=False).run({"v0": values}).values()
+    np.testing.assert_allclose(tuned, plain, rtol=1e-5, atol=1e-6)
+    # Who names a budget wants more to choose from.
+    report = json.loads(call("tune", file, "--threads", 2, "--json", "--tune-budget", 5))
+    assert {one["threads"] for one in report["candidates"]} == {1, 2}
+    assert report["tuning"]["offered"] > tuning.offered
+    short = json.loads(call("tune", file, "--threads", 2, "--json"))
+    assert {one["threads"] for one in short["candidates"]} == {1}
+    assert all(one["verdict"] == "fine" for one in short["candidates"] if one["is_chosen"])
