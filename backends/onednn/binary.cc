@@ -231,7 +231,7 @@ void offer_broadcast(Context& context, const Chains& chains, const Node& node) {
 }  // namespace
 
 void propose_broadcasts(Context& context) {
-  const Chains chains(context.graph());
+  const Chains& chains = context.chains();
   context.for_each({"Add", "Sub", "Mul", "Div", "Max", "Min", "Sum"},
                    [&](const Node& node) { offer_broadcast(context, chains, node); });
 }

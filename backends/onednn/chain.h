@@ -32,7 +32,8 @@ struct ChainStep {
   int32_t result = -1;  // value
 };
 
-// The functions of a graph that several nodes write out, by what they read. Make it once a family.
+// The functions of a graph that several nodes write out, by what they read. Context::chains() has
+// them.
 class Chains {
  public:
   explicit Chains(const plugin::Graph& graph);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "chain.h"
+
 namespace tessera::onednn {
 
 namespace {
@@ -16,6 +18,11 @@ constexpr Slowness kSlowness[] = {
 };
 
 }  // namespace
+
+const Chains& Context::chains() {
+  if (chains_ == nullptr) chains_ = std::make_shared<const Chains>(graph());
+  return *chains_;
+}
 
 dnnl::primitive_attr Context::attributes() const {
   dnnl::primitive_attr attributes;

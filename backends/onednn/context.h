@@ -1,12 +1,15 @@
 // What every family of ops works with while it proposes candidates.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "dnnl.hpp"
 #include "tessera/backend.h"
 
 namespace tessera::onednn {
+
+class Chains;
 
 // One call of propose().
 class Context : public plugin::ProposeContext {
@@ -17,6 +20,9 @@ class Context : public plugin::ProposeContext {
 
   const dnnl::engine& engine() const { return engine_; }
 
+  // Of the graph; found when the first family asks.
+  const Chains& chains();
+
   // Attributes for a primitive: scratchpad from outside, arithmetic as exact as asked for.
   dnnl::primitive_attr attributes() const;
 
@@ -26,6 +32,7 @@ class Context : public plugin::ProposeContext {
 
  private:
   const dnnl::engine& engine_;
+  std::shared_ptr<const Chains> chains_;
 };
 
 }  // namespace tessera::onednn

@@ -62,7 +62,7 @@ struct Group {
 // Proposes the convolutions of one graph.
 class Proposer {
  public:
-  explicit Proposer(Context& context) : context_(context), chains_(context.graph()) {}
+  explicit Proposer(Context& context) : context_(context), chains_(context.chains()) {}
 
   void propose(const Node& node) {
     std::vector<Group> groups = groups_of(node);
@@ -268,7 +268,7 @@ class Proposer {
   }
 
   Context& context_;
-  Chains chains_;
+  const Chains& chains_;
   std::map<std::string, std::vector<Solution>> solved_;
   std::map<std::tuple<std::string, std::optional<Format>, std::optional<Format>, std::string>,
            ConvolutionDescription>

@@ -94,7 +94,7 @@ void offer_composite(Context& context, const Chains& chains, const Composite& co
 }  // namespace
 
 void propose_elementwise(Context& context) {
-  const Chains chains(context.graph());
+  const Chains& chains = context.chains();
   for (const Composite& composite : chains.composites()) {
     offer_composite(context, chains, composite);
   }

@@ -204,7 +204,7 @@ void offer_product(Context& context, const Chains& chains, const Node& node) {
 }  // namespace
 
 void propose_products(Context& context) {
-  const Chains chains(context.graph());
+  const Chains& chains = context.chains();
   context.for_each({"MatMul", "Gemm"},
                    [&](const Node& node) { offer_product(context, chains, node); });
 }

@@ -216,7 +216,7 @@ void offer_instance_normalization(Context& context, const Node& node) {
 }  // namespace
 
 void propose_normalizations(Context& context) {
-  const Chains chains(context.graph());
+  const Chains& chains = context.chains();
   context.for_each({"BatchNormalization"},
                    [&](const Node& node) { offer_batch_normalizations(context, chains, node); });
   context.for_each({"LayerNormalization"},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +12,7 @@
 
 #include "base/stopwatch.h"
 #include "compile/measuring_rounds.h"
+#include "compile/step_recorder.h"
 #include "compile/time_plans.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
@@ -21,7 +21,6 @@
 namespace tessera {
 namespace {
 
-using tuning::CostKey;
 using tuning::Phases;
 using tuning::Timing;
 
@@ -84,6 +83,7 @@ class PlacementTuner {
         measures_all_(options.measures_all),
         runs_per_build_(options.runs_per_build),
         wants_until_built_(options.wants_until_built),
+        recorder_(prices_, costs_),
         rounds_(ground, effort(options), costs_),
         tuner_(rounds_.tuner()) {}
 
@@ -135,8 +135,8 @@ class PlacementTuner {
   // What no choice changes, as a run takes it all the same.
   void add_around(PlacementDescription& description) const {
     const double gap_seconds = description.gap * description.lower_bound_seconds;
-    description.predicted_seconds += around_seconds_;
-    description.lower_bound_seconds += around_seconds_;
+    description.predicted_seconds += recorder_.around_seconds();
+    description.lower_bound_seconds += recorder_.around_seconds();
     if (description.lower_bound_seconds > 0) {
       description.gap = gap_seconds / description.lower_bound_seconds;
     }
@@ -200,7 +200,7 @@ class PlacementTuner {
 
   void refine_in_context(Placement& best) {
     for (int round = 0; round < kContextRounds && tuner_.may_go_on(); ++round) {
-      record_in_context(best, *runner_of(best));
+      record(best, *runner_of(best));
       // What time there is left is for the run-off.
       if (is_cut_short_) return;
       rounds_.measure_what_could_win([&] { return chooser_.solve(); });
@@ -208,44 +208,12 @@ class PlacementTuner {
       if (next.chosen == best.chosen) return;
       best = next;
     }
-    if (tuner_.may_go_on()) record_in_context(best, *runner_of(best));
+    if (tuner_.may_go_on()) record(best, *runner_of(best));
   }
 
-  // Steps of equal work share a price: that of all of them on the whole. `runner` runs `placement`.
-  void record_in_context(const Placement& placement, PlanRunner& runner) {
+  void record(const Placement& placement, PlanRunner& runner) {
     const Phases::Running running(tuner_.phases(), "run plans");
-    const StepTimes times = time_steps(runner, inputs(), limits());
-    const std::vector<std::optional<Timing>>& timings = times.steps;
-    around_seconds_ = recorded_seconds_ = times.around_seconds;
-    for (const std::optional<Timing>& timing : timings) {
-      if (timing) recorded_seconds_ += timing->seconds;
-    }
-    std::map<CostKey, std::vector<Timing>> by_key;
-    const ExecutionPlan& plan = runner.built().plan;
-    for (size_t index = 0; index < timings.size(); ++index) {
-      if (!timings[index] || plan.steps[index].kind != ExecutionStep::Kind::Kernel) continue;
-      const std::optional<CostKey>& key =
-          prices_.keys()[static_cast<size_t>(plan.steps[index].candidate)];
-      if (key) by_key[*key].push_back(*timings[index]);
-    }
-    for (const auto& [key, several] : by_key) {
-      const auto found = costs_.kernels.find(key);
-      if (found != costs_.kernels.end()) found->second.in_context = mean(several);
-    }
-    recorded_.insert(placement.chosen);
-    newest_recorded_ = placement.chosen;
-  }
-
-  static Timing mean(const std::vector<Timing>& timings) {
-    Timing sum;
-    const auto part = 1 / static_cast<double>(timings.size());
-    for (const Timing& timing : timings) {
-      sum.seconds += part * timing.seconds;
-      sum.low += part * timing.low;
-      sum.high += part * timing.high;
-      sum.rounds = std::max(sum.rounds, timing.rounds);
-    }
-    return sum;
+    recorder_.record(placement, runner, inputs(), limits());
   }
 
   // --- The run-off
@@ -342,8 +310,7 @@ class PlacementTuner {
     std::vector<std::pair<std::string, int>> alone;
     for (const Contender* finalist : finalists(all)) {
       if (finalist->alone) alone.emplace_back(finalist->name, *finalist->alone);
-      if (recorded_.contains(finalist->placement.chosen)) continue;
-      record_in_context(finalist->placement, *finalist->runner);
+      if (!recorder_.has(finalist->placement)) record(finalist->placement, *finalist->runner);
     }
     const std::string suffix = ", round " + std::to_string(round + 2);
     const auto add_chosen = [&](const std::string& name, const std::function<Placement()>& choose,
@@ -400,8 +367,8 @@ class PlacementTuner {
   void record_winner(const Contender& winner) {
     const double most_seconds = kDisturbed * winner.timing.seconds;
     for (int trial = 0; trial < kMostRecordings && tuner_.may_go_on(); ++trial) {
-      if (newest_recorded_ == winner.placement.chosen && recorded_seconds_ <= most_seconds) return;
-      record_in_context(winner.placement, *winner.runner);
+      if (recorder_.is_newest(winner.placement) && recorder_.seconds() <= most_seconds) return;
+      record(winner.placement, *winner.runner);
     }
   }
 
@@ -498,13 +465,10 @@ class PlacementTuner {
   std::vector<Tensor> inputs_;
   bool is_short_ = false;
   bool has_run_ = false;       // whole plans
-  double around_seconds_ = 0;  // of a run, besides its steps
   bool is_cut_short_ = false;  // measuring ended because the time for it was over
   tuning::SharedCosts* shared_ = nullptr;
-  std::set<std::vector<int>> recorded_;  // what was chosen of the plans recorded in context
-  std::vector<int> newest_recorded_;     // of these
-  double recorded_seconds_ = 0;          // of a run of that
   std::vector<std::string> notes_;
+  StepRecorder recorder_;
   MeasuringRounds rounds_;
   tuning::Tuner& tuner_;  // of `rounds_`
 };

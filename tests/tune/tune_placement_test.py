@@ -207,8 +207,8 @@ def test_nodes_that_are_over_at_once_are_offered_for_one_thread(tessera, call, t
     tuning = executor.plan().tuning
     assert tuning.measured > 0
     values = np.linspace(-1, 1, 256, dtype=np.float32).reshape(4, 64)
-    tuned, = executor.run({"v0": values}).values()
-    plain, = model.bind(threads=2, optimize=False).run({"v0": values}).values()
+    tuned, = executor.run({"v0": values})
+    plain, = model.bind(threads=2, optimize=False).run({"v0": values})
     np.testing.assert_allclose(tuned, plain, rtol=1e-5, atol=1e-6)
     # Who names a budget wants more to choose from.
     report = json.loads(call("tune", file, "--threads", 2, "--json", "--tune-budget", 5))
