@@ -57,6 +57,7 @@ std::string header_text(const ExplainReport& report) {
          shown_line("memory: " + bytes_text(plan.arena_bytes) + " for inner values, " +
                     bytes_text(plan.pack_bytes) + " of packed weights, " +
                     bytes_text(plan.library_bytes) + " of the libraries' own") +
+         (plan.tuning.measured > 0 ? tuning_text(plan.tuning) : "") +
          placement_text(plan.placement, report.run_us / 1000);
 }
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -61,6 +62,21 @@ def test_optimizing_is_the_default_and_the_environment_switches_it_off(call, mod
     assert code == 2 and "--no-optimize" in errors
     assert call("run", model, *SHAPE, "--random", "1")[0] == 0
     assert len(caches(work)) == 1
+
+
+def test_another_model_reuses_prices_and_says_what_that_saved(call, model, make_model, work, needs_a_library):
+    shape = ("--shape", "x=1x16x160x160", "--threads", "1", "--tune-budget", "6")
+    code, first, errors = call("explain", model, *shape)
+    assert code == 0, errors
+    assert "measured " in first and "reused" not in first
+    other = make_model("other.onnx", swapped=True)
+    code, second, errors = call("explain", other, *shape)
+    assert code == 0, errors
+    saved = re.search(r"reused (\d+) prices, which saved at least ([\d.]+) s", " ".join(second.split()))
+    assert saved and int(saved[1]) > 0 and float(saved[2]) > 0, second
+    # With its own plan known nothing is measured, and nothing said of it.
+    code, third, _ = call("explain", other, *shape)
+    assert code == 0 and "measured 0" not in third and "reused" not in third
 
 
 def test_frozen_never_measures(call, model, work):
