@@ -407,7 +407,7 @@ typedef struct tessera_candidate {
   int64_t workspace_bytes;
   int64_t library_bytes;     /* memory that the library keeps for it, weights not packed included */
   double optimistic_seconds; /* it cannot be faster; 0: no idea */
-  double build_seconds;      /* expected, what its first run still builds included; 0: no idea */
+  double build_seconds;      /* expected; 0: no idea */
   void* self;
   /* Null for views and joint candidates. */
   int32_t (*build)(void* self, const tessera_build_options* options, tessera_kernel* kernel,

@@ -84,12 +84,12 @@ __attribute__((target("avx2,fma"))) double flops_avx2() {
 // What the processor calls itself, without spaces around it; "" where it does not tell.
 std::string brand_string() {
   constexpr unsigned kFirstLeaf = 0x80000002;
-  constexpr unsigned kLeaves = 3;
+  constexpr size_t kLeaves = 3;
   std::array<unsigned, 4 * kLeaves> words{};
   if (__get_cpuid_max(0x80000000, nullptr) < kFirstLeaf + kLeaves - 1) return "";
-  for (unsigned leaf = 0; leaf < kLeaves; ++leaf) {
+  for (size_t leaf = 0; leaf < kLeaves; ++leaf) {
     unsigned* word = words.data() + 4 * leaf;
-    __cpuid(kFirstLeaf + leaf, word[0], word[1], word[2], word[3]);
+    __cpuid(kFirstLeaf + static_cast<unsigned>(leaf), word[0], word[1], word[2], word[3]);
   }
   std::array<char, sizeof(words) + 1> text{};  // with an end, whatever the processor says
   std::memcpy(text.data(), words.data(), sizeof(words));

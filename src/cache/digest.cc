@@ -9,10 +9,10 @@ namespace {
 
 Digest hash(std::span<const char> bytes, const uint8_t* key, size_t key_bytes) {
   // Chooses instructions of this processor.
-  static const bool is_ready = sodium_init() >= 0;
+  static const bool kIsReady = sodium_init() >= 0;
   Digest digest = {};
   const bool is_done =
-      is_ready && crypto_generichash(digest.data(), digest.size(),
+      kIsReady && crypto_generichash(digest.data(), digest.size(),
                                      reinterpret_cast<const unsigned char*>(bytes.data()),
                                      bytes.size(), key, key_bytes) == 0;
   TESSERA_CHECK(is_done, "libsodium has BLAKE2b of 256 bits, with a key of 256 bits or none");

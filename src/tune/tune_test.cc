@@ -17,7 +17,11 @@ namespace tessera::tuning {
 namespace {
 
 using testing::HasSubstr;
-using namespace testing_plugins;
+using testing_plugins::Buffer;
+using testing_plugins::MirrorBackend;
+using testing_plugins::open_mirror;
+using testing_plugins::Proposals;
+using testing_plugins::relu_candidate;
 
 plugin::Candidate wrong_candidate(const plugin::Node& node) {
   plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);

@@ -31,8 +31,8 @@ using onnx_import::add_output;
 using onnx_import::add_weight;
 
 const ops::Registry& registry() {
-  static const ops::Registry result = ops::make_registry();
-  return result;
+  static const ops::Registry kRegistry = ops::make_registry();
+  return kRegistry;
 }
 
 // Damaged models are run where that takes no longer than an undamaged one may.
@@ -321,7 +321,8 @@ TEST_P(ModelFuzz, FlippedBytes) {
     // Mostly one byte; sometimes more, so that two wrongs may make a right.
     const int flips = 1 + (attempt % 4 == 3 ? static_cast<int>(random() % 4) : 0);
     for (int flip = 0; flip < flips; ++flip) {
-      damaged[random() % damaged.size()] ^= static_cast<char>(1 + random() % 255);
+      char& byte = damaged[random() % damaged.size()];
+      byte = static_cast<char>(byte ^ static_cast<char>(1 + random() % 255));
     }
     ASSERT_EQ(explain_failure(damaged), "") << "attempt " << attempt;
   }
