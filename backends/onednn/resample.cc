@@ -124,7 +124,7 @@ bool agrees(const Mode& mode, const Axis& axis) {
 
 // The scale of each axis that the node gives; nothing where it gives sizes.
 std::vector<float> scales_of(const Node& node) {
-  const std::vector<float> given = node.attributes().get_floats("scales");
+  std::vector<float> given = node.attributes().get_floats("scales");
   if (!given.empty()) return given;
   const bool is_second = node.op() == "Upsample" || node.version() < kFirstCoordinatesVersion;
   const Value scales = node.input(is_second ? 1 : 2);

@@ -234,9 +234,8 @@ void offer_recurrence(Context& context, const Node& node, const Problem& problem
   candidate.optimistic_seconds = context.optimistic_seconds(
       2 * rows * weights, static_cast<double>(sizes.directions) * weights * sizeof(float),
       description.impl_info_str());
-  candidate.build = [description, cell = problem.cell, sizes = problem.sizes,
-                     ports](const plugin::BuildOptions&) {
-    return make_recurrence_kernel(description, cell, sizes, ports);
+  candidate.build = [description, problem, ports](const plugin::BuildOptions&) {
+    return make_recurrence_kernel(description, problem.cell, problem.sizes, ports);
   };
   context.add(std::move(candidate));
 }

@@ -296,7 +296,7 @@ std::vector<Placement> BudgetFitter::lean_placements(const Chooser& chooser) con
 // No plan takes less: its outputs; for each node the least that a candidate keeps, by itself and as
 // its part of a group; and the most that one of the nodes needs at once.
 int64_t BudgetFitter::least_bytes(const Chooser& chooser) const {
-  const PlacementProblem problem = chooser.usable_problem();
+  const PlacementProblem& problem = chooser.usable_problem();
   std::vector<int> readers(graph_.values.size(), 0);  // of constants, which several may share
   for (const Node& node : graph_.nodes) {
     for (const ValueId value : node.inputs) {

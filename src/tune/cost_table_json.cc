@@ -134,7 +134,7 @@ class Fields {
     const Json& json = get(field);
     const bool is_signed = json.is_number_integer() && !json.is_number_unsigned();
     const bool fits = (is_signed && json.get<int64_t>() >= least && json.get<int64_t>() <= most) ||
-                      (json.is_number_unsigned() && least <= static_cast<int64_t>(most) &&
+                      (json.is_number_unsigned() && least <= most &&
                        json.get<uint64_t>() <= static_cast<uint64_t>(most) &&
                        static_cast<int64_t>(json.get<uint64_t>()) >= least);
     if (!fits) {
