@@ -93,11 +93,12 @@ Timing summarise(std::span<const double> seconds) {
 }
 
 std::vector<std::vector<double>> without_turns(std::vector<std::vector<double>> seconds) {
-  if (seconds.size() < 2) return seconds;  // nothing tells whose fault it is
-  std::vector<double> turns;               // logarithm of how many times slower than most
+  std::vector<double> turns;  // logarithm of how many times slower than most
   for (const std::vector<double>& times : seconds) {
     turns.resize(std::max(turns.size(), times.size()), 0);
   }
+  // Of one contender nothing tells whose fault it is.
+  if (seconds.size() < 2 || turns.empty()) return seconds;
   for (int round = 0; round < kPolishRounds; ++round) {
     std::vector<std::vector<double>> rests(turns.size());
     for (const std::vector<double>& times : seconds) {

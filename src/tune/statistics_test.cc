@@ -85,6 +85,7 @@ TEST(WithoutTurns, CannotTellForOne) {
   const std::vector<std::vector<double>> one = {{1.0, 2.0, 1.5}};
   EXPECT_EQ(without_turns(one), one);
   EXPECT_TRUE(without_turns({}).empty());
+  EXPECT_EQ(without_turns({{}, {}}).size(), 2U) << "nobody has run yet";
 }
 
 }  // namespace
