@@ -1,9 +1,11 @@
 # The short way to everything; each line calls a tool that can be called on its own (--help).
 
+# Two goals at once would build in one folder.
+.NOTPARALLEL:
 .PHONY: help demo test test-asan test-long test-without check setup
 
 help:
-	@echo 'make demo       set up, build, and run SqueezeNet beside ONNX Runtime'
+	@echo 'make demo       set up, build all that is shipped, and run SqueezeNet beside its peers'
 	@echo 'make test       set up, build, and run all tests; parts of them under asan too'
 	@echo 'make test-asan  set up, build, and run all tests under asan'
 	@echo 'make test-long  the tests that have a long version, in that version'
@@ -15,13 +17,11 @@ setup:
 	@tools/setup
 
 demo:
-	@tools/setup
-	@tools/build release tessera
 	@tools/demo
 
 test:
 	@tools/setup check
-	@tools/run_tests
+	@tools/run_tests $(TEST_ARGUMENTS)
 
 test-asan:
 	@tools/setup check

@@ -67,7 +67,8 @@ class OpenVino:
         "ENABLE_CPU_PINNING": False,
     }
 
-    def __init__(self, model, inputs, threads):
+    def __init__(self, model, inputs, threads, cache_dir=""):
+        """`cache_dir`: where it keeps what it compiled; "" for nowhere."""
         import openvino
 
         core = openvino.Core()
@@ -75,6 +76,8 @@ class OpenVino:
         if any(port.partial_shape.is_dynamic for port in network.inputs):
             network.reshape({name: array.shape for name, array in inputs.items()})
         settings = {**self.SETTINGS, "INFERENCE_NUM_THREADS": threads}
+        if cache_dir:
+            settings["CACHE_DIR"] = cache_dir
         compiled = core.compile_model(network, "CPU", settings)
         # Which inputs the network kept: those that nothing reads are gone.
         known = {name for port in compiled.inputs for name in port.names}

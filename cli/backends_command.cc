@@ -13,16 +13,17 @@ struct BackendsArguments {
 
 CommandResult list_backends(const BackendsArguments& arguments) {
   const std::vector<BackendDescription> list = backends_of(arguments.paths).describe();
-  return {kFine, arguments.is_json ? json_text(backends_json(list)) : backends_text(list)};
+  return {kFine,
+          arguments.is_json ? json_text(backends_json(list)) : backends_text(list, stdout_style())};
 }
 
 }  // namespace
 
-Command make_backends_command(CLI::App& command) {
+Command make_backends_command(CommandOptions command) {
   const auto arguments = std::make_shared<BackendsArguments>();
   add_backend_path_option(command, arguments->paths);
   command.add_flag("--json", arguments->is_json, "print JSON");
-  command.footer("Example:\n  tessera backends --backend-path build/libmine.so --json");
+  command.set_footer("Example:\n  tessera backends --backend-path build/libmine.so --json");
   return [arguments] { return list_backends(*arguments); };
 }
 

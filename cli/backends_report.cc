@@ -13,35 +13,42 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string backends_text(const std::vector<BackendDescription>& backends) {
+std::string backends_text(const std::vector<BackendDescription>& backends, const TextStyle& style) {
   TextTable table({{"backend", Align::Left, true},
                    {"version", Align::Left, true},
                    {"devices", Align::Left, true},
                    {"layouts", Align::Left, true},
-                   {"usable"}});
+                   {"status"}});
   std::string reasons;
   for (const BackendDescription& backend : backends) {
-    table.add_row({backend.name, backend.version, joined(backend.devices), joined(backend.layouts),
-                   backend.is_usable ? "yes" : "no"});
+    // Every backend has row_major, which no plug-in declares.
+    std::vector<std::string> layouts = backend.layouts;
+    if (backend.is_usable) layouts.insert(layouts.begin(), "row_major");
+    table.add_row({backend.name, backend.version, joined(backend.devices), joined(layouts),
+                   name(backend.status)});
     if (backend.is_usable) continue;
-    const std::string file = backend.file.empty() ? "" : " (" + backend.file.string() + ")";
-    reasons += "\n" + wrapped(backend.name + file + " is not usable:");
-    reasons += wrapped(backend.reason, "  ");
+    const bool is_there = backend.status == BackendStatus::Refused && !backend.file.empty();
+    const std::string file = is_there ? " (" + backend.file.string() + ")" : "";
+    reasons += "\n" + wrapped(backend.name + file + ", " + name(backend.status) + ":", style);
+    reasons += wrapped(backend.reason, style, "  ");
+    if (!backend.remedy.empty()) reasons += wrapped("What to do: " + backend.remedy, style, "  ");
   }
-  return table.text() + reasons;
+  return table.text(style) + reasons;
 }
 
 Json backends_json(const std::vector<BackendDescription>& backends) {
   Json list = Json::array();
   for (const BackendDescription& backend : backends) {
-    list.push_back({{"name", backend.name},
+    list.push_back({{"backend", backend.name},
                     {"version", backend.version},
                     {"devices", backend.devices},
                     {"layouts", backend.layouts},
                     {"aliases", backend.aliases},
                     {"file", backend.file.string()},
                     {"is_usable", backend.is_usable},
+                    {"status", json_key(name(backend.status))},
                     {"reason", backend.reason},
+                    {"remedy", backend.remedy},
                     {"op_count", backend.op_count}});
   }
   return {{"backends", std::move(list)}};

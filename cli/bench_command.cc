@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/named_argument.h"
 #include "cli/progress.h"
+#include "cli/quantities.h"
 #include "cli/staged_files.h"
 #include "cli/trace_file.h"
 
@@ -33,9 +34,10 @@ Effort parse_effort(const BenchArguments& arguments) {
           parse_whole_number("--warmup", arguments.warmup, 0, kMostWarmupRuns)};
 }
 
-std::string progress_text(double elapsed_seconds, const Effort& effort, size_t runs) {
+std::string measuring_text(double elapsed_seconds, const Effort& effort, size_t runs) {
   return "measuring: " + decimal_text(elapsed_seconds, 1) + " of " +
-         decimal_text(effort.seconds, 1) + " s, " + std::to_string(runs) + " runs (Ctrl-C: stop)";
+         decimal_text(effort.seconds, 1) + " s, " + count_text(static_cast<int64_t>(runs), "run") +
+         " (Ctrl-C: stop)";
 }
 
 double run_once(BoundModel& bound) {
@@ -46,12 +48,13 @@ double run_once(BoundModel& bound) {
 
 // Runs until the time is up, at least once.
 void measure_runs(BoundModel& bound, const Effort& effort, const Interrupt& interrupt,
-                  BenchReport& report) {
-  Progress progress;
+                  Progress& progress, BenchReport& report) {
+  progress.show("running for the first time");
   report.first_ms = run_once(bound);
   for (uint64_t run = 0; run < effort.warmup_runs && !interrupt.is_interrupted(); ++run) {
+    progress.show("warming up, run " + std::to_string(run + 1) + " of " +
+                  std::to_string(effort.warmup_runs));
     run_once(bound);
-    progress.show("warming up: " + std::to_string(run + 1) + " runs");
   }
   const Clock::time_point start = Clock::now();
   double elapsed_seconds = 0;
@@ -59,15 +62,17 @@ void measure_runs(BoundModel& bound, const Effort& effort, const Interrupt& inte
          (report.run_ms.empty() || elapsed_seconds < effort.seconds)) {
     report.run_ms.push_back(run_once(bound));
     elapsed_seconds = milliseconds(Clock::now() - start) / 1000;
-    progress.show(progress_text(elapsed_seconds, effort, report.run_ms.size()));
+    progress.show_live([start, effort, runs = report.run_ms.size()] {
+      return measuring_text(milliseconds(Clock::now() - start) / 1000, effort, runs);
+    });
   }
 }
 
 // Less where it is interrupted, which ends the run that is going on, too.
-void measure(BoundModel& bound, const Effort& effort, BenchReport& report) {
+void measure(BoundModel& bound, const Effort& effort, Progress& progress, BenchReport& report) {
   const Interrupt interrupt(&bound.executor);
   try {
-    measure_runs(bound, effort, interrupt, report);
+    measure_runs(bound, effort, interrupt, progress, report);
   } catch (const Error& error) {
     const bool is_enough = interrupt.is_interrupted() && !report.run_ms.empty();
     if (error.kind() != ErrorKind::Cancelled || !is_enough) throw;
@@ -102,48 +107,53 @@ std::optional<PlacementDescription> placement_with_prices(const BenchArguments& 
 
 CommandResult bench(const BenchArguments& arguments) {
   const Effort effort = parse_effort(arguments);
+  check_writable_file("--trace", arguments.trace_file);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   BoundModel bound = request.bind(loaded, origin);
   // What is measured is the plan that stays.
+  request.progress().show("building the plan that stays");
   bound.executor.wait_for_swap();
   BenchReport report;
-  report.model = arguments.model.model;
+  report.model = loaded.description.file;
   report.load_ms = milliseconds(loaded.load.duration);
   report.bind_ms = milliseconds(bound.bind.duration);
   report.threads = bound.executor.threads();
   report.counts = count_steps(bound.executor.plan());
+  report.totals = step_totals(bound.executor.plan(), {});
   report.placement = bound.executor.plan().placement;
   report.cache = bound.executor.cache_report();
   report.memory = bound.executor.plan().memory;
   report.library_bytes = bound.executor.plan().library_bytes;
-  measure(bound, effort, report);
+  measure(bound, effort, request.progress(), report);
+  request.progress().show("writing the report");
   if (arguments.is_json) {
     report.dispatch_ns_per_step = bound.executor.measure_dispatch_ns();
     if (report.cache.is_hit) report.placement = placement_with_prices(arguments, loaded);
   }
   if (!arguments.trace_file.empty()) write_trace(arguments.trace_file, origin, loaded, bound);
-  return {kFine, arguments.is_json ? json_text(bench_json(report)) : bench_text(report)};
+  return {kFine,
+          arguments.is_json ? json_text(bench_json(report)) : bench_text(report, stdout_style())};
 }
 
 }  // namespace
 
-Command make_bench_command(CLI::App& command) {
+Command make_bench_command(CommandOptions command) {
   const auto arguments = std::make_shared<BenchArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom);
   add_swap_option(command, arguments->model.bind);
   add_memory_option(command, arguments->model.bind);
   command.add_option("--seconds", arguments->seconds,
-                     "how long to measure; at least one run (default 2)");
+                     "SECONDS: how long to measure; at least one run (default 2)");
   command.add_option("--warmup", arguments->warmup,
-                     "runs between the first and those that are measured (default 1)");
+                     "N: runs after the first that are not measured (default 1)");
   command.add_option("--trace", arguments->trace_file,
                      "FILE: run once more and write a Chrome trace for ui.perfetto.dev");
   command.add_flag("--json", arguments->is_json, "print JSON");
-  command.footer(
-      "Inputs that have no file get random numbers. Ctrl-C stops early and reports what was\n"
-      "measured so far.\n\n"
+  command.set_footer(
+      "Inputs without a file get random numbers. Ctrl-C stops early and reports what was measured\n"
+      "so far.\n\n"
       "Example:\n"
       "  tessera bench resnet50.onnx --threads 2 --seconds 5 --backends onednn");
   return [arguments] { return bench(*arguments); };

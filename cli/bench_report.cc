@@ -7,15 +7,11 @@
 
 #include "cli/memory_report.h"
 #include "cli/placement_report.h"
-#include "cli/span.h"
+#include "cli/quantities.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
-
-std::string count_text(int64_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
 
 struct Figure {
   const char* name;
@@ -30,54 +26,56 @@ std::optional<double> figure_of(const BenchReport& report, const Figure& figure)
   return percentile(report.run_ms, figure.percent);
 }
 
-// Three digits that count: a small network takes microseconds.
-std::string time_text(double time_ms) { return decimal_text(time_ms, time_ms < 10 ? 3 : 2); }
+std::string ms_text(double time_ms) { return time_text(time_ms / 1000); }
 
 }  // namespace
 
-std::string bench_text(const BenchReport& report) {
+std::string bench_text(const BenchReport& report, const TextStyle& style) {
   std::vector<Column> columns;
   std::vector<std::string> cells;
   const auto add = [&](const std::string& title, const std::string& cell) {
     columns.push_back({title, Align::Right});
     cells.push_back(cell);
   };
-  add("load ms", time_text(report.load_ms));
-  add("bind ms", time_text(report.bind_ms));
-  add("first ms", time_text(report.first_ms));
+  add("load", ms_text(report.load_ms));
+  add("bind", ms_text(report.bind_ms));
+  add("first run", ms_text(report.first_ms));
   for (const Figure& figure : kFigures) {
     const std::optional<double> time = figure_of(report, figure);
-    add(std::string(figure.name) + " ms", time ? time_text(*time) : "-");
+    add(figure.name, time ? ms_text(*time) : "-");
   }
   add("runs", std::to_string(report.run_ms.size()));
   TextTable table(columns);
   table.add_row(cells);
-  std::string counts = count_text(report.counts.steps, "step") + " (" +
-                       count_text(report.counts.conversions, "conversion") + ")";
-  if (!report.counts.backends.empty()) counts += ": " + backend_counts_text(report.counts);
-  counts += "; " + count_text(report.threads, "thread");
-  return table.text() + shorten(printable(counts), kTextColumns) + "\n" +
-         placement_text(report.placement, figure_of(report, kFigures[0]));
+  return table.text(style) +
+         wrapped(steps_text(report.counts) + "; " + count_text(report.threads, "thread"), style) +
+         placement_text(report.placement, figure_of(report, kFigures[0]), style);
 }
 
 Json bench_json(const BenchReport& report) {
+  const auto figure_us = [&](const Figure& figure) {
+    const std::optional<double> time_ms = figure_of(report, figure);
+    return time_ms ? std::optional(1000 * *time_ms) : std::nullopt;
+  };
   Json json = {{"model", report.model},
-               {"load_ms", report.load_ms},
-               {"bind_ms", report.bind_ms},
-               {"first_ms", report.first_ms}};
+               {"load_us", 1000 * report.load_ms},
+               {"bind_us", 1000 * report.bind_ms},
+               {"first_run_us", 1000 * report.first_ms}};
   for (const Figure& figure : kFigures) {
-    const std::optional<double> time = figure_of(report, figure);
-    json[std::string(figure.name) + "_ms"] = time ? Json(*time) : Json(nullptr);
+    json[std::string(figure.name) + "_us"] = optional_json(figure_us(figure));
   }
-  json["runs"] = report.run_ms.size();
-  json["threads"] = report.threads;
-  json["steps"] = report.counts.steps;
-  json["conversions"] = report.counts.conversions;
-  json["backends"] = Json::object();
-  for (const auto& [name, steps] : report.counts.backends) json["backends"][name] = steps;
-  json["placement"] = placement_json(report.placement, figure_of(report, kFigures[0]));
+  json["run_count"] = report.run_ms.size();
+  json["thread_count"] = report.threads;
+  json["step_count"] = report.counts.steps;
+  json["conversion_count"] = report.counts.conversions;
+  json["totals"] = Json::array();
+  for (const StepTotal& total : report.totals) {
+    json["totals"].push_back(
+        {{"kind", total.kind}, {"backend", total.backend}, {"step_count", total.steps}});
+  }
+  json["placement"] = placement_json(report.placement, figure_us(kFigures[0]));
   json["memory"] = memory_figures_json(report.memory, report.library_bytes);
-  json["dispatch_ns_per_step"] = report.dispatch_ns_per_step;
+  json["dispatch_us"] = report.dispatch_ns_per_step / 1000;
   json["cache"] = cache_json(report.cache);
   return json;
 }

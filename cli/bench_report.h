@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "cli/json_output.h"
+#include "cli/plan_json.h"
 #include "cli/plan_summary.h"
+#include "cli/text_table.h"
 
 namespace tessera::cli {
 
@@ -18,6 +20,7 @@ struct BenchReport {
   std::vector<double> run_ms;  // each run that was measured; empty where stopped before the first
   int threads = 0;
   PlanCounts counts;
+  std::vector<StepTotal> totals;                  // their times are not known
   std::optional<PlacementDescription> placement;  // nullopt without costs
   CacheReport cache;
   MemoryDescription memory;
@@ -25,13 +28,9 @@ struct BenchReport {
   double dispatch_ns_per_step = 0;  // what a step takes beside its kernel
 };
 
-// Lines of at most kTextColumns characters.
-std::string bench_text(const BenchReport& report);
+std::string bench_text(const BenchReport& report, const TextStyle& style);
 
-// load_ms, bind_ms, first_ms, median_ms, min_ms, p90_ms, p99_ms, runs, threads, steps, conversions,
-// backends: {name: steps that are no conversions}, placement: see placement_json(), memory: see
-// memory_figures_json(), dispatch_ns_per_step, and cache: see cache_json(). Figures of no runs are
-// null.
+// What docs/formats/json.md says under `tessera bench`. Figures of no runs are null.
 Json bench_json(const BenchReport& report);
 
 }  // namespace tessera::cli

@@ -1,7 +1,6 @@
 #include "cli/bind_arguments.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "cli/command.h"
 #include "cli/named_argument.h"
@@ -13,10 +12,9 @@ namespace {
 constexpr uint64_t kMaxThreads = 4096;
 
 constexpr double kMostSeconds = 1e6;
-constexpr uint64_t kMostBytes = std::numeric_limits<int64_t>::max();
 
 constexpr const char* kGroup = "Where and how it runs";
-constexpr const char* kPriceGroup = "What it is chosen by";
+constexpr const char* kPriceGroup = "How the plan is chosen";
 
 [[noreturn]] void refuse(const char* option, const std::string& text, const std::string& message) {
   throw Error(ErrorKind::InvalidArgument, std::string(option) + " '" + text + "'", message);
@@ -29,140 +27,125 @@ std::pair<std::string, std::string> split_at(const std::string& text, size_t pos
 }
 
 Precision parse_precision(const std::string& text) {
-  if (text == "float32") return Precision::Float32;
-  if (text == "bfloat16") return Precision::BFloat16;
-  refuse("--precision", text, "expected float32 or bfloat16");
+  const size_t index = parse_choice("--precision", text, {"float32", "bfloat16"});
+  return index == 0 ? Precision::Float32 : Precision::BFloat16;
 }
 
 }  // namespace
 
-void add_bind_options(CLI::App& command, BindArguments& arguments) {
-  command.add_option("--threads", arguments.threads, "threads to use (default 0: all cores)")
-      ->group(kGroup);
-  command
-      .add_option("--backends", arguments.backends,
-                  "LIST: use these alone, best first, e.g. onednn,reference; reference\n"
-                  "is always last (default: TESSERA_BACKENDS of the environment, else\n"
-                  "all that 'tessera backends' lists)")
-      ->group(kGroup);
+void add_bind_options(CommandOptions command, BindArguments& arguments) {
+  command.add_option("--threads", arguments.threads, "N: threads to use (default 0: all cores)",
+                     kGroup);
+  command.add_option("--backends", arguments.backends,
+                     "LIST: use only these, preferred ones first, e.g. onednn,native;\n"
+                     "reference is always added at the end (default: the environment's\n"
+                     "TESSERA_BACKENDS, else all that 'tessera backends' lists)",
+                     kGroup);
   add_backend_path_option(command, arguments.backend_paths);
-  add_repeatable(command, "--pin", arguments.pins,
-                 "NODES=BACKEND[:ALGORITHM]: who must do which nodes. NODES, which the\n"
-                 "last '=' ends: a node's name, the beginning of names and '*', or a\n"
-                 "metadata property key=value. ALGORITHM: its beginning will do. E.g.\n"
-                 "conv1=onednn:jit, 'layer1/*=reference', stage=head=onednn")
-      ->group(kGroup);
-  add_repeatable(command, "--exclude", arguments.exclusions,
-                 "BACKEND[:OP]: do not use a backend, or not for an op, e.g. onednn:Conv")
-      ->group(kGroup);
-  command
-      .add_option("--precision", arguments.precision,
-                  "float32 or bfloat16: the least to compute float32 in\n(default float32)")
-      ->group(kGroup);
-  command.add_option("--device", arguments.device, "kind of device to run on (default cpu)")
-      ->group(kGroup);
-  add_repeatable(command, "--layout", arguments.layouts,
-                 "NAME=csr[:CAPACITY] or NAME=row_sparse[:CAPACITY]: feed an input or\n"
-                 "give an output sparsely, with room for so many elements or rows\n"
-                 "(default: a tenth of all)")
-      ->group(kGroup);
-  command
-      .add_flag("--strict-storage", arguments.strict_storage,
-                "a sparse value that a kernel takes dense only is an error")
-      ->group(kGroup);
-  command
-      .add_flag("--keep-denormals", arguments.keeps_denormals,
-                "compute with numbers too small for a normal exponent\n(default: they are zero)")
-      ->group(kGroup);
+  command.add_repeatable("--pin", arguments.pins,
+                         "NODES=BACKEND[:ALGORITHM]: run these nodes on this backend. NODES: a\n"
+                         "node's name, the beginning of names and '*', or a metadata property\n"
+                         "key=value; the last '=' ends it. ALGORITHM: its beginning is enough.\n"
+                         "E.g. conv1=onednn:jit, 'layer1/*=reference', stage=head=onednn",
+                         kGroup);
+  command.add_repeatable(
+      "--exclude", arguments.exclusions,
+      "BACKEND[:OP]: do not use this backend, or not for this op, e.g.\nonednn:Conv", kGroup);
+  command.add_option(
+      "--precision", arguments.precision,
+      "TYPE: float32 (default) or bfloat16, the lowest precision that\nfloat32 may be computed "
+      "in",
+      kGroup);
+  command.add_option("--device", arguments.device, "KIND: kind of device to run on (default cpu)",
+                     kGroup);
+  command.add_repeatable("--layout", arguments.layouts,
+                         "NAME=LAYOUT[:CAPACITY]: store an input or output in this sparse\n"
+                         "layout, csr or row_sparse, with room for CAPACITY elements or rows\n"
+                         "(default: a tenth of all)",
+                         kGroup);
+  command.add_flag("--strict-storage", arguments.strict_storage,
+                   "fail if a kernel needs a sparse value as a dense tensor", kGroup);
+  command.add_flag("--keep-denormals", arguments.keeps_denormals,
+                   "compute with denormal numbers (default: they are set to zero)", kGroup);
 }
 
-void add_memory_option(CLI::App& command, BindArguments& arguments) {
-  command
-      .add_option("--memory-budget", arguments.memory_budget,
-                  "BYTES that inner values, workspaces, outputs, weights and\n"
-                  "libraries may take together: faster kernels give way to\n"
-                  "smaller ones (default: no limit)")
-      ->group(kGroup);
+void add_memory_option(CommandOptions command, BindArguments& arguments) {
+  command.add_option("--memory-budget", arguments.memory_budget,
+                     "SIZE: what intermediate values, workspaces, outputs, weights and\n"
+                     "libraries may take together, e.g. 512M or 1.5G; faster kernels are\n"
+                     "replaced by smaller ones if necessary; K is 1024 bytes, M 1024 K, and\n"
+                     "so on (default: no limit)",
+                     kGroup);
 }
 
-void add_measuring_options(CLI::App& command, BindArguments& arguments) {
-  command
-      .add_option("--candidate-timeout", arguments.candidate_timeout,
-                  "seconds that a candidate may take to run once (default 10)")
-      ->group(kPriceGroup);
-  command
-      .add_option(
-          "--tune-budget", arguments.tune_budget,
-          "seconds to measure at most, the building of kernels included; what is\nknown then "
-          "decides (default: as long as it takes)")
-      ->group(kPriceGroup);
-  command
-      .add_option("--solve-budget", arguments.solve_budget,
-                  "seconds that one search for the cheapest choice may take; the best\nfound by "
-                  "then is taken (default: what it takes)")
-      ->group(kPriceGroup);
-  command
-      .add_flag("--in-process", arguments.in_process,
-                "measure in this process, which ends if a library crashes (default: in\none of "
-                "its own, tessera-worker)")
-      ->group(kPriceGroup);
+void add_measuring_options(CommandOptions command, BindArguments& arguments) {
+  command.add_option("--candidate-timeout", arguments.candidate_timeout,
+                     "SECONDS: what a candidate may take to run once (default 10)", kPriceGroup);
+  command.add_option(
+      "--tune-budget", arguments.tune_budget,
+      "SECONDS: measure no longer, with building kernels; the plan is then\nchosen by what "
+      "is known (default: no limit)",
+      kPriceGroup);
+  command.add_option(
+      "--solve-budget", arguments.solve_budget,
+      "SECONDS: what one search for the cheapest plan may take; then the\nbest plan found is "
+      "used (default: no limit)",
+      kPriceGroup);
+  command.add_flag(
+      "--in-process", arguments.in_process,
+      "measure in this process, which ends if a library crashes (default: in\na separate "
+      "process, tessera-worker)",
+      kPriceGroup);
 }
 
-void add_price_options(CLI::App& command, BindArguments& arguments) {
-  command
-      .add_flag("--optimize", arguments.optimize,
-                "measure first whatever could win, unless a cache knows the plan, and\nchoose by "
-                "price (default without --costs, but for TESSERA_OPTIMIZE=0)")
-      ->group(kPriceGroup);
-  command
-      .add_flag("--no-optimize", arguments.no_optimize,
-                "measure nothing, and neither look for caches nor write any")
-      ->group(kPriceGroup);
-  command
-      .add_flag("--frozen", arguments.frozen,
-                "fail where no cache has the plan, instead of measuring")
-      ->group(kPriceGroup);
+void add_price_options(CommandOptions command, BindArguments& arguments) {
+  command.add_flag(
+      "--optimize", arguments.optimize,
+      "measure the kernels that could be fastest and choose by time, unless\na cache has the "
+      "plan (default, unless --costs or TESSERA_OPTIMIZE=0\nis given)",
+      kPriceGroup);
+  command.add_flag("--no-optimize", arguments.no_optimize,
+                   "measure nothing; read and write no cache", kPriceGroup);
+  command.add_flag("--frozen", arguments.frozen,
+                   "fail if no cache has the plan, instead of measuring", kPriceGroup);
   add_optimize_for_option(command, arguments);
   add_cache_dir_option(command, arguments);
-  command
-      .add_option("--costs", arguments.costs,
-                  "FILE of 'tessera tune --output': choose by what it knows")
-      ->group(kPriceGroup);
+  command.add_option(
+      "--costs", arguments.costs,
+      "FILE: choose by the measured times in it, which 'tessera tune\n--output' wrote",
+      kPriceGroup);
   add_measuring_options(command, arguments);
 }
 
-void add_optimize_for_option(CLI::App& command, BindArguments& arguments) {
-  command
-      .add_option("--optimize-for", arguments.optimize_for,
-                  "latency: the fastest run (default); N-runs, e.g. 100-runs: the least\ntime to "
-                  "build kernels and run N times; start: the same as 1-runs")
-      ->group(kPriceGroup);
+void add_optimize_for_option(CommandOptions command, BindArguments& arguments) {
+  command.add_option(
+      "--optimize-for", arguments.optimize_for,
+      "GOAL: latency, the fastest run (default); N-runs, e.g. 100-runs, the\nshortest time to "
+      "build kernels and run N times; start, the same\nas 1-runs",
+      kPriceGroup);
 }
 
-void add_swap_option(CLI::App& command, BindArguments& arguments) {
+void add_swap_option(CommandOptions command, BindArguments& arguments) {
   arguments.swap = "on";
-  command
-      .add_option(
-          "--swap", arguments.swap,
-          "on: begin with a plan that starts soon, where a cache knows one, and\nchange over "
-          "to the fastest when that is built (default); off: wait for\nthat, and outputs "
-          "of all runs are equal to the bit")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->group(kPriceGroup);
+  command.add_option(
+      "--swap", arguments.swap,
+      "on|off: on, start with a plan that is built quickly, if a cache has\none, and switch to "
+      "the fastest plan when it is built (default); off,\nwait for the fastest plan, so that "
+      "outputs of all runs are equal to\nthe bit",
+      kPriceGroup);
 }
 
-void add_cache_dir_option(CLI::App& command, BindArguments& arguments) {
-  command
-      .add_option("--cache-dir", arguments.cache_dir,
-                  "DIR: where caches are looked for and kept (default: TESSERA_CACHE_DIR\nof the "
-                  "environment, else the working folder; then the user's)")
-      ->group(kPriceGroup);
+void add_cache_dir_option(CommandOptions command, BindArguments& arguments) {
+  command.add_option(
+      "--cache-dir", arguments.cache_dir,
+      "DIR: read and write caches there (default: the environment's\nTESSERA_CACHE_DIR, else "
+      "the working folder; then the user's cache folder)",
+      kPriceGroup);
 }
 
-void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths) {
-  add_repeatable(command, "--backend-path", paths,
-                 "PATH: look for backends there too, a plug-in or a folder of them")
-      ->group(kGroup);
+void add_backend_path_option(CommandOptions command, std::vector<std::string>& paths) {
+  command.add_repeatable("--backend-path", paths,
+                         "PATH: a plug-in, or a folder of plug-ins, to load as well", kGroup);
 }
 
 Pin parse_pin(const std::string& text) {
@@ -222,7 +205,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   if (arguments.optimize) options.optimize = true;
   if (arguments.no_optimize) options.optimize = false;
   options.optimize_for = arguments.optimize_for;
-  options.swap = arguments.swap == "on";
+  options.swap = parse_choice("--swap", arguments.swap, {"off", "on"}) == 1;
   options.cache_dir = arguments.cache_dir;
   options.frozen = arguments.frozen;
   options.retune = arguments.retune;
@@ -242,8 +225,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
         parse_positive_number("--solve-budget", *arguments.solve_budget, kMostSeconds);
   }
   if (arguments.memory_budget) {
-    options.memory_budget_bytes = static_cast<int64_t>(
-        parse_whole_number("--memory-budget", *arguments.memory_budget, 1, kMostBytes));
+    options.memory_budget_bytes = parse_byte_count("--memory-budget", *arguments.memory_budget, 1);
   }
   options.precision = parse_precision(arguments.precision);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);

@@ -1,11 +1,11 @@
 // The options of every command that binds a model: which libraries may run it, where, and how.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/command_options.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
@@ -38,33 +38,35 @@ struct BindArguments {
   bool tune_all = false;              // only `tune` asks
   double margin_search_seconds = 0;   // only `explain` asks
   bool describes_candidates = false;  // the same
+
+  bool operator==(const BindArguments&) const = default;
 };
 
 // Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and
 // --strict-storage, --keep-denormals.
-void add_bind_options(CLI::App& command, BindArguments& arguments);
+void add_bind_options(CommandOptions command, BindArguments& arguments);
 
 // Adds --optimize, --no-optimize, --costs, --optimize-for, --cache-dir and --frozen, and those of
 // add_measuring_options().
-void add_price_options(CLI::App& command, BindArguments& arguments);
+void add_price_options(CommandOptions command, BindArguments& arguments);
 
 // Adds --optimize-for alone.
-void add_optimize_for_option(CLI::App& command, BindArguments& arguments);
+void add_optimize_for_option(CommandOptions command, BindArguments& arguments);
 
 // Adds --swap, with "on" where it is not given.
-void add_swap_option(CLI::App& command, BindArguments& arguments);
+void add_swap_option(CommandOptions command, BindArguments& arguments);
 
 // Adds --cache-dir alone.
-void add_cache_dir_option(CLI::App& command, BindArguments& arguments);
+void add_cache_dir_option(CommandOptions command, BindArguments& arguments);
 
 // Adds --candidate-timeout, --tune-budget, --solve-budget and --in-process.
-void add_measuring_options(CLI::App& command, BindArguments& arguments);
+void add_measuring_options(CommandOptions command, BindArguments& arguments);
 
 // Adds --memory-budget: for the commands that run what they bind, or say what it takes.
-void add_memory_option(CLI::App& command, BindArguments& arguments);
+void add_memory_option(CommandOptions command, BindArguments& arguments);
 
 // Adds --backend-path alone.
-void add_backend_path_option(CLI::App& command, std::vector<std::string>& paths);
+void add_backend_path_option(CommandOptions command, std::vector<std::string>& paths);
 
 // "NODES=BACKEND" or "NODES=BACKEND:ALGORITHM". Names of nodes may hold '=', ':' and '/', so the
 // last '=' ends NODES, and the first ':' after it ends BACKEND. What NODES means is settled by

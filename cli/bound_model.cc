@@ -1,6 +1,7 @@
 #include "cli/bound_model.h"
 
 #include "cli/command.h"
+#include "cli/model_source.h"
 #include "cli/named_argument.h"
 #include "cli/text_table.h"
 
@@ -8,38 +9,51 @@ namespace tessera::cli {
 namespace {
 
 constexpr uint64_t kDefaultSeed = 0;
-// A line that is written over must not wrap.
-constexpr size_t kProgressColumns = 79;
 
 }  // namespace
 
-WatchedTuning::WatchedTuning(BindOptions& options) {
-  options.on_progress = [this](const TuneProgress& progress) {
-    std::string text = "measuring " + std::to_string(progress.done + 1) + " of " +
-                       std::to_string(progress.total) + ", about " +
-                       decimal_text(progress.seconds_left, 0) +
-                       " s left: " + printable(progress.what);
-    if (progress.best_seconds > 0) {
-      text += ", best " + decimal_text(progress.best_seconds * 1e6, 1) + " us";
-    }
-    progress_.show(shorten(text, kProgressColumns));
-    return !interrupt_.is_interrupted();
-  };
+WatchedTuning::WatchedTuning(BindOptions& options, Progress& progress, std::string when_stopped)
+    : progress_(progress), when_stopped_(std::move(when_stopped)) {
+  options.on_progress = [this](const TuneProgress& now) { return goes_on(now); };
+  progress_.set_watch([this] { tell_once(); });
 }
 
-void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInputs missing,
+WatchedTuning::~WatchedTuning() {
+  progress_.set_watch({});
+  tell_once();
+}
+
+bool WatchedTuning::goes_on(const TuneProgress& now) {
+  const bool is_stopped = may_be_stopped_ && Interrupt::was_asked();
+  if (!is_stopped && now.can_stop != may_be_stopped_) {
+    may_be_stopped_ = false;
+    interrupt_.reset();
+    if (now.can_stop) interrupt_.emplace();
+    may_be_stopped_ = now.can_stop;
+  }
+  tell_once();
+  progress_.show(now);
+  return !is_stopped;
+}
+
+void WatchedTuning::tell_once() {
+  if (!may_be_stopped_ || !Interrupt::was_asked()) return;
+  if (!is_told_.exchange(true)) Progress::say(when_stopped_);
+}
+
+void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
                        Prices prices) {
-  command.add_option("MODEL", arguments.model, "an ONNX file")->required();
-  add_repeatable(command, "--input", arguments.inputs,
-                 "NAME=FILE.npy or NAME=FILE.pb; NAME may be #<index>");
+  command.add_positional("MODEL", arguments.model, kModelHelp);
+  command.add_repeatable("--input", arguments.inputs,
+                         "NAME=FILE: an input from a .npy or .pb file; NAME may be #<index>");
   command.add_option("--random", arguments.seed,
                      missing == MissingInputs::AreErrors
-                         ? "SEED: random numbers for the inputs that have no file"
-                         : "SEED of the random numbers for inputs without a file (default 0)");
-  add_repeatable(command, "--shape", arguments.shapes,
-                 "NAME=1x3x224x224 or NAME=scalar: the shape of an input");
+                         ? "SEED: use random numbers for inputs without a file"
+                         : "SEED: of the random numbers for inputs without a file (default 0)");
+  command.add_repeatable("--shape", arguments.shapes,
+                         "NAME=SHAPE: the shape of an input, e.g. 1x3x224x224 or scalar");
   command.add_flag("--strict", arguments.is_strict,
-                   "a declared inner shape that is wrong is an error");
+                   "fail if a shape declared inside the model is wrong");
   add_bind_options(command, arguments.bind);
   if (prices == Prices::AreOptions) add_price_options(command, arguments.bind);
 }
@@ -54,12 +68,14 @@ ModelRequest::ModelRequest(const ModelArguments& arguments, MissingInputs missin
 
 LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) const {
   Span span;
+  progress_->show("loading " + arguments_.model);
   Model model = timed(origin, span, [&] {
-    return tessera::load(arguments_.model, {.is_strict = arguments_.is_strict,
-                                            .keeps_all_values = keeps_all_values,
-                                            .backends = backends_,
-                                            .threads = options_.threads,
-                                            .keeps_index = options_.optimize});
+    return load_model(arguments_.model, {.is_strict = arguments_.is_strict,
+                                         .keeps_all_values = keeps_all_values,
+                                         .log = say_warning,
+                                         .backends = backends_,
+                                         .threads = options_.threads,
+                                         .keeps_index = options_.optimize});
   });
   ModelDescription description = model.describe();
   const NamedShapes shapes = parse_shapes(arguments_.shapes, description.inputs);
@@ -82,7 +98,7 @@ CacheReport ModelRequest::find_cache(const LoadedModel& loaded) const {
 
 ModelVerification ModelRequest::verify(const LoadedModel& loaded) const {
   BindOptions options = options_for(loaded);
-  const WatchedTuning watched(options);
+  const WatchedTuning watched(options, *progress_, "stopped early; not all is checked");
   return loaded.model.verify(options);
 }
 
@@ -98,10 +114,12 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
   BindOptions options = options_for(loaded);
   options.fetch = fetch;
   options.fetches_step_outputs = fetches_step_outputs;
-  std::optional<WatchedTuning> watched;
-  if (options.optimize != false) watched.emplace(options);
   Span span;
-  Executor executor = timed(origin, span, [&] { return loaded.model.bind(options); });
+  Executor executor = timed(origin, span, [&] {
+    const WatchedTuning watched(options, *progress_);
+    return loaded.model.bind(options);
+  });
+  progress_->show("preparing inputs");
   NamedTensors inputs = loaded.inputs;
   if (seed_) add_random(executor.inputs(), *seed_, inputs);
   NamedFeeds feeds = feeds_of(executor.inputs(), inputs);

@@ -1,13 +1,15 @@
 // What `run`, `bench` and `explain` do alike: load a model, gather its inputs, bind it.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <atomic>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/bind_arguments.h"
+#include "cli/command_options.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/run_inputs.h"
@@ -23,6 +25,8 @@ struct ModelArguments {
   std::vector<std::string> shapes;
   bool is_strict = false;
   BindArguments bind;
+
+  bool operator==(const ModelArguments&) const = default;
 };
 
 // Whether inputs without a file must be asked for with --random, or get random numbers anyway.
@@ -32,21 +36,28 @@ enum class MissingInputs : uint8_t { AreErrors, AreRandom };
 enum class Prices : uint8_t { AreOptions, AreNotAsked };
 
 // Adds MODEL, --input, --random, --shape, --strict and those of add_bind_options().
-void add_model_options(CLI::App& command, ModelArguments& arguments, MissingInputs missing,
+void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
                        Prices prices = Prices::AreOptions);
 
-// While one lives, tuning with its options shows how far it is, and ends early at Ctrl-C.
+// While one lives, binding with its options shows how far it is, and Ctrl-C ends measuring early;
+// then stderr is told `when_stopped`, a line. While nothing is measured, Ctrl-C ends the program.
 class WatchedTuning {
  public:
-  explicit WatchedTuning(BindOptions& options);
+  WatchedTuning(BindOptions& options, Progress& progress,
+                std::string when_stopped = "stopped early; using what is known");
+  ~WatchedTuning();
   WatchedTuning(const WatchedTuning&) = delete;
   WatchedTuning& operator=(const WatchedTuning&) = delete;
 
-  bool is_interrupted() const { return interrupt_.is_interrupted(); }
-
  private:
-  Interrupt interrupt_;
-  Progress progress_;
+  bool goes_on(const TuneProgress& now);
+  void tell_once();
+
+  Progress& progress_;
+  std::string when_stopped_;
+  std::optional<Interrupt> interrupt_;
+  std::atomic<bool> may_be_stopped_ = false;
+  std::atomic<bool> is_told_ = false;
 };
 
 struct LoadedModel {
@@ -89,9 +100,13 @@ class ModelRequest {
                   const std::vector<std::string>& fetch = {},
                   bool fetches_step_outputs = false) const;
 
+  // Of all that is done with it.
+  Progress& progress() const { return *progress_; }
+
  private:
   BindOptions options_for(const LoadedModel& loaded) const;
 
+  std::unique_ptr<Progress> progress_ = std::make_unique<Progress>();
   ModelArguments arguments_;
   BindOptions options_;
   Backends backends_;

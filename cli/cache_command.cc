@@ -1,29 +1,40 @@
 // `tessera cache`: what was found out about models before, and where it is kept.
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/bound_model.h"
 #include "cli/cache_report.h"
 #include "cli/command.h"
 #include "cli/named_argument.h"
+#include "cli/quantities.h"
 #include "cli/span.h"
+#include "cli/staged_files.h"
 #include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
 
-constexpr int64_t kMebibyte = int64_t{1} << 20;
-constexpr uint64_t kMostMebibytes = uint64_t{1} << 30;
-
 struct CacheArguments {
   ModelArguments model;
   std::string file;
-  std::string most_mebibytes = "8192";
+  std::string limit = "8G";
   std::string folder;  // "": the usual ones
   bool is_json = false;
 };
 
+void check_is_folder(const std::string& folder) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(folder, unknown)) return;
+  throw Error(ErrorKind::InvalidArgument, "--cache-dir '" + folder + "'",
+              "there is no such folder");
+}
+
 std::vector<std::filesystem::path> folders_of(const CacheArguments& arguments) {
-  if (!arguments.folder.empty()) return {arguments.folder};
+  if (!arguments.folder.empty()) {
+    check_is_folder(arguments.folder);
+    return {arguments.folder};
+  }
   std::vector<std::filesystem::path> folders = {"."};
   if (!user_cache_folder().empty()) folders.push_back(user_cache_folder());
   return folders;
@@ -47,12 +58,14 @@ std::vector<ListedCache> listed(const std::vector<std::filesystem::path>& folder
 
 CommandResult list(const CacheArguments& arguments) {
   const std::vector<ListedCache> files = listed(folders_of(arguments));
-  return {kFine, arguments.is_json ? json_text(cache_list_json(files)) : cache_list_text(files)};
+  return {kFine, arguments.is_json ? json_text(cache_list_json(files))
+                                   : cache_list_text(files, stdout_style())};
 }
 
 CommandResult show(const CacheArguments& arguments) {
   const CacheFileDescription file = describe_cache(arguments.file);
-  return {kFine, arguments.is_json ? json_text(to_json(file)) : cache_file_text(file)};
+  return {kFine,
+          arguments.is_json ? json_text(to_json(file)) : cache_file_text(file, stdout_style())};
 }
 
 CommandResult verify(const CacheArguments& arguments) {
@@ -60,11 +73,15 @@ CommandResult verify(const CacheArguments& arguments) {
   const size_t count = files.size();
   std::erase_if(files, [](const ListedCache& file) { return file.damage.empty(); });
   const ExitCode code = files.empty() ? kFine : kAnswerIsNo;
-  if (arguments.is_json) return {code, json_text(cache_list_json(files))};
+  if (arguments.is_json) {
+    Json json = {{"cache_count", count}};
+    json.update(cache_list_json(files));
+    return {code, json_text(json)};
+  }
   std::string text;
-  for (const ListedCache& file : files) text += wrapped(file.damage);
-  return {code, text + std::to_string(count) + " caches, " + std::to_string(files.size()) +
-                    " that cannot be used\n"};
+  for (const ListedCache& file : files) text += wrapped(file.damage, stdout_style());
+  return {code, text + count_text(static_cast<int64_t>(count), "cache") + ", " +
+                    std::to_string(files.size()) + " of them cannot be used\n"};
 }
 
 CommandResult clear(const CacheArguments& arguments) {
@@ -86,45 +103,63 @@ CommandResult clear(const CacheArguments& arguments) {
     // What else is kept there: packs and indices of models.
     others += prune_caches(folder, 0).files;
   }
-  const Json json = {{"removed", removed}, {"others", others}};
+  const Json json = {{"removed_count", removed}, {"other_count", others}};
   if (arguments.is_json) return {kFine, json_text(json)};
-  const std::string rest =
-      others == 0 ? "" : ", and " + std::to_string(others) + " files of packs and indices";
-  return {kFine, std::to_string(removed) + " caches removed" + rest + "\n"};
+  const std::string rest = others == 0 ? ""
+                                       : " and " + count_text(others, "file") +
+                                             " of packed weights and indices of models";
+  return {kFine, wrapped("removed " + count_text(static_cast<int64_t>(removed), "cache") + rest,
+                         stdout_style())};
 }
 
-// The one folder that a command is about.
+// The one folder that a command is about; it may be missing unless --cache-dir names it.
 std::filesystem::path only_folder(const CacheArguments& arguments) {
-  if (!arguments.folder.empty()) return arguments.folder;
+  if (!arguments.folder.empty()) {
+    check_is_folder(arguments.folder);
+    return arguments.folder;
+  }
   if (!user_cache_folder().empty()) return user_cache_folder();
   throw Error(ErrorKind::InvalidArgument, "--cache-dir",
               "expected a folder, as neither XDG_CACHE_HOME nor HOME names the user's");
 }
 
+int64_t parse_limit(const std::string& text) {
+  const int64_t bytes = parse_byte_count("--limit", text, 0);
+  // Earlier versions read a bare number as mebibytes. Read as bytes, it would remove nearly
+  // everything.
+  const bool has_unit = text.find_first_not_of("0123456789") != std::string::npos;
+  if (bytes == 0 || has_unit) return bytes;
+  throw Error(ErrorKind::InvalidArgument, "--limit '" + text + "'",
+              "expected a size with its unit, such as 512M or 8G");
+}
+
 CommandResult prune(const CacheArguments& arguments) {
-  const auto mebibytes = parse_whole_number("--limit", arguments.most_mebibytes, 0, kMostMebibytes);
-  const PrunedCaches pruned =
-      prune_caches(only_folder(arguments), static_cast<int64_t>(mebibytes) * kMebibyte);
-  const Json json = {{"removed", pruned.files}, {"bytes", pruned.bytes}};
-  return {kFine, arguments.is_json
-                     ? json_text(json)
-                     : std::to_string(pruned.files) + " files of " +
-                           decimal_text(static_cast<double>(pruned.bytes) / kMebibyte, 1) +
-                           " MiB removed\n"};
+  const int64_t most_bytes = parse_limit(arguments.limit);
+  const PrunedCaches pruned = prune_caches(only_folder(arguments), most_bytes);
+  const Json json = {{"removed_count", pruned.files}, {"removed_bytes", pruned.bytes}};
+  return {kFine, arguments.is_json ? json_text(json)
+                                   : "removed " + count_text(pruned.files, "file") + ", " +
+                                         bytes_text(pruned.bytes) + "\n"};
 }
 
 CommandResult export_all(const CacheArguments& arguments) {
+  check_writable_file("FILE", arguments.file);
   const int64_t count = export_caches(only_folder(arguments), arguments.file);
-  const Json json = {{"exported", count}, {"file", arguments.file}};
-  return {kFine, arguments.is_json ? json_text(json)
-                                   : std::to_string(count) + " caches written to " +
-                                         printable(arguments.file) + "\n"};
+  const Json json = {{"cache_count", count}, {"file", arguments.file}};
+  return {kFine, arguments.is_json
+                     ? json_text(json)
+                     : wrapped("wrote " + count_text(count, "cache") + " to " + arguments.file,
+                               stdout_style())};
 }
 
 CommandResult import_all(const CacheArguments& arguments) {
-  const int64_t count = import_caches(arguments.file, only_folder(arguments));
-  const Json json = {{"imported", count}};
-  return {kFine, arguments.is_json ? json_text(json) : std::to_string(count) + " caches taken\n"};
+  // Which makes the folder.
+  const std::filesystem::path folder =
+      arguments.folder.empty() ? only_folder(arguments) : std::filesystem::path(arguments.folder);
+  const int64_t count = import_caches(arguments.file, folder);
+  const Json json = {{"cache_count", count}, {"file", arguments.file}};
+  return {kFine,
+          arguments.is_json ? json_text(json) : "imported " + count_text(count, "cache") + "\n"};
 }
 
 CacheReport find(const CacheArguments& arguments) {
@@ -135,20 +170,22 @@ CacheReport find(const CacheArguments& arguments) {
 
 CommandResult show_fingerprint(const CacheArguments& arguments) {
   const CacheReport report = find(arguments);
-  return {kFine,
-          arguments.is_json ? json_text(ingredients_json(report)) : ingredients_text(report)};
+  return {kFine, arguments.is_json ? json_text(ingredients_json(report))
+                                   : ingredients_text(report, stdout_style())};
 }
 
 CommandResult explain_miss(const CacheArguments& arguments) {
   const CacheReport report = find(arguments);
   const ExitCode code = report.is_hit ? kFine : kAnswerIsNo;
   if (arguments.is_json) return {code, json_text(cache_json(report))};
-  return {code, wrapped(report.is_hit ? "hit: " + report.file.string() : "miss: " + report.reason)};
+  return {code, wrapped(report.is_hit ? "hit: " + report.file.string() : "miss: " + report.reason,
+                        stdout_style())};
 }
 
 struct CacheRow {
   const char* name;
   const char* summary;
+  const char* example;
   CommandResult (*run)(const CacheArguments& arguments);
   bool asks_for_model = false;
   const char* file = nullptr;  // what the file is that it asks for; null: it asks for none
@@ -159,73 +196,85 @@ struct CacheRow {
 constexpr std::array kRows = {
     CacheRow{.name = "ls",
              .summary = "List the caches of the working folder and of the user",
+             .example = "tessera cache ls --json",
              .run = list,
              .asks_for_folder = true},
-    CacheRow{
-        .name = "show", .summary = "Show what a cache file holds", .run = show, .file = "a cache"},
+    CacheRow{.name = "show",
+             .summary = "Show what a cache file holds",
+             .example = "tessera cache show 1a2b3c4.cache",
+             .run = show,
+             .file = "a cache"},
     CacheRow{.name = "fingerprint",
              .summary = "Show what the cache of a model depends on",
+             .example = "tessera cache fingerprint resnet50.onnx",
              .run = show_fingerprint,
              .asks_for_model = true},
     CacheRow{.name = "why-miss",
              .summary = "Say whether a model's cache is found, and if not, why",
+             .example = "tessera cache why-miss resnet50.onnx --threads 2",
              .run = explain_miss,
              .asks_for_model = true},
     CacheRow{.name = "verify",
              .summary = "Look for damaged caches",
+             .example = "tessera cache verify --cache-dir caches",
              .run = verify,
              .asks_for_folder = true},
     CacheRow{.name = "prune",
-             .summary = "Remove what is worth least of the user's, until the rest fits",
+             .summary = "Remove the user's least useful files until the rest fits",
+             .example = "tessera cache prune --limit 2G",
              .run = prune,
              .asks_for_folder = true,
              .asks_for_limit = true},
     CacheRow{.name = "export",
-             .summary = "Write the user's caches and prices into one file",
+             .summary = "Write the user's caches and measured times into one file",
+             .example = "tessera cache export caches.tessera",
              .run = export_all,
              .file = "the file to write",
              .asks_for_folder = true},
     CacheRow{.name = "import",
-             .summary = "Take the caches and prices of an exported file",
+             .summary = "Read the caches and measured times of an exported file",
+             .example = "tessera cache import caches.tessera",
              .run = import_all,
              .file = "what export wrote",
              .asks_for_folder = true},
     CacheRow{.name = "clear",
-             .summary = "Remove the user's caches, packs and indices, or those of --cache-dir",
+             .summary = "Remove all files of the user's cache folder, or of --cache-dir",
+             .example = "tessera cache clear",
              .run = clear,
              .asks_for_folder = true},
 };
 
 }  // namespace
 
-Command make_cache_command(CLI::App& command) {
+Command make_cache_command(CommandOptions command) {
   const auto arguments = std::make_shared<CacheArguments>();
-  command.require_subcommand(1);
-  std::vector<CLI::App*> parts;
+  std::vector<CommandOptions> parts;
   for (const CacheRow& row : kRows) {
-    CLI::App* const part = command.add_subcommand(row.name, row.summary);
+    CommandOptions part = command.add_command(row.name, row.summary);
     if (row.asks_for_model) {
-      add_model_options(*part, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
-      add_optimize_for_option(*part, arguments->model.bind);
-      add_cache_dir_option(*part, arguments->model.bind);
+      add_model_options(part, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
+      add_optimize_for_option(part, arguments->model.bind);
+      add_cache_dir_option(part, arguments->model.bind);
     }
-    if (row.file != nullptr) part->add_option("FILE", arguments->file, row.file)->required();
+    if (row.file != nullptr) part.add_positional("FILE", arguments->file, row.file);
     if (row.asks_for_folder) {
-      part->add_option("--cache-dir", arguments->folder, "DIR: that folder alone");
+      part.add_option("--cache-dir", arguments->folder, "DIR: this folder alone");
     }
     if (row.asks_for_limit) {
-      part->add_option("--limit", arguments->most_mebibytes,
-                       "MEBIBYTES that may stay (default 8192)");
+      part.add_option("--limit", arguments->limit,
+                      "SIZE: what may stay, e.g. 512M or 1.5G; K is 1024 bytes, M 1024 K,\n"
+                      "and so on (default 8G)");
     }
-    part->add_flag("--json", arguments->is_json, "print JSON");
+    part.add_flag("--json", arguments->is_json, "print JSON");
+    part.set_footer(std::string("Example:\n  ") + row.example);
     parts.push_back(part);
   }
-  command.footer(
+  command.set_footer(
       "Example:\n  tessera cache why-miss resnet50.onnx --threads 2\n  tessera cache show "
       "1a2b3c4.cache");
   return [arguments, parts] {
     size_t chosen = 0;
-    while (!parts[chosen]->parsed()) ++chosen;
+    while (!parts[chosen].was_given()) ++chosen;
     return kRows[chosen].run(*arguments);
   };
 }

@@ -2,16 +2,10 @@
 
 #include <algorithm>
 
-#include "cli/span.h"
-#include "cli/text_table.h"
+#include "cli/quantities.h"
 
 namespace tessera::cli {
 namespace {
-
-constexpr size_t kDigestColumns = 12;
-constexpr size_t kValueColumns = 60;
-
-std::string seconds_text(double seconds) { return decimal_text(seconds, seconds < 10 ? 3 : 1); }
 
 const std::string& value_of(const std::vector<CacheIngredient>& ingredients,
                             const std::string& name) {
@@ -25,8 +19,9 @@ const std::string& value_of(const std::vector<CacheIngredient>& ingredients,
 Json to_json(const std::vector<CacheIngredient>& ingredients) {
   Json json = Json::array();
   for (const CacheIngredient& ingredient : ingredients) {
-    json.push_back(
-        {{"name", ingredient.name}, {"value", ingredient.value}, {"digest", ingredient.digest}});
+    json.push_back({{"ingredient", ingredient.name},
+                    {"text", ingredient.value},
+                    {"digest", ingredient.digest}});
   }
   return json;
 }
@@ -37,19 +32,18 @@ double seconds_of(const CacheFileDescription& file) {
   return seconds;
 }
 
-std::string table_of(const std::vector<CacheIngredient>& ingredients) {
-  TextTable table({{"ingredient"}, {"digest"}, {"value", Align::Left, true}});
+std::string table_of(const std::vector<CacheIngredient>& ingredients, const TextStyle& style) {
+  TextTable table({{"depends on"}, {"value", Align::Left, true}});
   for (const CacheIngredient& ingredient : ingredients) {
-    table.add_row({ingredient.name, ingredient.digest.substr(0, kDigestColumns),
-                   shorten(printable(ingredient.value), kValueColumns)});
+    table.add_row({ingredient.name, ingredient.value.empty() ? "none" : ingredient.value});
   }
-  return table.text();
+  return table.text(style);
 }
 
 }  // namespace
 
-std::string ingredients_text(const CacheReport& report) {
-  return "fingerprint " + report.fingerprint + "\n" + table_of(report.ingredients);
+std::string ingredients_text(const CacheReport& report, const TextStyle& style) {
+  return wrapped("fingerprint " + report.fingerprint, style) + table_of(report.ingredients, style);
 }
 
 Json ingredients_json(const CacheReport& report) {
@@ -58,13 +52,13 @@ Json ingredients_json(const CacheReport& report) {
 
 Json cache_json(const CacheReport& report) {
   if (report.fingerprint.empty()) return nullptr;
-  return {{"hit", report.is_hit}, {"file", report.file.string()}, {"reason", report.reason}};
+  return {{"is_hit", report.is_hit}, {"file", report.file.string()}, {"reason", report.reason}};
 }
 
-std::string cache_file_text(const CacheFileDescription& file) {
+std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style) {
   TextTable table({{"section"},
-                   {"seconds", Align::Right},
-                   {"bytes", Align::Right},
+                   {"saves", Align::Right},
+                   {"size", Align::Right},
                    {"depends on", Align::Left, true}});
   for (const CacheSection& section : file.sections) {
     std::string ingredients;
@@ -72,57 +66,60 @@ std::string cache_file_text(const CacheFileDescription& file) {
       ingredients += (ingredients.empty() ? "" : ", ") + ingredient.name + " " + ingredient.value;
     }
     table.add_row(
-        {section.type, seconds_text(section.seconds), bytes_text(section.bytes), ingredients});
+        {section.type, time_text(section.seconds), bytes_text(section.bytes), ingredients});
   }
   return wrapped(file.file.string() + ", " + bytes_text(file.bytes) + ", saves " +
-                 seconds_text(seconds_of(file)) + " s") +
-         "fingerprint " + file.fingerprint + "\n" + table_of(file.ingredients) + "\n" +
-         table.text();
+                     time_text(seconds_of(file)) + " of measuring",
+                 style) +
+         wrapped("fingerprint " + file.fingerprint, style) + table_of(file.ingredients, style) +
+         "\n" + table.text(style);
 }
 
 Json to_json(const CacheFileDescription& file) {
   Json json = {{"file", file.file.string()},
-               {"bytes", file.bytes},
-               {"seconds", seconds_of(file)},
+               {"size_bytes", file.bytes},
+               {"saved_us", microseconds_json(seconds_of(file))},
                {"fingerprint", file.fingerprint},
                {"ingredients", to_json(file.ingredients)},
                {"sections", Json::array()}};
   for (const CacheSection& section : file.sections) {
-    json["sections"].push_back({{"type", section.type},
+    json["sections"].push_back({{"section", section.type},
                                 {"content", section.content},
-                                {"seconds", section.seconds},
-                                {"bytes", section.bytes},
+                                {"size_bytes", section.bytes},
+                                {"saved_us", microseconds_json(section.seconds)},
                                 {"ingredients", to_json(section.ingredients)}});
   }
   return json;
 }
 
-std::string cache_list_text(const std::vector<ListedCache>& files) {
+std::string cache_list_text(const std::vector<ListedCache>& files, const TextStyle& style) {
   if (files.empty()) return "no caches\n";
-  TextTable table({{"file"},
-                   {"seconds", Align::Right},
-                   {"bytes", Align::Right},
+  TextTable table({{"file", Align::Left, true},
+                   {"saves", Align::Right},
+                   {"size", Align::Right},
                    {"threads", Align::Right},
                    {"inputs", Align::Left, true}});
   std::string damages;
   for (const ListedCache& listed : files) {
     const CacheFileDescription& file = listed.description;
     if (!listed.damage.empty()) {
-      damages += wrapped(listed.damage);
+      damages += wrapped(listed.damage, style);
       continue;
     }
-    table.add_row({listed.path.string(), seconds_text(seconds_of(file)), bytes_text(file.bytes),
+    table.add_row({listed.path.string(), time_text(seconds_of(file)), bytes_text(file.bytes),
                    value_of(file.ingredients, "threads"), value_of(file.ingredients, "inputs")});
   }
-  return table.text() + damages;
+  return table.text(style) + damages;
 }
 
 Json cache_list_json(const std::vector<ListedCache>& files) {
   Json json = Json::array();
   for (const ListedCache& listed : files) {
-    Json entry =
-        listed.damage.empty() ? to_json(listed.description) : Json{{"file", listed.path.string()}};
-    entry["damage"] = listed.damage;
+    // Of a damaged one nothing is known but where it is.
+    CacheFileDescription description = listed.description;
+    description.file = listed.path;
+    Json entry = to_json(description);
+    entry["reason"] = listed.damage;
     json.push_back(std::move(entry));
   }
   return {{"caches", std::move(json)}};

@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "cli/json_output.h"
+#include "cli/text_table.h"
 
 namespace tessera::cli {
 
-// Lines of at most kTextColumns characters.
-std::string ingredients_text(const CacheReport& report);
+std::string ingredients_text(const CacheReport& report, const TextStyle& style);
 Json ingredients_json(const CacheReport& report);
 
 // {"hit", "file", "reason"}; null where nothing was looked up.
 Json cache_json(const CacheReport& report);
 
 // A cache file with its sections.
-std::string cache_file_text(const CacheFileDescription& file);
+std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style);
 Json to_json(const CacheFileDescription& file);
 
 // A file of a list, or why it cannot be used.
@@ -25,7 +25,7 @@ struct ListedCache {
   CacheFileDescription description;
   std::string damage;  // "": none
 };
-std::string cache_list_text(const std::vector<ListedCache>& files);
+std::string cache_list_text(const std::vector<ListedCache>& files, const TextStyle& style);
 Json cache_list_json(const std::vector<ListedCache>& files);
 
 }  // namespace tessera::cli

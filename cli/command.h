@@ -1,18 +1,31 @@
 // What main.cc needs of a command: each is one file, NAME_command.cc.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
-#include <vector>
+
+#include "cli/command_options.h"
 
 namespace tessera::cli {
 
+// docs/command_line.md says what each means; kExitCodes is what `tessera --help` says.
 enum ExitCode : int {
   kFine = 0,
   kAnswerIsNo = 1,     // a mismatch, a miss
   kBadInput = 2,       // bad usage, or a file that cannot be what it is given as
   kMachineFailed = 3,  // memory, a device, an output that cannot be written
+};
+
+struct ExitCodeRow {
+  ExitCode code;
+  const char* meaning;
+};
+
+inline constexpr ExitCodeRow kExitCodes[] = {
+    {kFine, "fine: it was done, and the answer is yes"},
+    {kAnswerIsNo, "the answer is no: a difference, a failed check, a miss"},
+    {kBadInput, "bad input: the command line, or a file"},
+    {kMachineFailed, "the machine failed: memory, device, disk; or Ctrl-C"},
 };
 
 struct CommandResult {
@@ -24,20 +37,14 @@ struct CommandResult {
 using Command = std::function<CommandResult()>;
 
 // Each adds its options to `command`, and gives what to call when that was chosen.
-Command make_run_command(CLI::App& command);
-Command make_bench_command(CLI::App& command);
-Command make_explain_command(CLI::App& command);
-Command make_inspect_command(CLI::App& command);
-Command make_plan_memory_command(CLI::App& command);
-Command make_backends_command(CLI::App& command);
-Command make_tune_command(CLI::App& command);
-Command make_verify_command(CLI::App& command);
-Command make_cache_command(CLI::App& command);
-
-// An option that takes one value each time it is given and may be given often.
-inline CLI::Option* add_repeatable(CLI::App& command, const std::string& name,
-                                   std::vector<std::string>& values, const std::string& help) {
-  return command.add_option(name, values, help)->allow_extra_args(false);
-}
+Command make_run_command(CommandOptions command);
+Command make_bench_command(CommandOptions command);
+Command make_explain_command(CommandOptions command);
+Command make_inspect_command(CommandOptions command);
+Command make_plan_memory_command(CommandOptions command);
+Command make_backends_command(CommandOptions command);
+Command make_tune_command(CommandOptions command);
+Command make_verify_command(CommandOptions command);
+Command make_cache_command(CommandOptions command);
 
 }  // namespace tessera::cli

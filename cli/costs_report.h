@@ -5,30 +5,30 @@
 #include <vector>
 
 #include "cli/json_output.h"
+#include "cli/text_table.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
 
-// Tables of candidates, one for each group of nodes, the cheapest first, in lines of at most
-// kTextColumns characters. Groups of which all is the same are shown once, with their number.
+// Tables of candidates, one for each group of nodes, the cheapest first. Groups of which all is the
+// same are shown once, with their number.
 // `candidates` with a time or a refusal only, unless `shows_all`.
-std::string candidates_text(const std::vector<CandidateDescription>& candidates, bool shows_all);
+std::string candidates_text(const std::vector<CandidateDescription>& candidates, bool shows_all,
+                            const TextStyle& style);
 
 // Those that cover one of `nodes`.
 std::vector<CandidateDescription> candidates_of(const std::vector<CandidateDescription>& candidates,
                                                 const std::vector<std::string>& nodes);
 
 // A table of conversions; "" where there are none.
-std::string conversions_text(const std::vector<ConversionDescription>& conversions);
+std::string conversions_text(const std::vector<ConversionDescription>& conversions,
+                             const TextStyle& style);
 
-// "measured 120 candidates and conversions in 3.1 s (40 known before), refused 2", and the notes.
-std::string tuning_text(const TuningDescription& tuning);
+// "measured 120 kernels and conversions in 3.100 s, refused 2; 40 more were known", and the notes.
+std::string tuning_text(const TuningDescription& tuning, const TextStyle& style);
 
 // One line for each reason for which candidates were refused, and how many.
-std::string refused_text(const std::vector<CandidateDescription>& candidates);
-
-Json to_json(const CandidateDescription& candidate);
-Json to_json(const ConversionDescription& conversion);
-Json to_json(const TuningDescription& tuning);
+std::string refused_text(const std::vector<CandidateDescription>& candidates,
+                         const TextStyle& style);
 
 }  // namespace tessera::cli

@@ -10,6 +10,7 @@
 #include "cli/plan_page.h"
 #include "cli/plan_summary.h"
 #include "cli/progress.h"
+#include "cli/quantities.h"
 #include "cli/staged_files.h"
 
 namespace tessera::cli {
@@ -44,9 +45,9 @@ RunLimit parse_limit(const ExplainArguments& arguments) {
 }
 
 // Runs once to warm up, then as often as `limit` says, at least once; less where it is interrupted.
-void measure(BoundModel& bound, const RunLimit& limit, ExplainReport& report) {
+void measure(BoundModel& bound, const RunLimit& limit, Progress& progress, ExplainReport& report) {
   const Interrupt interrupt;
-  Progress progress;
+  progress.show("running for the first time");
   bound.executor.record_steps(true);
   bound.executor.run_any(bound.feeds);
   std::vector<double> run_times;
@@ -68,7 +69,8 @@ void measure(BoundModel& bound, const RunLimit& limit, ExplainReport& report) {
         step_times[*indices[index]].push_back(microseconds(records[index].duration));
       }
     }
-    progress.show("measuring: " + std::to_string(run_times.size()) + " runs (Ctrl-C: stop)");
+    progress.show("timing steps, " + count_text(static_cast<int64_t>(run_times.size()), "run") +
+                  " (Ctrl-C: stop)");
   }
   report.runs = static_cast<int64_t>(run_times.size());
   report.run_us = percentile(run_times, 50);
@@ -94,50 +96,62 @@ CommandResult explain(ExplainArguments arguments) {
           ? 0
           : parse_positive_number("--margins", arguments.margins, kMostMarginSeconds);
   arguments.model.bind.describes_candidates = true;
+  check_writable_file("--onnx", arguments.onnx_file);
+  check_writable_file("--html", arguments.page_file);
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   BoundModel bound = request.bind(loaded, origin);
   ExplainReport report;
-  report.model = arguments.model.model;
+  report.model = loaded.description.file;
+  report.margin_seconds = arguments.model.bind.margin_search_seconds;
   report.threads = bound.executor.threads();
   report.plan = bound.executor.plan();
   std::vector<size_t> steps(report.plan.steps.size());
   std::iota(steps.begin(), steps.end(), size_t{0});
   if (arguments.node) steps = find_steps(report.plan, *arguments.node);
-  measure(bound, limit, report);
+  measure(bound, limit, request.progress(), report);
+  request.progress().show("writing the report");
   write_files(arguments, request, loaded, report);
   if (arguments.is_json) return {kFine, json_text(explain_json(report, steps))};
-  std::string text = arguments.node ? explain_steps_text(report, steps) : explain_text(report);
-  if (arguments.node || arguments.shows_candidates) text += explain_costs_text(report, steps);
+  const TextStyle style = stdout_style();
+  std::string text =
+      arguments.node ? explain_steps_text(report, steps, style) : explain_text(report, style);
+  if (arguments.node || arguments.shows_candidates) {
+    text += explain_costs_text(report, steps, style);
+  }
+  for (const std::string& file : {arguments.onnx_file, arguments.page_file}) {
+    if (!file.empty()) text += wrapped("wrote " + file, style);
+  }
   return {kFine, text};
 }
 
 }  // namespace
 
-Command make_explain_command(CLI::App& command) {
+Command make_explain_command(CommandOptions command) {
   const auto arguments = std::make_shared<ExplainArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom);
   add_memory_option(command, arguments->model.bind);
   command.add_option("--node", arguments->node,
-                     "NAME: all about the steps of a node; NAME*: of those that begin so");
+                     "NAME: show all about the steps of a node; NAME*: of nodes whose\n"
+                     "names begin so");
   command.add_option("--runs", arguments->runs,
-                     "runs to take medians of (default: up to 10 in 2 seconds)");
+                     "N: runs to take medians of (default: up to 10 in 2 seconds)");
   command.add_flag("--candidates", arguments->shows_candidates,
-                   "with --optimize or --costs: all candidates of all nodes, and what\n"
-                   "they and the conversions cost");
+                   "with --optimize or --costs: show the times of all candidates of all\n"
+                   "nodes, and of conversions");
   command.add_option("--margins", arguments->margins,
-                     "with --optimize or --costs: seconds to look for what each candidate\n"
-                     "lacks to be chosen (default 2; 0: do not look)");
+                     "SECONDS: with --optimize or --costs, how long to compute how much\n"
+                     "faster each candidate must be to be chosen (default 2; 0: not at all)");
   command.add_option("--onnx", arguments->onnx_file,
-                     "FILE: write the model as it is planned, with backend, times and\n"
-                     "layouts in the metadata of its nodes, for Netron");
+                     "FILE: write the model as planned, for Netron: backend, time and\n"
+                     "layouts are in the metadata of its nodes");
   command.add_option("--html", arguments->page_file,
                      "FILE: write a page for a browser: graph, times, candidates");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
-  command.footer(
-      "Inputs that have no file get random numbers. Layouts are those of what a step reads and\n"
-      "makes, without weights; a conversion changes nothing but the layout.\n\n"
+  command.set_footer(
+      "Inputs that have no file get random numbers. The column layouts shows what a step reads\n"
+      "and writes, without weights; a conversion changes the layout only.\n\n"
       "Example:\n"
       "  tessera explain resnet50.onnx --threads 2\n"
       "  tessera explain resnet50.onnx --node conv1 --backends onednn\n"

@@ -4,9 +4,11 @@
 #include <numeric>
 #include <utility>
 
+#include "base/likely_name.h"
 #include "cli/costs_report.h"
 #include "cli/placement_report.h"
 #include "cli/plan_summary.h"
+#include "cli/quantities.h"
 #include "cli/span.h"
 #include "cli/text_table.h"
 
@@ -18,11 +20,11 @@ constexpr size_t kListedNodes = 10;
 constexpr size_t kExampleNodes = 3;
 constexpr size_t kShownGroups = 12;
 
-std::string time_text(double time_us) { return decimal_text(time_us, time_us < 1000 ? 1 : 0); }
+std::string us_text(double time_us) { return time_text(time_us * 1e-6); }
 
 // The price that the choice reckoned with.
 std::string predicted_text(const PlanStep& step) {
-  return time_text(1e6 * step.predicted_seconds.value_or(0));
+  return time_text(step.predicted_seconds.value_or(0));
 }
 
 double total_of(const std::vector<double>& times) {
@@ -38,66 +40,69 @@ std::string gflops_text(int64_t flops, double time_us) {
   return gflops > 0 ? decimal_text(gflops, gflops < 100 ? 1 : 0) : "";
 }
 
-std::string count_text(int64_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+std::string line(const std::string& text, const TextStyle& style) {
+  return fitted(text, style) + "\n";
 }
 
-std::string shown_line(const std::string& text) {
-  return shorten(printable(text), kTextColumns) + "\n";
+std::string run_text(const ExplainReport& report, const TextStyle& style) {
+  return wrapped(
+      "a run takes " + us_text(report.run_us) + ", the median of " + count_text(report.runs, "run"),
+      style);
 }
 
-std::string header_text(const ExplainReport& report) {
+std::string header_text(const ExplainReport& report, const TextStyle& style) {
   const PlanDescription& plan = report.plan;
-  const PlanCounts counts = count_steps(plan);
-  return shown_line(report.model) +
-         shown_line(count_text(counts.steps, "step") + ", " +
-                    count_text(counts.conversions, "conversion") + " among them; " +
-                    decimal_text(report.run_us / 1000, 3) + " ms, the median of " +
-                    count_text(report.runs, "run") + "; " + count_text(report.threads, "thread")) +
-         shown_line("memory: " + bytes_text(plan.arena_bytes) + " for inner values, " +
-                    bytes_text(plan.pack_bytes) + " of packed weights, " +
-                    bytes_text(plan.library_bytes) + " of the libraries' own") +
-         (plan.tuning.measured > 0 ? tuning_text(plan.tuning) : "") +
-         placement_text(plan.placement, report.run_us / 1000);
+  return line(report.model, style) +
+         wrapped(steps_text(count_steps(plan)) + "; " + count_text(report.threads, "thread"),
+                 style) +
+         (plan.placement ? "" : run_text(report, style)) +
+         wrapped("memory: " + bytes_text(plan.arena_bytes) + " for intermediate values, " +
+                     bytes_text(plan.pack_bytes) + " for packed weights, " +
+                     bytes_text(plan.library_bytes) + " inside the libraries",
+                 style) +
+         (plan.tuning.measured > 0 ? tuning_text(plan.tuning, style) : "") +
+         placement_text(plan.placement, report.run_us / 1000, style);
 }
 
-std::string steps_text(const ExplainReport& report) {
-  std::vector<Column> columns = {{"step", Align::Right},           {"name", Align::Left, true},
-                                 {"op", Align::Left, true},        {"backend"},
-                                 {"algorithm", Align::Left, true}, {"layouts", Align::Left, true},
-                                 {"\xc2\xb5s", Align::Right}};
+std::string step_table(const ExplainReport& report, const TextStyle& style) {
+  std::vector<Column> columns = {{"step", Align::Right},
+                                 {"node or value", Align::Left, true},
+                                 {"op", Align::Left, true},
+                                 {"backend"},
+                                 {"algorithm", Align::Left, true},
+                                 {"layouts", Align::Left, true},
+                                 {"time", Align::Right}};
   const bool has_prices = report.plan.placement.has_value();
   if (has_prices) columns.push_back({"predicted", Align::Right});
-  columns.push_back({"share", Align::Right});
   columns.push_back({"GFLOP/s", Align::Right});
   TextTable table(std::move(columns));
-  const double total_us = total_of(report.step_us);
   for (size_t index = 0; index < report.plan.steps.size(); ++index) {
     const PlanStep& step = report.plan.steps[index];
     const double time_us = report.step_us[index];
-    std::vector<std::string> cells = {std::to_string(index), step.name,      step.op,
-                                      backend_of(step),      step.algorithm, layouts_text(step),
-                                      time_text(time_us)};
+    const std::string name = step.nodes.empty() ? step.name : nodes_text(step.nodes, style);
+    std::vector<std::string> cells = {std::to_string(index),   name,
+                                      op_text(step.op, style), step.backend,
+                                      step.algorithm,          layouts_text(step),
+                                      us_text(time_us)};
     if (has_prices) cells.push_back(predicted_text(step));
-    cells.push_back(share_text(time_us, total_us));
     cells.push_back(gflops_text(step.flops, time_us));
     table.add_row(cells);
   }
-  return "\n" + table.text();
+  return "\n" + table.text(style);
 }
 
 std::string port_layout(const std::vector<PlanPort>& ports) {
   return ports.empty() ? "" : ports[0].layout;
 }
 
-std::string conversion_steps_text(const ExplainReport& report) {
+std::string conversion_steps_text(const ExplainReport& report, const TextStyle& style) {
   std::vector<Column> columns = {{"step", Align::Right},
                                  {"conversion of", Align::Left, true},
                                  {"from", Align::Left, true},
                                  {"to", Align::Left, true},
                                  {"backend"},
-                                 {"bytes", Align::Right},
-                                 {"\xc2\xb5s", Align::Right}};
+                                 {"read+written", Align::Right},
+                                 {"time", Align::Right}};
   const bool has_prices = report.plan.placement.has_value();
   if (has_prices) columns.push_back({"predicted", Align::Right});
   TextTable table(std::move(columns));
@@ -107,27 +112,35 @@ std::string conversion_steps_text(const ExplainReport& report) {
     if (!is_conversion(step)) continue;
     has_rows = true;
     std::vector<std::string> cells = {
-        std::to_string(index),           step.name,        port_layout(step.inputs),
-        port_layout(step.outputs),       backend_of(step), bytes_text(step.bytes),
-        time_text(report.step_us[index])};
+        std::to_string(index),         step.name,    port_layout(step.inputs),
+        port_layout(step.outputs),     step.backend, bytes_text(step.bytes),
+        us_text(report.step_us[index])};
     if (has_prices) cells.push_back(predicted_text(step));
     table.add_row(cells);
   }
-  return has_rows ? "\n" + table.text() : "";
+  return has_rows ? "\n" + table.text(style) : "";
 }
 
-std::string totals_text(const ExplainReport& report) {
-  TextTable table({{"by", Align::Left, true},
+std::string total_name(const StepTotal& total) {
+  if (total.kind == "kernel") return total.backend;
+  return total.kind == "copy" ? "copies" : "conversions by " + total.backend;
+}
+
+std::string totals_text(const ExplainReport& report, const TextStyle& style) {
+  TextTable table({{"backend", Align::Left, true},
                    {"steps", Align::Right},
-                   {"\xc2\xb5s", Align::Right},
+                   {"time", Align::Right},
                    {"share", Align::Right},
                    {"GFLOP/s", Align::Right}});
   const double total_us = total_of(report.step_us);
-  for (const TimeShare& share : time_shares(report.plan, report.step_us)) {
-    table.add_row({share.name, std::to_string(share.steps), time_text(share.time_us),
-                   share_text(share.time_us, total_us), gflops_text(share.flops, share.time_us)});
+  std::vector<StepTotal> totals = step_totals(report.plan, report.step_us);
+  std::stable_partition(totals.begin(), totals.end(),
+                        [](const StepTotal& total) { return total.kind == "kernel"; });
+  for (const StepTotal& total : totals) {
+    table.add_row({total_name(total), std::to_string(total.steps), us_text(total.time_us),
+                   share_text(total.time_us, total_us), gflops_text(total.flops, total.time_us)});
   }
-  return "\n" + table.text();
+  return "\n" + table.text(style);
 }
 
 std::string example_text(const std::vector<std::string>& nodes) {
@@ -138,46 +151,50 @@ std::string example_text(const std::vector<std::string>& nodes) {
   return text + (nodes.size() > kExampleNodes ? ", ..." : "");
 }
 
-std::string refusals_text(const PlanDescription& plan) {
+std::string refusals_text(const PlanDescription& plan, const TextStyle& style) {
   const std::vector<RefusalGroup> groups = group_refusals(plan);
   std::string text;
   std::string backend;
   size_t shown = 0;
   const auto add_rest = [&] {
     if (shown > kShownGroups) {
-      text += "  and for " + count_text(static_cast<int64_t>(shown - kShownGroups), "more reason") +
-              " (--node NAME, --json)\n";
+      text +=
+          wrapped("and " + count_text(static_cast<int64_t>(shown - kShownGroups), "more reason") +
+                      " (--node NAME or --json shows all)",
+                  style, "  ");
     }
   };
   for (const RefusalGroup& group : groups) {
     if (text.empty() || group.backend != backend) {
       add_rest();
-      text += "\n" + shown_line("refused by " + group.backend);
+      text += "\n" + line("refused by " + group.backend, style);
       backend = group.backend;
       shown = 0;
     }
     if (++shown > kShownGroups) continue;
-    text += wrapped(
-        count_text(static_cast<int64_t>(group.nodes.size()), "node") + ": " + group.reason, "  ");
-    text += "    " + shorten(printable(example_text(group.nodes)), kTextColumns - 4) + "\n";
+    text +=
+        wrapped(count_text(static_cast<int64_t>(group.nodes.size()), "node") + ": " + group.reason,
+                style, "  ");
+    text += "    " + fitted(example_text(group.nodes), style, 4) + "\n";
   }
   add_rest();
   return text;
 }
 
-std::string port_text(const char* kind, const PlanPort& port) {
+std::string port_text(const char* kind, const PlanPort& port, const TextStyle& style) {
   const std::string constant = port.is_constant ? ", constant" : "";
   const std::string density =
       port.density ? " (density at most " + decimal_text(100 * *port.density, 3) + " %)" : "";
-  const std::string pack = port.pack.empty() ? "" : ", packed as " + port.pack;
+  // Which way is for the library to read: --json has it.
+  const std::string pack = port.pack.empty() ? "" : ", packed";
   return wrapped(std::string(kind) + " '" + port.value + "': " + port.type + ", " + port.layout +
                      density + constant + pack,
-                 "  ");
+                 style, "  ");
 }
 
 std::string work_text(const PlanStep& step, double time_us, double total_us) {
-  std::string text = time_text(time_us) + " \xc2\xb5s";
-  if (total_us > 0) text += " (" + share_text(time_us, total_us) + ")";
+  std::string text = us_text(time_us);
+  if (total_us > 0) text += " (" + share_text(time_us, total_us) + " of all steps)";
   const std::string gflops = gflops_text(step.flops, time_us);
   if (!gflops.empty()) text += ", " + gflops + " GFLOP/s";
   text += "; " + quantity_text(static_cast<double>(step.flops)) + " FLOPs, " +
@@ -186,22 +203,23 @@ std::string work_text(const PlanStep& step, double time_us, double total_us) {
   return text + (step.is_in_place ? ", in place" : "");
 }
 
-std::string step_text(const ExplainReport& report, size_t index) {
+std::string step_text(const ExplainReport& report, size_t index, const TextStyle& style) {
   const PlanStep& step = report.plan.steps[index];
-  std::string title = "step " + std::to_string(index) + " '" + step.name + "' (" + step.op +
-                      ") on " + backend_of(step);
+  std::string title = "step " + std::to_string(index) + " '" + step.name + "' (" + step.op + ")" +
+                      (step.backend.empty() ? ", by Tessera itself" : " on " + step.backend);
   if (!step.algorithm.empty()) title += ", " + step.algorithm;
-  std::string text = "\n" + wrapped(title);
-  text += wrapped(work_text(step, report.step_us[index], total_of(report.step_us)), "  ");
+  std::string text = "\n" + wrapped(title, style);
+  text += wrapped(work_text(step, report.step_us[index], total_of(report.step_us)), style, "  ");
   if (step.nodes.size() > 1) {
     std::string nodes;
     for (const std::string& node : step.nodes) nodes += (nodes.empty() ? "'" : ", '") + node + "'";
-    text += wrapped("covers " + nodes, "  ");
+    text += wrapped("covers " + nodes, style, "  ");
   }
-  for (const PlanPort& port : step.inputs) text += port_text("input", port);
-  for (const PlanPort& port : step.outputs) text += port_text("output", port);
+  for (const PlanPort& port : step.inputs) text += port_text("input", port, style);
+  for (const PlanPort& port : step.outputs) text += port_text("output", port, style);
   for (const BackendRefusal& refusal : step.refusals) {
-    text += wrapped(refusal.backend + " refused '" + refusal.node + "': " + refusal.reason, "  ");
+    text += wrapped(refusal.backend + " refused '" + refusal.node + "': " + refusal.reason, style,
+                    "  ");
   }
   return text;
 }
@@ -232,35 +250,42 @@ std::vector<size_t> find_steps(const PlanDescription& plan, const std::string& n
   }
   if (!found.empty()) return found;
   std::string list;
+  std::vector<std::string> names;
   size_t listed = 0;
   for (const PlanStep& step : plan.steps) {
     if (is_conversion(step)) continue;
-    if (++listed > kListedNodes) break;
+    names.insert(names.end(), step.nodes.begin(), step.nodes.end());
+    if (++listed > kListedNodes) continue;
     list += (list.empty() ? "'" : ", '") + step.name + "'";
   }
   if (listed > kListedNodes) list += ", ...";
   throw Error(ErrorKind::InvalidArgument, "--node '" + name + "'",
               list.empty() ? "the plan has no steps"
                            : "no step covers such a node; there are " + list +
-                                 " (passes may have removed it: tessera inspect --passes)");
+                                 " (passes may have removed it: tessera inspect --passes)" +
+                                 did_you_mean(name, names));
 }
 
-std::string explain_text(const ExplainReport& report) {
-  std::string text = header_text(report);
+std::string explain_text(const ExplainReport& report, const TextStyle& style) {
+  std::string text = header_text(report, style);
   if (report.plan.steps.empty()) return text;
-  return text + steps_text(report) + conversion_steps_text(report) + totals_text(report) +
-         closest_calls_text(report.plan) + refusals_text(report.plan);
+  return text + step_table(report, style) + conversion_steps_text(report, style) +
+         totals_text(report, style) +
+         closest_calls_text(report.plan, report.margin_seconds, style) +
+         refusals_text(report.plan, style);
 }
 
-std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps) {
+std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps,
+                               const TextStyle& style) {
   if (report.plan.candidates.empty()) {
     return "\n" + wrapped(
                       "candidates: nothing was measured; --optimize measures, --costs FILE "
-                      "takes what `tessera tune` measured");
+                      "takes what `tessera tune` measured",
+                      style);
   }
   const std::vector<std::string> nodes = nodes_of(report.plan, steps);
-  return candidates_text(candidates_of(report.plan.candidates, nodes), /*shows_all=*/true) +
-         conversions_text(report.plan.conversions);
+  return candidates_text(candidates_of(report.plan.candidates, nodes), /*shows_all=*/true, style) +
+         conversions_text(report.plan.conversions, style);
 }
 
 std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector<size_t>& steps) {
@@ -271,9 +296,10 @@ std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector
   return nodes;
 }
 
-std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps) {
-  std::string text = header_text(report);
-  for (const size_t index : steps) text += step_text(report, index);
+std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps,
+                               const TextStyle& style) {
+  std::string text = header_text(report, style);
+  for (const size_t index : steps) text += step_text(report, index, style);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/json_output.h"
+#include "cli/text_table.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
@@ -13,6 +14,7 @@ struct ExplainReport {
   std::string model;
   int threads = 0;
   PlanDescription plan;
+  double margin_seconds = 0;    // that margins of candidates were searched for
   int64_t runs = 0;             // at least one
   double run_us = 0;            // the median of all runs
   std::vector<double> step_us;  // of each step of the plan, the median of all runs
@@ -26,16 +28,17 @@ std::vector<size_t> find_steps(const PlanDescription& plan, const std::string& n
 // The names of the nodes that `steps` cover.
 std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector<size_t>& steps);
 
-// All steps, conversions, totals and refusals by reason, in lines of at most kTextColumns
-// characters.
-std::string explain_text(const ExplainReport& report);
+// All steps, conversions, totals and refusals by reason.
+std::string explain_text(const ExplainReport& report, const TextStyle& style);
 
 // All about `steps`, which are indices: ports, memory, every refusal in full.
-std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps);
+std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps,
+                               const TextStyle& style);
 
 // What the candidates for the nodes of `steps` cost, and conversions; a line that says how to come
 // to know where that is not known.
-std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps);
+std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps,
+                               const TextStyle& style);
 
 // Everything; of the steps only `steps`, and of the candidates those for their nodes.
 Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps);

@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "cli/bind_arguments.h"
+#include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/inspect_report.h"
 #include "cli/memory_report.h"
+#include "cli/model_source.h"
 #include "cli/run_inputs.h"
 #include "cli/staged_files.h"
 #include "tessera/tessera.h"
@@ -32,52 +34,86 @@ NamedShapes shapes_of(const InspectOptions& options, const ModelDescription& des
 // Binds, because only then it is known who computes what, and in which memory.
 CommandResult inspect_memory(const InspectOptions& options) {
   BindOptions bind = bind_options_of(options.bind);
-  const Model model = load(options.model, {.is_strict = options.is_strict,
-                                           .backends = backends_of(options.bind.backend_paths),
-                                           .threads = bind.threads});
+  check_writable_file("--svg", options.svg_file);
+  Progress progress;
+  progress.show("loading " + options.model);
+  const Model model =
+      load_model(options.model, {.is_strict = options.is_strict,
+                                 .log = say_warning,
+                                 .backends = backends_of(options.bind.backend_paths),
+                                 .threads = bind.threads});
   bind.shapes = shapes_of(options, model.describe());
-  const MemoryReport report = memory_report_of(model.bind(bind));
+  MemoryReport report = [&] {
+    const WatchedTuning watched(bind, progress);
+    return memory_report_of(model.bind(bind));
+  }();
+  report.model = model.describe().file;
   if (!options.svg_file.empty()) {
     StagedFiles files;
     files.write_text(options.svg_file, memory_svg(report));
     files.commit();
   }
-  return {kFine, options.is_json ? json_text(memory_json(report)) : memory_text(report)};
+  if (options.is_json) return {kFine, json_text(memory_json(report))};
+  std::string text = memory_text(report, stdout_style());
+  if (!options.svg_file.empty()) text += wrapped("wrote " + options.svg_file, stdout_style());
+  return {kFine, text};
+}
+
+// Options without any effect are a mistake, whatever their values.
+void check_binds_nothing(BindArguments arguments) {
+  arguments.backend_paths.clear();  // for the ops that they bring
+  if (arguments == BindArguments{}) return;
+  throw Error(ErrorKind::InvalidArgument, "command line",
+              "expected --memory or --svg beside options of where and how a model runs, found "
+              "neither");
 }
 
 CommandResult inspect(const InspectOptions& options) {
-  if (options.shows_memory || !options.svg_file.empty()) return inspect_memory(options);
-  const Model model = load(options.model, {.is_strict = options.is_strict});
+  if (options.shows_memory || !options.svg_file.empty()) {
+    if (options.parts.has_passes || options.parts.has_weights) {
+      throw Error(ErrorKind::InvalidArgument, "command line",
+                  "expected --passes and --weights without --memory and --svg, found both");
+    }
+    return inspect_memory(options);
+  }
+  check_binds_nothing(options.bind);
+  Progress progress;
+  progress.show("loading " + options.model);
+  const Model model =
+      load_model(options.model, {.is_strict = options.is_strict,
+                                 .log = say_warning,
+                                 .backends = backends_of(options.bind.backend_paths)});
   ModelDescription description = model.describe();
   if (!options.shapes.empty()) {
     description = model.describe(shapes_of(options, description));
   }
   return {kFine, options.is_json ? json_text(inspect_json(description, options.parts))
-                                 : inspect_text(description, options.parts)};
+                                 : inspect_text(description, options.parts, stdout_style())};
 }
 
 }  // namespace
 
-Command make_inspect_command(CLI::App& command) {
+Command make_inspect_command(CommandOptions command) {
   const auto options = std::make_shared<InspectOptions>();
-  command.add_option("MODEL", options->model, "an ONNX file")->required();
-  add_repeatable(command, "--shape", options->shapes,
-                 "NAME=1x3x224x224: the shape of an input; NAME may be #<index>");
+  command.add_positional("MODEL", options->model, kModelHelp);
+  command.add_repeatable(
+      "--shape", options->shapes,
+      "NAME=SHAPE: the shape of an input, e.g. 1x3x224x224; NAME may be\n#<index>");
   command.add_flag("--passes", options->parts.has_passes,
                    "show what each pass changed and how long it took");
   command.add_flag("--weights", options->parts.has_weights, "list the weights");
   command.add_flag("--memory", options->shows_memory,
-                   "bind the model, and show how its inner values lie in memory");
+                   "bind the model, and show where its intermediate values lie in memory");
   command.add_option("--svg", options->svg_file,
-                     "FILE: the same, and write a picture of it for a browser");
+                     "FILE: the same, and write a drawing of it for a browser");
   add_bind_options(command, options->bind);
   add_memory_option(command, options->bind);
   add_price_options(command, options->bind);
   command.add_flag("--strict", options->is_strict,
-                   "a declared inner shape that is wrong is an error");
+                   "fail if a shape declared inside the model is wrong");
   command.add_flag("--json", options->is_json, "print JSON");
-  command.footer(
-      "Options of who may run it are for --memory and --svg.\n\n"
+  command.set_footer(
+      "Options of where and how it runs count with --memory and --svg only.\n\n"
       "Example:\n"
       "  tessera inspect model.onnx --shape '#0=1x3x224x224' --passes\n"
       "  tessera inspect model.onnx --memory --svg memory.svg");

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/json_output.h"
+#include "cli/text_table.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
@@ -13,8 +14,8 @@ struct InspectParts {
   bool has_weights = false;  // each of them, not only their number and size
 };
 
-// Lines of at most kTextColumns characters.
-std::string inspect_text(const ModelDescription& model, const InspectParts& parts);
+std::string inspect_text(const ModelDescription& model, const InspectParts& parts,
+                         const TextStyle& style);
 Json inspect_json(const ModelDescription& model, const InspectParts& parts);
 
 }  // namespace tessera::cli

@@ -6,19 +6,20 @@ namespace tessera::cli {
 namespace {
 
 // A handler reaches nothing but what is static.
-volatile std::sig_atomic_t was_interrupted = 0;
+std::atomic<bool> was_interrupted = false;
 std::atomic<Executor*> running = nullptr;
-static_assert(std::atomic<Executor*>::is_always_lock_free, "as a handler must not wait");
+static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "as a handler must not wait");
 
 void note(int /*signal*/) {
-  was_interrupted = 1;
+  was_interrupted = true;
   if (Executor* const executor = running.load()) executor->cancel();
 }
 
 }  // namespace
 
 Interrupt::Interrupt(Executor* executor) {
-  was_interrupted = 0;
+  was_interrupted = false;
   running = executor;
   struct sigaction action{};
   action.sa_handler = note;
@@ -34,6 +35,7 @@ Interrupt::~Interrupt() {
   running = nullptr;
 }
 
-bool Interrupt::is_interrupted() const { return was_interrupted != 0; }
+bool Interrupt::is_interrupted() const { return was_interrupted; }
+bool Interrupt::was_asked() { return was_interrupted; }
 
 }  // namespace tessera::cli

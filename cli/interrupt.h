@@ -19,6 +19,8 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   bool is_interrupted() const;
+  // Whether there was a Ctrl-C since the newest of them began; from any thread.
+  static bool was_asked();
 
  private:
   struct sigaction previous_{};

@@ -2,18 +2,23 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/help_formatter.h"
 #include "cli/json_output.h"
 #include "cli/text_table.h"
 #include "tessera/tessera.h"
@@ -24,20 +29,25 @@ namespace {
 struct CommandRow {
   const char* name;
   const char* summary;
-  Command (*make)(CLI::App& command);
+  Command (*make)(CommandOptions command);
 };
 
 constexpr std::array kCommands = {
     CommandRow{"run", "Run a model once", make_run_command},
     CommandRow{"bench", "Measure how long a model takes to load, bind and run", make_bench_command},
-    CommandRow{"explain", "Show who does each step, how fast, and who refused",
+    CommandRow{"explain", "Show which backend runs each step, how fast, and how near others come",
                make_explain_command},
-    CommandRow{"tune", "Measure what could run a model fastest", make_tune_command},
-    CommandRow{"inspect", "Show what a model is made of", make_inspect_command},
-    CommandRow{"plan-memory", "Place buffers in the smallest memory", make_plan_memory_command},
-    CommandRow{"backends", "List what can run models here", make_backends_command},
-    CommandRow{"cache", "Show and clear what was found out before", make_cache_command},
-    CommandRow{"verify", "Check a plug-in, or all that could run a model", make_verify_command},
+    CommandRow{"tune", "Measure which kernels run a model fastest", make_tune_command},
+    CommandRow{"inspect", "Show the inputs, outputs, nodes and weights of a model",
+               make_inspect_command},
+    CommandRow{"plan-memory", "Place buffers of known lifetimes in as little memory as possible",
+               make_plan_memory_command},
+    CommandRow{"backends", "List the backends that can run models on this machine",
+               make_backends_command},
+    CommandRow{"cache", "Show, check and remove stored plans and measured times",
+               make_cache_command},
+    CommandRow{"verify", "Check a plug-in, or every kernel that could run a model",
+               make_verify_command},
 };
 
 ExitCode exit_code(ErrorKind kind) {
@@ -88,45 +98,57 @@ ExitCode report(const Error& error, bool is_json) {
   std::string text = error.what();
   if (error.kind() == ErrorKind::Internal) text += " (a bug in Tessera: please report it)";
   std::fprintf(stderr, "tessera: %s\n", printable(text).c_str());
-  const Json json = {
-      {"error",
-       {{"kind", name(error.kind())}, {"where", error.where()}, {"message", error.message()}}}};
+  const Json json = error_json(error.kind(), error.where(), error.message());
   return print(is_json ? json_text(json) : "", exit_code(error.kind()));
 }
 
-// What CLI11 threw: help and version are answers, anything else is bad usage.
-ExitCode report_usage(const CLI::App& app, const CLI::ParseError& error, bool is_json) {
+ExitCode report_usage(const UsageMistake& mistake, bool is_json) {
+  std::fprintf(stderr, "%s: %s\n", mistake.where.c_str(), printable(mistake.message).c_str());
+  const Json json = error_json(ErrorKind::InvalidArgument, mistake.where, mistake.message);
+  return print(is_json ? json_text(json) : "", kBadInput);
+}
+
+// What CLI11 threw: help and version are answers. Anything else is bad usage that
+// find_usage_mistake() does not know.
+ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error, bool is_json) {
   std::ostringstream output;
   std::ostringstream errors;
-  if (app.exit(error, output, errors) == 0) return print(output.str(), kFine);
-  // CLI11 only misses a command where there is one that it does not know.
-  const std::vector<std::string> unknown = app.remaining();
-  const bool is_unknown_command = app.get_subcommands().empty() && !unknown.empty();
-  const std::string message =
-      is_unknown_command ? "There is no command or option " + unknown[0] : error.what();
-  std::fprintf(stderr, "%s\nRun with --help for more information.\n", printable(message).c_str());
-  const Json json = {{"error",
-                      {{"kind", name(ErrorKind::InvalidArgument)},
-                       {"where", "command line"},
-                       {"message", message}}}};
-  return print(is_json ? json_text(json) : "", kBadInput);
+  if (app.exit(error, output, errors) == 0) {
+    const bool is_version = error.get_name() == "CallForVersion";
+    return print(is_json && is_version ? json_text({{"version", version()}}) : output.str(), kFine);
+  }
+  return report_usage({command_path(app), error.what()}, is_json);
+}
+
+std::string footer_text() {
+  std::string text = "Exit codes (docs/command_line.md):\n";
+  for (const ExitCodeRow& row : kExitCodes) {
+    text += "  " + std::to_string(row.code) + "  " + row.meaning + "\n";
+  }
+  return text +
+         "\nExample:\n  tessera run model.onnx --random 1\n\n"
+         "'tessera COMMAND --help' lists the options of a command.";
 }
 
 ExitCode run_command_line(int argc, char** argv, bool is_json) {
   CLI::App app("Runs neural networks with whatever libraries the machine has.", "tessera");
-  app.set_version_flag("--version", "tessera " + version());
-  app.require_subcommand(1);
-  app.footer(
-      "Example:\n  tessera run model.onnx --random 1\n\n"
-      "'tessera COMMAND --help' says what a command can do.");
+  app.set_help_flag("-h,--help", "print this help");
+  app.set_version_flag("--version", "tessera " + version(), "print the version");
+  // Commands that are added from here on take it over.
+  app.formatter(std::make_shared<HelpFormatter>(stdout_style()));
+  app.footer(footer_text());
+  CommandOptions program(app);
   std::vector<Command> commands;
   for (const CommandRow& row : kCommands) {
-    commands.push_back(row.make(*app.add_subcommand(row.name, row.summary)));
+    commands.push_back(row.make(program.add_command(row.name, row.summary)));
   }
+  const std::optional<UsageMistake> mistake =
+      find_usage_mistake(app, {argv + std::min(1, argc), argv + argc});
+  if (mistake) return report_usage(*mistake, is_json);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error, is_json);
+    return report_parse_error(app, error, is_json);
   }
   size_t chosen = 0;
   while (!app.got_subcommand(kCommands[chosen].name)) ++chosen;

@@ -4,11 +4,13 @@
 #include <string>
 
 #include "cli/json_output.h"
+#include "cli/text_table.h"
 #include "tessera/tessera.h"
 
 namespace tessera::cli {
 
 struct MemoryReport {
+  std::string model;
   MemoryDescription memory;
   int64_t steps = 0;          // of the plan
   int64_t library_bytes = 0;  // that libraries keep to themselves
@@ -18,14 +20,13 @@ struct MemoryReport {
 // The report of an executor.
 MemoryReport memory_report_of(const Executor& executor);
 
-// Lines of at most kTextColumns characters: the figures, then the largest blocks.
-std::string memory_text(const MemoryReport& report);
+// The figures, then the largest blocks.
+std::string memory_text(const MemoryReport& report, const TextStyle& style);
 
-// arena_bytes, lower_bound_bytes, ratio, proven, naive_bytes, padding_bytes, weights_bytes,
-// backend_bytes, plan_ms, and blocks: {name, type, workspace, lower, upper, bytes, offset}.
+// The figures of memory_figures_json(), more of them, and the blocks.
 Json memory_json(const MemoryReport& report);
 
-// arena_bytes, lower_bound_bytes, weights_bytes, naive_bytes, backend_bytes: what `bench` shows.
+// The figures that `bench` shows too.
 Json memory_figures_json(const MemoryDescription& memory, int64_t library_bytes);
 
 // A picture that needs nothing else: steps from left to right, addresses from the bottom up, a

@@ -29,16 +29,16 @@ MemoryReport small_report() {
 }
 
 TEST(MemoryReport, TextHasTheFigures) {
-  const std::string text = memory_text(small_report());
-  EXPECT_THAT(text, HasSubstr("arena         256 bytes (256 B) for inner values and workspaces\n"));
+  const std::string text = memory_text(small_report(), {});
+  EXPECT_THAT(text, HasSubstr("arena         256 bytes for intermediate values and workspaces\n"));
   EXPECT_THAT(text, HasSubstr("lower bound   192 bytes"));
-  EXPECT_THAT(text, HasSubstr("ratio         1.3333\n"));
+  EXPECT_THAT(text, HasSubstr("ratio         1.3333, arena to lower bound\n"));
   EXPECT_THAT(text, HasSubstr("padding       12 bytes"));
   EXPECT_THAT(text, HasSubstr("libraries     77 bytes"));
   EXPECT_LT(text.find("conv"), text.find("a<b>")) << "the largest first";
   MemoryReport proven = small_report();
   proven.memory.is_proven_smallest = true;
-  EXPECT_THAT(memory_text(proven), HasSubstr("1.3333, proven the smallest\n"));
+  EXPECT_THAT(memory_text(proven, {}), HasSubstr("workspaces, proven the smallest\n"));
 }
 
 TEST(MemoryReport, FitsTheTerminal) {
@@ -46,7 +46,7 @@ TEST(MemoryReport, FitsTheTerminal) {
   for (int index = 0; index < 30; ++index) {
     report.memory.blocks.push_back({.name = std::string(200, 'n'), .text = std::string(200, 't')});
   }
-  const std::string text = memory_text(report);
+  const std::string text = memory_text(report, {});
   EXPECT_THAT(text, HasSubstr("and 12 more"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -58,12 +58,15 @@ TEST(MemoryReport, FitsTheTerminal) {
 TEST(MemoryReport, JsonHasFiguresAndBlocks) {
   const Json json = memory_json(small_report());
   EXPECT_EQ(json["arena_bytes"], 256);
-  EXPECT_EQ(json["backend_bytes"], 77);
-  EXPECT_EQ(json["weights_bytes"], 40);
-  EXPECT_EQ(json["proven"], false);
+  EXPECT_EQ(json["plan_us"], 1250.0);
+  EXPECT_EQ(json["blocks"][0]["first_step"], 0);
+  EXPECT_EQ(json["blocks"][0]["last_step"], 1) << "inclusive";
+  EXPECT_EQ(json["library_bytes"], 77);
+  EXPECT_EQ(json["weight_bytes"], 40);
+  EXPECT_EQ(json["is_proven_smallest"], false);
   ASSERT_EQ(json["blocks"].size(), 2);
-  EXPECT_EQ(json["blocks"][1]["workspace"], true);
-  EXPECT_EQ(json["blocks"][1]["offset"], 128);
+  EXPECT_EQ(json["blocks"][1]["is_workspace"], true);
+  EXPECT_EQ(json["blocks"][1]["offset_bytes"], 128);
 }
 
 TEST(MemoryReport, ThePictureHasABlockEachAndNothingFromOutside) {

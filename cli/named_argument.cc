@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <optional>
+
+#include "base/likely_name.h"
 
 namespace tessera::cli {
 namespace {
@@ -34,6 +39,41 @@ std::string list_names(const std::vector<ValueDescription>& values) {
   }
   if (values.size() > kListedNames) list += ", ...";
   return list;
+}
+
+// 1 for ""; 0 for what is no unit. "MB" is none, as it may mean a million.
+int64_t bytes_of_unit(std::string_view unit) {
+  if (unit.empty()) return 1;
+  constexpr std::string_view kUnits = "KMGT";
+  const size_t index =
+      kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+  const bool is_unit = unit.size() == 1 || unit.substr(1) == "iB" || unit.substr(1) == "ib";
+  if (index == std::string_view::npos || !is_unit) return 0;
+  return int64_t{1} << (10 * (index + 1));
+}
+
+// The bytes that `text` spells; nullopt where it spells none, or more than 63 bits.
+std::optional<int64_t> byte_count(std::string_view text) {
+  const size_t whole_end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto whole = parse_number<int64_t>(text.substr(0, whole_end));
+  std::string_view rest = text.substr(whole_end);
+  std::string_view digits;
+  if (rest.starts_with('.')) {
+    rest.remove_prefix(1);
+    digits = rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size()));
+    rest.remove_prefix(digits.size());
+    // Half a byte is none.
+    if (digits.empty() || rest.empty()) return std::nullopt;
+  }
+  const int64_t unit = bytes_of_unit(rest);
+  if (!whole || unit == 0) return std::nullopt;
+  double fraction = 0;
+  for (size_t index = digits.size(); index-- > 0;) {
+    fraction = (fraction + (digits[index] - '0')) / 10;
+  }
+  const auto part = std::min(static_cast<int64_t>(fraction * static_cast<double>(unit)), unit - 1);
+  if (*whole > (std::numeric_limits<int64_t>::max() - part) / unit) return std::nullopt;
+  return *whole * unit + part;
 }
 
 }  // namespace
@@ -80,6 +120,33 @@ uint64_t parse_whole_number(std::string_view option, const std::string& text, ui
          "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most));
 }
 
+int64_t parse_byte_count(std::string_view option, const std::string& text, int64_t least) {
+  const std::optional<int64_t> bytes = byte_count(text);
+  if (bytes && *bytes >= least) return *bytes;
+  refuse(option, text,
+         "expected a size such as 512M or 1.5G" +
+             std::string(bytes ? " of at least " + std::to_string(least) + " bytes" : "") +
+             ", found '" + text + "'");
+}
+
+double parse_tolerance(std::string_view option, const std::string& text) {
+  const auto number = parse_number<double>(text);
+  if (number && std::isfinite(*number) && *number >= 0) return *number;
+  refuse(option, text, "expected a finite number of at least 0, such as 1e-3");
+}
+
+size_t parse_choice(std::string_view option, const std::string& text,
+                    const std::vector<std::string>& choices) {
+  const auto found = std::find(choices.begin(), choices.end(), text);
+  if (found != choices.end()) return static_cast<size_t>(found - choices.begin());
+  std::string list;
+  for (size_t index = 0; index < choices.size(); ++index) {
+    if (index > 0) list += index + 1 == choices.size() ? " or " : ", ";
+    list += choices[index];
+  }
+  refuse(option, text, "expected " + list + did_you_mean(text, choices));
+}
+
 double parse_positive_number(std::string_view option, const std::string& text, double most) {
   const auto number = parse_number<double>(text);
   if (number && *number > 0 && *number <= most) return *number;
@@ -98,11 +165,14 @@ size_t find_value_index(std::string_view option, std::string_view kind, const st
     const auto index = parse_number<size_t>(std::string_view(name).substr(1));
     if (index && *index < values.size()) return *index;
   }
+  std::vector<std::string> names;
+  for (const ValueDescription& value : values) names.push_back(value.name);
   const std::string plural = std::string(kind) + "s";
   refuse(option, name,
          "the model has no such " + std::string(kind) +
              (values.empty() ? "; it has no " + plural
-                             : "; its " + plural + " are " + list_names(values)));
+                             : "; its " + plural + " are " + list_names(values)) +
+             did_you_mean(name, names));
 }
 
 }  // namespace tessera::cli

@@ -30,6 +30,18 @@ uint64_t parse_whole_number(std::string_view option, const std::string& text);
 uint64_t parse_whole_number(std::string_view option, const std::string& text, uint64_t least,
                             uint64_t most);
 
+// Bytes: "1048576", or with a unit of 1024, 1024^2, ...: "512M", "1.5G", "1GiB". Units are K, M, G
+// and T, with or without "iB", in upper or lower case; parts of a byte are left out. Throws
+// InvalidArgument on anything else, and for less than `least` or more than 63 bits.
+int64_t parse_byte_count(std::string_view option, const std::string& text, int64_t least);
+
+// A finite number of at least 0. Throws InvalidArgument on anything else.
+double parse_tolerance(std::string_view option, const std::string& text);
+
+// The index of `text` in `choices`. Throws InvalidArgument listing them, with the likely one.
+size_t parse_choice(std::string_view option, const std::string& text,
+                    const std::vector<std::string>& choices);
+
 // A number above 0, such as 2 or 0.5, of at most `most`. Throws InvalidArgument on anything else.
 double parse_positive_number(std::string_view option, const std::string& text, double most);
 

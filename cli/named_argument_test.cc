@@ -54,6 +54,76 @@ TEST(NamedArgument, ParsesDimensions) {
   }
 }
 
+TEST(NamedArgument, ParsesByteCounts) {
+  struct Case {
+    const char* text;
+    int64_t bytes;
+  };
+  const Case cases[] = {
+      {"0", 0},
+      {"1048576", 1048576},
+      {"9223372036854775807", INT64_MAX},
+      {"1K", 1024},
+      {"1k", 1024},
+      {"512M", int64_t{512} << 20},
+      {"1.5G", int64_t{1536} << 20},
+      {"2T", int64_t{2} << 40},
+      {"1KiB", 1024},
+      {"0.25MiB", 262144},
+      {"0.3K", 307},  // the part of a byte is left out
+      {"0.99999999999999999999K", 1023},
+  };
+  for (const Case& row : cases) {
+    EXPECT_EQ(parse_byte_count("--limit", row.text, 0), row.bytes) << row.text;
+  }
+  for (const char* text : {"",
+                           "1X",
+                           "M",
+                           "-1",
+                           "-1M",
+                           "+1M",
+                           "nan",
+                           "inf",
+                           "1e6",
+                           "1MB",
+                           "1B",
+                           "1.5",
+                           ".5M",
+                           "1.M",
+                           "1 M",
+                           "1MM",
+                           "1MiBs",
+                           "0x1M",
+                           "9223372036854775808",
+                           "8388608T",
+                           "99999999999999999999K"}) {
+    EXPECT_THAT(refusal([&] { parse_byte_count("--limit", text, 0); }),
+                HasSubstr("--limit '" + std::string(text) +
+                          "': expected a size such as 512M or "
+                          "1.5G, found '" +
+                          text + "'"));
+  }
+  EXPECT_THAT(refusal([] { parse_byte_count("--limit", "0.5K", 513); }),
+              HasSubstr("of at least 513 bytes, found '0.5K'"));
+}
+
+TEST(NamedArgument, ParsesTolerances) {
+  EXPECT_EQ(parse_tolerance("--rtol", "0"), 0);
+  EXPECT_EQ(parse_tolerance("--rtol", "1e-3"), 1e-3);
+  for (const char* text : {"", "-1", "nan", "inf", "x", "1,5", "1e-3x"}) {
+    EXPECT_THAT(refusal([&] { parse_tolerance("--rtol", text); }),
+                HasSubstr("--rtol '" + std::string(text) + "': expected a finite number"));
+  }
+}
+
+TEST(NamedArgument, ParsesChoices) {
+  EXPECT_EQ(parse_choice("--swap", "on", {"off", "on"}), 1U);
+  EXPECT_THAT(refusal([] { parse_choice("--order", "secnd", {"first", "second", "last"}); }),
+              HasSubstr("--order 'secnd': expected first, second or last; did you mean 'second'?"));
+  EXPECT_THAT(refusal([] { parse_choice("--swap", "maybe", {"off", "on"}); }),
+              testing::EndsWith("expected off or on"));
+}
+
 TEST(NamedArgument, ParsesWholeNumbers) {
   EXPECT_EQ(parse_whole_number("--random", "0"), 0U);
   EXPECT_EQ(parse_whole_number("--random", "010"), 10U);

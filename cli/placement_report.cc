@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
+#include "cli/element.h"
 #include "cli/plan_summary.h"
+#include "cli/quantities.h"
 #include "cli/span.h"
 #include "cli/text_table.h"
 
@@ -12,15 +15,6 @@ namespace tessera::cli {
 namespace {
 
 constexpr size_t kShownCalls = 8;
-
-std::string ms_text(double milliseconds) {
-  return decimal_text(milliseconds, milliseconds < 10 ? 3 : 2);
-}
-
-std::string us_text(double seconds) {
-  const double time_us = seconds * 1e6;
-  return decimal_text(time_us, time_us < 1000 ? 1 : 0);
-}
 
 // Below that a time cannot be told from none.
 bool is_nothing(double seconds) { return seconds < 5e-8; }
@@ -31,12 +25,6 @@ bool is_measured(const CandidateDescription& candidate) {
 
 std::string name_of(const CandidateDescription& candidate) {
   return candidate.backend + (candidate.algorithm.empty() ? "" : ":" + candidate.algorithm);
-}
-
-std::string nodes_text(const CandidateDescription& candidate) {
-  return candidate.nodes.size() == 1
-             ? candidate.nodes[0]
-             : candidate.nodes[0] + " +" + std::to_string(candidate.nodes.size() - 1);
 }
 
 bool shares_node(const CandidateDescription& left, const CandidateDescription& right) {
@@ -58,64 +46,95 @@ const CandidateDescription* runner_up(const PlanDescription& plan,
   return best;
 }
 
-// Where little is to be won the choice that needs no prices stands.
-std::string gap_text(double gap) {
-  const std::string percent = decimal_text(100 * gap, 2);
-  return percent == "0.00" ? ", and reached" : "; the choice takes " + percent + " % more";
+// Where a plan's price is so near to the bound, it has reached it.
+bool is_reached(double gap) { return decimal_text(100 * gap, 2) == "0.00"; }
+
+// What was measured, and what was predicted before.
+std::string times_text(const PlacementDescription& placement, std::optional<double> run_seconds) {
+  std::string text = "one run: ";
+  if (run_seconds) text += time_text(*run_seconds) + " measured, ";
+  text += time_text(placement.predicted_seconds) + " predicted from its steps";
+  if (placement.isolated_seconds) {
+    text += " (" + time_text(*placement.isolated_seconds) + " from kernels timed alone)";
+  }
+  if (placement.build_seconds > 0) {
+    text += "; building its kernels takes " + time_text(placement.build_seconds);
+  }
+  return text;
 }
 
-Json milliseconds_json(std::optional<double> seconds) {
-  return seconds ? Json(1000 * *seconds) : Json(nullptr);
+// The proof is about predictions: runs may choose another plan.
+std::string proof_text(const PlacementDescription& placement) {
+  const std::string bound = time_text(placement.lower_bound_seconds);
+  if (is_reached(placement.gap)) return "no plan has a lower prediction (proven)";
+  const std::string above = decimal_text(100 * placement.gap, 2) + " %";
+  if (!placement.is_proven_optimal) {
+    return "every plan is predicted to take at least " + bound + "; this one is " + above +
+           " above that, and the search ended before it could tell whether a better one exists";
+  }
+  const std::string why =
+      placement.contenders.empty()
+          ? "this plan was kept, as an earlier tuning chose it or as little is to be won"
+          : "this plan was chosen by running whole plans";
+  const double predicted = placement.lower_bound_seconds * (1 + placement.gap);
+  return why +
+         "; by the times of steps known now, another is predicted to be the fastest (proven): " +
+         bound + ", against " + time_text(predicted) + " predicted for this one";
+}
+
+}  // namespace
+
+std::string contender_text(const std::string& name) {
+  const size_t comma = name.find(", round ");
+  const std::string kind = name.substr(0, comma);
+  const std::string round = comma == std::string::npos ? "" : name.substr(comma + 2);
+  const std::string prices = round.empty() ? "" : ", " + round;
+  if (kind == "chosen") return "best by kernels timed alone";
+  if (kind == "known") return "plan of an earlier tuning";
+  if (kind == "solved") return "best by timed steps, " + (round.empty() ? "round 1" : round);
+  if (kind == "greedy") return "fastest kernel of each node" + prices;
+  if (kind == "in order") return "first backend that can";
+  constexpr std::string_view kAlone = " alone";
+  if (kind.ends_with(kAlone)) {
+    return "mostly " + kind.substr(0, kind.size() - kAlone.size()) + prices;
+  }
+  return name;
+}
+
+namespace {
+
+std::string result_text(const PlacementDescription& placement, size_t index) {
+  if (index > 0) return "";
+  const auto fastest =
+      std::ranges::min_element(placement.contenders, {}, &ContenderDescription::seconds);
+  const double slower = placement.contenders[0].seconds / fastest->seconds - 1;
+  if (slower <= 0) return "used: the fastest";
+  // What is as fast, give or take noise, is taken in the order in which it was chosen.
+  if (slower <= 0.0101) return "used: as fast as any";
+  return "used: soonest built and run";
+}
+
+std::string contenders_text(const PlacementDescription& placement, const TextStyle& style) {
+  if (placement.contenders.empty()) return "";
+  TextTable table({{"plan that was run"}, {"one run", Align::Right}, {"result", Align::Left}});
+  for (size_t index = 0; index < placement.contenders.size(); ++index) {
+    const ContenderDescription& contender = placement.contenders[index];
+    table.add_row({contender_text(contender.name),
+                   time_text(contender.seconds, contender.low, contender.high),
+                   result_text(placement, index)});
+  }
+  return "\n" + table.text(style);
 }
 
 }  // namespace
 
 std::string placement_text(const std::optional<PlacementDescription>& placement,
-                           std::optional<double> run_ms) {
+                           std::optional<double> run_ms, const TextStyle& style) {
   if (!placement) return "";
-  std::string text = "placement: predicted " + ms_text(1000 * placement->predicted_seconds) + " ms";
-  if (placement->isolated_seconds) {
-    text += " (" + ms_text(1000 * *placement->isolated_seconds) + " ms by kernels run alone)";
-  }
-  if (!run_ms && placement->measured_seconds) run_ms = 1000 * *placement->measured_seconds;
-  if (run_ms) text += ", measured " + ms_text(*run_ms) + " ms";
-  if (placement->build_seconds > 0) {
-    text += "; its kernels take " + ms_text(1000 * placement->build_seconds) + " ms to build";
-  }
-  text += "; nothing takes less than " + ms_text(1000 * placement->lower_bound_seconds) + " ms (" +
-          (placement->is_proven_optimal ? "proven" : "the search ended before it had a proof") +
-          gap_text(placement->gap) + "); solved in " + ms_text(1000 * placement->solve_seconds) +
-          " ms";
-  std::string lines = wrapped(text);
-  std::string contenders;
-  for (const ContenderDescription& contender : placement->contenders) {
-    contenders += (contenders.empty() ? "run-off: " : ", ") + contender.name + " " +
-                  ms_text(1000 * contender.seconds) + " ms";
-  }
-  return contenders.empty() ? lines : lines + wrapped(contenders);
-}
-
-Json placement_json(const std::optional<PlacementDescription>& placement,
-                    std::optional<double> run_ms) {
-  Json json = {{"predicted_ms", nullptr}, {"isolated_ms", nullptr},    {"measured_ms", nullptr},
-               {"build_ms", nullptr},     {"lower_bound_ms", nullptr}, {"proven_optimal", nullptr},
-               {"gap", nullptr},          {"solve_ms", nullptr},       {"contenders", nullptr}};
-  if (placement) {
-    json["predicted_ms"] = 1000 * placement->predicted_seconds;
-    json["isolated_ms"] = milliseconds_json(placement->isolated_seconds);
-    json["measured_ms"] = milliseconds_json(placement->measured_seconds);
-    json["build_ms"] = 1000 * placement->build_seconds;
-    json["lower_bound_ms"] = 1000 * placement->lower_bound_seconds;
-    json["proven_optimal"] = placement->is_proven_optimal;
-    json["gap"] = placement->gap;
-    json["solve_ms"] = 1000 * placement->solve_seconds;
-    if (!placement->contenders.empty()) json["contenders"] = Json::object();
-    for (const ContenderDescription& contender : placement->contenders) {
-      json["contenders"][contender.name] = 1000 * contender.seconds;
-    }
-  }
-  if (run_ms) json["measured_ms"] = *run_ms;
-  return json;
+  std::optional<double> run_seconds = placement->measured_seconds;
+  if (run_ms) run_seconds = *run_ms / 1000;
+  return wrapped(times_text(*placement, run_seconds), style) +
+         wrapped(proof_text(*placement), style) + contenders_text(*placement, style);
 }
 
 std::string margin_text(const CandidateDescription& candidate) {
@@ -123,19 +142,21 @@ std::string margin_text(const CandidateDescription& candidate) {
     const bool leads = candidate.ahead_seconds && *candidate.ahead_seconds > 0;
     if (!leads) return "chosen";
     return std::isfinite(*candidate.ahead_seconds)
-               ? "chosen, " + us_text(*candidate.ahead_seconds) + " \xc2\xb5s ahead"
+               ? "chosen, " + time_text(*candidate.ahead_seconds) + " ahead"
                : "chosen, the only one";
   }
   if (!candidate.behind_seconds || !is_measured(candidate)) return "";
   const double behind = *candidate.behind_seconds;
-  if (!std::isfinite(behind)) return "fits nowhere";
-  if (is_nothing(behind)) return "as good";
-  if (behind >= candidate.price_seconds) return "not even for nothing";
-  return "wins if " + us_text(behind) + " \xc2\xb5s (" +
+  if (!std::isfinite(behind)) return "no plan can use it";
+  // The cheapest plan by predictions has it, or one as cheap: the plan in use may be another.
+  if (is_nothing(behind)) return "predicted as fast or faster";
+  if (behind >= candidate.price_seconds) return "never chosen, even at 0 \xc2\xb5s";
+  return "chosen if " + time_text(behind) + " (" +
          decimal_text(100 * behind / candidate.price_seconds, 0) + " %) faster";
 }
 
-std::string closest_calls_text(const PlanDescription& plan) {
+std::string closest_calls_text(const PlanDescription& plan, double margin_seconds,
+                               const TextStyle& style) {
   struct Call {
     const CandidateDescription* chosen;
     const CandidateDescription* next;
@@ -155,22 +176,24 @@ std::string closest_calls_text(const PlanDescription& plan) {
   std::stable_sort(calls.begin(), calls.end(), [](const Call& left, const Call& right) {
     return *left.next->behind_seconds < *right.next->behind_seconds;
   });
-  TextTable table({{"closest calls at", Align::Left, true},
-                   {"chosen", Align::Left, true},
-                   {"next", Align::Left, true},
-                   {"layouts", Align::Left, true},
-                   {"thr", Align::Right},
-                   {"which"}});
+  TextTable table({{"node", Align::Left, true},
+                   {"used", Align::Left, true},
+                   {"other", Align::Left, true},
+                   {"its layouts"},
+                   {"threads", Align::Right},
+                   {"the other is"}});
   for (size_t index = 0; index < std::min(calls.size(), kShownCalls); ++index) {
     const auto& [chosen, next] = calls[index];
-    table.add_row({nodes_text(*chosen), name_of(*chosen), name_of(*next),
-                   layouts_text(next->inputs, next->outputs), std::to_string(next->threads),
-                   margin_text(*next)});
+    table.add_row({nodes_text(chosen->nodes, style), chosen->op + " " + name_of(*chosen),
+                   next->op + " " + name_of(*next), layouts_text(next->inputs, next->outputs),
+                   std::to_string(next->threads), margin_text(*next)});
   }
-  std::string text = calls.empty() ? "" : "\n" + table.text();
+  std::string text = calls.empty() ? "" : "\nclosest choices\n" + table.text(style);
   if (missing > 0) {
-    text += wrapped("what " + std::to_string(missing) + " of " + std::to_string(missing + found) +
-                    " measured candidates lack was not found out in time (--margins SECONDS)");
+    text +=
+        wrapped(std::to_string(missing) + " of " + count_text(missing + found, "margin") +
+                    " not computed in " + number_text(margin_seconds, 6) + " s; raise --margins",
+                style);
   }
   return text;
 }

@@ -18,7 +18,7 @@ PlacementDescription small_placement() {
           .is_proven_optimal = true,
           .gap = 0.02,
           .solve_seconds = 0.005,
-          .contenders = {{"solved", 0.0045}, {"greedy", 0.005}}};
+          .contenders = {{"solved", 0.0045, 0.0044, 0.0046}, {"greedy", 0.005, 0.0049, 0.0051}}};
 }
 
 CandidateDescription candidate(const std::string& node, const std::string& backend,
@@ -31,45 +31,60 @@ CandidateDescription candidate(const std::string& node, const std::string& backe
           .behind_seconds = behind_seconds};
 }
 
-TEST(PlacementReport, TellsPriceBoundProofAndRunOff) {
-  EXPECT_EQ(placement_text(small_placement(), 4.5),
-            "placement: predicted 3.500 ms, measured 4.500 ms; its kernels take 12.00 ms to "
-            "build; nothing takes\nless than 3.000 ms (proven; the choice takes 2.00 % more); "
-            "solved in 5.000 ms\n"
-            "run-off: solved 4.500 ms, greedy 5.000 ms\n");
-  EXPECT_EQ(placement_text(std::nullopt, 4.5), "");
-  PlacementDescription cheapest = small_placement();
-  cheapest.gap = 1e-9;
-  EXPECT_THAT(placement_text(cheapest, std::nullopt), HasSubstr("(proven, and reached)"));
+TEST(PlacementReport, KeepsPredictionsAndTheirProofApartFromWhatWasMeasured) {
+  PlacementDescription placement = small_placement();
+  EXPECT_EQ(placement_text(placement, 4.5, kPipeStyle),
+            "one run: 4.500 ms measured, 3.500 ms predicted from its steps; building its kernels "
+            "takes 12.00 ms\n"
+            "this plan was chosen by running whole plans; by the times of steps known now, another "
+            "is predicted\n"
+            "to be the fastest (proven): 3.000 ms, against 3.060 ms predicted for this one\n"
+            "\n"
+            "plan that was run                     one run  result\n"
+            "best by timed steps, round 1  4.500 ms \xc2\xb1"
+            "2.2 %  used: the fastest\n"
+            "fastest kernel of each node   5.000 ms \xc2\xb1"
+            "2.0 %\n");
+  EXPECT_EQ(placement_text(std::nullopt, 4.5, {}), "");
+  placement.contenders.clear();
+  EXPECT_THAT(placement_text(placement, 4.5, kPipeStyle), HasSubstr("an earlier tuning"));
+  placement.gap = 1e-9;
+  EXPECT_THAT(placement_text(placement, std::nullopt, {}),
+              HasSubstr("no plan has a lower prediction (proven)\n"));
   PlacementDescription unproven = small_placement();
   unproven.is_proven_optimal = false;
   unproven.measured_seconds = std::nullopt;
-  EXPECT_THAT(placement_text(unproven, std::nullopt), HasSubstr("ended before it had a proof"));
-  EXPECT_THAT(placement_text(unproven, std::nullopt), Not(HasSubstr("measured")));
+  EXPECT_THAT(placement_text(unproven, std::nullopt, {}), HasSubstr("ended before it could tell"));
+  EXPECT_THAT(placement_text(unproven, std::nullopt, {}), Not(HasSubstr("measured")));
 }
 
-TEST(PlacementReport, JsonHasNullWhereNothingIsKnown) {
-  const Json json = placement_json(small_placement(), std::nullopt);
-  EXPECT_EQ(
-      json.dump(),
-      R"({"predicted_ms":3.5,"isolated_ms":null,"measured_ms":4.0,"build_ms":12.0,"lower_bound_ms":3.0,)"
-      R"("proven_optimal":true,"gap":0.02,"solve_ms":5.0,"contenders":{"solved":4.5,"greedy":5.0}})");
-  EXPECT_EQ(placement_json(small_placement(), 7.0)["measured_ms"], 7.0);
-  const Json unknown = placement_json(std::nullopt, std::nullopt);
-  EXPECT_EQ(unknown.size(), json.size());
-  for (const auto& entry : unknown.items()) EXPECT_TRUE(entry.value().is_null()) << entry.key();
+TEST(PlacementReport, SaysInWordsWhatWasRunAndWhyTheFirstIsUsed) {
+  PlacementDescription placement = small_placement();
+  placement.contenders = {{"chosen", 0.00402},     {"solved, round 3", 0.004},
+                          {"known", 0.0041},       {"in order", 0.0042},
+                          {"onednn alone", 0.005}, {"mylib alone, round 2", 0.006}};
+  EXPECT_THAT(placement_text(placement, std::nullopt, kPipeStyle),
+              HasSubstr("best by kernels timed alone   4.020 ms  used: as fast as any\n"
+                        "best by timed steps, round 3  4.000 ms\n"
+                        "plan of an earlier tuning     4.100 ms\n"
+                        "first backend that can        4.200 ms\n"
+                        "mostly onednn                 5.000 ms\n"
+                        "mostly mylib, round 2         6.000 ms\n"));
+  placement.contenders[0].seconds = 0.0044;
+  EXPECT_THAT(placement_text(placement, std::nullopt, {}),
+              HasSubstr("used: soonest built and run"));
 }
 
 TEST(PlacementReport, WhatWouldChangeTheChoice) {
   const double infinity = std::numeric_limits<double>::infinity();
   CandidateDescription one = candidate("n", "slow", 40e-6, 12.4e-6);
-  EXPECT_EQ(margin_text(one), "wins if 12.4 \xc2\xb5s (31 %) faster");
+  EXPECT_EQ(margin_text(one), "chosen if 12.4 \xc2\xb5s (31 %) faster");
   one.behind_seconds = 41e-6;
-  EXPECT_EQ(margin_text(one), "not even for nothing");
+  EXPECT_EQ(margin_text(one), "never chosen, even at 0 \xc2\xb5s");
   one.behind_seconds = infinity;
-  EXPECT_EQ(margin_text(one), "fits nowhere");
+  EXPECT_EQ(margin_text(one), "no plan can use it");
   one.behind_seconds = 0;
-  EXPECT_EQ(margin_text(one), "as good");
+  EXPECT_EQ(margin_text(one), "predicted as fast or faster");
   one.behind_seconds.reset();
   EXPECT_EQ(margin_text(one), "");
   one.is_chosen = true;
@@ -90,15 +105,17 @@ TEST(PlacementReport, TheClosestCallsComeFirstAndWhatIsMissingIsSaid) {
     plan.candidates.push_back(candidate(node, "slower", 30e-6, behind));
     plan.candidates.push_back(candidate(node, "slowest", 50e-6, 3 * behind));
   }
-  EXPECT_EQ(closest_calls_text(plan),
-            "\nclosest calls at  chosen  next    layouts  thr  which\n"
-            "near              fast    slower             1  wins if 2.0 \xc2\xb5s (7 %) faster\n"
-            "far               fast    slower             1  wins if 9.0 \xc2\xb5s (30 %) "
+  EXPECT_EQ(closest_calls_text(plan, 2, {}),
+            "\nclosest choices\n"
+            "node  used       other        its layouts  threads  the other is\n"
+            "near  Relu fast  Relu slower                     1  chosen if 2.0 \xc2\xb5s (7 %) "
+            "faster\n"
+            "far   Relu fast  Relu slower                     1  chosen if 9.0 \xc2\xb5s (30 %) "
             "faster\n");
   plan.candidates.push_back(candidate("near", "unknown", 1, std::nullopt));
-  EXPECT_THAT(closest_calls_text(plan),
-              HasSubstr("what 1 of 7 measured candidates lack was not found out in time"));
-  EXPECT_EQ(closest_calls_text({}), "");
+  EXPECT_THAT(closest_calls_text(plan, 2, {}),
+              HasSubstr("\n1 of 7 margins not computed in 2 s; raise --margins\n"));
+  EXPECT_EQ(closest_calls_text({}, 2, {}), "");
 }
 
 }  // namespace

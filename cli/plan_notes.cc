@@ -69,7 +69,7 @@ std::map<std::string, std::map<std::string, std::string>> plan_notes(const Expla
       std::map<std::string, std::string>& told = notes[node];
       told = {{"tessera.step", std::to_string(index)},
               {"tessera.op", step.op},
-              {"tessera.backend", backend_of(step)},
+              {"tessera.backend", step.backend},
               {"tessera.algorithm", step.algorithm},
               {"tessera.threads", std::to_string(step.threads)},
               {"tessera.milliseconds", ms_text(report.step_us[index])},

@@ -7,11 +7,12 @@
 
 namespace tessera::cli {
 
-// HTML: the steps as a graph and as a table, their times as a bar, and their candidates. What it
-// shows is explain_json() of all steps; plan_page.html is the page around that.
+// HTML: what was measured and predicted, the race of whole plans, the steps as a bar, a graph and a
+// table, and their candidates. What it shows is from explain_json() of all steps; around that are
+// plan_page.html, plan_page.css, plan_page.js and plan_graph.js.
 std::string plan_page(const ExplainReport& report);
 
-// plan_page.html, with a mark where the JSON goes. Made by the build.
+// plan_page.html with style and scripts, and a mark where the JSON goes. Made by the build.
 extern const char* const kPlanPage;
 
 }  // namespace tessera::cli

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+
+#include "cli/quantities.h"
 
 namespace tessera::cli {
 namespace {
@@ -26,9 +29,7 @@ bool is_conversion(const PlanStep& step) {
   return step.op == "convert" || step.op == "convert+copy";
 }
 
-std::string backend_of(const PlanStep& step) {
-  return step.backend.empty() ? "tessera" : step.backend;
-}
+bool is_copy(const PlanStep& step) { return step.backend.empty() && !is_conversion(step); }
 
 PlanCounts count_steps(const PlanDescription& plan) {
   PlanCounts counts;
@@ -37,8 +38,10 @@ PlanCounts count_steps(const PlanDescription& plan) {
   for (const PlanStep& step : plan.steps) {
     if (is_conversion(step)) {
       ++counts.conversions;
+    } else if (is_copy(step)) {
+      ++counts.copies;
     } else {
-      ++backends[backend_of(step)];
+      ++backends[step.backend];
     }
   }
   counts.backends.assign(backends.begin(), backends.end());
@@ -47,12 +50,33 @@ PlanCounts count_steps(const PlanDescription& plan) {
   return counts;
 }
 
-std::string backend_counts_text(const PlanCounts& counts) {
-  std::string text;
-  for (const auto& [name, steps] : counts.backends) {
-    text += (text.empty() ? "" : ", ") + name + " " + std::to_string(steps);
+std::string steps_text(const PlanCounts& counts) {
+  std::string parts;
+  const auto add = [&](const std::string& part) { parts += (parts.empty() ? ": " : ", ") + part; };
+  for (const auto& [name, steps] : counts.backends) add(std::to_string(steps) + " on " + name);
+  if (counts.conversions > 0) add(count_text(counts.conversions, "conversion"));
+  if (counts.copies > 0) add(count_text(counts.copies, "copy", "copies"));
+  return count_text(counts.steps, "step") + parts;
+}
+
+std::string nodes_text(const std::vector<std::string>& nodes, const TextStyle& style) {
+  constexpr size_t kMostBytesOfTwo = 30;
+  const bool is_short = nodes.size() == 2 && nodes[0].size() + nodes[1].size() <= kMostBytesOfTwo;
+  if (nodes.size() > 1 && style.cuts_names && !is_short) {
+    return nodes[0] + " and " + std::to_string(nodes.size() - 1) + " more";
   }
+  std::string text;
+  for (const std::string& node : nodes) text += (text.empty() ? "" : ", ") + node;
   return text;
+}
+
+std::string op_text(const std::string& op, const TextStyle& style) {
+  constexpr std::ptrdiff_t kMostOps = 4;
+  const std::ptrdiff_t count = 1 + std::count(op.begin(), op.end(), '+');
+  if (!style.cuts_names || count <= kMostOps) return op;
+  const size_t head = op.find('+', op.find('+') + 1);
+  return op.substr(0, head) + "+\xe2\x80\xa6" + op.substr(op.rfind('+')) + " (" +
+         std::to_string(count) + " nodes)";
 }
 
 std::string layouts_text(const PlanStep& step) { return layouts_text(step.inputs, step.outputs); }
@@ -96,29 +120,45 @@ std::vector<std::optional<size_t>> plan_indices(const std::vector<StepRecord>& r
   return indices;
 }
 
-std::vector<TimeShare> time_shares(const PlanDescription& plan,
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Fine:
+      return "fine";
+    case Verdict::Refused:
+      return "refused";
+    case Verdict::NotMeasured:
+      return "not measured";
+    case Verdict::NotBuilt:
+      return "not built";
+  }
+  return "";
+}
+
+std::string kind_of(const PlanStep& step) {
+  if (is_conversion(step)) return "conversion";
+  return step.backend.empty() ? "copy" : "kernel";
+}
+
+std::vector<StepTotal> step_totals(const PlanDescription& plan,
                                    const std::vector<double>& step_us) {
-  std::vector<TimeShare> shares;
-  TimeShare conversions{.name = "conversions"};
+  std::vector<StepTotal> totals;
   for (size_t index = 0; index < plan.steps.size(); ++index) {
     const PlanStep& step = plan.steps[index];
-    TimeShare* share = &conversions;
-    if (!is_conversion(step)) {
-      const std::string name = backend_of(step);
-      auto found = std::find_if(shares.begin(), shares.end(),
-                                [&](const TimeShare& other) { return other.name == name; });
-      if (found == shares.end()) found = shares.insert(shares.end(), {.name = name});
-      share = &*found;
+    const std::string kind = kind_of(step);
+    auto found = std::find_if(totals.begin(), totals.end(), [&](const StepTotal& total) {
+      return total.kind == kind && total.backend == step.backend;
+    });
+    if (found == totals.end()) {
+      found = totals.insert(totals.end(), {.kind = kind, .backend = step.backend});
     }
-    ++share->steps;
-    share->flops += step.flops;
-    share->time_us += step_us[index];
+    ++found->steps;
+    found->flops += step.flops;
+    if (!step_us.empty()) found->time_us += step_us[index];
   }
-  std::stable_sort(shares.begin(), shares.end(), [](const TimeShare& left, const TimeShare& right) {
-    return left.time_us > right.time_us;
+  std::stable_sort(totals.begin(), totals.end(), [](const StepTotal& left, const StepTotal& right) {
+    return std::tuple(left.time_us, left.steps) > std::tuple(right.time_us, right.steps);
   });
-  if (conversions.steps > 0) shares.push_back(conversions);
-  return shares;
+  return totals;
 }
 
 std::vector<RefusalGroup> group_refusals(const PlanDescription& plan) {

@@ -15,17 +15,18 @@ PlanStep step_of(const char* name, const char* op, const char* backend) {
 
 PlanPort port_of(const char* layout) { return {.value = "v", .layout = layout}; }
 
-TEST(PlanSummary, BackendsAndConversionsMakeUpTheSteps) {
+TEST(PlanSummary, BackendsConversionsAndCopiesMakeUpTheSteps) {
   PlanDescription plan;
   plan.steps = {step_of("a", "Conv", "slow"), step_of("a_0", "convert", "fast"),
                 step_of("b", "Conv", "fast"), step_of("c", "Conv", "fast"),
-                step_of("y", "copy", "")};
+                step_of("y", "copy", ""),     step_of("z", "convert", "")};
   const PlanCounts counts = count_steps(plan);
-  EXPECT_EQ(counts.steps, 5);
-  EXPECT_EQ(counts.conversions, 1);
-  EXPECT_THAT(counts.backends, ElementsAre(Pair("fast", 2), Pair("slow", 1), Pair("tessera", 1)));
-  EXPECT_EQ(backend_counts_text(counts), "fast 2, slow 1, tessera 1");
-  EXPECT_EQ(count_steps({}).steps, 0);
+  EXPECT_EQ(counts.steps, 6);
+  EXPECT_EQ(counts.conversions, 2);
+  EXPECT_EQ(counts.copies, 1);
+  EXPECT_THAT(counts.backends, ElementsAre(Pair("fast", 2), Pair("slow", 1)));
+  EXPECT_EQ(steps_text(counts), "6 steps: 2 on fast, 1 on slow, 2 conversions, 1 copy");
+  EXPECT_EQ(steps_text(count_steps({})), "0 steps");
 }
 
 TEST(PlanSummary, LayoutsAreThoseOfWhatIsNoConstant) {
@@ -64,20 +65,20 @@ TEST(PlanSummary, RecordsFindTheirStepsThoughNamesRepeat) {
               ElementsAre(Optional(0U), Optional(1U), std::nullopt, Optional(2U)));
 }
 
-TEST(PlanSummary, TimeIsSharedByBackendsWithConversionsApart) {
+TEST(PlanSummary, TotalsHaveEachStepOnceTheLongestFirst) {
   PlanDescription plan;
-  plan.steps = {step_of("a", "Conv", "slow"), step_of("b", "Conv", "fast"),
-                step_of("x", "convert", "fast"), step_of("c", "Conv", "fast")};
-  plan.steps[1].flops = 7000;
-  const std::vector<TimeShare> shares = time_shares(plan, {1, 2, 16, 4});
-  ASSERT_EQ(shares.size(), 3U);
-  EXPECT_EQ(shares[0].name, "fast");
-  EXPECT_EQ(shares[0].steps, 2);
-  EXPECT_EQ(shares[0].time_us, 6);
-  EXPECT_EQ(shares[0].flops, 7000);
-  EXPECT_EQ(shares[1].name, "slow");
-  EXPECT_EQ(shares[2].name, "conversions");
-  EXPECT_EQ(shares[2].time_us, 16);
+  plan.steps = {step_of("x", "convert", "fast"), step_of("a", "Conv", "fast"),
+                step_of("b", "Relu", "slow"), step_of("y", "copy", ""),
+                step_of("c", "Relu", "fast")};
+  const std::vector<StepTotal> totals = step_totals(plan, {1, 20, 70, 5, 30});
+  std::vector<std::string> found;
+  for (const StepTotal& total : totals) {
+    found.push_back(total.kind + " " + total.backend + " " + std::to_string(total.steps) + " " +
+                    std::to_string(static_cast<int>(total.time_us)));
+  }
+  EXPECT_THAT(found, testing::ElementsAre("kernel slow 1 70", "kernel fast 2 50", "copy  1 5",
+                                          "conversion fast 1 1"));
+  EXPECT_EQ(step_totals(plan, {})[0].steps, 2) << "without times the most steps first";
   EXPECT_EQ(gflops_of(7000, 7), 1);
   EXPECT_EQ(gflops_of(7000, 0), 0);
 }
@@ -95,6 +96,21 @@ TEST(PlanSummary, RefusalsAreGroupedByBackendAndReason) {
   EXPECT_EQ(groups[1].reason, "common");
   EXPECT_THAT(groups[1].nodes, ElementsAre("b", "c"));
   EXPECT_EQ(groups[2].reason, "rare");
+}
+
+TEST(PlanSummary, NamesNodesInShort) {
+  EXPECT_EQ(nodes_text({"conv1"}, {}), "conv1");
+  EXPECT_EQ(nodes_text({"conv1", "relu1"}, {}), "conv1, relu1");
+  EXPECT_EQ(nodes_text({std::string(20, 'c'), std::string(20, 'r')}, {}),
+            std::string(20, 'c') + " and 1 more");
+  EXPECT_EQ(nodes_text({"a", "b", "c"}, {}), "a and 2 more");
+  EXPECT_EQ(nodes_text({"a", "b", "c"}, kPipeStyle), "a, b, c");
+}
+
+TEST(PlanSummary, NamesTheEndsOfLongGroups) {
+  EXPECT_EQ(op_text("Conv+Relu+Add+Relu", {}), "Conv+Relu+Add+Relu");
+  EXPECT_EQ(op_text("Conv+Relu+Add+Relu+Softmax", {}), "Conv+Relu+\xe2\x80\xa6+Softmax (5 nodes)");
+  EXPECT_EQ(op_text("a+b+c+d+e", kPipeStyle), "a+b+c+d+e");
 }
 
 }  // namespace

@@ -1,32 +1,243 @@
 #include "cli/progress.h"
 
+#include <pthread.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "cli/placement_report.h"
+#include "cli/quantities.h"
+#include "cli/text_table.h"
 
 namespace tessera::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kDelay{1000};
 constexpr std::chrono::milliseconds kInterval{100};
-// To the line's start, and all behind it away: ECMA-48, EL.
-constexpr const char* kWipe = "\r\x1b[K";
+constexpr std::chrono::milliseconds kBeat{250};
+// To the line's start, and erase all behind it: ECMA-48, EL.
+constexpr const char* kErase = "\r\x1b[K";
+constexpr size_t kDefaultColumns = 80;
+constexpr size_t kLeastColumns = 2;
+
+// The one that has the terminal.
+std::mutex newest_mutex;
+Progress* newest = nullptr;
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+// One less than the terminal has: in its last column some wrap.
+size_t columns_of(std::FILE* stream) {
+  winsize size = {};
+  const bool is_known = ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return std::max(is_known ? size.ws_col : kDefaultColumns, kLeastColumns) - 1;
+}
+
+// Characters outside of ASCII may take two columns, or none.
+std::string one_column_each(std::string_view text) {
+  std::string ascii;
+  for (const char letter : printable(text)) {
+    const auto byte = static_cast<uint8_t>(letter);
+    if (byte < 0x80) {
+      ascii += letter;
+    } else if (byte >= 0xc0) {
+      ascii += '?';
+    }
+  }
+  return ascii;
+}
+
+std::string whole_seconds(double seconds) { return std::to_string(std::lround(seconds)) + " s"; }
+
+// Beginning with a comma, or "".
+std::string elapsed_text(double seconds) {
+  return seconds < 1 ? "" : ", " + std::to_string(static_cast<int64_t>(seconds)) + " s so far";
+}
+
+std::string time_text(const TuneProgress& progress, double since_told, double in_phase) {
+  // Nothing for less than a second: it may take longer.
+  const auto left_of = [&](const std::optional<double>& seconds) -> std::optional<double> {
+    if (!seconds || std::lround(*seconds - since_told) < 1) return std::nullopt;
+    return *seconds - since_told;
+  };
+  const std::optional<double> left = left_of(progress.seconds_left);
+  const std::optional<double> allowed = left_of(progress.seconds_allowed);
+  if (!progress.seconds_allowed || (left && allowed && *left <= *allowed)) {
+    const std::string roughly = progress.may_grow ? ", at least " : ", about ";
+    return left ? roughly + whole_seconds(*left) + " left" : elapsed_text(in_phase);
+  }
+  if (!allowed) return elapsed_text(in_phase);
+  return (left ? "" : elapsed_text(in_phase)) + ", at most " + whole_seconds(*allowed) + " left";
+}
+
+// `head` whole where it fits, and of `tail` what fits beside it.
+std::string fitted(const std::string& head, const std::string& tail, size_t columns) {
+  constexpr size_t kLeastTail = 12;
+  if (head.size() + tail.size() <= columns) return head + tail;
+  if (head.size() + kLeastTail > columns) return head.substr(0, columns);
+  return head + shorten(tail, columns - head.size());
+}
 
 }  // namespace
 
+std::string progress_text(const TuneProgress& progress, double since_told, double in_phase,
+                          size_t columns) {
+  const bool is_waiting = progress.phase == BindPhase::Waiting && !progress.what.empty();
+  std::string head =
+      is_waiting ? one_column_each(progress.what) : std::string(name(progress.phase));
+  if (progress.total > 0) {
+    head += ", " + std::to_string(std::min(progress.done + 1, progress.total)) + " of " +
+            std::to_string(progress.total) + (progress.may_grow ? " or more" : "");
+  }
+  head += time_text(progress, since_told, in_phase);
+  std::string tail;
+  const bool is_plan = progress.phase == BindPhase::Comparing;
+  const std::string what = is_plan ? contender_text(progress.what) : progress.what;
+  if (!what.empty() && !is_waiting) tail += ": " + one_column_each(what);
+  if (progress.best_seconds > 0) {
+    const std::string best = ", best " + cli::time_text(progress.best_seconds);
+    // Whole or not at all: a number that is cut is another number.
+    if (head.size() + tail.size() + best.size() <= columns) tail += best;
+  }
+  return fitted(head, tail, columns);
+}
+
 Progress::Progress(std::FILE* stream)
-    : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1), next_(Clock::now() + kDelay) {}
+    : stream_(stream), is_terminal_(isatty(fileno(stream)) == 1), next_(Clock::now() + kDelay) {
+  const std::scoped_lock lock(newest_mutex);
+  outer_ = std::exchange(newest, this);
+  if (outer_ != nullptr) {
+    const std::scoped_lock outer_lock(outer_->mutex_);
+    outer_->erase();
+    outer_->is_covered_ = true;
+  }
+  if (!is_terminal_) return;
+  // Signals are for the thread that works.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    beats_ = std::thread([this] { beat(); });
+  } catch (const std::system_error&) {
+    is_terminal_ = false;  // no line, for want of a thread
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 Progress::~Progress() {
-  if (!is_shown_) return;
-  std::fputs(kWipe, stream_);
-  std::fflush(stream_);
+  {
+    const std::scoped_lock lock(mutex_);
+    is_over_ = true;
+    wake_.notify_all();
+  }
+  if (beats_.joinable()) beats_.join();
+  const std::scoped_lock lock(newest_mutex);
+  erase();
+  newest = outer_;
+  if (outer_ == nullptr) return;
+  const std::scoped_lock outer_lock(outer_->mutex_);
+  outer_->is_covered_ = false;
 }
 
-void Progress::show(const std::string& text) {
-  if (!is_terminal_ || Clock::now() < next_) return;
-  std::fprintf(stream_, "%s%s", kWipe, text.c_str());
+void Progress::beat() {
+  std::unique_lock lock(mutex_);
+  while (!is_over_) {
+    wake_.wait_for(lock, kBeat);
+    if (is_over_) return;
+    lock.unlock();
+    {
+      const std::scoped_lock watch_lock(watch_mutex_);
+      if (watch_) watch_();
+    }
+    lock.lock();
+    const Clock::time_point now = Clock::now();
+    if (now >= next_ && text_ && text_at(now) != drawn_) draw_line(now);
+  }
+}
+
+std::string Progress::text_at(Clock::time_point now) const {
+  const bool goes_on = !drawn_subject_.empty() && subject_ == drawn_subject_;
+  return text_(now, goes_on ? drawn_begin_ : begin_, columns_of(stream_));
+}
+
+void Progress::draw_line(Clock::time_point now) {
+  if (is_covered_ || is_over_) return;
+  drawn_ = text_at(now);
+  if (subject_ != drawn_subject_) drawn_begin_ = begin_;
+  drawn_subject_ = subject_;
+  std::fprintf(stream_, "%s%s", kErase, drawn_.c_str());
   std::fflush(stream_);
   is_shown_ = true;
-  next_ = Clock::now() + kInterval;
+  next_ = now + kInterval;
 }
+
+void Progress::erase() {
+  if (!is_shown_) return;
+  std::fputs(kErase, stream_);
+  std::fflush(stream_);
+  is_shown_ = false;
+  drawn_.clear();
+}
+
+void Progress::set_text(const std::string& subject, Text text) {
+  const std::scoped_lock lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  if (subject != subject_) begin_ = now;
+  subject_ = subject;
+  text_ = std::move(text);
+  if (now >= next_) draw_line(now);
+}
+
+void Progress::show(const std::string& what) {
+  if (!is_terminal_) return;
+  set_text(what, [what](Clock::time_point now, Clock::time_point begin, size_t columns) {
+    return fitted(one_column_each(what) + elapsed_text(seconds_between(begin, now)), "", columns);
+  });
+}
+
+void Progress::show(const TuneProgress& progress) {
+  if (!is_terminal_) return;
+  set_text(std::string(name(progress.phase)),
+           [progress, told = Clock::now()](Clock::time_point now, Clock::time_point begin,
+                                           size_t columns) {
+             return progress_text(progress, seconds_between(told, now), seconds_between(begin, now),
+                                  columns);
+           });
+}
+
+void Progress::show_live(std::function<std::string()> line) {
+  if (!is_terminal_) return;
+  set_text("", [line = std::move(line)](Clock::time_point, Clock::time_point, size_t columns) {
+    return fitted(one_column_each(line()), "", columns);
+  });
+}
+
+void Progress::set_watch(std::function<void()> watch) {
+  const std::scoped_lock lock(watch_mutex_);
+  watch_ = std::move(watch);
+}
+
+void Progress::write_above(const std::string& line) {
+  const std::scoped_lock lock(mutex_);
+  erase();
+  std::fprintf(stderr, "%s\n", line.c_str());
+  if (is_terminal_ && text_ && Clock::now() >= next_) draw_line(Clock::now());
+}
+
+void Progress::say(const std::string& line) {
+  const std::scoped_lock lock(newest_mutex);
+  if (newest != nullptr) return newest->write_above(line);
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void say_warning(const std::string& message) { Progress::say("tessera: " + printable(message)); }
 
 }  // namespace tessera::cli

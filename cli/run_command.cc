@@ -1,5 +1,4 @@
 // `tessera run`: loads a model, binds it, runs it once, and reports.
-#include <cmath>
 #include <set>
 
 #include "cli/bind_arguments.h"
@@ -19,7 +18,8 @@ namespace {
 struct RunArguments {
   ModelArguments model;
   std::vector<std::string> expectations;
-  Tolerance tolerance;
+  std::string relative_tolerance = "1e-3";
+  std::string absolute_tolerance = "1e-5";
   bool is_json = false;
   std::string save_inputs_folder;
   std::string output_folder;
@@ -33,12 +33,18 @@ struct Expectation {
   Tensor tensor;
 };
 
-void check_tolerance(const Tolerance& allowed) {
-  for (const double tolerance : {allowed.relative, allowed.absolute}) {
-    if (std::isfinite(tolerance) && tolerance >= 0) continue;
-    throw Error(ErrorKind::InvalidArgument, "--rtol and --atol",
-                "expected finite numbers of at least 0, found " + number_text(tolerance, 6));
-  }
+Tolerance tolerance_of(const RunArguments& arguments) {
+  return {.relative = parse_tolerance("--rtol", arguments.relative_tolerance),
+          .absolute = parse_tolerance("--atol", arguments.absolute_tolerance)};
+}
+
+// Called before the model is loaded: a result that cannot be written is not worth waiting for.
+void check_files(const RunArguments& arguments) {
+  check_writable_folder("--output", arguments.output_folder);
+  check_writable_folder("--save-inputs", arguments.save_inputs_folder);
+  check_writable_folder("--dump-values", arguments.dump_folder);
+  check_writable_folder("--fetch-steps", arguments.steps_folder);
+  check_writable_file("--trace", arguments.trace_file);
 }
 
 std::vector<Expectation> read_expectations(const std::vector<std::string>& arguments,
@@ -93,7 +99,7 @@ std::vector<NamedTensor> step_values(const PlanDescription& plan,
     for (const PlanPort& output : step.outputs) {
       const auto found = tensors.find(output.value);
       if (found == tensors.end()) continue;
-      values.push_back({output.value, std::move(found->second), step.name, backend_of(step)});
+      values.push_back({output.value, std::move(found->second), step.name, step.backend});
       tensors.erase(found);
     }
   }
@@ -132,7 +138,7 @@ struct Session {
   RunReport report;
 };
 
-Session run_model(const RunArguments& arguments) {
+Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
   const ModelRequest request(arguments.model, MissingInputs::AreErrors);
   const bool dumps_values = !arguments.dump_folder.empty();
   const Clock::time_point origin = Clock::now();
@@ -144,6 +150,7 @@ Session run_model(const RunArguments& arguments) {
   BoundModel bound = request.bind(loaded, origin, fetch, !arguments.steps_folder.empty());
   Executor& executor = bound.executor;
   executor.record_steps(!arguments.trace_file.empty());
+  request.progress().show("running");
   Session session;
   Trace& trace = session.trace;
   std::vector<Tensor> tensors = dense_of(timed(origin, trace.run, [&] {
@@ -163,13 +170,15 @@ Session run_model(const RunArguments& arguments) {
     session.results.push_back({executor.outputs()[index].name, std::move(tensors[index]), "", ""});
   }
   RunReport& report = session.report;
-  report.model = arguments.model.model;
+  report.model = loaded.description.file;
   report.outputs.assign(
       session.results.begin(),
       session.results.begin() + static_cast<std::ptrdiff_t>(loaded.description.outputs.size()));
   report.times = {trace.load, trace.bind, trace.run};
   report.threads = executor.threads();
-  report.comparisons = compare_all(expectations, report.outputs, arguments.tolerance);
+  // Whoever has measured nothing has saved nothing, and the report would be read for nothing.
+  if (trace.plan.tuning.measured > 0) report.new_cache = executor.cache_report().saved.string();
+  report.comparisons = compare_all(expectations, report.outputs, tolerance);
   return session;
 }
 
@@ -198,46 +207,48 @@ void write_files(const RunArguments& arguments, Session& session) {
 }
 
 CommandResult run(const RunArguments& arguments) {
-  check_tolerance(arguments.tolerance);
-  Session session = run_model(arguments);
+  const Tolerance tolerance = tolerance_of(arguments);
+  check_files(arguments);
+  Session session = run_model(arguments, tolerance);
   write_files(arguments, session);
   return {session.report.is_match() ? kFine : kAnswerIsNo,
-          arguments.is_json ? json_text(report_json(session.report)) : report_text(session.report)};
+          arguments.is_json ? json_text(report_json(session.report))
+                            : report_text(session.report, stdout_style())};
 }
 
-void add_output_options(CLI::App& command, RunArguments& arguments) {
+void add_output_options(CommandOptions command, RunArguments& arguments) {
   command.add_option("--output", arguments.output_folder,
                      "DIR: write output_<index>.npy and outputs.json");
   command.add_option("--save-inputs", arguments.save_inputs_folder,
                      "DIR: write input_<index>.npy and inputs.json");
   command.add_option("--dump-values", arguments.dump_folder,
-                     "DIR: write every value that a node makes, and values.json; no nodes\n"
-                     "are fused then");
+                     "DIR: write the output of every node, and values.json; turns off the\n"
+                     "fusion of nodes");
   command.add_option("--fetch-steps", arguments.steps_folder,
-                     "DIR: write every value that a step makes, and values.json; all that\n"
-                     "the plan gets for it are conversions");
+                     "DIR: write the output of every step, and values.json; adds nothing\n"
+                     "but conversions to the plan");
   command.add_option("--trace", arguments.trace_file,
                      "FILE: write a Chrome trace, which ui.perfetto.dev opens");
   command.add_flag("--json", arguments.is_json, "print JSON");
-  add_repeatable(command, "--expect", arguments.expectations,
-                 "NAME=FILE: compare an output; exit code 1 where it differs");
-  command.add_option("--rtol", arguments.tolerance.relative,
-                     "relative tolerance of --expect (default 1e-3)");
-  command.add_option("--atol", arguments.tolerance.absolute,
-                     "absolute tolerance of --expect (default 1e-5)");
+  command.add_repeatable("--expect", arguments.expectations,
+                         "NAME=FILE: compare an output with a file; exit code 1 if it differs");
+  command.add_option("--rtol", arguments.relative_tolerance,
+                     "NUMBER: relative tolerance of --expect (default 1e-3)");
+  command.add_option("--atol", arguments.absolute_tolerance,
+                     "NUMBER: absolute tolerance of --expect (default 1e-5)");
 }
 
 }  // namespace
 
-Command make_run_command(CLI::App& command) {
+Command make_run_command(CommandOptions command) {
   const auto arguments = std::make_shared<RunArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreErrors);
   add_swap_option(command, arguments->model.bind);
   add_memory_option(command, arguments->model.bind);
   add_output_options(command, *arguments);
-  command.footer(
+  command.set_footer(
       "Example:\n"
-      "  tessera run squeezenet.onnx --input data_0=picture.npy --expect '#0=softmax.npy'");
+      "  tessera run squeezenet.onnx --input data_0=image.npy --expect '#0=softmax.npy'");
   return [arguments] { return run(*arguments); };
 }
 

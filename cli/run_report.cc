@@ -3,33 +3,36 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/text_table.h"
+#include "cli/quantities.h"
 
 namespace tessera::cli {
 namespace {
 
-std::string milliseconds_text(const Span& span) {
-  return decimal_text(milliseconds(span.duration), 2) + " ms";
-}
+std::string span_text(const Span& span) { return time_text(milliseconds(span.duration) / 1000); }
 
 std::string file_name(const std::string& kind, size_t index) {
   return kind + "_" + std::to_string(index) + ".npy";
 }
 
-std::string comparison_text(const NamedComparison& named) {
-  const std::string place = "output '" + printable(named.name) + "'";
-  if (named.comparison.is_match()) return place + " is as expected\n";
-  std::string text = place + " is not as expected:\n";
+std::string comparison_text(const NamedComparison& named, const TextStyle& style) {
+  const std::string place = "output '" + named.name + "'";
+  if (named.comparison.is_match()) return wrapped(place + " is as expected", style);
+  std::string text = wrapped(place + " is not as expected:", style);
   std::istringstream lines(explain(named.comparison, named.type));
-  for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
+  for (std::string line; std::getline(lines, line);) text += wrapped(line, style, "  ");
   return text;
 }
 
 Json mismatch_json(const NamedComparison& named) {
   const Comparison& comparison = named.comparison;
-  Json json = {{"name", named.name}};
+  Json json = {{"value", named.name}};
   if (!comparison.difference_in_type.empty()) {
+    // There are no elements to compare.
     json["message"] = comparison.difference_in_type;
+    for (const char* key : {"worst_indices", "expected", "actual", "difference", "tolerance",
+                            "off_count", "element_count"}) {
+      json[key] = nullptr;
+    }
     return json;
   }
   json["message"] = explain(comparison, named.type);
@@ -37,9 +40,9 @@ Json mismatch_json(const NamedComparison& named) {
   json["expected"] = number_json(comparison.expected);
   json["actual"] = number_json(comparison.actual);
   json["difference"] = number_json(comparison.difference);
-  json["allowed"] = number_json(comparison.allowed);
-  json["elements_off"] = comparison.elements_off;
-  json["elements"] = comparison.elements;
+  json["tolerance"] = number_json(comparison.allowed);
+  json["off_count"] = comparison.elements_off;
+  json["element_count"] = comparison.elements;
   return json;
 }
 
@@ -50,7 +53,7 @@ bool RunReport::is_match() const {
                      [](const NamedComparison& named) { return named.comparison.is_match(); });
 }
 
-std::string report_text(const RunReport& report) {
+std::string report_text(const RunReport& report, const TextStyle& style) {
   TextTable table({{"output", Align::Left, true},
                    {"type"},
                    {"shape", Align::Left, true},
@@ -59,27 +62,35 @@ std::string report_text(const RunReport& report) {
     table.add_row({output.name, std::string(name(output.tensor.type())),
                    dims_text(output.tensor.dims()), summarise(output.tensor)});
   }
-  std::string text = table.text();
-  for (const NamedComparison& comparison : report.comparisons) text += comparison_text(comparison);
-  return text + "load " + milliseconds_text(report.times.load) + ", bind " +
-         milliseconds_text(report.times.bind) + ", run " + milliseconds_text(report.times.run) +
-         ", " + std::to_string(report.threads) + (report.threads == 1 ? " thread\n" : " threads\n");
+  std::string text = table.text(style);
+  for (const NamedComparison& comparison : report.comparisons) {
+    text += comparison_text(comparison, style);
+  }
+  text += wrapped("load " + span_text(report.times.load) + ", bind " +
+                      span_text(report.times.bind) + ", first run " + span_text(report.times.run) +
+                      ", " + count_text(report.threads, "thread"),
+                  style);
+  if (report.new_cache.empty()) return text;
+  return text +
+         wrapped("binding measured what each library takes, once: the next start finds it in " +
+                     report.new_cache,
+                 style);
 }
 
 Json report_json(const RunReport& report) {
-  Json json = {{"model", report.model}, {"outputs", Json::array()}};
+  Json json = {{"model", report.model},
+               {"outputs", Json::array()},
+               {"load_us", microseconds(report.times.load.duration)},
+               {"bind_us", microseconds(report.times.bind.duration)},
+               {"run_us", microseconds(report.times.run.duration)},
+               {"thread_count", report.threads},
+               {"is_match", report.comparisons.empty() ? Json(nullptr) : Json(report.is_match())},
+               {"mismatches", Json::array()}};
   for (size_t index = 0; index < report.outputs.size(); ++index) {
     Json output = to_json(report.outputs[index].name, report.outputs[index].tensor);
-    if (report.has_output_files) output["file"] = file_name("output", index);
+    output["file"] = report.has_output_files ? file_name("output", index) : "";
     json["outputs"].push_back(std::move(output));
   }
-  json["milliseconds"] = milliseconds(report.times.run.duration);
-  json["load_milliseconds"] = milliseconds(report.times.load.duration);
-  json["bind_milliseconds"] = milliseconds(report.times.bind.duration);
-  json["threads"] = report.threads;
-  if (report.comparisons.empty()) return json;
-  json["matches"] = report.is_match();
-  json["mismatches"] = Json::array();
   for (const NamedComparison& comparison : report.comparisons) {
     if (!comparison.comparison.is_match()) json["mismatches"].push_back(mismatch_json(comparison));
   }
@@ -93,13 +104,15 @@ void write_tensors(const std::filesystem::path& folder, const std::string& kind,
     const NamedTensor& named = tensors[index];
     const std::string file = file_name(kind, index);
     files.write_tensor(folder / file, named.tensor);
-    Json entry = to_json(named.name, named.tensor);
-    entry["file"] = file;
+    Json entry = {{"name", named.name},
+                  {"type", name(named.tensor.type())},
+                  {"shape", named.tensor.dims()},
+                  {"file", file}};
     if (with_nodes) entry["node"] = named.node;
     if (with_nodes && !named.backend.empty()) entry["backend"] = named.backend;
     entries.push_back(std::move(entry));
   }
-  files.write_text(folder / (kind + "s.json"), json_text(entries));
+  files.write_text(folder / (kind + "s.json"), json_file_text(entries));
 }
 
 }  // namespace tessera::cli

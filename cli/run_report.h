@@ -11,6 +11,7 @@
 #include "cli/json_output.h"
 #include "cli/span.h"
 #include "cli/staged_files.h"
+#include "cli/text_table.h"
 
 namespace tessera::cli {
 
@@ -39,12 +40,13 @@ struct RunReport {
   bool has_output_files = false;  // output_<index>.npy
   RunTimes times;
   int threads = 0;
+  std::string new_cache;  // the file that binding kept what it measured in; "" for none
   std::vector<NamedComparison> comparisons;  // one for each --expect
 
   bool is_match() const;
 };
 
-std::string report_text(const RunReport& report);
+std::string report_text(const RunReport& report, const TextStyle& style);
 Json report_json(const RunReport& report);
 
 // Writes <kind>_<index>.npy for each tensor, and <kind>s.json, an array that says which is which:

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <string>
 #include <system_error>
 
+#include "base/writable_path.h"
 #include "tessera/error.h"
 #include "tessera/tensor_file.h"
 
@@ -20,7 +22,20 @@ namespace {
 
 std::error_code last_error() { return {errno != 0 ? errno : EIO, std::system_category()}; }
 
+void refuse(std::string_view option, const std::filesystem::path& path, const std::string& reason) {
+  if (reason.empty()) return;
+  throw Error(ErrorKind::InvalidArgument, std::string(option) + " '" + path.string() + "'", reason);
+}
+
 }  // namespace
+
+void check_writable_file(std::string_view option, const std::filesystem::path& file) {
+  if (!file.empty()) refuse(option, file, explain_unwritable_file(file));
+}
+
+void check_writable_folder(std::string_view option, const std::filesystem::path& folder) {
+  if (!folder.empty()) refuse(option, folder, explain_unwritable_folder(folder));
+}
 
 StagedFiles::~StagedFiles() {
   std::error_code ignored;
@@ -48,6 +63,13 @@ std::filesystem::path StagedFiles::stage(const std::filesystem::path& file) {
   }
   const bool is_new = type == std::filesystem::file_type::not_found;
   if (!is_new && type != std::filesystem::file_type::regular) return file;
+  const bool is_taken = std::any_of(files_.begin(), files_.end(), [&](const StagedFile& other) {
+    return other.final.lexically_normal() == file.lexically_normal();
+  });
+  if (is_taken) {
+    throw Error(ErrorKind::InvalidArgument, "'" + file.string() + "'",
+                "expected one option to write it, found two: give them different places");
+  }
   make_folders(file.parent_path());
   std::filesystem::path staged = file;
   staged += ".staged-" + std::to_string(getpid());

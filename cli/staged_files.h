@@ -9,6 +9,12 @@
 
 namespace tessera::cli {
 
+// Throws InvalidArgument, naming `option` ("--html"), where it can be told already that `file`
+// cannot be written: what it is to hold may take minutes to find out. Passes "", which is no file.
+void check_writable_file(std::string_view option, const std::filesystem::path& file);
+// The same for files in `folder`, which StagedFiles makes where it is missing.
+void check_writable_folder(std::string_view option, const std::filesystem::path& folder);
+
 // Files are written under other names beside where they belong and get their own in commit(). What
 // was not committed is removed again, with the folders that were made for it, so that a command
 // which fails halfway leaves nothing partial.

@@ -1,4 +1,5 @@
-// Text for a terminal: tables that fit its width, and names made safe to show.
+// Text for a terminal: tables and sentences that fit its width, and names made safe to show.
+// Numbers with units are in quantities.h.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +10,48 @@
 
 namespace tessera::cli {
 
+// The width where there is no terminal to ask, and the limits of what a terminal's width counts
+// for.
 inline constexpr size_t kTextColumns = 100;
+inline constexpr size_t kLeastColumns = 60;
+inline constexpr size_t kMostColumns = 160;
 
-// Names in models may hold any bytes: control characters become \xNN, and so do bytes that are no
-// UTF-8, so that no file can steer the terminal.
+// What text is laid out for.
+struct TextStyle {
+  size_t columns = kTextColumns;
+  // On a terminal, what is too long is shortened or continues on the next line. A program that
+  // reads a pipe or a file gets names whole, even where a line is longer than `columns` then.
+  bool cuts_names = true;
+};
+
+// For a terminal `columns` wide: kLeastColumns to kMostColumns of them; kTextColumns where that is
+// 0, as terminals say that do not know their width.
+TextStyle terminal_style(size_t columns);
+
+// For a pipe or a file.
+inline constexpr TextStyle kPipeStyle{.columns = kTextColumns, .cuts_names = false};
+
+// For what stdout is.
+TextStyle stdout_style();
+
+// Names in models may hold any bytes: control characters become \xNN, and so do those that reorder
+// or hide text, and bytes that are no UTF-8, so that no file can steer the terminal.
 std::string printable(std::string_view text);
 
 // At most `columns` (at least 1) characters of printable `text`: a longer one loses its middle,
 // where an ellipsis stands, because names in models differ at both ends.
 std::string shorten(std::string_view text, size_t columns);
 
-// Printable `text` in lines of at most kTextColumns characters, each begun by `indent` and ended by
-// a newline, broken between words where these are not too long.
-std::string wrapped(std::string_view text, std::string_view indent = "");
+// Printable `text`, shortened on a terminal to what fits behind `used` characters.
+std::string fitted(std::string_view text, const TextStyle& style, size_t used = 0);
+
+// Printable `text` in lines of at most `style.columns` characters, each begun by `indent` and ended
+// by a newline, broken between words. Only a terminal's lines are broken inside of longer words.
+std::string wrapped(std::string_view text, const TextStyle& style, std::string_view indent = "");
+
+// The same behind `label`, which takes `label_columns` of each line: "label   text".
+std::string labelled(std::string_view label, std::string_view text, size_t label_columns,
+                     const TextStyle& style);
 
 // The number of characters of UTF-8 text.
 size_t character_count(std::string_view text);
@@ -42,21 +72,23 @@ class TextTable {
   // `cells` has one entry a column.
   void add_row(const std::vector<std::string>& cells);
 
-  // The lines, each begun by `indent` and ended by a newline, none longer than kTextColumns as far
-  // as the shortenable columns allow.
-  std::string text(std::string_view indent = "") const;
+  // The lines, each begun by `indent` and ended by a newline. On a terminal none is longer than
+  // `style.columns`: columns that may be shortened lose characters first; where that is not enough,
+  // a row takes several lines, the later ones indented, and so do the titles.
+  std::string text(const TextStyle& style, std::string_view indent = "") const;
 
  private:
-  std::vector<size_t> widths(size_t available) const;
+  // Columns `first` up to before `last`, which share a line, and what each is wide.
+  struct Line {
+    size_t first = 0;
+    size_t last = 0;
+    std::vector<size_t> widths;
+  };
+  std::vector<size_t> natural_widths() const;
+  std::vector<Line> lines_of(size_t available) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-// "1.50 G", "320 k", "17": a thousand is a k.
-std::string quantity_text(double number);
-
-// "1.5 MiB", "17 B".
-std::string bytes_text(int64_t bytes);
 
 }  // namespace tessera::cli

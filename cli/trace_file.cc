@@ -71,7 +71,7 @@ std::string trace_text(const Trace& trace) {
     const PlanStep* const step = indices[index] ? &trace.plan.steps[*indices[index]] : nullptr;
     events.push_back(event(record.node, record.op, span, step_arguments(record, step)));
   }
-  return json_text({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
+  return json_file_text({{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}});
 }
 
 }  // namespace tessera::cli

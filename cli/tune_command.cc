@@ -3,7 +3,9 @@
 #include "cli/command.h"
 #include "cli/costs_report.h"
 #include "cli/placement_report.h"
+#include "cli/plan_json.h"
 #include "cli/plan_summary.h"
+#include "cli/quantities.h"
 #include "cli/span.h"
 #include "cli/staged_files.h"
 #include "cli/text_table.h"
@@ -20,18 +22,17 @@ struct TuneArguments {
 
 std::string tune_text(const TuneArguments& arguments, const Executor& executor) {
   const PlanDescription& plan = executor.plan();
-  std::string text = tuning_text(plan.tuning) + refused_text(plan.candidates);
+  const TextStyle style = stdout_style();
+  std::string text = tuning_text(plan.tuning, style) + refused_text(plan.candidates, style);
   if (arguments.shows_table) {
-    text += candidates_text(plan.candidates, /*shows_all=*/false) +
-            conversions_text(plan.conversions) + "\n";
+    text += candidates_text(plan.candidates, /*shows_all=*/false, style) +
+            conversions_text(plan.conversions, style) + "\n";
   }
-  const PlanCounts counts = count_steps(plan);
-  text += placement_text(plan.placement, std::nullopt);
-  text += wrapped(std::to_string(counts.steps) + " steps (" + std::to_string(counts.conversions) +
-                  " conversions): " + backend_counts_text(counts) + "; " +
-                  std::to_string(executor.threads()) + " threads");
+  text += wrapped(steps_text(count_steps(plan)) + "; " + count_text(executor.threads(), "thread"),
+                  style);
+  text += placement_text(plan.placement, std::nullopt, style);
   if (!arguments.output.empty()) {
-    text += wrapped("wrote " + printable(arguments.output) + "; use it with --costs");
+    text += wrapped("wrote " + arguments.output + "; use it with --costs", style);
   }
   return text;
 }
@@ -39,8 +40,8 @@ std::string tune_text(const TuneArguments& arguments, const Executor& executor) 
 Json tune_json(const TuneArguments& arguments, const Executor& executor) {
   const PlanDescription& plan = executor.plan();
   Json json = {{"model", arguments.model.model},
-               {"threads", executor.threads()},
-               {"output", arguments.output},
+               {"thread_count", executor.threads()},
+               {"file", arguments.output},
                {"tuning", to_json(plan.tuning)},
                {"placement", placement_json(plan.placement, std::nullopt)},
                {"candidates", Json::array()},
@@ -58,13 +59,11 @@ CommandResult tune(TuneArguments arguments) {
   arguments.model.bind.optimize = true;
   arguments.model.bind.retune = true;
   const ModelRequest request(arguments.model, MissingInputs::AreRandom);
-  if (!arguments.output.empty()) {
-    // Where the answer cannot be written, nobody should wait for it.
-    StagedFiles probe;
-    probe.write_text(arguments.output, "");
-  }
+  // Before measuring: a result that cannot be written is not worth waiting for.
+  check_writable_file("--output", arguments.output);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
+  arguments.model.model = loaded.description.file;
   const BoundModel bound = request.bind(loaded, origin);
   StagedFiles written;
   if (!arguments.output.empty()) {
@@ -77,27 +76,27 @@ CommandResult tune(TuneArguments arguments) {
 
 }  // namespace
 
-Command make_tune_command(CLI::App& command) {
+Command make_tune_command(CommandOptions command) {
   const auto arguments = std::make_shared<TuneArguments>();
   add_model_options(command, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
   add_memory_option(command, arguments->model.bind);
   command.add_option("--output", arguments->output,
-                     "FILE.json for what was measured, to be used with --costs");
+                     "FILE: write the measured times as JSON, for --costs");
   command.add_option("--costs", arguments->model.bind.costs,
-                     "FILE of an earlier --output: what it knows is not measured again");
+                     "FILE: of an earlier --output; its times are not measured again");
   add_optimize_for_option(command, arguments->model.bind);
   add_cache_dir_option(command, arguments->model.bind);
   add_measuring_options(command, arguments->model.bind);
   command.add_flag("--all", arguments->model.bind.tune_all,
                    "measure all candidates and conversions, also those that cannot win");
-  command.add_flag("--table", arguments->shows_table, "print every candidate with its cost");
+  command.add_flag("--table", arguments->shows_table, "print every candidate with its time");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
-  command.footer(
-      "Candidates of all backends that could win are checked against the reference on true "
-      "values,\n"
-      "and timed; then whole plans are run side by side. One that is wrong, fails or takes too "
-      "long\n"
-      "is refused with the reason. Ctrl-C stops early and keeps what was measured so far.\n\n"
+  command.set_footer(
+      "Kernels that could be in the fastest plan are compared with the reference on the values "
+      "that\n"
+      "the model computes, and timed; then whole plans are run in turns. A kernel that is wrong,\n"
+      "fails or takes too long is refused with the reason. Ctrl-C stops early and keeps what was\n"
+      "measured so far.\n\n"
       "Example:\n"
       "  tessera tune resnet50.onnx --threads 2 --output costs.json\n"
       "  tessera bench resnet50.onnx --threads 2 --costs costs.json");

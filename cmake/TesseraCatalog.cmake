@@ -1,6 +1,7 @@
 # tessera_catalog(OUTPUT): turns backends/catalog.json into a source file with the table of
 # src/backend/catalog.h. Called after backends/ was configured: a plug-in that is not built says why
-# in the global property TESSERA_BACKEND_REASON_<name>.
+# in the global properties TESSERA_BACKEND_REASON_<name> and TESSERA_BACKEND_LACKS_LIBRARY_<name>. The
+# targets of those that are built are the global property TESSERA_PLUGIN_TARGETS.
 function(tessera_catalog output)
   set(catalog_file ${PROJECT_SOURCE_DIR}/backends/catalog.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${catalog_file})
@@ -29,6 +30,13 @@ function(tessera_catalog output)
       set(aliases "{}")
     endif()
     get_property(reason GLOBAL PROPERTY TESSERA_BACKEND_REASON_${name})
+    get_property(lacks_library GLOBAL PROPERTY TESSERA_BACKEND_LACKS_LIBRARY_${name})
+    set(fault "CatalogEntry::kNone")
+    if(reason AND lacks_library)
+      set(fault "CatalogEntry::kLibraryMissing")
+    elseif(reason)
+      set(fault "CatalogEntry::kNotConfigured")
+    endif()
     if(kind STREQUAL "linked")
       string(APPEND declarations
         "extern \"C\" int32_t tessera_open_backend_${name}(const tessera_host*, tessera_backend*,\n"
@@ -37,10 +45,13 @@ function(tessera_catalog output)
       set(open "tessera_open_backend_${name}")
     else()
       set(file "backend_${name}.so")
+      if(TARGET tessera_backend_${name})
+        set_property(GLOBAL APPEND PROPERTY TESSERA_PLUGIN_TARGETS tessera_backend_${name})
+      endif()
       set(open "nullptr")
     endif()
     string(APPEND entries
-      "    CatalogEntry{\"${name}\", ${aliases}, \"${file}\", \"${install}\", \"${reason}\", ${open}},\n")
+      "    CatalogEntry{\"${name}\", ${aliases}, \"${file}\", \"${install}\", \"${reason}\", ${fault}, ${open}},\n")
   endforeach()
   set(absent "")
   string(JSON absent_count LENGTH "${catalog}" absent)

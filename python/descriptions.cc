@@ -135,7 +135,8 @@ nb::object to_python(const TuningDescription& tuning) {
 
 nb::object to_python(const ContenderDescription& contender) {
   return class_named("ContenderDescription")("name"_a = contender.name,
-                                             "seconds"_a = contender.seconds);
+                                             "seconds"_a = contender.seconds,
+                                             "low"_a = contender.low, "high"_a = contender.high);
 }
 
 nb::object to_python(const PlacementDescription& placement) {
@@ -152,7 +153,9 @@ nb::object to_python(const PlacementDescription& placement) {
 nb::object to_python(const TuneProgress& progress) {
   return class_named("TuneProgress")(
       "what"_a = progress.what, "done"_a = progress.done, "total"_a = progress.total,
-      "best_seconds"_a = progress.best_seconds, "seconds_left"_a = progress.seconds_left);
+      "best_seconds"_a = progress.best_seconds, "seconds_left"_a = progress.seconds_left,
+      "phase"_a = name(progress.phase), "seconds_allowed"_a = progress.seconds_allowed,
+      "can_stop"_a = progress.can_stop, "may_grow"_a = progress.may_grow);
 }
 
 nb::object to_python(const MemoryBlock& block) {
@@ -199,7 +202,8 @@ nb::object to_python(const BackendDescription& backend) {
       "name"_a = backend.name, "version"_a = backend.version, "devices"_a = backend.devices,
       "layouts"_a = backend.layouts, "aliases"_a = backend.aliases,
       "file"_a = backend.file.string(), "is_usable"_a = backend.is_usable,
-      "reason"_a = backend.reason, "op_count"_a = backend.op_count);
+      "status"_a = name(backend.status), "reason"_a = backend.reason, "remedy"_a = backend.remedy,
+      "op_count"_a = backend.op_count);
 }
 
 nb::object to_python(const CacheReport& report) {

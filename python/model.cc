@@ -76,20 +76,28 @@ struct LoadedModel {
   std::optional<ModelDescription> description;  // once somebody asked
 };
 
-LoadedModel load_model(const std::filesystem::path& path, bool is_strict, bool keeps_all_values,
-                       const Backends& backends, nb::callable callable, int threads) {
+// `source` is what tessera::load() takes: a path, or ModelBytes.
+template <typename Source>
+LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
+                      const Backends& backends, nb::callable callable, int threads) {
   auto log = std::make_shared<PythonLog>(std::move(callable));
   std::optional<Model> model;
   {
     const nb::gil_scoped_release unlocked;
-    model = load(path, {.is_strict = is_strict,
-                        .keeps_all_values = keeps_all_values,
-                        .log = [log](const std::string& message) { log->call(message); },
-                        .backends = backends,
-                        .threads = threads});
+    model = load(std::move(source), {.is_strict = is_strict,
+                                     .keeps_all_values = keeps_all_values,
+                                     .log = [log](const std::string& text) { log->call(text); },
+                                     .backends = backends,
+                                     .threads = threads});
   }
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
+}
+
+LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
+                       const Backends& backends, nb::callable callable, int threads) {
+  return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
+                   backends, std::move(callable), threads);
 }
 
 // A log may well be a method of the object that keeps the model: the garbage collector has to see
@@ -264,7 +272,8 @@ cost_table: a file with what Executor.costs gave, to choose by.
 tuning_inputs: arrays by name that candidates are judged on; drawn where not given.
 candidate_timeout_seconds: a candidate that needs longer to be built or to run is not used.
 in_process: measure in this process; so far nothing else is done.
-on_progress: called with a TuneProgress while measuring; False stops, and what was measured counts.
+on_progress: called with a TuneProgress when a phase begins and often while measuring; False stops, and
+    what was measured counts. `total` is 0 and `seconds_left` None where they are not known.
 layouts: of inputs and outputs, by name: "row_major" (where not named), "csr" or "row_sparse". Behind
     a sparse one ":<capacity>" says how many elements or rows it has room for; without, a tenth.
 strict_storage: a sparse value that a kernel takes dense only is an error; else it is converted, and
@@ -388,8 +397,12 @@ void bind_model(nb::module_& module) {
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
           "What load() did, in order.")
       .def("__repr__", &text);
-  module.def("load", &load_model, "path"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "threads"_a, "tessera.load() with every argument given.");
+  constexpr const char* kLoad = "tessera.load() with every argument given.";
+  // The first that fits: a path may be made of bytes, too.
+  module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
+             "backends"_a, "log"_a, "threads"_a, kLoad);
+  module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
+             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, kLoad);
 }
 
 }  // namespace tessera::python

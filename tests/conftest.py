@@ -24,6 +24,8 @@ def pytest_addoption(parser):
 def no_caches_of_the_user(tmp_path_factory):
     """What tests find out stays in a folder of their own: neither in the user's nor in the tree."""
     folder = tmp_path_factory.mktemp("caches")
+    for name in [name for name in os.environ if name.startswith("TESSERA_")]:
+        del os.environ[name]
     os.environ["XDG_CACHE_HOME"] = str(folder / "user")
     os.environ["TESSERA_CACHE_DIR"] = str(folder / "work")
     # Few tests are about what is measured, and the others should not wait for it.
@@ -39,6 +41,12 @@ def fresh_caches(tmp_path_factory, monkeypatch):
 
 
 def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "alone: measures, interrupts or watches the clock: no other test runs beside it")
+    stop_being_deaf()
+
+
+def stop_being_deaf():
     """Started in the background by a shell, we and whom we start would be deaf to Control-C."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -66,7 +74,7 @@ def why_unusable(tessera_binary):
     """Of every backend that `tessera backends` lists: why it cannot be used, or "" where it can."""
     listing = subprocess.run(
         [tessera_binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout
-    return {entry["name"]: "" if entry["is_usable"] else entry["reason"] or "no reason told"
+    return {entry["backend"]: "" if entry["is_usable"] else entry["reason"] or "no reason told"
             for entry in json.loads(listing)["backends"]}
 
 

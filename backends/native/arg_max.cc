@@ -105,7 +105,8 @@ void offer_arg(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const Arg arg = find_arg(type.data_type);
-  if (arg == nullptr) return context.refuse(node.id(), "compares no 16-bit floating types");
+  if (arg == nullptr)
+    return context.refuse(node.id(), "does not compare 16-bit floating-point types");
   ArgShape shape;
   if (!type.dims.empty()) {
     const size_t axis = normalized_axis(node.attributes().get_int("axis"), type.dims.size());

@@ -164,7 +164,7 @@ class BatchKernel : public plugin::Kernel {
 void check_batch_normalization(const Node& node) {
   if (is_training(node)) refuse("normalises by given statistics only");
   for (size_t index = 1; index < node.output_count(); ++index) {
-    if (node.output(index).is_present()) refuse("gives no statistics of the batch");
+    if (node.output(index).is_present()) refuse("computes no batch statistics (training mode)");
   }
   if (node.attributes().get_int("spatial", 1) == 0) {
     refuse("has one mean and variance for each channel only");
@@ -200,7 +200,7 @@ void add_batch_normalization(ProposeContext& context, const Node& node, const Pi
 void offer_batch_normalization(ProposeContext& context, const Node& node, const Node* relu) {
   check_batch_normalization(node);
   const std::vector<int64_t> dims = node.input(0).type().dims;
-  if (node.input(0).type().elements() == 0) refuse("has nothing to normalise");
+  if (node.input(0).type().elements() == 0) refuse("there are no elements to normalise");
   for (const PictureLayout layout : kPictureLayouts) {
     if (!lies_as_picture(layout, dims)) continue;
     add_batch_normalization(context, node, picture_of(layout, dims), layout_name(layout), relu);
@@ -266,7 +266,7 @@ void offer_groups(ProposeContext& context, const Node& node) {
   constexpr int32_t kFirstPerChannelVersion = 21;
   for (size_t index = 0; index < 3; ++index) check_usable(node.input(index));
   const plugin::Type type = node.input(0).type();
-  if (type.elements() == 0) refuse("has nothing to normalise");
+  if (type.elements() == 0) refuse("there are no elements to normalise");
   const Picture picture = row_major_picture(type.dims);
   Groups groups;
   const bool is_instance = node.op() == "InstanceNormalization";
@@ -296,7 +296,7 @@ constexpr int64_t kTile = 256;
 void offer_local_response(ProposeContext& context, const Node& node) {
   check_usable(node.input(0));
   const plugin::Type type = node.input(0).type();
-  if (type.elements() == 0) refuse("has nothing to normalise");
+  if (type.elements() == 0) refuse("there are no elements to normalise");
   const plugin::Attributes attributes = node.attributes();
   const int64_t size = attributes.get_int("size", 1);
   const Picture picture = row_major_picture(type.dims);

@@ -198,7 +198,7 @@ Problem problem_of(const Node& node) {
   const std::vector<int64_t> weights = node.input(1).type().dims;
   const std::vector<int64_t> output = node.output(0).type().dims;
   if (node.output(0).type().elements() == 0 || node.input(0).type().elements() == 0) {
-    throw Failure(TESSERA_UNSUPPORTED, "has nothing to convolve");
+    throw Failure(TESSERA_UNSUPPORTED, "the convolution has no elements");
   }
   Problem problem;
   problem.window =

@@ -106,7 +106,7 @@ void offer_cum_sum(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_immovable(node)) return context.refuse(node.id(), *reason);
   const plugin::Type type = node.input(0).type();
   const RunSums sums = find_sums(type.data_type);
-  if (sums == nullptr) return context.refuse(node.id(), "sums no 16-bit floating types");
+  if (sums == nullptr) return context.refuse(node.id(), "does not sum 16-bit floating-point types");
   plugin::Candidate candidate = plugin::candidate_for(node);
   if (candidate.inputs.size() == 2) {
     candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;

@@ -15,7 +15,7 @@ int64_t block_of(const std::string& layout) {
   if (layout == TESSERA_LAYOUT_DEFAULT || layout == "nhwc") return 0;
   if (layout == "nchw8c") return 8;
   if (layout == "nchw16c") return 16;
-  throw plugin::Failure(TESSERA_UNSUPPORTED, "knows nothing of layout '" + layout + "'");
+  throw plugin::Failure(TESSERA_UNSUPPORTED, "does not know the layout '" + layout + "'");
 }
 
 DenseStorage dense_storage(const std::string& layout, const plugin::Type& type) {

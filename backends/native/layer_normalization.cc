@@ -164,7 +164,7 @@ void offer_node(ProposeContext& context, const Node& node) {
     const Value output = node.output(index);
     if (!output.is_present()) continue;
     check_usable(output);
-    if (problem.length == 0) throw Failure(TESSERA_UNSUPPORTED, "knows no means of empty rows");
+    if (problem.length == 0) throw Failure(TESSERA_UNSUPPORTED, "does not average over empty rows");
     (index == 1 ? problem.means : problem.inverses) = static_cast<int>(candidate.outputs.size());
     candidate.outputs.push_back({.value = output.id()});
   }

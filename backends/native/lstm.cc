@@ -38,7 +38,7 @@ void check_inputs(const Node& node) {
       refuse("packs constant weights, which '" + value.name() + "' is not");
     }
   }
-  if (node.input(7).is_present()) refuse("has no peepholes");
+  if (node.input(7).is_present()) refuse("computes no peephole connections");
 }
 
 // Those of the definition, which are meant where there are none; files write them in several ways.
@@ -68,7 +68,8 @@ LstmSizes sizes_of(const Node& node) {
   check_inputs(node);
   const plugin::Attributes attributes = node.attributes();
   if (attributes.get_int("layout") != 0) refuse("takes steps before batches only (layout = 0)");
-  if (attributes.get_int("input_forget") != 0) refuse("has a forget gate of its own always");
+  if (attributes.get_int("input_forget") != 0)
+    refuse("does not couple the input and forget gates (input_forget)");
   if (attributes.get_float("clip") > 0) refuse("does not clip its sums");
   check_functions(node);
   const std::vector<int64_t> input = node.input(0).type().dims;
@@ -79,7 +80,7 @@ LstmSizes sizes_of(const Node& node) {
                      .hidden = recurrent[2],
                      .directions = recurrent[0]};
   sizes.is_reverse = attributes.get_string("direction") == "reverse";
-  if (sizes.steps == 0 || sizes.batch == 0) refuse("has no steps to take");
+  if (sizes.steps == 0 || sizes.batch == 0) refuse("the sequence has no steps");
   check_lengths(node, sizes.steps);
   return sizes;
 }

@@ -343,11 +343,11 @@ class ProductOffer {
 
 void offer_plain(ProposeContext& context, const Node& node) {
   const PlainProduct multiply = find_plain_product(node.output(0).type().data_type);
-  if (multiply == nullptr) refuse("has no product of elements of this type");
+  if (multiply == nullptr) refuse("has no matmul for this element type");
   const Product product = product_of(node);
   const bool is_scaled = product.alpha != 1 || (product.addend >= 0 && product.beta != 1);
   if (is_scaled && node.output(0).type().data_type != TESSERA_FLOAT64) {
-    refuse("scales no products of integers");
+    refuse("does not scale the result of an integer matmul");
   }
   Candidate candidate = plugin::candidate_for(node);
   candidate.algorithm = "plain";
@@ -375,7 +375,7 @@ void offer_product(ProposeContext& context, const Node& node) {
   for (const size_t index : {size_t{0}, size_t{1}}) {
     if (!node.input(index).type().is_known()) refuse("takes tensors of known shape only");
   }
-  if (node.output(0).type().elements() == 0) refuse("has nothing to multiply");
+  if (node.output(0).type().elements() == 0) refuse("the matmul has no elements");
   if (node.input(2).is_present() && !node.input(2).type().is_known()) {
     refuse("takes tensors of known shape only");
   }

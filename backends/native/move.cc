@@ -168,10 +168,10 @@ void offer_moves(ProposeContext& context, const Node& node, const MoveOffer& off
 }
 
 std::optional<std::string> explain_immovable(const Value& value) {
-  if (!value.is_present()) return "takes nodes all of whose inputs and outputs are there only";
+  if (!value.is_present()) return "takes nodes with all inputs and outputs present only";
   const plugin::Type type = value.type();
   if (!type.is_known()) return "takes tensors of known shape only";
-  if (plugin::element_bytes(type.data_type) == 0) return "takes no strings";
+  if (plugin::element_bytes(type.data_type) == 0) return "does not take strings";
   return std::nullopt;
 }
 
@@ -208,7 +208,7 @@ size_t port_of(const plugin::Candidate& candidate, const Value& value) {
 size_t normalized_axis(int64_t axis, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
   if (axis < -count || axis >= count) {
-    throw plugin::Failure(TESSERA_UNSUPPORTED, "knows axes of " + std::to_string(count) +
+    throw plugin::Failure(TESSERA_UNSUPPORTED, "takes axes of " + std::to_string(count) +
                                                    " dimensions only, found " +
                                                    std::to_string(axis));
   }

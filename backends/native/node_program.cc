@@ -163,12 +163,12 @@ void write_dropout(const Node& node, ProgramWriter& writer) {
   const Value training = node.input(2);
   if (training.is_present()) {
     const auto is_training = training.constant_as<uint8_t>();
-    if (is_training.size() != 1) refuse("whether Dropout drops is not known before running");
-    if (is_training[0] != 0) refuse("drops nothing at random; 'training_mode' is true");
+    if (is_training.size() != 1) refuse("'training_mode' is not known before running");
+    if (is_training[0] != 0) refuse("has no training mode of Dropout; 'training_mode' is true");
   }
   const Value mask = node.output(1);
   if (mask.is_present() && (mask.is_needed() || !mask.consumers().empty())) {
-    refuse("makes no mask of Dropout");
+    refuse("does not return the mask of Dropout");
   }
   const Id x = writer.read(node.input(0));
   for (size_t index = 1; index < node.input_count(); ++index) {

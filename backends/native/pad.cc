@@ -94,7 +94,7 @@ Filling filling_of(const Node& node) {
     const float value = node.attributes().get_float("value");
     if (value == 0) return filling;
     if (type != TESSERA_FLOAT32) {
-      throw plugin::Failure(TESSERA_UNSUPPORTED, "fills in other numbers than 0 in float32 only");
+      throw plugin::Failure(TESSERA_UNSUPPORTED, "pads with values other than 0 in float32 only");
     }
     std::memcpy(filling.element.data(), &value, sizeof(value));
   } else if (node.input(2).is_present()) {

@@ -132,12 +132,12 @@ void offer(ProposeContext& context, const Node& node) {
     }
   }
   if (node.output(1).is_present()) {
-    throw Failure(TESSERA_UNSUPPORTED, "gives no indices of maxima");
+    throw Failure(TESSERA_UNSUPPORTED, "does not return the indices of maxima");
   }
   const std::vector<int64_t> from = node.input(0).type().dims;
   const std::vector<int64_t> to = node.output(0).type().dims;
   if (node.output(0).type().elements() == 0) {
-    throw Failure(TESSERA_UNSUPPORTED, "has nothing to pool");
+    throw Failure(TESSERA_UNSUPPORTED, "there are no elements to pool");
   }
   const plugin::Attributes attributes = node.attributes();
   const Problem problem = {

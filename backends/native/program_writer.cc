@@ -77,7 +77,7 @@ ProgramWriter::Id ProgramWriter::number(int32_t type, double value) {
   } else if (type == TESSERA_FLOAT64) {
     put(value);
   } else {
-    throw Failure(TESSERA_UNSUPPORTED, "there are no numbers of this type here");
+    throw Failure(TESSERA_UNSUPPORTED, "there is no arithmetic for this element type");
   }
   return add_operand(std::move(operand), type);
 }

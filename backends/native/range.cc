@@ -102,7 +102,8 @@ RunRange find_range(int32_t data_type) {
 void offer_range(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.output(0).type();
   const RunRange range = find_range(type.data_type);
-  if (range == nullptr) return context.refuse(node.id(), "counts in no 16-bit floating types");
+  if (range == nullptr)
+    return context.refuse(node.id(), "does not count in 16-bit floating-point types");
   plugin::Candidate candidate = plugin::candidate_for(node);
   const RangePorts ports = {port_of(candidate, node.input(0)), port_of(candidate, node.input(1)),
                             port_of(candidate, node.input(2))};
@@ -203,7 +204,7 @@ int64_t clamped_axis(int64_t axis, int64_t rank) {
 void offer_shape(ProposeContext& context, const Node& node) {
   const plugin::Type type = node.input(0).type();
   if (plugin::element_bytes(type.data_type) == 0) {
-    return context.refuse(node.id(), "takes no strings");
+    return context.refuse(node.id(), "does not take strings");
   }
   if (!node.output(0).type().is_known()) {
     return context.refuse(node.id(), "takes tensors of known rank only");

@@ -36,7 +36,7 @@ Reduction reduction_of(const Node& node) {
   if (name == "mul") return Reduction::Multiply;
   if (name == "max") return Reduction::Max;
   if (name == "min") return Reduction::Min;
-  throw plugin::Failure(TESSERA_UNSUPPORTED, "knows no reduction '" + name + "'");
+  throw plugin::Failure(TESSERA_UNSUPPORTED, "has no reduction '" + name + "'");
 }
 
 // Integers wrap around; bool adds as "or" and multiplies as "and"; a NaN wins over any number.
@@ -147,7 +147,7 @@ void offer(ProposeContext& context, const Node& node, const Targets& targets) {
   const plugin::Type data = node.input(0).type();
   const Scatter scatter = scatter_of(data.data_type, reduction_of(node));
   if (scatter == nullptr) {
-    return context.refuse(node.id(), "combines no elements of 16-bit floating types");
+    return context.refuse(node.id(), "does not compute with 16-bit floating-point types");
   }
   plugin::Candidate candidate = plugin::candidate_for(node);
   const size_t indices = port_of(candidate, node.input(1));

@@ -65,8 +65,8 @@ std::vector<ResamplePass> resample_passes(const ResampleOptions& options,
     pass.is_picked = pass.inner < kLeastInner;
     const int64_t entries = pass.taps.count * pass.output * (pass.is_picked ? pass.inner : 1);
     if (entries > kMostTableElements) {
-      throw plugin::Failure(TESSERA_UNSUPPORTED,
-                            "has no room for tables of " + std::to_string(entries) + " weights");
+      throw plugin::Failure(TESSERA_UNSUPPORTED, "its table of weights would be too large: " +
+                                                     std::to_string(entries) + " entries");
     }
     if (pass.is_picked) pass.taps = spread(pass.taps, pass.output, pass.inner);
     passes.push_back(std::move(pass));

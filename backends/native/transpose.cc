@@ -25,7 +25,7 @@ void offer_transpose(ProposeContext& context, const Node& node) {
   const plugin::Type from = node.input(0).type();
   const plugin::Type to = node.output(0).type();
   const std::vector<int64_t> order = axis_order(node, from.dims.size());
-  std::vector<std::pair<std::string, std::string>> layouts = {
+  std::vector<std::pair<const char*, const char*>> layouts = {
       {TESSERA_LAYOUT_DEFAULT, TESSERA_LAYOUT_DEFAULT}};
   if (has_channels(from)) {
     layouts.emplace_back("nhwc", TESSERA_LAYOUT_DEFAULT);

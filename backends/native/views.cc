@@ -162,7 +162,8 @@ void offer_transpose(ProposeContext& context, const Node& node) {
       is_offered = true;
     }
   }
-  if (!is_offered) context.refuse(node.id(), "the transpose moves elements");
+  if (!is_offered)
+    context.refuse(node.id(), "the transpose moves elements in memory, so it is no view");
 }
 
 // --- Parts of a tensor
@@ -250,7 +251,7 @@ std::vector<Box> side_by_side(const std::vector<Dims>& parts, size_t axis) {
 void offer_split(ProposeContext& context, const Node& node) {
   if (const auto reason = explain_unusable(node)) return context.refuse(node.id(), *reason);
   const auto axis = axis_of(node.attributes().get_int("axis", 0), node.input(0).type().dims.size());
-  if (!axis) return context.refuse(node.id(), "the axis of the split is not there");
+  if (!axis) return context.refuse(node.id(), "the axis of Split does not exist");
   std::vector<Dims> parts;
   for (size_t index = 0; index < node.output_count(); ++index) {
     parts.push_back(node.output(index).type().dims);
@@ -345,7 +346,7 @@ void offer_concat(ProposeContext& context, const Node& node) {
   const Type whole = node.output(0).type();
   const int64_t first_axis = node.version() < kFirstRequiredAxisOfConcat ? 1 : 0;
   const auto axis = axis_of(node.attributes().get_int("axis", first_axis), whole.dims.size());
-  if (!axis) return context.refuse(node.id(), "the axis of the concat is not there");
+  if (!axis) return context.refuse(node.id(), "the axis of Concat does not exist");
   plugin::Candidate joint = plugin::candidate_for(node);
   if (joint.inputs.size() != node.input_count()) {
     return context.refuse(node.id(), "a tensor that is joined twice lies in one place only");

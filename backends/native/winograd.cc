@@ -61,7 +61,7 @@ WinogradProblem problem_of(const Node& node) {
   const std::vector<int64_t> weights = node.input(1).type().dims;
   const std::vector<int64_t> output = node.output(0).type().dims;
   if (input.size() != 4 || node.attributes().get_int("group", 1) != 1) {
-    refuse("is offered for pictures and one group");
+    refuse("is offered for 2-D convolutions with group = 1 only");
   }
   const Window window =
       window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
@@ -79,7 +79,7 @@ WinogradProblem problem_of(const Node& node) {
                              .pad_rows = window[1].pad_begin,
                              .pad_columns = window[2].pad_begin};
   if (problem.tiles() < kFewestTiles) problem.tile = 2;
-  if (problem.tiles() < kFewestTiles) refuse("is not worth it for so few pixels");
+  if (problem.tiles() < kFewestTiles) refuse("does not pay for an output with so few pixels");
   return problem;
 }
 

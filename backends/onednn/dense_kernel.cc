@@ -148,7 +148,7 @@ std::unique_ptr<plugin::Kernel> build(const dnnl::engine& engine,
                                       const std::vector<size_t>& ports, const std::string& layout) {
   const std::optional<Format> format = format_named(layout);
   if (!format || !can_hold(*format, work.type.dims.size())) {
-    throw plugin::Failure(TESSERA_UNSUPPORTED, "knows nothing of layout '" + layout + "'");
+    throw plugin::Failure(TESSERA_UNSUPPORTED, "does not know the layout '" + layout + "'");
   }
   const auto bytes = static_cast<int64_t>(describe(*format, work.type.dims).get_size());
   const int64_t count = bytes / static_cast<int64_t>(sizeof(float));

@@ -65,7 +65,7 @@ EltwiseAnswer clip(const Node& node) {
     if (!bound) return refuse("clips by constant float32 bounds only");
     (index == 1 ? low : high) = *bound;
   }
-  if (!(low <= high)) return refuse("clips between bounds in ascending order only");
+  if (!(low <= high)) return refuse("clips only if min <= max");
   return function_of(0, algorithm::eltwise_clip_v2, low, high);
 }
 

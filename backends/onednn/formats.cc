@@ -105,9 +105,8 @@ const char* layout_name(Format format, const std::vector<int64_t>& dims) {
 const char* layout_of(const memory::desc& desc) {
   const std::optional<Format> format = format_of(desc);
   if (!format) {
-    throw plugin::Failure(TESSERA_UNSUPPORTED,
-                          "wants a tensor in a format that only oneDNN knows (" +
-                              format_text(desc).value_or("opaque") + ")");
+    throw plugin::Failure(TESSERA_UNSUPPORTED, "needs a tensor in a format private to oneDNN (" +
+                                                   format_text(desc).value_or("opaque") + ")");
   }
   return layout_name(*format, desc.get_dims());
 }

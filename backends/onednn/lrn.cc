@@ -38,8 +38,8 @@ void offer_lrn(Context& context, const Node& node) {
     return context.refuse(node.id(), *reason);
   }
   if (node.attributes().get_int("size") % 2 == 0) {
-    return context.refuse(node.id(),
-                          "oneDNN takes as many channels before as after: odd sizes only");
+    return context.refuse(
+        node.id(), "oneDNN takes the same number of channels before and after: odd sizes only");
   }
   const plugin::Type type = node.input(0).type();
   bool is_offered = false;

@@ -52,7 +52,7 @@ class ProductGroup {
     }
     for (const PostOperation& scaling : product.scalings) {
       if (!operations_.append(scaling, product.view)) {
-        throw Failure(TESSERA_UNSUPPORTED, "cannot add such a C");
+        throw Failure(TESSERA_UNSUPPORTED, "cannot add a C of this shape");
       }
     }
   }

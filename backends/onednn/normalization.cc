@@ -48,7 +48,7 @@ void check_batch_normalization(const Node& node) {
   if (is_training(node)) throw Failure(TESSERA_UNSUPPORTED, "normalises by given statistics only");
   for (size_t index = 1; index < node.output_count(); ++index) {
     if (node.output(index).is_present()) {
-      throw Failure(TESSERA_UNSUPPORTED, "gives no statistics of the batch");
+      throw Failure(TESSERA_UNSUPPORTED, "computes no batch statistics (training mode)");
     }
   }
   if (node.attributes().get_int("spatial", 1) == 0) {
@@ -131,7 +131,7 @@ void offer_layer_normalization(Context& context, const Node& node) {
   check_usable(node.input(0));
   for (size_t index = 1; index < node.output_count(); ++index) {
     if (node.output(index).is_present()) {
-      throw Failure(TESSERA_UNSUPPORTED, "gives no means and deviations");
+      throw Failure(TESSERA_UNSUPPORTED, "does not return mean and deviation");
     }
   }
   const std::vector<int64_t> dims = node.input(0).type().dims;

@@ -31,7 +31,7 @@ struct PoolingProblem {
 void check_windows_see_input(const Window& window) {
   for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
     if (std::max(window.pads_begin[axis], window.pads_end[axis]) >= window.extent(axis)) {
-      refuse("has windows that see padding only");
+      refuse("has windows that cover padding only");
     }
   }
 }
@@ -41,7 +41,7 @@ PoolingProblem pooling_problem(const Node& node) {
     const auto reason = explain_unusable(value);
     if (reason) refuse(*reason);
   }
-  if (node.output(1).is_present()) refuse("oneDNN gives no indices of maxima");
+  if (node.output(1).is_present()) refuse("oneDNN does not return the indices of maxima");
   PoolingProblem problem;
   problem.input = node.input(0).type().dims;
   problem.output = node.output(0).type().dims;
@@ -56,7 +56,8 @@ PoolingProblem pooling_problem(const Node& node) {
     problem.kind = algorithm::pooling_max;
   } else if (attributes.get_int("count_include_pad") != 0) {
     // oneDNN would divide by what lies beyond the padding too.
-    if (problem.window.reaches_beyond_padding) refuse("counts padding that ceil_mode adds");
+    if (problem.window.reaches_beyond_padding)
+      refuse("would count the padding that ceil_mode adds");
     problem.kind = algorithm::pooling_avg_include_padding;
   } else {
     problem.kind = algorithm::pooling_avg_exclude_padding;

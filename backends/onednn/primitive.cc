@@ -180,7 +180,7 @@ void PrimitiveOffer::read_packed(int argument, const Value& value, const memory:
     throw Failure(TESSERA_UNSUPPORTED,
                   "'" + value.name() + "' is not constant, so it cannot be packed");
   }
-  if (!text) throw Failure(TESSERA_UNSUPPORTED, "wants weights in a format without a name");
+  if (!text) throw Failure(TESSERA_UNSUPPORTED, "needs weights in a format private to oneDNN");
   // The same bytes come of the same weights only where they were stored in the same way.
   const std::string id = "onednn:" + format_text(stored).value_or("") + ":" + *text;
   read_packed(argument, value, wanted, id,

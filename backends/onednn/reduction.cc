@@ -144,7 +144,7 @@ class ReductionOffer {
       was_reduced = is_reduced_[axis];
       to.back() = was_reduced ? 1 : from.back();
     }
-    if (from == to) refuse("every set to reduce has one element, which leaves nothing to reduce");
+    if (from == to) refuse("each reduction is over one element, so there is nothing to reduce");
     const memory::desc source = describe(Format::RowMajor, from);
     const memory::desc result = describe(Format::RowMajor, to);
     const dnnl::reduction::primitive_desc description(context_.engine(), kind_.reduction, source,
@@ -171,7 +171,7 @@ void propose_reductions(Context& context) {
   // Masks in attention are rows of -inf, and tell by their greatest element whether they hide all.
   context.for_each({"ReduceMax", "ReduceMin"}, [&](const Node& node) {
     context.refuse(node.id(),
-                   "oneDNN's extreme of a set of infinities is the extreme finite number");
+                   "oneDNN returns a finite number as the maximum or minimum of infinities");
   });
   context.for_each(
       {"ReduceL1", "ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare"},

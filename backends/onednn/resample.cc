@@ -59,7 +59,7 @@ Mode mode_of(const Node& node) {
   if (mode.coordinates == "tf_crop_and_resize") refuse("cannot crop while it resizes");
   if (attributes.get_int("antialias") != 0) refuse("does not widen its filter (antialias)");
   if (mode.is_linear && attributes.get_int("exclude_outside") != 0) {
-    refuse("takes pixels outside as those of the edge (exclude_outside)");
+    refuse("repeats the pixels of the edge outside, as exclude_outside=0 does");
   }
   return mode;
 }
@@ -145,7 +145,7 @@ std::vector<Axis> axes_of(const Node& node) {
   const std::vector<float> scales = scales_of(node);
   if (scales.empty() &&
       node.attributes().get_string("keep_aspect_ratio_policy", "stretch") != "stretch") {
-    refuse("stretches each axis by itself (keep_aspect_ratio_policy)");
+    refuse("resizes each axis by its own factor (keep_aspect_ratio_policy)");
   }
   std::vector<int64_t> named = node.attributes().get_ints("axes");
   for (int64_t axis = 0; named.size() < scales.size(); ++axis) named.push_back(axis);
@@ -170,9 +170,10 @@ Picture picture_of(const Mode& mode, const std::vector<Axis>& axes) {
     const bool is_kept = axes[index].input == axes[index].output && axes[index].scale == 1;
     if (is_kept) continue;
     if (!agrees(mode, axes[index])) {
-      refuse("takes pixels from other places than '" + mode.coordinates + "'" +
-             (mode.is_linear ? "" : " with '" + mode.rounding + "'") + " from " +
-             std::to_string(axes[index].input) + " to " + std::to_string(axes[index].output));
+      refuse("would read other pixels than coordinate_transformation_mode '" + mode.coordinates +
+             "'" + (mode.is_linear ? "" : " with '" + mode.rounding + "'") +
+             " does, resizing from " + std::to_string(axes[index].input) + " to " +
+             std::to_string(axes[index].output));
     }
     first = index;
   }

@@ -67,7 +67,7 @@ void check_inputs(const Node& node) {
       refuse("packs constant weights, which '" + weights.name() + "' is not");
     }
   }
-  if (node.input(7).is_present()) refuse("is offered without peepholes only");
+  if (node.input(7).is_present()) refuse("is offered without peephole connections only");
 }
 
 // sequence_lens may be given as long as it says what is so without it.
@@ -124,7 +124,8 @@ Problem problem_of(const Node& node) {
   Problem problem = {cell_of(node), {input[0], input[1], input[2], recurrent[2], recurrent[0]}};
   const plugin::Attributes attributes = node.attributes();
   if (attributes.get_int("layout") != 0) refuse("takes steps before batches only (layout = 0)");
-  if (attributes.get_int("input_forget") != 0) refuse("has a forget gate of its own always");
+  if (attributes.get_int("input_forget") != 0)
+    refuse("does not couple the input and forget gates (input_forget)");
   if (attributes.get_float("clip") > 0) refuse("does not clip its sums");
   if (node.op() == "RNN") {
     problem.function = function_of(node, problem.sizes.directions);

@@ -57,7 +57,8 @@ void offer_transpose(Context& context, const Node& node) {
   if (const auto reason = explain_unusable(node.input(0))) {
     return context.refuse(node.id(), *reason);
   }
-  if (node.input(0).type().rank == 0) return context.refuse(node.id(), "has no axes to turn");
+  if (node.input(0).type().rank == 0)
+    return context.refuse(node.id(), "a scalar has no axes to transpose");
   const std::vector<int64_t> dims = node.output(0).type().dims;
   const memory::desc from = describe_strided(dims, strides_through(node));
   const memory::desc to = describe(Format::RowMajor, dims);

@@ -33,7 +33,8 @@ std::filesystem::path own_folder() {
 std::string explain_useless(const plugin::ProposeOptions& options) {
   if (options.is_training) return "its regions are for inference only";
   if (options.skips_measured_only) {
-    return "its regions are used where prices are measured, or nodes are pinned to it";
+    return "its regions are used only if times are measured (optimize), or if nodes are pinned to "
+           "it";
   }
   return "";
 }
@@ -93,6 +94,11 @@ std::shared_ptr<Compiler> CompilerLoader::get() {
 }
 
 plugin::Description Openvino::describe() {
+  // OpenVINO takes long to load, so that waits for the first region; one that is gone is said now.
+  std::error_code ignored;
+  const bool is_where_it_was = std::filesystem::exists(TESSERA_OPENVINO_LIBRARY, ignored) &&
+                               std::filesystem::exists(own_folder() / kLibrary, ignored);
+  if (!is_where_it_was) loader_->get();
   plugin::Description description;
   description.name = "openvino";
   description.version = TESSERA_OPENVINO_VERSION;
@@ -115,7 +121,7 @@ void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions&
     std::optional<std::string> reason = explain_unsupported(node);
     is_supported[index] = !reason;
     reasons[index] = reason ? *std::move(reason)
-                            : "it stands alone between nodes that OpenVINO regions do not contain";
+                            : "its neighbours are nodes that OpenVINO regions do not contain";
   }
   for (const Region& region : find_regions(graph, is_supported)) {
     if (!is_wanted(region, options)) continue;

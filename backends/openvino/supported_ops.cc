@@ -172,11 +172,12 @@ bool are_all(const std::vector<int64_t>& values, int64_t wanted) {
 std::optional<std::string> explain_recurrence(const Node& node) {
   const plugin::Attributes attributes = node.attributes();
   if (node.input(4).is_present()) return "it computes no sequences of different lengths";
-  if (node.input(7).is_present()) return "it computes no peepholes";
-  if (!attributes.has("hidden_size")) return "it wants to be told the hidden_size";
+  if (node.input(7).is_present()) return "it computes no peephole connections";
+  if (!attributes.has("hidden_size")) return "it needs the attribute hidden_size";
   if (attributes.has("activations")) return "it computes with the default activations only";
   if (attributes.has("clip")) return "it computes without clipping only";
-  if (attributes.get_int("input_forget") != 0) return "it couples no input and forget gates";
+  if (attributes.get_int("input_forget") != 0)
+    return "it does not couple the input and forget gates (input_forget)";
   if (attributes.get_int("layout") != 0) return "it computes with the sequence as first axis only";
   return std::nullopt;
 }
@@ -184,7 +185,7 @@ std::optional<std::string> explain_recurrence(const Node& node) {
 std::optional<std::string> explain_window(const Node& node) {
   const plugin::Attributes attributes = node.attributes();
   if (node.op() == "AveragePool" && !are_all(attributes.get_ints("dilations"), 1)) {
-    return "it averages no dilated windows";
+    return "it does not average dilated windows";
   }
   if (node.op() == "MaxPool" && attributes.get_int("storage_order") != 0) {
     return "it computes in row-major order only";
@@ -221,7 +222,7 @@ std::optional<std::string> explain_attributes(const Node& node) {
     return "it computes no statistics of its own";
   }
   if (op == "Pad" && attributes.get_string("mode", "constant") == "wrap") {
-    return "it does not wrap around";
+    return "it does not pad by wrapping around";
   }
   return std::nullopt;
 }
@@ -242,7 +243,7 @@ std::optional<std::string> explain_unsupported(const plugin::Node& node) {
     if (auto reason = explain_output(node, index)) return reason;
   }
   const bool may_have_more = op->op == "Split" || op->op == "LSTM" || op->op == "GRU";
-  if (!may_have_more && !has_one_output(node)) return "it gives the first output only";
+  if (!may_have_more && !has_one_output(node)) return "it returns the first output only";
   return explain_attributes(node);
 }
 

@@ -93,8 +93,8 @@ def usable_libraries(tessera):
     """Names in the order of `tessera backends`, but for OpenVINO, which computes large parts of a model
     as one step: the steps are what is to be seen here."""
     done = subprocess.run([tessera, "backends", "--json"], stdout=subprocess.PIPE, check=True)
-    return [backend["name"] for backend in json.loads(done.stdout)["backends"]
-            if backend["is_usable"] and backend["name"] != "openvino"]
+    return [backend["backend"] for backend in json.loads(done.stdout)["backends"]
+            if backend["is_usable"] and backend["backend"] != "openvino"]
 
 
 def main():

@@ -168,7 +168,8 @@ struct CandidateDescription {
   bool is_chosen = false;
   // With BindOptions::margin_search_seconds; nullopt: not found out. By how much the cheapest
   // choice with it is dearer than the cheapest of all: so much cheaper it would have to become.
-  // Infinity: there is no choice with it. What is 0 and not chosen would gain less than noise.
+  // Infinity: there is no choice with it. What is 0 and not chosen is in the cheapest choice, or in
+  // one as cheap, where running whole plans chose another.
   std::optional<double> behind_seconds;
   // By how much the cheapest choice without it is dearer: so much dearer it may become. 0 for what
   // the cheapest choice does not have.
@@ -203,10 +204,17 @@ struct TuningDescription {
   std::vector<std::string> notes;        // what was odd, a sentence each
 };
 
-// A choice of candidates that was run as a whole beside others.
+// A choice of candidates that was run as a whole, in turns with others.
 struct ContenderDescription {
-  std::string name;    // "solved", "greedy", "mylib alone"
+  // How it was chosen. "chosen": the cheapest by prices before whole plans ran; "known": the plan
+  // of an earlier tuning; "solved": the cheapest by the prices that those runs gave; "greedy": the
+  // same prices, node by node; "in order": what is chosen without prices; "mylib alone": the
+  // cheapest with the kernels of one backend, and others only where it has none. "..., round 2": by
+  // the prices of a later round of runs.
+  std::string name;
   double seconds = 0;  // of a run
+  double low = 0;      // its interval of 95 %
+  double high = 0;
 };
 
 // How good the choice by price is. A price is of kernels and conversions alone, so a run may take

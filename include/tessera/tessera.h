@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/cache.h"
@@ -31,6 +32,18 @@ using LogCallback = std::function<void(const std::string& message)>;
 
 class Model;
 struct LoadOptions;
+struct ModelBytes;
+
+// Why a library can or cannot run models.
+enum class BackendStatus {
+  Usable,
+  NotBuilt,        // Tessera was built without its plug-in, or the plug-in's file is missing
+  LibraryMissing,  // the library itself is not installed, or too old
+  Refused,         // the plug-in was found, and cannot be used
+};
+
+// "usable", "not built", "library missing", "refused".
+const char* name(BackendStatus status);
 
 // Lists a library that can run models, for `tessera backends`.
 struct BackendDescription {
@@ -41,7 +54,9 @@ struct BackendDescription {
   std::vector<std::string> aliases;
   std::filesystem::path file;  // "" for what is built in or missing
   bool is_usable = false;
-  std::string reason;    // why it is not usable, and what to install
+  BackendStatus status = BackendStatus::Refused;
+  std::string reason;    // why it is not usable
+  std::string remedy;    // what to install, or which command builds it; "" where nothing helps
   int64_t op_count = 0;  // of the reference: ops with a kernel
 };
 
@@ -67,8 +82,18 @@ class Backends {
   friend class Model;
   friend class Executor;
   friend Model load(const std::filesystem::path&, const LoadOptions&);
+  friend Model load(ModelBytes, const LoadOptions&);
   struct State;
   std::shared_ptr<State> state_;
+};
+
+// A model that is in memory already.
+struct ModelBytes {
+  std::string bytes;  // of an ONNX file
+  // How errors and ModelDescription::file call it.
+  std::string name = "the given bytes";
+  // Where its external data is looked for; "": in the working folder.
+  std::filesystem::path folder = {};
 };
 
 struct LoadOptions {
@@ -106,13 +131,44 @@ struct Exclusion {
   std::string op;  // "": every op
 };
 
-// How far tuning has come.
+// What binding is doing. Which phases come, and how often, depends on the model and on what is
+// known; from Starting to Comparing they belong to measuring.
+enum class BindPhase : uint8_t {
+  Waiting,      // for another process, which measures this model
+  Preparing,    // caches are read, shapes set, backends asked what they can do
+  Starting,     // the process that measures, and how fast the processor is
+  Reference,    // reference kernels compute the values that candidates are compared with
+  Measuring,    // candidates and conversions
+  Checking,     // whether candidates agree with the reference, by verify(), which measures nothing
+  Choosing,     // the cheapest placement
+  Building,     // kernels
+  TimingSteps,  // runs of a whole plan, for the time of each of its steps
+  Comparing,    // runs of whole plans by turns
+  Margins,      // what each candidate lacks to be chosen
+  Packing,      // the plan is laid out, and weights are packed
+  Storing,      // what was found out is written down
+};
+
+// "measuring candidates", "comparing whole plans".
+std::string_view name(BindPhase phase);
+
+// How far binding has come.
 struct TuneProgress {
-  std::string what;  // "Conv+Relu mylib:winograd"
-  size_t done = 0;   // of `total` candidates and conversions
-  size_t total = 0;
+  std::string what;         // "Conv+Relu mylib:winograd"; "" where there is nothing to name
+  size_t done = 0;          // of `total`, in this phase
+  size_t total = 0;         // as far as is known now; 0: not known
   double best_seconds = 0;  // of the group of nodes that is measured; 0: none so far
-  double seconds_left = 0;  // an estimate
+  // That the phase still takes, judged by what of it was done. Not set where nothing was, and where
+  // it takes longer than was estimated.
+  std::optional<double> seconds_left = {};
+  BindPhase phase = BindPhase::Measuring;
+  // That the phase may take at most, by tune_budget_seconds or another limit; not set: no limit
+  // that it keeps to.
+  std::optional<double> seconds_allowed = {};
+  // Whether measuring goes on, which ends early where the callback gives false.
+  bool can_stop = false;
+  // Whether what is found may add to `total`, and so to seconds_left.
+  bool may_grow = false;
 };
 
 // An input and an output that may lie in one memory: what a network remembers from run to run, such
@@ -222,7 +278,8 @@ struct BindOptions {
   // For how many sets of input shapes an executor keeps plans; at least 1. With one more, that goes
   // whose last run was the longest ago.
   int most_shapes = 8;
-  // Called often while measuring. Gives false to stop: what was measured counts.
+  // Called, on the thread that binds, when a phase begins and often while measuring. Gives false to
+  // stop: what was measured counts, and nothing more is measured.
   std::function<bool(const TuneProgress&)> on_progress = {};
 };
 
@@ -374,6 +431,7 @@ class Model {
 
  private:
   friend Model load(const std::filesystem::path&, const LoadOptions&);
+  friend Model load(ModelBytes, const LoadOptions&);
   friend class Executor;
   struct State;
   explicit Model(std::shared_ptr<State> state);
@@ -383,6 +441,10 @@ class Model {
 // Loads an ONNX file. Throws InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or
 // version that this build does not know), OutOfMemory.
 Model load(const std::filesystem::path& file, const LoadOptions& options = {});
+
+// The same from memory. The Model keeps the bytes, because a bind may read weights again. Plans and
+// prices are cached as for a file, but no index is kept (LoadOptions::keeps_index).
+Model load(ModelBytes model, const LoadOptions& options = {});
 
 // "0.1.0"
 std::string version();

@@ -125,7 +125,7 @@ def _default_backends() -> Backends:
 
 
 def load(
-    path: str | os.PathLike,
+    model: str | os.PathLike | bytes,
     *,
     strict: bool = False,
     keep_all_values: bool = False,
@@ -133,7 +133,8 @@ def load(
     log: Callable[[str], object] | None = None,
     threads: int = 0,
 ) -> Model:
-    """Loads an ONNX file.
+    """Loads an ONNX file, or the bytes of one, such as SerializeToString() gives; files of external
+    data that bytes name are looked for in the working folder.
 
     strict: a declared shape of an inner value that contradicts the inferred one is an error, not a
         warning.
@@ -151,7 +152,7 @@ def load(
         print(model.inputs)
     """
     return _load(
-        path,
+        model,
         strict=strict,
         keep_all_values=keep_all_values,
         backends=_default_backends() if backends is None else backends,

@@ -221,21 +221,32 @@ class TuningDescription:
 
 @dataclass(frozen=True)
 class TuneProgress:
-    """How far tuning has come."""
+    """How far binding has come."""
 
-    what: str  # "Conv+Relu mylib:winograd"
-    done: int  # of `total` candidates and conversions
-    total: int
+    what: str  # "Conv+Relu mylib:winograd"; "" where there is nothing to name
+    done: int  # of `total`, in this phase
+    total: int  # as far as is known now; 0: not known
     best_seconds: float  # of the group of nodes that is measured; 0: none so far
-    seconds_left: float  # an estimate
+    seconds_left: float | None  # that the phase still takes, an estimate; None: not known
+    phase: str  # "measuring candidates", "comparing whole plans", "choosing a plan" and others
+    seconds_allowed: float | None  # that the phase may take at most, by a budget; None: no limit
+    can_stop: bool  # whether measuring goes on, which ends early where the callback gives False
+    may_grow: bool  # whether what is found may add to `total`, and so to seconds_left
 
 
 @dataclass(frozen=True)
 class ContenderDescription:
-    """A choice of candidates that was run as a whole beside others."""
+    """A choice of candidates that was run as a whole, in turns with others."""
 
-    name: str  # "solved", "greedy", "mylib alone"
+    # How it was chosen. "chosen": the cheapest by prices before whole plans ran; "known": the plan of
+    # an earlier tuning; "solved": the cheapest by the prices that those runs gave; "greedy": the same
+    # prices, node by node; "in order": what is chosen without prices; "mylib alone": the cheapest
+    # with the kernels of one backend, and others only where it has none. "..., round 2": by the
+    # prices of a later round of runs.
+    name: str
     seconds: float  # of a run
+    low: float  # its interval of 95 %
+    high: float
 
 
 @dataclass(frozen=True)
@@ -331,7 +342,9 @@ class BackendDescription:
     aliases: list[str]
     file: str  # "" for what is built in or missing
     is_usable: bool
-    reason: str  # why it is not usable, and what to install
+    status: str  # "usable", "not built", "library missing", "refused"
+    reason: str  # why it is not usable
+    remedy: str  # what to install, or which command builds it; "" where nothing helps
     op_count: int  # of the reference: ops with a kernel
 
 

@@ -1,4 +1,5 @@
 // Backends: the set of plug-ins behind the public handle, and what the environment says of them.
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -42,6 +43,11 @@ std::filesystem::path plugin_folder() {
 
 std::string version() { return TESSERA_VERSION; }
 
+const char* name(BackendStatus status) {
+  constexpr std::array kNames = {"usable", "not built", "library missing", "refused"};
+  return kNames[static_cast<size_t>(status)];
+}
+
 std::vector<std::string> backends_of_environment() {
   return split(std::getenv("TESSERA_BACKENDS"), ',');
 }
@@ -68,7 +74,9 @@ std::vector<BackendDescription> Backends::describe() const {
     description.name = state.name;
     description.aliases = state.aliases;
     description.file = state.file;
-    description.reason = state.reason;
+    description.status = state.unusable.status;
+    description.reason = state.unusable.reason;
+    description.remedy = state.unusable.remedy;
     description.is_usable = state.plugin != nullptr;
     if (!state.plugin) continue;
     const tessera_backend& face = state.plugin->face();

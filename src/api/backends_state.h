@@ -25,9 +25,10 @@ struct Backends::State {
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins bring
   std::shared_ptr<HostServices> services;
   BackendSet set;
-  tuning::SharedCosts costs;     // of all that was tuned with them
-  FoundPlans plans;              // the same
-  std::once_flag is_store_read;  // the user's prices are among `costs` since
+  tuning::SharedCosts costs;          // of all that was tuned with them
+  FoundPlans plans;                   // the same
+  std::once_flag is_store_read;       // the user's prices are among `costs` since
+  std::once_flag is_told_to_be_slow;  // that nothing but the reference can be used
 };
 
 // The names in TESSERA_BACKENDS; empty where it is not set.

@@ -1,7 +1,9 @@
 #include "api/bind_cache.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 #include <utility>
 
@@ -51,6 +53,13 @@ std::string joined(const std::vector<std::string>& sentences) {
   return text;
 }
 
+std::string explain_interrupted(double seconds, bool is_frozen) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f s", std::max(seconds, 0.1));
+  const std::string after = std::string("interrupted after ") + text.data();
+  return is_frozen ? "measuring was " + after : after + "; measuring continues";
+}
+
 // Prices and conversions of one backend that `known` lacks.
 template <class Entries>
 int64_t count_of(const Entries& entries, const std::string& backend, const Entries& known) {
@@ -95,7 +104,9 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
       const size_t count = cache::different_names(*there, ingredients).size();
       if (!nearest.empty() && count >= least) continue;
       least = count;
-      nearest = place_of(path) + " has " + cache::explain_difference(*there, ingredients);
+      const std::string difference = cache::explain_difference(*there, ingredients);
+      nearest = place_of(path) + (difference.empty() ? " has prices for this, but no plan"
+                                                     : " was made for another case, " + difference);
     }
   }
   return nearest.empty() ? "no cache of this model in " + names : nearest;
@@ -186,6 +197,11 @@ void BindCache::look_into(const cache::CacheFile& file, const std::string& type,
   if (!type.empty() && type != tuning::kPlanSection) return;
   tuning::TakenPlan taken = tuning::take_plan(file, question_.find_libraries, place_of(path));
   if (!taken.refusal.empty()) reasons_.push_back(std::move(taken.refusal));
+  if (taken.interrupted_seconds) {
+    reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, question_.is_frozen));
+  } else if (file.find(tuning::kPlanSection, tuning::kCostsContent) == nullptr) {
+    reasons_.push_back(place_of(path) + " has measured times, but no plan");
+  }
   if (!taken.plan) return;
   plan_ = std::move(taken.plan);
   plan_seconds_ = taken.seconds;
@@ -264,7 +280,7 @@ void BindCache::let_go() {
 
 void BindCache::miss() const {
   throw Error(ErrorKind::CacheMiss, "fingerprint " + text(fingerprint_),
-              "expected to find the plan, as nothing may be measured; " + told().reason() +
+              "expected a stored plan, because `frozen` forbids measuring; " + told().reason() +
                   ". Bind once without `frozen`");
 }
 
@@ -337,7 +353,11 @@ std::shared_ptr<const CacheRecord> BindCache::record_found(const PlanResult& res
   for (const auto& [type, seconds] : finding->known.seconds) found.seconds += seconds;
   // Whoever was interrupted knows no plan that is worth keeping.
   const bool is_interrupted = result.tuning.is_stopped && !result.tuning.is_out_of_time;
-  if (!is_interrupted) found.plan = result.plan;
+  if (is_interrupted) {
+    found.interrupted_seconds = result.tuning.seconds;
+  } else {
+    found.plan = result.plan;
+  }
   const auto read = [finding] {
     CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
                                    .found = finding->found,
@@ -345,10 +365,12 @@ std::shared_ptr<const CacheRecord> BindCache::record_found(const PlanResult& res
     CacheReport& report = contents.report;
     report.types = describe_types(contents.libraries, finding->known,
                                   finding->has_measured ? &finding->found.costs : nullptr);
-    report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
+    if (finding->found.plan) {
+      report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
+    }
     report.reason =
-        finding->looked_up ? finding->told.reason() : "everything was to be measured anew";
-    report.not_saved = "it took less time to find out than to write down";
+        finding->looked_up ? finding->told.reason() : "it was asked to measure everything again";
+    report.not_saved = "measuring took less time than writing a file";
     return contents;
   };
   std::shared_ptr<const CacheRecord> record;

@@ -12,6 +12,7 @@
 #include "api/cache_folders.h"
 #include "api/describe.h"
 #include "api/exchanged_layouts.h"
+#include "base/likely_name.h"
 #include "tessera/backend_abi.h"
 #include "tessera/error.h"
 #include "tune/capture.h"
@@ -62,7 +63,7 @@ int64_t runs_per_build(const std::string& optimize_for) {
   throw Error(ErrorKind::InvalidArgument, "optimize_for",
               "expected 'latency', 'start', or a number of runs from 1 to 1000000000 as in "
               "'100-runs', found '" +
-                  optimize_for + "'");
+                  optimize_for + "'" + did_you_mean(optimize_for, {"latency", "start"}));
 }
 
 bool is_swap_possible(const BindOptions& options) {
@@ -76,7 +77,7 @@ bool may_swap(const BindOptions& options) { return options.swap && is_swap_possi
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   if (options.device != "cpu") {
     throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
-                "expected 'cpu', the only device so far");
+                "expected 'cpu', the only kind of device so far");
   }
   PlanOptions wanted;
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
@@ -144,12 +145,7 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
   }
   pricing.tune.budget_seconds = options.tune_budget_seconds;
   pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
-  if (options.on_progress) {
-    pricing.tune.on_progress = [tell = options.on_progress](const tuning::TuneProgress& progress) {
-      return tell({progress.what, progress.done, progress.total, progress.best_seconds,
-                   progress.seconds_left});
-    };
-  }
+  pricing.tune.on_progress = options.on_progress;
   return pricing;
 }
 
@@ -178,8 +174,10 @@ std::vector<StatePorts> state_ports(const std::vector<StatePair>& pairs,
       const auto found = std::find_if(values.begin(), values.end(),
                                       [&](const auto& value) { return value.name == name; });
       if (found != values.end()) return static_cast<size_t>(found - values.begin());
+      std::vector<std::string> names;
+      for (const ValueDescription& value : values) names.push_back(value.name);
       throw Error(ErrorKind::InvalidArgument, where,
-                  "the model has no " + what + " '" + name + "'");
+                  "the model has no " + what + " '" + name + "'" + did_you_mean(name, names));
     };
     const size_t input = find(inputs, pair.input, "input");
     const size_t output = find(outputs, pair.output, "output");

@@ -11,7 +11,9 @@
 #include "api/executor_state.h"
 #include "api/model_state.h"
 #include "backend/catalog.h"
+#include "base/likely_name.h"
 #include "base/parallel.h"
+#include "base/writable_path.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
 #include "tune/cost_sections.h"
@@ -23,13 +25,17 @@ constexpr const char* kAllTypes = "all";
 
 std::string place_of(const std::filesystem::path& path) { return "cache '" + path.string() + "'"; }
 
-std::string known_types() {
-  std::string names = std::string("'") + kAllTypes + "', '" + tuning::kPlanSection + "'";
-  for (const CatalogEntry& entry : catalog()) names += ", '" + std::string(entry.name) + "'";
-  for (const AbsentBackend& absent : absent_backends()) {
-    names += ", '" + std::string(absent.name) + "'";
-  }
+std::vector<std::string> type_names() {
+  std::vector<std::string> names = {kAllTypes, tuning::kPlanSection};
+  for (const CatalogEntry& entry : catalog()) names.emplace_back(entry.name);
+  for (const AbsentBackend& absent : absent_backends()) names.emplace_back(absent.name);
   return names;
+}
+
+std::string known_types() {
+  std::string list;
+  for (const std::string& name : type_names()) list += (list.empty() ? "'" : ", '") + name + "'";
+  return list;
 }
 
 // The type of sections that is meant, "" for all. Throws InvalidArgument for one that nobody knows,
@@ -46,7 +52,8 @@ std::string section_type(const std::string& type, BackendSet& set) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::InvalidArgument) throw;
     throw Error(ErrorKind::InvalidArgument, "type '" + type + "'",
-                "expected one of " + known_types() + " or an alias of one, found no such type");
+                "expected one of " + known_types() + " or an alias of one, found no such type" +
+                    did_you_mean(type, type_names()));
   }
   return set.resolve_alias(type);
 }
@@ -71,6 +78,8 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   if (packs) {
     file.sections.push_back({.type = kPacks, .content = kPacks, .bytes = *std::move(packs)});
   }
+  const std::string reason = explain_unwritable_file(path);
+  if (!reason.empty()) throw Error(ErrorKind::InvalidArgument, place_of(path), reason);
   const cache::FileText present = cache::read_stored_file(path, cache::kMostFileBytes);
   const bool is_foreign =
       present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
@@ -192,7 +201,10 @@ CacheFileDescription describe_cache(const std::filesystem::path& file) {
   std::error_code failure;
   const auto bytes = std::filesystem::file_size(file, failure);
   if (!failure) description.bytes = static_cast<int64_t>(bytes);
+  const bool has_plan = read.find(tuning::kPlanSection, tuning::kCostsContent) != nullptr;
   for (const cache::Section& section : read.sections) {
+    // What was interrupted once has been found since.
+    if (has_plan && section.content == tuning::kInterruptedContent) continue;
     description.sections.push_back({.type = section.type,
                                     .content = section.content,
                                     .ingredients = describe(section.ingredients),

@@ -1,4 +1,5 @@
 // prune_caches(), export_caches(), import_caches().
+#include "base/writable_path.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
@@ -36,6 +37,8 @@ PrunedCaches prune_caches(const std::filesystem::path& folder, int64_t most_byte
 }
 
 int64_t export_caches(const std::filesystem::path& folder, const std::filesystem::path& file) {
+  const std::string unwritable = explain_unwritable_file(file);
+  if (!unwritable.empty()) throw Error(ErrorKind::InvalidArgument, place_of(file), unwritable);
   cache::CacheFile all{.ingredients = export_ingredients()};
   std::vector<std::filesystem::path> paths = cache::list_folder(folder);
   paths.push_back(folder / kSharedPrices);

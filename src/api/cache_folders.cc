@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 namespace tessera {
 namespace {
@@ -29,6 +30,14 @@ bool is_optimize_wanted_by_environment() {
 
 std::vector<std::filesystem::path> cache_folders(const BindOptions& options) {
   std::filesystem::path first = options.cache_dir;
+  if (!first.empty()) {
+    std::error_code unknown;
+    const std::filesystem::file_status status = std::filesystem::status(first, unknown);
+    if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
+      throw Error(ErrorKind::InvalidArgument, "cache_dir '" + first.string() + "'",
+                  "expected a folder, or a path where nothing is yet; found a file");
+    }
+  }
   if (first.empty()) first = folder_of_environment("TESSERA_CACHE_DIR");
   if (first.empty()) first = ".";
   std::vector<std::filesystem::path> folders = {first};

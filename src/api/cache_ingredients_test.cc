@@ -52,9 +52,24 @@ TEST(CacheIngredients, EachAloneIsAMissThatNamesIt) {
       EXPECT_THAT(reason, HasSubstr("no cache of this model"));
       continue;
     }
-    EXPECT_THAT(reason, HasSubstr(" has " + name + ": another there, "));
-    EXPECT_THAT(reason, testing::EndsWith(wanted[index].value + " here")) << "and nothing else";
+    EXPECT_THAT(reason, HasSubstr(" another case, " + name + ": another in the file, "));
+    EXPECT_THAT(reason, testing::EndsWith(wanted[index].value + " now")) << "and nothing else";
   }
+}
+
+TEST(CacheIngredients, AFileWithoutAPlanSaysSo) {
+  const std::vector<Ingredient> wanted = ingredients_of({});
+  const cache::TemporaryFolder folder;
+  cache::CacheFile file{.ingredients = wanted};
+  file.put({.type = "mylib", .content = "costs", .seconds = 0.2, .bytes = "something"});
+  file.put({.type = "other", .content = "costs", .seconds = 0.1, .bytes = "something"});
+  ASSERT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
+  CacheQuestion question{.ingredients = wanted, .folders = {folder.path()}};
+  question.find_libraries = [](const auto&) { return std::vector<tuning::PricedLibrary>(); };
+  FoundPlans plans;
+  const CacheReport report = BindCache(std::move(question), plans, Log()).find();
+  EXPECT_FALSE(report.is_hit);
+  EXPECT_THAT(report.reason, testing::EndsWith("has measured times, but no plan"));
 }
 
 TEST(CacheIngredients, EachOptionChangesOne) {

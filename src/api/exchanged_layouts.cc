@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/likely_name.h"
 #include "tessera/backend_abi.h"
 #include "tessera/error.h"
 
@@ -55,7 +56,10 @@ SparseForm parse_form(const Graph& graph, const std::string& value, std::string_
     throw Error(ErrorKind::InvalidArgument, "layout of '" + value + "'",
                 "expected 'row_major', 'csr' or 'row_sparse', the latter two perhaps with ':' and "
                 "a capacity, such as 'csr:400000'; found '" +
-                    std::string(layout) + "'");
+                    std::string(layout) + "'" +
+                    did_you_mean(layout.substr(0, colon),
+                                 {TESSERA_LAYOUT_DEFAULT, std::string(name(SparseFormat::Csr)),
+                                  std::string(name(SparseFormat::RowSparse))}));
   }
   if (colon == std::string_view::npos) capacity = default_capacity(*format, graph, value);
   return {*format, capacity};

@@ -4,6 +4,7 @@
 
 #include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
+#include "base/likely_name.h"
 #include "tessera/backend_abi.h"
 
 namespace tessera {
@@ -26,8 +27,11 @@ size_t find_named(const std::vector<ValueDescription>& values, const std::string
   const auto found = std::find_if(values.begin(), values.end(),
                                   [&](const auto& value) { return value.name == name; });
   if (found != values.end()) return static_cast<size_t>(found - values.begin());
+  std::vector<std::string> names;
+  for (const ValueDescription& value : values) names.push_back(value.name);
   throw Error(ErrorKind::InvalidArgument, what + " '" + name + "'",
-              "the model has no such " + what + "; it has " + list_names(values));
+              "the model has no such " + what + "; it has " + list_names(values) +
+                  did_you_mean(name, names));
 }
 
 }  // namespace

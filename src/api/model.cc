@@ -5,6 +5,7 @@
 #include "api/backends_state.h"
 #include "api/bind_cache.h"
 #include "api/bind_options.h"
+#include "api/bind_progress.h"
 #include "api/cache_folders.h"
 #include "api/cache_ingredients.h"
 #include "api/describe.h"
@@ -39,7 +40,11 @@ Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
 
 void Model::State::restore() {
   ThreadPool pool(load_threads);
-  LoadedModel again = load_model(file, compile_options, *registry, pool, log);
+  LoadedModel again = given_bytes
+                          ? load_model(import_onnx_bytes(given_bytes->bytes, given_bytes->folder,
+                                                         *registry, log, given_bytes->name),
+                                       compile_options, *registry, pool, log)
+                          : load_model(file, compile_options, *registry, pool, log);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
   if (warm_start) warm_start->note_read_again();
@@ -73,6 +78,23 @@ void Model::State::keep_warm_start(const BuiltPlan& built, int threads, int prec
 FindStoredKernel Model::State::stored_kernel_finder() const {
   if (!warm_start) return {};
   return [this](const std::string& key) { return warm_start->find_kernel(key); };
+}
+
+void Model::State::tell_once_if_slow(const BindOptions& options) {
+  Backends::State& known = *backends.state_;
+  if (!options.backends.empty() || !backends_of_environment().empty()) return;
+  if (known.set.choose_names({}).size() > 1) return;
+  std::call_once(known.is_told_to_be_slow, [&] {
+    std::string reasons;
+    for (const BackendState& state : known.set.states()) {
+      if (state.plugin != nullptr) continue;
+      reasons += reasons.empty() ? "" : ", ";
+      reasons += state.name + ": " + name(state.unusable.status);
+    }
+    log.warn("no acceleration library can be used (" + reasons +
+             "), so models run on the reference kernels, which are many times slower; 'tessera "
+             "backends' says why, and what to do");
+  });
 }
 
 std::vector<cache::Ingredient> Model::State::ingredients(const BindOptions& wanted, int threads) {
@@ -132,11 +154,13 @@ Model::~Model() = default;
 
 Executor Model::bind(const BindOptions& options) const { return state_->bind(options, {}); }
 
-Executor Model::State::bind(const BindOptions& options, const std::vector<GivenCache>& more) {
-  StageClock clock;
+Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCache>& more) {
+  const BindOptions options = with_lasting_stop(given);
+  StageClock clock(stage_teller(options));
   clock.begin("specialise");
   ThreadPool pool(options.threads);
   BackendSet& set = backends.state_->set;
+  tell_once_if_slow(options);
   PlanOptions wanted = plan_options(options, set);
   wanted.log = &log;
   tuning::CostTable costs;
@@ -152,7 +176,8 @@ Executor Model::State::bind(const BindOptions& options, const std::vector<GivenC
     clock.begin("look up");
     cached.emplace(cache_question(options, more, pool.threads()), backends.state_->plans, log);
     cached->look_up([&](const std::string& what) {
-      return !options.on_progress || options.on_progress({.what = what});
+      return !options.on_progress ||
+             options.on_progress({.what = what, .phase = BindPhase::Waiting, .can_stop = true});
     });
   }
   if (is_optimized) {
@@ -289,7 +314,9 @@ std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
   return result;
 }
 
-ModelVerification Model::verify(const BindOptions& options) const {
+ModelVerification Model::verify(const BindOptions& given) const {
+  const BindOptions options = with_lasting_stop(given);
+  if (options.on_progress) options.on_progress({.phase = BindPhase::Preparing});
   ThreadPool pool(options.threads);
   const PlanOptions wanted = plan_options(options, state_->backends.state_->set);
   tuning::CostTable none;
@@ -387,20 +414,18 @@ CacheQuestion Model::State::cache_question(const BindOptions& wanted,
 
 const std::vector<StageRecord>& Model::stages() const { return state_->stages; }
 
-Model load(const std::filesystem::path& file, const LoadOptions& options) {
+Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions& options,
+                         bool keeps_index) {
   StageClock clock;
-  auto state = std::make_shared<Model::State>(options.backends, options.log);
-  state->file = file;
   state->compile_options = {.is_strict = options.is_strict,
                             .keeps_all_values = options.keeps_all_values};
   state->load_threads = options.threads;
   state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
-  const bool keeps = options.keeps_index.value_or(is_optimize_wanted_by_environment());
-  if (keeps) {
+  if (keeps_index) {
     clock.begin("index");
-    state->warm_start.emplace(user_cache_folder(), file, state->compile_options);
+    state->warm_start.emplace(user_cache_folder(), state->file, state->compile_options);
     ModelStructure structure;
     std::optional<LoadedModel> known =
         state->warm_start->load(structure, options.backends.state_->set, state->log);
@@ -408,11 +433,11 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
       state->loaded = *std::move(known);
       state->structure = std::move(structure);
       state->stages = clock.take();
-      return Model(std::move(state));
+      return Model(state);
     }
   }
   // Without an index it is all that is done here.
-  clock.begin(keeps ? "read" : "load");
+  clock.begin(keeps_index ? "read" : "load");
   try {
     state->restore();
   } catch (const Error& error) {
@@ -429,7 +454,21 @@ Model load(const std::filesystem::path& file, const LoadOptions& options) {
   // Weights that passes have replaced are gone by now.
   if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();
   state->stages = clock.take();
-  return Model(std::move(state));
+  return Model(state);
+}
+
+Model load(const std::filesystem::path& file, const LoadOptions& options) {
+  const auto state = std::make_shared<Model::State>(options.backends, options.log);
+  state->file = file;
+  return Model::State::load(state, options,
+                            options.keeps_index.value_or(is_optimize_wanted_by_environment()));
+}
+
+Model load(ModelBytes model, const LoadOptions& options) {
+  const auto state = std::make_shared<Model::State>(options.backends, options.log);
+  state->file = model.name;
+  state->given_bytes = std::move(model);
+  return Model::State::load(state, options, /*keeps_index=*/false);
 }
 
 }  // namespace tessera

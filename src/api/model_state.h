@@ -26,6 +26,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   State(Backends known, Log::Callback told) : backends(std::move(known)), log(std::move(told)) {}
 
   std::filesystem::path file;
+  std::optional<ModelBytes> given_bytes;  // what it is loaded from instead of the file
   CompileOptions compile_options;
   int load_threads = 0;
   Backends backends;
@@ -42,11 +43,17 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
 
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool);
+  // tessera::load(), from where `state` says; `keeps_index` as settled.
+  static Model load(const std::shared_ptr<State>& state, const LoadOptions& options,
+                    bool keeps_index);
   // Reads the weights again that were let go.
   void restore();
   // Gives back the pages of the file's weights that were read, which come again when needed, once
   // enough was packed for that.
   void note_packed(int64_t bytes);
+  // Warns, once for all models on the same backends, where only the reference kernels can be used
+  // and nobody asked for them by name.
+  void tell_once_if_slow(const BindOptions& options);
   const ModelStructure& loaded_structure();  // needs the mutex
   std::vector<cache::Ingredient> ingredients(const BindOptions& wanted, int threads);
 

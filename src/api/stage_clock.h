@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tessera/tessera.h"
@@ -12,8 +14,13 @@ namespace tessera {
 // A stage ends where the next one begins.
 class StageClock {
  public:
+  // Told when a stage begins.
+  using Watcher = std::function<void(const std::string& stage)>;
+  explicit StageClock(Watcher watcher = {}) : watcher_(std::move(watcher)) {}
+
   void begin(const std::string& stage) {
     end();
+    if (watcher_) watcher_(stage);
     records_.push_back({.name = stage, .start = now() - origin_});
     is_open_ = true;
   }
@@ -36,6 +43,7 @@ class StageClock {
   using Clock = std::chrono::steady_clock;
   static Clock::time_point now() { return Clock::now(); }
 
+  Watcher watcher_;
   Clock::time_point origin_ = now();
   std::vector<StageRecord> records_;
   bool is_open_ = false;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tessera/error.h"
+#include "base/likely_name.h"
 
 namespace tessera {
 namespace {
@@ -13,7 +13,47 @@ bool is_called(const CatalogEntry& entry, const std::string& name) {
          std::find(entry.aliases.begin(), entry.aliases.end(), name) != entry.aliases.end();
 }
 
+// Of a library of the catalog whose plug-in this build does not have.
+Unusable not_configured(const CatalogEntry& known) {
+  const bool is_library_missing = known.fault == CatalogEntry::kLibraryMissing;
+  return {is_library_missing ? BackendStatus::LibraryMissing : BackendStatus::NotBuilt,
+          std::string(known.reason),
+          is_library_missing
+              ? "install it with tools/setup, or " + std::string(known.install) +
+                    "; then build again with make demo"
+              : "configure again without that option, then build again with make demo"};
+}
+
+Unusable no_plugin(const CatalogEntry& known, const std::filesystem::path& folder) {
+  const std::string file = "its plug-in '" + std::string(known.file) + "' ";
+  if (folder.empty()) {
+    return {BackendStatus::NotBuilt,
+            file + "was not found: no folder lib/tessera lies beside this program or library",
+            "run the program from where it was built or installed, or name the folder of plug-ins "
+            "in TESSERA_BACKEND_PATH"};
+  }
+  return {BackendStatus::NotBuilt, file + "is not in '" + folder.string() + "'",
+          "build it: make demo builds everything, tools/build release tessera_backend_" +
+              std::string(known.name) + " this plug-in alone"};
+}
+
+// Of a plug-in that was found and could not be opened. The system's loader has no code for a
+// library that is missing, only this sentence.
+Unusable not_opened(const CatalogEntry* known, const Error& error) {
+  const std::string reason = error.where() + ": " + error.message();
+  if (reason.find("cannot open shared object file") == std::string::npos) {
+    return {BackendStatus::Refused, reason, ""};
+  }
+  return {BackendStatus::LibraryMissing, reason,
+          known == nullptr ? "install the library, or put its folder into LD_LIBRARY_PATH"
+                           : "install it with tools/setup, or " + std::string(known->install)};
+}
+
 }  // namespace
+
+std::string sentence_of(const Unusable& unusable) {
+  return unusable.reason + (unusable.remedy.empty() ? "" : "; " + unusable.remedy);
+}
 
 BackendSet::BackendSet(std::span<const CatalogEntry> catalog, const std::filesystem::path& folder,
                        std::shared_ptr<HostServices> services)
@@ -22,14 +62,13 @@ BackendSet::BackendSet(std::span<const CatalogEntry> catalog, const std::filesys
     Entry entry{.known = &known};
     if (!known.reason.empty()) {
       entry.is_tried = true;
-      entry.reason = known.reason;
+      entry.unusable = not_configured(known);
     } else if (known.open == nullptr) {
       entry.file = folder / known.file;
       std::error_code ignored;
       if (folder.empty() || !std::filesystem::exists(entry.file, ignored)) {
         entry.is_tried = true;
-        entry.reason = "its plug-in '" + std::string(known.file) + "' is not in '" +
-                       folder.string() + "'; to get it: " + std::string(known.install);
+        entry.unusable = no_plugin(known, folder);
       }
     }
     entries_.push_back(std::move(entry));
@@ -89,7 +128,8 @@ void BackendSet::load(const std::filesystem::path& library) {
     if (entry.file.empty() || !std::filesystem::equivalent(entry.file, library, failure)) continue;
     open(entry);
     if (!entry.plugin) {
-      throw Error(ErrorKind::Unsupported, "backend '" + library.string() + "'", entry.reason);
+      throw Error(ErrorKind::Unsupported, "backend '" + library.string() + "'",
+                  sentence_of(entry.unusable));
     }
   }
 }
@@ -105,7 +145,7 @@ void BackendSet::open(Entry& entry) {
                        ? Plugin::open_linked(entry.known->open, place, services_)
                        : Plugin::open(std::filesystem::absolute(entry.file), services_);
   } catch (const Error& error) {
-    entry.reason = error.where() + ": " + error.message();
+    entry.unusable = not_opened(entry.known, error);
     return;
   }
   for (const Entry& other : entries_) {
@@ -114,7 +154,8 @@ void BackendSet::open(Entry& entry) {
     const bool is_reserved = entry.known == nullptr && other.known != nullptr &&
                              is_called(*other.known, entry.plugin->name());
     if (!is_taken && !is_reserved) continue;
-    entry.reason = "another backend is called '" + entry.plugin->name() + "' already";
+    entry.unusable = {BackendStatus::Refused,
+                      "another backend is called '" + entry.plugin->name() + "' already", ""};
     entry.plugin = nullptr;
     return;
   }
@@ -139,14 +180,27 @@ BackendSet::Entry* BackendSet::find(const std::string& name) {
   return nullptr;
 }
 
-std::string BackendSet::known_names() const {
-  std::string names;
+std::vector<std::string> BackendSet::known_names() const {
+  std::vector<std::string> names;
   for (const Entry& entry : entries_) {
     if (entry.known == nullptr && entry.plugin == nullptr) continue;
-    names += names.empty() ? "" : ", ";
-    names += entry.known != nullptr ? std::string(entry.known->name) : entry.plugin->name();
+    names.push_back(entry.known != nullptr ? std::string(entry.known->name) : entry.plugin->name());
   }
   return names;
+}
+
+Error BackendSet::unknown(const std::string& name) const {
+  const std::vector<std::string> names = known_names();
+  std::string list;
+  for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
+  std::vector<std::string> likely = names;
+  for (const Entry& entry : entries_) {
+    if (entry.known == nullptr) continue;
+    likely.insert(likely.end(), entry.known->aliases.begin(), entry.known->aliases.end());
+  }
+  return {
+      ErrorKind::InvalidArgument, "backend '" + name + "'",
+      "expected one of " + list + ", found no backend of this name" + did_you_mean(name, likely)};
 }
 
 // Those that can be used, each once.
@@ -159,13 +213,10 @@ std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std
   };
   for (const std::string& name : names) {
     Entry* const entry = find(name);
-    if (entry == nullptr) {
-      throw Error(ErrorKind::InvalidArgument, "backend '" + name + "'",
-                  "expected one of " + known_names() + ", found no backend of this name");
-    }
+    if (entry == nullptr) throw unknown(name);
     if (!entry->is_remembered && !entry->plugin) {
       throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
-                  "cannot be used: " + entry->reason);
+                  "cannot be used: " + sentence_of(entry->unusable));
     }
     add(entry);
   }
@@ -246,7 +297,7 @@ std::vector<BackendState> BackendSet::states() {
   open_all();
   std::vector<BackendState> states;
   for (const Entry& entry : entries_) {
-    BackendState state{.file = entry.file, .plugin = entry.plugin, .reason = entry.reason};
+    BackendState state{.file = entry.file, .plugin = entry.plugin, .unusable = entry.unusable};
     state.name = entry.plugin ? entry.plugin->name() : entry.file.filename().string();
     if (entry.known != nullptr) {
       state.name = entry.known->name;

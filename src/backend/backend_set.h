@@ -12,16 +12,28 @@
 #include "backend/catalog.h"
 #include "backend/plugin.h"
 #include "base/file_stamp.h"
+#include "tessera/error.h"
+#include "tessera/tessera.h"
 
 namespace tessera {
+
+// Why a backend cannot be used, and what to do about it.
+struct Unusable {
+  BackendStatus status = BackendStatus::Usable;
+  std::string reason;
+  std::string remedy;  // "" where nothing is known that helps
+};
+
+// The same in a sentence: "its plug-in is missing; build it with ...".
+std::string sentence_of(const Unusable& unusable);
 
 // One line of `tessera backends`.
 struct BackendState {
   std::string name;  // a plug-in's file name where it could not be opened
   std::filesystem::path file;
   std::vector<std::string> aliases;
-  std::shared_ptr<const Plugin> plugin;  // null: not usable, `reason` says why
-  std::string reason;
+  std::shared_ptr<const Plugin> plugin;  // null: not usable, `unusable` says why
+  Unusable unusable;
 };
 
 // Safe from any thread. Plug-ins are opened when first needed and stay open.
@@ -69,7 +81,7 @@ class BackendSet {
     bool is_tried = false;
     bool is_remembered = false;  // that it is usable; it need not be open
     std::shared_ptr<const Plugin> plugin;
-    std::string reason;
+    Unusable unusable;  // of one that was tried and has no plug-in
   };
   void open(Entry& entry);
   void open_all();
@@ -78,7 +90,9 @@ class BackendSet {
     return entry.plugin ? entry.plugin->name() : std::string(entry.known->name);
   }
   std::vector<Entry*> choose_entries(const std::vector<std::string>& names);
-  std::string known_names() const;
+  std::vector<std::string> known_names() const;
+  // InvalidArgument, with all that there are and the likely one.
+  Error unknown(const std::string& name) const;
   void add_file(const std::filesystem::path& file);
 
   std::shared_ptr<HostServices> services_;

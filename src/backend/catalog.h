@@ -9,11 +9,15 @@
 namespace tessera {
 
 struct CatalogEntry {
+  // Why this build does not have it.
+  enum Fault { kNone, kNotConfigured, kLibraryMissing };
+
   std::string_view name;
   std::span<const std::string_view> aliases;
   std::string_view file;     // of its plug-in, in the folder of plug-ins; "" for a linked one
-  std::string_view install;  // what to do to get it
-  std::string_view reason;   // why this build does not have it; "" if it does
+  std::string_view install;  // what to install to get the library
+  std::string_view reason;   // why this build does not have it, in a sentence; "" if it does
+  Fault fault = kNone;
   tessera_open_backend_function open = nullptr;  // of a linked one
 };
 

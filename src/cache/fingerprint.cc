@@ -51,7 +51,8 @@ std::vector<Difference> differences(std::span<const Ingredient> there,
 
 std::string shown(const std::string* value) {
   if (value == nullptr) return "nothing";
-  return value->empty() ? "none" : *value;
+  if (value->empty()) return "none";
+  return value->find(',') == std::string::npos ? *value : "'" + *value + "'";
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ std::string explain_difference(std::span<const Ingredient> there,
   std::string sentence;
   for (const Difference& difference : differences(there, here)) {
     sentence += (sentence.empty() ? "" : ", ") + difference.name + ": " + shown(difference.there) +
-                " there, " + shown(difference.here) + " here";
+                " in the file, " + shown(difference.here) + " now";
   }
   return sentence;
 }

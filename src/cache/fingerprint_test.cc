@@ -38,7 +38,7 @@ TEST(Fingerprint, DifferencesAreNamedWithBothValues) {
   EXPECT_EQ(explain_difference(kSome, kSome), "");
   const std::vector<Ingredient> here = {{"graph", "a1"}, {"threads", "1"}, {"pins", ""}};
   EXPECT_EQ(explain_difference(kSome, here),
-            "threads: 2 there, 1 here, pins: nothing there, none here");
+            "threads: 2 in the file, 1 now, pins: nothing in the file, none now");
   EXPECT_THAT(different_names(kSome, here), testing::ElementsAre("threads", "pins"));
 }
 

@@ -184,8 +184,8 @@ PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
     FieldReader reader(table, place);
     const std::string made_on = reader.text("a processor");
     if (made_on != processor) {
-      return {nullptr,
-              place + " are not used: processor: " + made_on + " there, " + processor + " here"};
+      return {nullptr, place + " are not used: processor: " + made_on + " in the file, " +
+                           processor + " now"};
     }
     for (size_t left = reader.count("packs", kLeastEntryBytes); left > 0; --left) {
       std::string name = reader.text("a key");

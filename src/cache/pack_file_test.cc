@@ -85,7 +85,7 @@ TEST_F(PackFileTest, WhatIsFoundOutlivesTheFile) {
 
 TEST_F(PackFileTest, AnotherProcessorOrUserIsAMissThatSaysSo) {
   EXPECT_THAT(PackFile::open(path_, "that one", key_, std::nullopt).reason,
-              HasSubstr("processor: this processor there, that one here"));
+              HasSubstr("processor: this processor in the file, that one now"));
   const PackFile::Opened foreign = PackFile::open(path_, kHere, key_of(8), std::nullopt);
   EXPECT_EQ(foreign.file, nullptr);
   EXPECT_THAT(foreign.reason, HasSubstr("another user's"));

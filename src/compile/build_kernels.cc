@@ -46,11 +46,12 @@ class Builder {
   Builder(std::vector<KernelBuild>& builds, std::atomic<size_t>& next, int threads)
       : builds_(builds), next_(next), threads_(threads) {}
 
-  void run() noexcept {
+  void run(const BuildWatcher& watcher = {}) noexcept {
     try {
       ThreadPool all(threads_);
       ThreadPool one(1);
       for (size_t index = next_++; index < builds_.size(); index = next_++) {
+        if (watcher) watcher(index, builds_.size());
         build_one(builds_[index], builds_[index].candidate->threads == 1 ? one : all);
       }
     } catch (...) {
@@ -71,7 +72,8 @@ class Builder {
 
 }  // namespace
 
-void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool) {
+void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
+                   const BuildWatcher& watcher) {
   const size_t threads =
       std::min(static_cast<size_t>(pool.threads()), 1 + builds.size() / kLeastForOneMoreThread);
   std::atomic<size_t> next = 0;
@@ -81,7 +83,7 @@ void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool) {
     for (size_t index = 1; index < threads; ++index) {
       started.emplace_back([&builder = builders[index]] { builder.run(); });
     }
-    builders.front().run();
+    builders.front().run(watcher);
   }
   for (const Builder& builder : builders) builder.rethrow();
 }

@@ -1,6 +1,7 @@
 // Many kernels, built at once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,8 +25,13 @@ struct KernelBuild {
   bool is_loaded = false;
 };
 
+// Told before each kernel that the calling thread builds: how many were begun before it, and of how
+// many.
+using BuildWatcher = std::function<void(size_t done, size_t total)>;
+
 // Builds all of them on as many threads as `pool` has; each for the threads that its candidate runs
 // on, and where libraries on the same thread runtime see so many.
-void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool);
+void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
+                   const BuildWatcher& watcher = {});
 
 }  // namespace tessera

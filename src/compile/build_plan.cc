@@ -150,10 +150,11 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   base.plugins = std::move(plugins);
   base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
 
+  check_selected_names(options.selection, registry, base.plugins);
   watcher("propose");
   base.offers = select_offers(
       collect_wanted_offers(base.graph, registry, base.plugins, *base.layouts, pool, options),
-      base.graph, options.selection, names_of(base.plugins));
+      base.graph, options.selection);
 
   const tuning::Subject subject{.graph = base.graph,
                                 .offers = base.offers,
@@ -214,6 +215,10 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
     if (prices) result.placement = chooser.describe(placement);
   }
   if (prices) {
+    if (pricing.margin_search_seconds > 0 && pricing.tune.on_progress) {
+      pricing.tune.on_progress(
+          {.phase = BindPhase::Margins, .seconds_allowed = pricing.margin_search_seconds});
+    }
     for (Refusal& refusal : prices->refusals()) base.offers.refusals.push_back(std::move(refusal));
     result.candidates = prices->describe(placement, chooser.margins(pricing.margin_search_seconds));
     result.conversions = prices->describe_conversions();

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/likely_name.h"
 #include "graph/verify.h"
 #include "infer/infer.h"
 #include "infer/specialise.h"
@@ -40,7 +41,8 @@ std::vector<ValueId> values_named(const LoadedModel& model, const std::vector<st
     throw Error(ErrorKind::InvalidArgument, "fetch '" + name + "'",
                 was_removed ? "a pass removed this value when the model was loaded; load the "
                               "model with keeps_all_values to fetch it"
-                            : "expected the name of a value of the model, found none of that name");
+                            : "expected the name of a value of the model, found none of that name" +
+                                  did_you_mean(name, model.made_values));
   }
   return found;
 }

@@ -340,7 +340,8 @@ void BudgetFitter::fail(const Chooser& chooser) const {
               "expected a plan of at most " + bytes_text(budget_bytes_) +
                   ", found none; the smallest that was found takes " + bytes_text(found) +
                   (is_least ? ", and none is smaller" : ", which is not proven to be the least") +
-                  ": " + bytes_text(smallest_->arena_bytes) + " for inner values and workspaces, " +
+                  ": " + bytes_text(smallest_->arena_bytes) +
+                  " for intermediate values and workspaces, " +
                   bytes_text(smallest_->output_bytes) + " for outputs, " +
                   bytes_text(smallest_->weight_bytes) + " of weights, " +
                   bytes_text(smallest_->library_bytes) + " of libraries");

@@ -54,6 +54,7 @@ void MeasuringRounds::measure_what_could_win(const std::function<Placement()>& c
   const Stopwatch stopwatch;
   while (tuner_.may_go_on() && stopwatch.read().seconds < most_seconds) {
     const Phases::Running running(tuner_.phases(), "choose");
+    if (!tuner_.tell(BindPhase::Choosing)) return;
     ground_.prices.look_up_bounds(is_given_up_);
     ground_.chooser.set_prices(ground_.prices);
     ground_.chooser.leave_out({});
@@ -70,6 +71,7 @@ void MeasuringRounds::measure_what_could_win(const std::function<Placement()>& c
 }
 
 void MeasuringRounds::rest_on_measurements() {
+  tuner_.tell(BindPhase::Choosing);
   ground_.prices.look_up_guesses();
   Chooser& chooser = ground_.chooser;
   chooser.set_prices(ground_.prices);
@@ -111,7 +113,9 @@ Placement MeasuringRounds::choose_buildable() {
 
 std::vector<int> MeasuringRounds::build(const Placement& placement) {
   const Phases::Running running(tuner_.phases(), "build plans");
-  return ground_.assembler.build(placement, ground_.base);
+  return ground_.assembler.build(placement, ground_.base, [&](size_t done, size_t total) {
+    tuner_.tell(BindPhase::Building, {}, done, total);
+  });
 }
 
 bool MeasuringRounds::is_measured(const Placement& placement) const {

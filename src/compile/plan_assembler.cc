@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "compile/build_kernels.h"
 #include "compile/let_go.h"
 #include "tessera/error.h"
 
@@ -22,7 +21,8 @@ void drop_unused(Offers& offers, const Placement& placement) {
 
 }  // namespace
 
-std::vector<int> PlanAssembler::build(const Placement& placement, BuiltPlan& base) {
+std::vector<int> PlanAssembler::build(const Placement& placement, BuiltPlan& base,
+                                      const BuildWatcher& watcher) {
   Offers& offers = base.offers;
   std::vector<KernelBuild> builds;
   for (const int index : placement.chosen) {
@@ -37,7 +37,7 @@ std::vector<int> PlanAssembler::build(const Placement& placement, BuiltPlan& bas
                       .candidate = &candidate,
                       .stored = stored_.find(candidate, base.graph, *base.layouts)});
   }
-  build_kernels(builds, pool_);
+  build_kernels(builds, pool_, watcher);
   std::vector<int> failed;
   for (KernelBuild& build : builds) {
     if (build.let_go) throw LetGo{*build.let_go};

@@ -9,6 +9,7 @@
 
 #include "backend/packs.h"
 #include "base/parallel.h"
+#include "compile/build_kernels.h"
 #include "compile/kernels_in_use.h"
 #include "compile/plan_constants.h"
 #include "compile/stored_kernels.h"
@@ -27,8 +28,10 @@ class PlanAssembler {
 
   // Builds the kernels of `placement` that it does not have, and that none in use serves for, or
   // loads those that are stored. Gives the candidates that could not be built, having refused them
-  // in `base`, which has graph, layouts and offers. Throws LetGo.
-  std::vector<int> build(const Placement& placement, BuiltPlan& base);
+  // in `base`, which has graph, layouts and offers. Throws LetGo. `watcher` as build_kernels() has
+  // it.
+  std::vector<int> build(const Placement& placement, BuiltPlan& base,
+                         const BuildWatcher& watcher = {});
 
   // How many kernels of `placement` were in use.
   int count_reused(const Placement& placement) const;

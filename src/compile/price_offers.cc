@@ -99,22 +99,16 @@ TuningDescription describe_tuning(tuning::TuneReport report) {
           .notes = std::move(report.notes)};
 }
 
-std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins) {
-  std::vector<std::string> names;
-  for (const auto& plugin : plugins) names.push_back(plugin->name());
-  return names;
-}
-
 CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
                            const std::vector<std::shared_ptr<const Plugin>>& plugins,
                            ThreadPool& pool, int precision, const OfferSelection& selection,
                            tuning::TuneOptions options) {
+  check_selected_names(selection, registry, plugins);
   check_has_elements(graph);
   const LayoutTable layouts(plugins, sparse_forms(graph));
   const tessera_graph view(graph, registry);
-  const Offers offers =
-      select_offers(collect_offers_by_threads(view, plugins, layouts, pool, precision), graph,
-                    selection, names_of(plugins));
+  const Offers offers = select_offers(
+      collect_offers_by_threads(view, plugins, layouts, pool, precision), graph, selection);
   const tuning::Subject subject{.graph = graph,
                                 .offers = offers,
                                 .layouts = layouts,
@@ -216,7 +210,7 @@ void PricedOffers::apply(PlacementProblem& problem) const {
 std::vector<Refusal> PricedOffers::refusals() const {
   std::vector<Refusal> refusals;
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {
-    if (!prices_.candidates[index].is_refused()) continue;
+    if (!prices_.candidates[index].is_refused() || !is_news(index)) continue;
     const Candidate& candidate = subject_.offers.candidates[index];
     const std::string name = candidate.algorithm.empty()
                                  ? "its candidate"
@@ -228,6 +222,12 @@ std::vector<Refusal> PricedOffers::refusals() const {
     }
   }
   return refusals;
+}
+
+bool PricedOffers::is_news(size_t index) const {
+  const tuning::CandidatePrice& price = prices_.candidates[index];
+  return price.cost == nullptr ||
+         !tuning::is_lost_on_its_plugin(subject_, static_cast<int>(index), *price.cost);
 }
 
 CandidateDescription PricedOffers::describe(size_t index) const {
@@ -279,7 +279,11 @@ std::vector<CandidateDescription> PricedOffers::describe(
     all[index].behind_seconds = margins[index].behind_seconds;
     all[index].ahead_seconds = margins[index].ahead_seconds;
   }
-  return all;
+  std::vector<CandidateDescription> told;
+  for (size_t index = 0; index < all.size(); ++index) {
+    if (is_news(index)) told.push_back(std::move(all[index]));
+  }
+  return told;
 }
 
 std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const {

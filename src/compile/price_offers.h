@@ -115,6 +115,8 @@ class PricedOffers {
 
  private:
   CandidateDescription describe(size_t candidate) const;
+  // Not where tuning::is_lost_on_its_plugin().
+  bool is_news(size_t candidate) const;
   void look_up_builds();
 
   const tuning::Subject& subject_;
@@ -145,6 +147,5 @@ CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
 void check_has_elements(const Graph& graph);
 
 TuningDescription describe_tuning(tuning::TuneReport report);
-std::vector<std::string> names_of(const std::vector<std::shared_ptr<const Plugin>>& plugins);
 
 }  // namespace tessera

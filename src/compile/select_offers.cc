@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/likely_name.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -35,7 +36,38 @@ void check_backend(const std::string& name, const std::string& where,
   std::string known;
   for (const std::string& backend : backends) known += (known.empty() ? "" : ", ") + backend;
   throw Error(ErrorKind::InvalidArgument, where,
-              "expected one of the backends in use (" + known + "), found '" + name + "'");
+              "expected one of the backends in use (" + known + "), found '" + name + "'" +
+                  did_you_mean(name, backends));
+}
+
+// All that a pin for some nodes may say: names, properties, and for one that ends with '*' what
+// names begin with up to a '/' or '.'.
+std::vector<std::string> possible_nodes(const NodePin& pin, const Graph& graph) {
+  std::set<std::string> possible;
+  for (const Node& node : graph.nodes) {
+    if (!pin.nodes.ends_with('*')) {
+      possible.insert(node.name);
+      for (const auto& [key, value] : node.metadata) possible.insert(key + "=" + value);
+      continue;
+    }
+    for (size_t end = node.name.find_first_of("/."); end != std::string::npos;
+         end = node.name.find_first_of("/.", end + 1)) {
+      possible.insert(node.name.substr(0, end + 1) + "*");
+    }
+  }
+  return {possible.begin(), possible.end()};
+}
+
+std::vector<std::string> known_ops(const ops::Registry& registry,
+                                   const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> names;
+  for (const ops::Op* op : registry.all()) names.push_back(op->name);
+  for (const auto& plugin : plugins) {
+    for (int32_t index = 0; index < plugin->face().op_count; ++index) {
+      names.emplace_back(plugin->face().ops[index].name);
+    }
+  }
+  return names;
 }
 
 // For each node the pin that holds for it, or nullptr.
@@ -58,7 +90,8 @@ std::vector<const NodePin*> pins_by_node(const Graph& graph, const OfferSelectio
     throw Error(ErrorKind::InvalidArgument, pin_text(pin),
                 "expected the name of a node, a prefix with '*', or a metadata property "
                 "key=value; found none that fits (`tessera explain` lists the nodes; passes may "
-                "have removed or fused it)");
+                "have removed or fused it)" +
+                    did_you_mean(pin.nodes, possible_nodes(pin, graph)));
   }
   return by_node;
 }
@@ -85,16 +118,26 @@ std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, c
     }
   }
   std::string algorithms;
+  std::vector<std::string> names;
   for (const Candidate& candidate : offers.candidates) {
     const bool is_for_node =
         std::find(candidate.nodes.begin(), candidate.nodes.end(), node) != candidate.nodes.end();
     if (is_for_node && candidate.backend() == pin.backend) {
+      if (std::find(names.begin(), names.end(), candidate.algorithm) != names.end()) continue;
       algorithms += (algorithms.empty() ? "'" : ", '") + candidate.algorithm + "'";
+      names.push_back(candidate.algorithm);
     }
   }
-  if (!algorithms.empty()) text += (text.empty() ? "" : "; ") + pin.backend + " has " + algorithms;
+  if (names.size() == 1 && names[0].empty()) {
+    text += (text.empty() ? "" : "; ") + pin.backend +
+            " has one kernel for it, without a name: pin " + pin.nodes + "=" + pin.backend;
+  } else if (!algorithms.empty()) {
+    text += (text.empty() ? "" : "; ") + pin.backend + " has " + algorithms;
+    if (!pin.algorithm.empty()) text += ", of which none begins with '" + pin.algorithm + "'";
+  }
   return place(graph[node]) +
-         " cannot be served: " + (text.empty() ? pin.backend + " said nothing about it" : text);
+         " cannot be served: " + (text.empty() ? pin.backend + " said nothing about it" : text) +
+         did_you_mean(pin.algorithm, names);
 }
 
 // "node 'a' (Relu)" for each node but `left_out`, as far as they are few.
@@ -141,12 +184,25 @@ std::string what_is_refused(const Offers& offers, NodeId node) {
 
 }  // namespace
 
-Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection,
-                     const std::vector<std::string>& backends) {
+void check_selected_names(const OfferSelection& selection, const ops::Registry& registry,
+                          const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> backends;
+  for (const auto& plugin : plugins) backends.push_back(plugin->name());
   for (const NodePin& pin : selection.pins) check_backend(pin.backend, pin_text(pin), backends);
   for (const BackendExclusion& exclusion : selection.exclusions) {
-    check_backend(exclusion.backend, "exclusion of '" + exclusion.backend + "'", backends);
+    const std::string where = "exclusion of '" + exclusion.backend +
+                              (exclusion.op.empty() ? "" : ":" + exclusion.op) + "'";
+    check_backend(exclusion.backend, where, backends);
+    if (exclusion.op.empty()) continue;
+    const std::vector<std::string> ops = known_ops(registry, plugins);
+    if (std::find(ops.begin(), ops.end(), exclusion.op) != ops.end()) continue;
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected an op of ONNX or of a plug-in, found '" + exclusion.op + "'" +
+                    did_you_mean(exclusion.op, ops));
   }
+}
+
+Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection) {
   const std::vector<const NodePin*> pins = pins_by_node(graph, selection);
   std::vector<bool> is_served(graph.nodes.size(), false);
   Offers kept;

@@ -1,11 +1,14 @@
 // What the user wants of the choice among candidates: pins and exclusions.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "backend/candidates.h"
+#include "backend/plugin.h"
 #include "graph/graph.h"
+#include "ops/registry.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -27,12 +30,17 @@ struct OfferSelection {
   std::vector<BackendExclusion> exclusions;
 };
 
+// Throws InvalidArgument for a backend in `selection` that is none of `plugins`, and for an
+// excluded op that neither `registry` nor a plug-in knows; one that the graph does not have is
+// fine.
+void check_selected_names(const OfferSelection& selection, const ops::Registry& registry,
+                          const std::vector<std::shared_ptr<const Plugin>>& plugins);
+
 // Takes candidates out of `offers` that `selection` does not want, leaving refusals in their place.
 // A group is kept only if it serves the pins of all its nodes. Throws InvalidArgument for a pin
-// that fits no node, two that contradict, or a name that is no backend of `backends`; Unsupported
-// for a pin that nobody can serve, with who refused and why.
-Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection,
-                     const std::vector<std::string>& backends);
+// that fits no node, and two that contradict; Unsupported for a pin that nobody can serve, with who
+// refused and why. Names are as check_selected_names() wants them.
+Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection);
 
 // Throws Unsupported for the first node that no candidate covers which is not forbidden (by
 // candidate), with what each backend said of it.

@@ -24,8 +24,9 @@ Timing mean(const std::vector<Timing>& timings) {
 }  // namespace
 
 void StepRecorder::record(const Placement& placement, PlanRunner& runner,
-                          std::span<const Tensor> inputs, const RunLimits& limits) {
-  const StepTimes times = time_steps(runner, inputs, limits);
+                          std::span<const Tensor> inputs, const RunLimits& limits,
+                          const RunWatcher& watcher) {
+  const StepTimes times = time_steps(runner, inputs, limits, watcher);
   around_seconds_ = seconds_ = times.around_seconds;
   std::map<tuning::CostKey, std::vector<Timing>> by_key;
   const ExecutionPlan& plan = runner.built().plan;

@@ -20,9 +20,9 @@ class StepRecorder {
       : prices_(prices), costs_(costs) {}
 
   // Runs `runner`, which is of `placement`. Steps of equal work share a price: that of all of them
-  // on the whole. What was recorded of them before is replaced.
+  // on the whole. What was recorded of them before is replaced. `watcher` as time_steps() has it.
   void record(const Placement& placement, PlanRunner& runner, std::span<const Tensor> inputs,
-              const RunLimits& limits);
+              const RunLimits& limits, const RunWatcher& watcher);
 
   bool has(const Placement& placement) const { return recorded_.contains(placement.chosen); }
   bool is_newest(const Placement& placement) const { return newest_ == placement.chosen; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 
 namespace tessera {
@@ -25,6 +26,13 @@ constexpr size_t kLeastFastRuns = 3;
 
 int least_runs(const RunLimits& limits, double seconds) {
   return seconds > kVeryLongSeconds ? kRunsOfVeryLong : limits.least_runs;
+}
+
+// How many runs there will be about, of which one takes `seconds`.
+size_t expected_runs(const RunLimits& limits, double seconds, double most_seconds) {
+  const double wanted = std::ceil(most_seconds / std::max(seconds, 1e-9));
+  const auto most = static_cast<double>(limits.most_runs);
+  return static_cast<size_t>(std::max<double>(least_runs(limits, seconds), std::min(wanted, most)));
 }
 
 struct TimedRun {
@@ -77,12 +85,18 @@ std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples)
 
 }  // namespace
 
-StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits) {
+StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits,
+                     const RunWatcher& watcher) {
   const size_t step_count = runner.built().plan.steps.size();
   std::vector<TimedRun> runs;
   const auto start = Clock::now();
+  if (watcher) watcher(0, 0, static_cast<size_t>(limits.least_runs));
   runner.run(inputs);
   for (int run = 0; run < limits.most_runs; ++run) {
+    if (!runs.empty() && watcher) {
+      const size_t total = expected_runs(limits, runs[0].seconds, limits.seconds);
+      if (!watcher(0, std::min(runs.size(), total - 1), total)) break;
+    }
     if (!runs.empty() && run >= least_runs(limits, runs[0].seconds) &&
         seconds_since(start) > limits.seconds)
       break;
@@ -115,20 +129,35 @@ StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const R
 }
 
 std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
-                                      std::span<const Tensor> inputs, const RunLimits& limits) {
+                                      std::span<const Tensor> inputs, const RunLimits& limits,
+                                      const RunWatcher& watcher) {
   std::vector<std::vector<double>> samples(runners.size());
   std::vector<bool> is_hopeless(runners.size(), false);
   const auto start = Clock::now();
   const double seconds = limits.seconds * static_cast<double>(runners.size());
+  size_t done = 0;
+  size_t total = runners.size() * static_cast<size_t>(limits.least_runs);
+  bool is_stopped = false;
   for (int turn = 0; turn < limits.most_runs; ++turn) {
     if (turn > 0 && turn >= least_runs(limits, samples[0][0]) && seconds_since(start) > seconds)
       break;
     for (size_t place = 0; place < runners.size(); ++place) {
       const size_t index = (place + static_cast<size_t>(turn)) % runners.size();
-      if (!is_hopeless[index]) samples[index].push_back(run_turn(*runners[index], inputs));
+      if (is_hopeless[index]) continue;
+      is_stopped = watcher && !watcher(index, std::min(done, total - 1), total);
+      if (is_stopped) break;
+      samples[index].push_back(run_turn(*runners[index], inputs));
+      ++done;
     }
+    if (is_stopped) break;
     is_hopeless = find_hopeless(tuning::without_turns(samples));
+    // The turns are as long as the first: those who sit out later make them shorter.
+    if (turn == 0) {
+      total = runners.size() * expected_runs(limits, seconds_since(start), seconds);
+    }
   }
+  const auto has_not_run = [](const std::vector<double>& sample) { return sample.empty(); };
+  if (std::ranges::any_of(samples, has_not_run)) return {};
   std::vector<tuning::Timing> timings;
   for (const std::vector<double>& sample : tuning::without_turns(samples)) {
     timings.push_back(tuning::summarise(sample));

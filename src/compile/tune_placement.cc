@@ -105,7 +105,7 @@ class PlacementTuner {
         run_off = hold_run_off(best, known);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::OutOfMemory) throw;
-        notes_.push_back("the plan could not be run as a whole on the inputs to tune with: " +
+        notes_.push_back("the whole plan could not be run on the inputs for tuning: " +
                          std::string(error.what()));
       }
     }
@@ -185,6 +185,7 @@ class PlacementTuner {
 
   std::unique_ptr<PlanRunner> runner_of(const Placement& placement) {
     const Phases::Running running(tuner_.phases(), "lay out");
+    tuner_.tell(BindPhase::Packing);
     BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
                                          chooser_.conversion_prices());
     assembler_.pack(built);
@@ -213,7 +214,9 @@ class PlacementTuner {
 
   void record(const Placement& placement, PlanRunner& runner) {
     const Phases::Running running(tuner_.phases(), "run plans");
-    recorder_.record(placement, runner, inputs(), limits());
+    recorder_.record(placement, runner, inputs(), limits(), [&](size_t, size_t done, size_t total) {
+      return tuner_.tell(BindPhase::TimingSteps, {}, done, total);
+    });
   }
 
   // --- The run-off
@@ -256,6 +259,7 @@ class PlacementTuner {
     const double most_seconds = is_short_ ? share : std::max(share, kSecondsOfBackendsAlone);
     const Stopwatch stopwatch;
     for (const auto& [preference, backend] : backends) {
+      if (!tuner_.tell(BindPhase::Choosing, backend + " alone")) break;
       rounds_.measure_what_could_win([&, at = preference] { return alone_if_hopeful(at, all); },
                                      most_seconds - stopwatch.read().seconds);
       rounds_.rest_on_measurements();
@@ -273,15 +277,21 @@ class PlacementTuner {
     return has_hope ? placement : Placement{};
   }
 
-  // By turns; what they took before counts no more.
-  void run(std::span<Contender* const> contenders) {
+  // By turns; what they took before counts no more. False where it was stopped before all had run,
+  // and then nothing has changed.
+  bool run(std::span<Contender* const> contenders) {
     const Phases::Running running(tuner_.phases(), "run plans");
     std::vector<PlanRunner*> runners;
     for (Contender* contender : contenders) runners.push_back(contender->runner.get());
-    const std::vector<Timing> timings = time_runs(runners, inputs(), limits());
+    const std::vector<Timing> timings =
+        time_runs(runners, inputs(), limits(), [&](size_t index, size_t done, size_t total) {
+          return tuner_.tell(BindPhase::Comparing, contenders[index]->name, done, total);
+        });
+    if (timings.empty()) return false;
     for (size_t index = 0; index < contenders.size(); ++index) {
       contenders[index]->timing = timings[index];
     }
+    return true;
   }
 
   // What it took, and the part of building that a run has to earn.
@@ -329,13 +339,14 @@ class PlacementTuner {
   }
 
   // The best of those that ran before, against those that are new. What the others took is then
-  // told for the machine as it was this time, by what the best took both times.
-  void run_again(std::span<Contender> before, std::span<Contender> since) {
+  // told for the machine as it was this time, by what the best took both times. False where it was
+  // stopped before all had run.
+  bool run_again(std::span<Contender> before, std::span<Contender> since) {
     std::vector<Contender*> racing = finalists(before);
     const std::vector<Contender*> best = racing;
     for (Contender& contender : since) racing.push_back(&contender);
     const double old_seconds = seconds_of(best);
-    run(racing);
+    if (!run(racing)) return false;
     const double change = seconds_of(best) / old_seconds;
     for (Contender& contender : before) {
       if (std::ranges::find(best, &contender) != best.end()) continue;
@@ -343,6 +354,7 @@ class PlacementTuner {
            {&contender.timing.seconds, &contender.timing.low, &contender.timing.high})
         *part *= change;
     }
+    return true;
   }
 
   static double seconds_of(std::span<Contender* const> contenders) {
@@ -358,7 +370,9 @@ class PlacementTuner {
       const double seconds_left = most_seconds - stopwatch.read().seconds;
       const size_t count = all.size();
       if (seconds_left <= 0 || !add_informed(all, round, seconds_left)) return;
-      run_again(std::span(all).first(count), std::span(all).subspan(count));
+      if (run_again(std::span(all).first(count), std::span(all).subspan(count))) continue;
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
+      return;
     }
   }
 
@@ -387,7 +401,7 @@ class PlacementTuner {
     if (all.empty()) return {};
     std::vector<Contender*> racing;
     for (Contender& contender : all) racing.push_back(&contender);
-    run(racing);
+    if (!run(racing)) return {};
     if (!is_short_) hold_finals(all);
     const double least = price_of(*std::ranges::min_element(
         all, {}, [&](const Contender& contender) { return price_of(contender); }));
@@ -405,7 +419,8 @@ class PlacementTuner {
     });
     std::vector<ContenderDescription> described;
     for (const Contender& contender : all) {
-      described.push_back({contender.name, contender.timing.seconds});
+      described.push_back(
+          {contender.name, contender.timing.seconds, contender.timing.low, contender.timing.high});
     }
     return described;
   }
@@ -416,6 +431,7 @@ class PlacementTuner {
   // the first result first; nothing where that saves little.
   Placement find_until_built(const Placement& best) {
     if (chooser_.build_seconds(best) < kSlowToBuild) return {};
+    if (!tuner_.tell(BindPhase::Choosing)) return {};
     prices_.set_runs_per_build(1);
     rounds_.measure_what_could_win([&] { return chooser_.solve(); },
                                    kShareOfStarting * tuner_.seconds());
@@ -445,7 +461,8 @@ class PlacementTuner {
       runs_.push_back({placement, time_runs(runners, inputs(), limits()).front().seconds});
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::OutOfMemory) throw;
-      notes_.push_back("a plan that is soon built could not be run: " + std::string(error.what()));
+      notes_.push_back("the plan for the first runs could not be run: " +
+                       std::string(error.what()));
     }
   }
 

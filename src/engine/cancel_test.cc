@@ -147,7 +147,7 @@ TEST_F(Runs, NameTheLargestBuffersWhereMemoryIsShort) {
     if (built.graph[buffer.value].name == "large") buffer.bytes = int64_t{1} << 54;
   }
   const std::string text = error_of([&] { PlanRunner(std::move(built), 1); });
-  EXPECT_THAT(text, HasSubstr("OutOfMemory: inner values"));
+  EXPECT_THAT(text, HasSubstr("OutOfMemory: intermediate values"));
   EXPECT_THAT(text, HasSubstr("found a need of 36028797018963972 bytes"));
   EXPECT_THAT(text, HasSubstr("the largest: 'large' with 18014398509481984 bytes"));
 }

@@ -41,7 +41,7 @@ Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads
       registry_(registry),
       schedule_(make_schedule(graph_)),
       pool_(threads) {
-  if (schedule_.peak_bytes) check_fits(*schedule_.peak_bytes, "inner values");
+  if (schedule_.peak_bytes) check_fits(*schedule_.peak_bytes, "intermediate values");
 }
 
 std::vector<Tensor> Interpreter::make_outputs(const Node& node,

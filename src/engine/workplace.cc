@@ -36,13 +36,13 @@ void Workplace::make_room(const BuiltPlan& built) {
   const int64_t needed = ops::saturating_add(more, result_bytes(built.plan));
   const int64_t available = available_memory_bytes();
   if (needed > available) {
-    throw Error(ErrorKind::OutOfMemory, "inner values",
+    throw Error(ErrorKind::OutOfMemory, "intermediate values",
                 "expected to need at most the " + std::to_string(available) +
                     " bytes that are available, found a need of " + std::to_string(needed) +
                     " bytes; the largest: " + largest_buffers_text(built));
   }
   if (is_enough || arena_.replace(built.plan.arena_bytes)) return;
-  throw Error(ErrorKind::OutOfMemory, "inner values",
+  throw Error(ErrorKind::OutOfMemory, "intermediate values",
               "expected to get " + std::to_string(built.plan.arena_bytes) +
                   " bytes in one piece, found that the system gives none so large; the largest: " +
                   largest_buffers_text(built));

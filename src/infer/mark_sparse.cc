@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
+#include "base/likely_name.h"
 #include "ops/convert_elements.h"
 #include "tessera/error.h"
 
@@ -78,13 +80,16 @@ void exchange(Graph& graph, const std::string& name, const SparseForm& form) {
   };
   if (id.is_none() || (!contains(graph.inputs) && !contains(graph.outputs))) {
     std::string known;
+    std::vector<std::string> names;
     for (const auto* list : {&graph.inputs, &graph.outputs}) {
-      for (const ValueId each : *list)
+      for (const ValueId each : *list) {
         known += (known.empty() ? "'" : ", '") + graph[each].name + "'";
+        names.push_back(graph[each].name);
+      }
     }
-    throw Error(
-        ErrorKind::InvalidArgument, where,
-        "expected an input or output of the model (" + known + "), found none of that name");
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected an input or output of the model (" + known +
+                    "), found none of that name" + did_you_mean(name, names));
   }
   Value& value = graph[id];
   const int64_t most =

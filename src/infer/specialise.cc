@@ -1,8 +1,10 @@
 #include "infer/specialise.h"
 
-#include <set>
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "base/likely_name.h"
 #include "tessera/error.h"
 #include "tessera/tensor.h"
 
@@ -40,16 +42,17 @@ class Specialisation {
 
  private:
   void check_names(const std::map<std::string, std::vector<int64_t>>& shapes) const {
-    std::set<std::string> names;
+    std::vector<std::string> names;
     std::string list;
     for (const ValueId id : graph_.inputs) {
-      names.insert(graph_[id].name);
+      names.push_back(graph_[id].name);
       list += (list.empty() ? "'" : ", '") + graph_[id].name + "'";
     }
     for (const auto& [name, dims] : shapes) {
-      if (names.contains(name)) continue;
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       fail(name, "the model has no such input; " +
-                     (list.empty() ? "it has none" : "its inputs are " + list));
+                     (list.empty() ? "it has none" : "its inputs are " + list) +
+                     did_you_mean(name, names));
     }
   }
 

@@ -3,34 +3,13 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/likely_name.h"
 
 namespace tessera::ops {
 
 #define OP_FILE(file) std::vector<Op> file##_ops();
 #include "ops/op_list.inc"
 #undef OP_FILE
-
-namespace {
-
-// Levenshtein distance, letters compared without case.
-size_t edit_distance(const std::string& left, const std::string& right) {
-  std::vector<size_t> row(right.size() + 1);
-  for (size_t column = 0; column <= right.size(); ++column) row[column] = column;
-  for (size_t line = 1; line <= left.size(); ++line) {
-    size_t diagonal = row[0];
-    row[0] = line;
-    for (size_t column = 1; column <= right.size(); ++column) {
-      const bool is_same = std::tolower(static_cast<unsigned char>(left[line - 1])) ==
-                           std::tolower(static_cast<unsigned char>(right[column - 1]));
-      const size_t replaced = diagonal + (is_same ? 0 : 1);
-      diagonal = row[column];
-      row[column] = std::min({replaced, row[column] + 1, row[column - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 const Op* Registry::find(const std::string& domain, const std::string& name) const {
   const auto found = ops_.find({domain, name});

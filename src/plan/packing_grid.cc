@@ -22,7 +22,7 @@ void check_sizes(std::span<const BufferRequest> requests, int64_t alignment) {
     TESSERA_CHECK(request.bytes >= 0 && request.lower < request.upper,
                   "what a plan asks memory for has a size and a lifetime");
     if (room < alignment || request.bytes > room - alignment) {
-      throw Error(ErrorKind::InvalidModel, "inner values",
+      throw Error(ErrorKind::InvalidModel, "intermediate values",
                   "the sizes of its values together exceed 64 bits");
     }
     room -= request.bytes + alignment;

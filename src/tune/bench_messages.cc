@@ -22,7 +22,7 @@ constexpr uint64_t kStageBits = 8;
 
 }  // namespace
 
-std::string build_identity() { return std::string("tessera ") + TESSERA_VERSION + ", messages 1"; }
+std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 1"; }
 
 int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(

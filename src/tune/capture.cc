@@ -86,6 +86,7 @@ bool is_one_of(const Node& node, const std::array<std::string_view, Count>& ops)
 
 // Thrown out of the run once everything is there.
 struct IsComplete {};
+struct IsStopped {};
 
 Tensor draw(const TensorType& type, uint64_t seed) {
   if (is_floating(type.element)) {
@@ -118,7 +119,8 @@ Capture::Capture(const Graph& graph, const ops::Registry& registry, int threads,
                  std::vector<Tensor> inputs)
     : interpreter_(graph, registry, threads), inputs_(std::move(inputs)) {}
 
-CapturedValues Capture::run(std::span<const ValueId> wanted) {
+std::optional<CapturedValues> Capture::run(std::span<const ValueId> wanted,
+                                           const Watcher& watcher) {
   CapturedValues found;
   std::set<ValueId> missing(wanted.begin(), wanted.end());
   const Graph& graph = interpreter_.graph();
@@ -129,6 +131,7 @@ CapturedValues Capture::run(std::span<const ValueId> wanted) {
     if (graph[id].is_constant() && missing.erase(id) > 0) found[id] = graph[id].constant;
   }
   if (missing.empty()) return found;
+  size_t done = 0;
   try {
     interpreter_.run(inputs_, [&](const StepEvent& event) {
       for (size_t index = 0; index < event.outputs.size(); ++index) {
@@ -136,9 +139,12 @@ CapturedValues Capture::run(std::span<const ValueId> wanted) {
         if (!id.is_none() && missing.erase(id) > 0) found[id] = event.outputs[index];
       }
       if (missing.empty()) throw IsComplete{};
+      if (watcher && !watcher(event.node.op, ++done, graph.nodes.size())) throw IsStopped{};
     });
   } catch (const IsComplete&) {
     // All that was wanted has been made.
+  } catch (const IsStopped&) {
+    return std::nullopt;
   }
   return found;
 }

@@ -1,7 +1,9 @@
 // The true values of a graph, by one run on the reference kernels.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,9 +28,13 @@ class Capture {
   Capture(const Graph& graph, const ops::Registry& registry, int threads,
           std::vector<Tensor> inputs);
 
+  // Told after each node: its op, how many were run, and of how many. Gives false to stop.
+  using Watcher = std::function<bool(const std::string& op, size_t done, size_t total)>;
+
   // The elements of `wanted`, and of nothing else once it is done. Stops after the node that makes
-  // the last of them. Throws what reference kernels refuse these inputs with.
-  CapturedValues run(std::span<const ValueId> wanted);
+  // the last of them. Throws what reference kernels refuse these inputs with. nullopt where
+  // `watcher` stopped it.
+  std::optional<CapturedValues> run(std::span<const ValueId> wanted, const Watcher& watcher = {});
 
  private:
   Interpreter interpreter_;

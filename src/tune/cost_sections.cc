@@ -1,6 +1,9 @@
 #include "tune/cost_sections.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <set>
 #include <span>
 #include <utility>
@@ -100,6 +103,25 @@ std::string explain_unfit(const cache::Section& section, const KnownPlan& plan,
   return difference.empty() ? "" : "the plan of " + place + " is not used: " + difference;
 }
 
+// Whatever the locale.
+std::string decimal_digits(double number) {
+  std::array<char, 64> text{};
+  const auto [end, failure] =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed, 3);
+  return failure == std::errc() ? std::string(text.data(), end) : "0";
+}
+
+// nullopt where the file says nothing of it that can be read.
+std::optional<double> interrupted_seconds_of(const cache::CacheFile& file) {
+  const cache::Section* const section = file.find(kPlanSection, kInterruptedContent);
+  if (section == nullptr) return std::nullopt;
+  double seconds = 0;
+  const char* const end = section->bytes.data() + section->bytes.size();
+  const auto [read, failure] = std::from_chars(section->bytes.data(), end, seconds);
+  const bool is_number = failure == std::errc() && read == end && std::isfinite(seconds);
+  return is_number && seconds >= 0 ? std::optional(seconds) : std::nullopt;
+}
+
 std::string place_of(const cache::Section& section, const std::string& file) {
   return file + ", section '" + section.type + "'";
 }
@@ -158,6 +180,11 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
                         .seconds = seconds,
                         .bytes = write_cost_table(part)});
   }
+  if (!found.plan && found.interrupted_seconds) {
+    sections.push_back({.type = kPlanSection,
+                        .content = kInterruptedContent,
+                        .bytes = decimal_digits(*found.interrupted_seconds)});
+  }
   if (!found.plan) return sections;
   CostTable plan{.machine = found.costs.machine};
   // Under which graph it stands is the file's fingerprint to say.
@@ -176,7 +203,8 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
 TakenPlan take_plan(const cache::CacheFile& file, const FindLibraries& find_libraries,
                     const std::string& place) {
   const cache::Section* const section = file.find(kPlanSection, kCostsContent);
-  if (section == nullptr || !section->is_trusted) return {};
+  if (section == nullptr) return {.interrupted_seconds = interrupted_seconds_of(file)};
+  if (!section->is_trusted) return {};
   KnownPlan plan = read_plan(*section, place_of(*section, place));
   const std::set<std::string> backends = backends_of(plan);
   std::string refusal =

@@ -18,6 +18,8 @@ namespace tessera::tuning {
 // The type of the section that holds the plan.
 constexpr const char* kPlanSection = "plan";
 constexpr const char* kCostsContent = "costs";
+// Of a section of that type instead of a plan: after how many seconds finding one was interrupted.
+constexpr const char* kInterruptedContent = "interrupted";
 
 // A library as prices depend on it.
 struct PricedLibrary {
@@ -39,12 +41,15 @@ struct FoundCosts {
   CostTable costs;
   std::optional<KnownPlan> plan;
   double seconds = 0;  // that it took to find out, all in all
+  // Where there is no plan because the user stopped the search for it: after how long.
+  std::optional<double> interrupted_seconds = {};
 };
 
 // That measuring the table's entries took at least: building, and the rounds that count.
 double seconds_to_measure(const CostTable& table);
 
-// A section of prices for each library that `found` has prices of, and one for the plan.
+// A section of prices for each library that `found` has prices of, and one for the plan, or for why
+// there is none.
 std::vector<cache::Section> to_sections(const FoundCosts& found,
                                         const std::vector<PricedLibrary>& libraries);
 
@@ -61,6 +66,8 @@ struct TakenPlan {
   std::optional<KnownPlan> plan;
   double seconds = 0;   // that it took to find
   std::string refusal;  // why it is not taken
+  // Where there is none because the user stopped the search for it: after how long.
+  std::optional<double> interrupted_seconds = {};
 };
 
 // The libraries of these backends, in order of preference.

@@ -77,6 +77,28 @@ TEST(CostSections, APlanBringsTheOneThatRunsUntilItIsBuilt) {
   EXPECT_EQ(take_plan(file, find, "file").plan, both.plan);
 }
 
+TEST(CostSections, WithoutAPlanSayAfterHowLongItWasInterrupted) {
+  FoundCosts stopped = found();
+  stopped.plan.reset();
+  stopped.interrupted_seconds = 0.25;
+  cache::CacheFile file{.sections = to_sections(stopped, libraries())};
+  const FindLibraries find = [](const std::vector<std::string>&) { return libraries(); };
+  EXPECT_FALSE(take_plan(file, find, "file").plan);
+  EXPECT_EQ(take_plan(file, find, "file").interrupted_seconds, 0.25);
+  EXPECT_FALSE(take_sections(file, "", libraries(), "file").plan);
+  EXPECT_EQ(take_sections(file, "", libraries(), "file").costs.kernels.size(), 2U);
+  // What is found later counts.
+  for (const cache::Section& section : stored().sections) file.put(section);
+  EXPECT_TRUE(take_plan(file, find, "file").plan);
+  EXPECT_FALSE(take_plan(file, find, "file").interrupted_seconds);
+  // Whatever else stands there says nothing.
+  for (const char* bytes : {"", "x", "1x", "-1", "nan"}) {
+    const cache::CacheFile odd{
+        .sections = {{.type = kPlanSection, .content = kInterruptedContent, .bytes = bytes}}};
+    EXPECT_FALSE(take_plan(odd, find, "file").interrupted_seconds) << bytes;
+  }
+}
+
 TEST(CostSections, ASectionWithoutAPlanOrWithOthersIsCorrupt) {
   for (const std::vector<const char*>& graphs :
        {std::vector<const char*>{}, {"until built"}, {"", "other"}}) {
@@ -110,8 +132,8 @@ TEST(CostSections, AnotherVersionLosesItsOwnPricesAndThePlan) {
   const TakenCosts taken = take_sections(stored(), "", newer, "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);
   EXPECT_FALSE(taken.plan);
-  EXPECT_THAT(taken.reasons,
-              ElementsAre(HasSubstr("version: 3.2 there, 3.3 here"), HasSubstr("fast version")));
+  EXPECT_THAT(taken.reasons, ElementsAre(HasSubstr("version: 3.2 in the file, 3.3 now"),
+                                         HasSubstr("fast version")));
   newer.pop_back();
   newer[0].stable = libraries()[0].stable;
   EXPECT_TRUE(take_sections(stored(), "", newer, "file").plan) << "it uses the other one alone";
@@ -120,7 +142,7 @@ TEST(CostSections, AnotherVersionLosesItsOwnPricesAndThePlan) {
 TEST(CostSections, APlanWithoutItsLibraryIsNotTaken) {
   const TakenCosts taken = take_sections(stored(), "", {libraries()[1]}, "file");
   EXPECT_FALSE(taken.plan);
-  EXPECT_THAT(taken.reasons, ElementsAre(HasSubstr("fast version: 3.2 there, nothing here")));
+  EXPECT_THAT(taken.reasons, ElementsAre(HasSubstr("fast version: 3.2 in the file, nothing now")));
 }
 
 TEST(CostSections, PricesOfAnotherLibraryAreDamage) {

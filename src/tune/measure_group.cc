@@ -88,6 +88,8 @@ class GroupMeasurement {
       goes_on = watcher_(trial, told_best());
       if (!goes_on) break;
       begin(trial);
+      trial.is_begun = true;
+      trial.is_finished = is_done(trial);
     }
     if (goes_on) goes_on = run_rounds();
     for (Trial& trial : trials_) finish(trial);
@@ -153,7 +155,7 @@ class GroupMeasurement {
     const std::optional<Sample> first = run_once(trial);
     if (!first) return;
     if (first->seconds > limits_.candidate_timeout_seconds) {
-      return refuse(trial, "it ran " + seconds_text(first->seconds) + ", expected at most " +
+      return refuse(trial, "one run took " + seconds_text(first->seconds) + ", expected at most " +
                                seconds_text(limits_.candidate_timeout_seconds));
     }
     run_round(trial);
@@ -207,6 +209,7 @@ class GroupMeasurement {
         is_busy = true;
         if (!watcher_(trial, told_best())) return false;
         run_round(trial);
+        trial.is_finished = is_done(trial);
       }
       if (!is_busy) return true;
     }

@@ -26,7 +26,9 @@ struct Trial {
   std::vector<Sample> samples;
   double spent_seconds = 0;  // on these
   bool is_built = false;
-  bool is_out = false;  // refused, or far behind
+  bool is_begun = false;     // built and checked, or refused
+  bool is_finished = false;  // and timed
+  bool is_out = false;       // refused, or far behind
 };
 
 struct MeasureLimits {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -346,7 +347,27 @@ void add_routes(const Subject& subject, PriceBasis& basis) {
   }
 }
 
+// Names of layouts that only one plug-in knows begin with its name (explain_illegal_layout_name()).
+bool is_layout_of_another(std::string_view name, std::string_view backend) {
+  const size_t colon = name.find(':');
+  const std::string_view owner = name.substr(0, colon);
+  // Behind the colon of a sparse layout stands its capacity.
+  const bool is_sparse = owner == TESSERA_LAYOUT_CSR || owner == TESSERA_LAYOUT_ROW_SPARSE;
+  return colon != std::string_view::npos && owner != backend && !is_sparse;
+}
+
 }  // namespace
+
+bool is_lost_on_its_plugin(const Subject& subject, int candidate, const Cost& cost) {
+  // What it was offered for by name, it knows.
+  if (cost.refusal.empty() || cost.build_seconds > 0) return false;
+  const Candidate& offered = subject.offers.candidates[static_cast<size_t>(candidate)];
+  const auto is_foreign = [&](const auto& port) {
+    return is_layout_of_another(subject.layouts.name(port.layout), offered.backend());
+  };
+  return std::ranges::any_of(offered.inputs, is_foreign) ||
+         std::ranges::any_of(offered.outputs, is_foreign);
+}
 
 std::vector<std::string> candidate_families(const Subject& subject,
                                             const std::vector<TuneGroup>& groups,

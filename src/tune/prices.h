@@ -21,6 +21,10 @@ struct CandidatePrice {
   bool is_refused() const { return cost != nullptr && !cost->refusal.empty(); }
 };
 
+// Whether a candidate, which was offered for any dense layout, could not be built for one that
+// another plug-in brings, and only that one knows. Nobody needs to be told.
+bool is_lost_on_its_plugin(const Subject& subject, int candidate, const Cost& cost);
+
 struct Prices {
   std::vector<CandidatePrice> candidates;  // by candidate
   // By value, from layout a to b at a * layouts + b: infinity where nothing makes or reads it in

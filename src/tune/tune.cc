@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -19,6 +20,8 @@
 #include "tune/capture.h"
 #include "tune/group_bench.h"
 #include "tune/measure_group.h"
+#include "tune/prices.h"
+#include "tune/remaining_time.h"
 
 namespace tessera::tuning {
 namespace {
@@ -27,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 // From so many candidates on, measuring the processor's speed pays for itself.
 constexpr size_t kManyCandidates = 40;
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -40,7 +44,7 @@ std::string ops_text(const Graph& group) {
 
 std::string microseconds_text(double seconds) {
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f us", seconds * 1e6);
+  std::snprintf(text.data(), text.size(), "%.1f \xc2\xb5s", seconds * 1e6);
   return text.data();
 }
 
@@ -93,6 +97,7 @@ struct Tuner::State {
     for (const PendingGroup& group : pending) wanted += group.candidates.size();
     if (wanted == 0) return may_go_on();
     total_ = done_ + wanted;
+    may_grow_ = candidates.size() < subject_.offers.candidates.size();
     begin();
     run_groups(pending);
     run_conversions(unknown);
@@ -112,12 +117,22 @@ struct Tuner::State {
     report.seconds = seconds();
     report.phases = phases_.seconds();
     report.peak_bytes = peak_resident_bytes() + (bench_ == nullptr ? 0 : bench_->peak_bytes());
-    if (seconds_left() <= 0) report.is_stopped = report.is_out_of_time = true;
+    if (seconds_left() <= 0 && !is_told_to_stop_) report.is_stopped = report.is_out_of_time = true;
     return report;
   }
 
   bool may_go_on() const { return !report_.is_stopped && !has_failed_; }
   Phases& phases() { return phases_; }
+
+  bool tell(TuneProgress progress, double most_seconds) {
+    if (!options_.on_progress) return true;
+    progress.can_stop = true;
+    progress.seconds_left =
+        remaining_.estimate(progress.phase, progress.done, progress.total, seconds());
+    if (std::isfinite(most_seconds)) progress.seconds_allowed = std::max(0.0, most_seconds);
+    if (!options_.on_progress(progress)) is_told_to_stop_ = report_.is_stopped = true;
+    return !is_told_to_stop_;
+  }
 
  private:
   // Who measures what can be measured there.
@@ -127,6 +142,7 @@ struct Tuner::State {
   void begin() {
     table_.machine = this_machine();
     const Phases::Running running(phases_, "start");
+    if (!has_begun_) tell({.phase = BindPhase::Starting}, kNoLimit);
     if (!has_begun_ && options_.start_bench) bench_ = options_.start_bench();
     if (!has_begun_ && bench_ != nullptr) timed_bench_ = make_timed(*bench_, phases_);
     has_begun_ = true;
@@ -215,7 +231,7 @@ struct Tuner::State {
     if (bytes <= options_.capture_bytes) all_values_ = capture(wanted);
   }
 
-  // nullopt where the reference cannot run.
+  // nullopt where the reference cannot run, or was stopped.
   std::optional<CapturedValues> capture(std::span<const ValueId> wanted) {
     const Phases::Running running(phases_, "reference");
     const bool are_drawn = options_.inputs.empty();
@@ -224,12 +240,15 @@ struct Tuner::State {
         capture_.emplace(subject_.graph, subject_.registry, subject_.threads,
                          are_drawn ? draw_inputs(subject_.graph, options_.seed) : options_.inputs);
       }
-      return capture_->run(wanted);
+      return capture_->run(wanted, [&](const std::string& op, size_t done, size_t total) {
+        return tell({.what = op, .done = done, .total = total, .phase = BindPhase::Reference},
+                    kNoLimit);
+      });
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::OutOfMemory) throw;
       report_.notes.push_back(
           std::string("the reference could not run on ") +
-          (are_drawn ? "inputs that were drawn; give some to tune with" : "these inputs") + ": " +
+          (are_drawn ? "random inputs; give real ones to tune with" : "these inputs") + ": " +
           error.what());
       has_failed_ = true;
       return std::nullopt;
@@ -331,6 +350,9 @@ struct Tuner::State {
   }
 
   void run_group(const PendingGroup& pending, const CapturedValues& values) {
+    const std::string ops = ops_text(pending.group->graph);
+    done_in_group_ = 0;
+    if (!tell_measuring(ops, 0)) return stop();
     const GroupCase group = make_case(pending, values);
     timed_own_bench_->load(group);
     for (const int index : pending.candidates) {
@@ -343,33 +365,34 @@ struct Tuner::State {
                                .candidate_timeout_seconds = options_.candidate_timeout_seconds,
                                .buffer_bytes = options_.buffer_bytes,
                                .only_checks = options_.only_checks};
-    const std::string ops = ops_text(pending.group->graph);
     const TrialWatcher watcher = [&](const Trial& trial, double best) {
-      done_in_group_ = std::max(done_in_group_, static_cast<size_t>(&trial - trials.data()));
-      return tell(ops + " " + trial.key.backend +
-                      (trial.key.algorithm.empty() ? "" : ":" + trial.key.algorithm),
-                  best);
+      done_in_group_ = std::max(done_in_group_, count_done(trials));
+      return tell_measuring(ops + " " + trial.key.backend +
+                                (trial.key.algorithm.empty() ? "" : ":" + trial.key.algorithm),
+                            best);
     };
-    done_in_group_ = 0;
     if (!measure_group(trials, limits, best_known(*pending.group), watcher)) {
       stop();
     }
     for (size_t index = 0; index < trials.size(); ++index) {
-      record(trials[index], *keys_[static_cast<size_t>(trial_candidates_[index])], ops);
+      record(trials[index], trial_candidates_[index], ops);
     }
     done_ += pending.candidates.size();
   }
 
-  void record(const Trial& trial, const CostKey& key, const std::string& ops) {
+  void record(const Trial& trial, int candidate, const std::string& ops) {
     if (!trial.cost) return;
+    const CostKey& key = *keys_[static_cast<size_t>(candidate)];
     ++report_.measured;
-    if (!trial.cost->refusal.empty()) ++report_.refused;
+    const bool is_refused = !trial.cost->refusal.empty();
+    if (is_refused && !is_lost_on_its_plugin(subject_, candidate, *trial.cost)) ++report_.refused;
     const auto& timing = trial.cost->cold ? trial.cost->cold : trial.cost->warm;
     const bool is_view = trial.cost->build_seconds == 0 && timing && timing->seconds == 0;
     if (timing && !is_view && timing->high < trial.bound_seconds) {
       report_.notes.push_back(ops + " by " + key.backend + ":" + key.algorithm + " took " +
-                              microseconds_text(timing->seconds) + ", less than its bound of " +
-                              microseconds_text(trial.bound_seconds));
+                              microseconds_text(timing->seconds) + ", less than the " +
+                              microseconds_text(trial.bound_seconds) +
+                              " that its work was thought to need at least");
     }
     CostTable found;
     found.kernels.emplace(key, *trial.cost);
@@ -381,12 +404,13 @@ struct Tuner::State {
       const NeededConversion& conversion = *needed;
       if (!goes_on()) return;
       done_in_group_ = 0;
-      if (!tell(conversion.key.from + " to " + conversion.key.to, 0)) {
+      if (!tell_measuring(conversion.key.from + " to " + conversion.key.to, 0)) {
         stop();
         return;
       }
       table_.conversions[conversion.cost_key] =
           measure_conversion(bench(), conversion.key, conversion.bytes);
+      if (!table_.conversions[conversion.cost_key].refusal.empty()) ++report_.refused;
       ++report_.measured;
       ++done_;
     }
@@ -397,7 +421,16 @@ struct Tuner::State {
     if (!is_paused_) report_.is_stopped = true;
   }
 
-  bool tell(const std::string& what, double best_seconds) {
+  // Half of a candidate is to build and to check it, the other half to time it.
+  static size_t count_done(std::span<const Trial> trials) {
+    size_t halves = 0;
+    for (const Trial& trial : trials) {
+      halves += trial.is_finished ? 2 : trial.is_begun ? 1 : 0;
+    }
+    return std::min(halves / 2, trials.size() - 1);
+  }
+
+  bool tell_measuring(const std::string& what, double best_seconds) {
     if (seconds_left() <= 0) {
       report_.is_out_of_time = true;
       return false;
@@ -406,15 +439,13 @@ struct Tuner::State {
       is_paused_ = true;
       return false;
     }
-    if (!options_.on_progress) return true;
-    const size_t done = done_ + done_in_group_;
-    const double seconds = seconds_since(start_);
-    const double each = done == 0 ? 0 : seconds / static_cast<double>(done);
-    return options_.on_progress({.what = what,
-                                 .done = done,
-                                 .total = total_,
-                                 .best_seconds = best_seconds,
-                                 .seconds_left = each * static_cast<double>(total_ - done)});
+    return tell({.what = what,
+                 .done = done_ + done_in_group_,
+                 .total = total_,
+                 .best_seconds = best_seconds,
+                 .phase = options_.only_checks ? BindPhase::Checking : BindPhase::Measuring,
+                 .may_grow = may_grow_},
+                std::min(seconds_left(), pause_at_seconds_ - seconds()));
   }
 
   const Subject& subject_;
@@ -441,12 +472,15 @@ struct Tuner::State {
   mutable std::map<std::string, ValueId> by_name_;
   std::vector<int> trial_candidates_;
   TuneReport report_;
+  bool is_told_to_stop_ = false;  // by whoever is told of the progress
   Clock::time_point start_ = Clock::now();
   bool is_paused_ = false;  // what one call of measure() may take is over
   double pause_at_seconds_ = std::numeric_limits<double>::infinity();
   size_t done_ = 0;
   size_t done_in_group_ = 0;
   size_t total_ = 0;
+  bool may_grow_ = false;  // others may ask for more than was asked for so far
+  RemainingTime remaining_;
 };
 
 Tuner::Tuner(const Subject& subject, const std::vector<TuneGroup>& groups,
@@ -468,6 +502,13 @@ double Tuner::seconds() const { return state_->seconds(); }
 int Tuner::measured() const { return state_->measured(); }
 TuneReport Tuner::report() const { return state_->report(); }
 Phases& Tuner::phases() { return state_->phases(); }
+bool Tuner::tell(BindPhase phase, const std::string& what, size_t done, size_t total) {
+  // Of what others do, only runs of plans are made fewer where time runs out.
+  const bool is_bounded = phase == BindPhase::TimingSteps || phase == BindPhase::Comparing;
+  return state_->tell(
+      {.what = what, .done = done, .total = total, .phase = phase},
+      is_bounded ? state_->seconds_left() : std::numeric_limits<double>::infinity());
+}
 
 TuneReport tune(const Subject& subject, std::vector<std::shared_ptr<const Plugin>> plugins,
                 const TuneOptions& options, CostTable& table) {

@@ -12,20 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "tessera/tessera.h"
 #include "tune/bench.h"
 #include "tune/cost_table.h"
 #include "tune/groups.h"
 #include "tune/phases.h"
 
 namespace tessera::tuning {
-
-struct TuneProgress {
-  std::string what;  // "Conv+Relu mylib:winograd"
-  size_t done = 0;   // of `total` candidates and conversions
-  size_t total = 0;
-  double best_seconds = 0;  // of the group that is measured; 0: none so far
-  double seconds_left = 0;  // an estimate
-};
 
 struct TuneOptions {
   // For the true values, in the order of the graph's inputs; empty: drawn from `seed`.
@@ -45,7 +38,8 @@ struct TuneOptions {
   bool only_checks = false;
   // The processor's speed, once there is much to measure; else a table says what it could be.
   bool measures_speed = true;
-  // Called often. Gives false to stop: what was measured stays.
+  // Called when a phase begins, and often while measuring. Gives false to stop: what was measured
+  // stays.
   std::function<bool(const TuneProgress&)> on_progress;
   // Makes who measures, once there is something to measure; empty, or giving null: this process.
   // Where it does not know a candidate for its group alone, this process measures that.
@@ -94,6 +88,9 @@ class Tuner {
   TuneReport report() const;
   // To which others may add what they do beside it.
   Phases& phases();
+  // For what others do beside it: a phase begins, or goes on, with `done` of `total` (0: not
+  // known). Gives false where whoever is told wants it to stop, and then may_go_on() does too.
+  bool tell(BindPhase phase, const std::string& what = {}, size_t done = 0, size_t total = 0);
 
  private:
   struct State;

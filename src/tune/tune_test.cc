@@ -122,6 +122,8 @@ TEST_F(Tunings, StopWhenAskedAndKeepWhatTheyHave) {
   offer_relus();
   int calls = 0;
   const TuneReport report = tune_all({.on_progress = [&](const TuneProgress& progress) {
+    EXPECT_TRUE(progress.can_stop);
+    if (progress.phase != BindPhase::Measuring) return true;
     EXPECT_LT(progress.done, progress.total);
     return ++calls < 2;
   }});
@@ -277,7 +279,7 @@ TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
   const TuneGroup group = collect_groups(of)[1];
   Capture capture(graph_, registry_, 1, draw_inputs(graph_, 1));
   const CapturedValues values =
-      capture.run(std::vector{find_value(graph_, "y"), find_value(graph_, "z")});
+      *capture.run(std::vector{find_value(graph_, "y"), find_value(graph_, "z")});
   GroupCase given{.graph = group.graph,
                   .inputs = {values.at(find_value(graph_, "y"))},
                   .outputs = {values.at(find_value(graph_, "z"))}};

@@ -84,7 +84,7 @@ std::string explain_failure(const Reply& reply) {
     reader(error);
     return error.where + ": " + error.message;
   } catch (const Error& error) {
-    return "gave an answer that is none: " + error.message();
+    return "gave an invalid answer: " + error.message();
   }
 }
 
@@ -193,7 +193,7 @@ std::string WorkerBench::State::explain_late(BenchStage stage) const {
     return "took longer than " + limit + " to run (--candidate-timeout)";
   }
   return "took longer than " + limit +
-         (stage == BenchStage::Build ? " to build" : " to be asked, converted and packed");
+         (stage == BenchStage::Build ? " to build" : " to prepare its inputs and weights");
 }
 
 Reply WorkerBench::State::exchange(const Message& request) {
@@ -232,7 +232,7 @@ Reply WorkerBench::State::exchange(const Message& request) {
       delivery == Delivery::Closed ? std::chrono::seconds(2) : std::chrono::seconds(0));
   reply.is_crash = delivery != Delivery::Late || end.has_value();
   if (delivery == Delivery::Damaged) {
-    reply.loss = explain_end("gave an answer that is none", progress.stage);
+    reply.loss = explain_end("gave an invalid answer", progress.stage);
   } else if (reply.is_crash) {
     reply.loss = explain_end(end ? text(*end) : "closed its connection", progress.stage);
   } else {
@@ -279,7 +279,7 @@ std::optional<Result> WorkerBench::State::read_result(Reply& reply) {
     // Falls through: what cannot be read is no answer either.
   }
   reply.is_crash = true;
-  reply.loss = "its process gave an answer that is none";
+  reply.loss = "its process gave an invalid answer";
   return std::nullopt;
 }
 

@@ -1,17 +1,22 @@
-// tessera-worker: the process in which libraries build and run what is measured. Only Tessera
-// itself starts it; see worker_bench.h.
+// tessera-worker: the process in which libraries build and run what is measured, and in which
+// plug-ins are judged. Only Tessera itself starts it; see worker_bench.h and verify_in_worker.h.
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
+#include <cstring>
+#include <utility>
 
 #include "base/child_process.h"
 #include "tune/bench_messages.h"
 #include "tune/serve_bench.h"
+#include "tune/serve_verify.h"
+#include "tune/verify_messages.h"
 
 namespace {
+
+using tessera::tuning::kVerifyArgument;
 
 bool is_socket(int descriptor) {
   struct stat found = {};
@@ -21,11 +26,13 @@ bool is_socket(int descriptor) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const int parent = count == 2 ? std::atoi(arguments[1]) : 0;
+  const bool is_to_verify = count == 3 && std::strcmp(arguments[1], kVerifyArgument) == 0;
+  const int parent = count == 2 || is_to_verify ? std::atoi(arguments[count - 1]) : 0;
   if (parent <= 0 || !is_socket(tessera::ChildProcess::kSocket)) {
     std::fputs(
         "tessera-worker measures what libraries can do, so that one that crashes harms nothing "
-        "else. Tessera starts it when it tunes; it is of no use on its own.\n",
+        "else. Tessera starts it when it tunes, or verifies a plug-in; it is of no use on its "
+        "own.\n",
         stderr);
     return 2;
   }
@@ -33,10 +40,14 @@ int main(int count, char** arguments) {
   // What libraries start has no business with it.
   ::fcntl(tessera::ChildProcess::kSocket, F_SETFD, FD_CLOEXEC);
   try {
-    tessera::tuning::serve_bench(
-        tessera::MessageChannel(tessera::FileHandle(tessera::ChildProcess::kSocket),
-                                tessera::tuning::kMostRequestBytes, true));
-  } catch (const std::exception&) {
+    tessera::MessageChannel channel(tessera::FileHandle(tessera::ChildProcess::kSocket),
+                                    tessera::tuning::kMostRequestBytes, true);
+    if (is_to_verify) {
+      tessera::tuning::serve_verify(std::move(channel));
+    } else {
+      tessera::tuning::serve_bench(std::move(channel));
+    }
+  } catch (...) {
     std::_Exit(1);
   }
   // Without the exit handlers of libraries, which may take their time.

@@ -53,6 +53,10 @@ class CandidateChecker {
   const NumberCheck& numbers() const { return numbers_; }
 
  private:
+  void tell(const std::string& check) const {
+    if (trial_.step_watcher) trial_.step_watcher(check);
+  }
+
   bool is_deterministic() const {
     return (candidate_.flags & TESSERA_CANDIDATE_NOT_DETERMINISTIC) == 0;
   }
@@ -99,6 +103,7 @@ class CandidateChecker {
 
   // The inputs as the candidate wants them; false where that failed.
   bool make_inputs() {
+    tell("inputs: converted and packed");
     try {
       inputs_.emplace(trial_, report_);
     } catch (const Error& error) {
@@ -111,6 +116,7 @@ class CandidateChecker {
   std::optional<Kernel> build() {
     std::optional<Kernel> kernel;
     std::string reason;
+    tell("builds what it offers");
     pool_.execute([&] {
       try {
         kernel.emplace(candidate_.build(pool_.threads()));
@@ -205,6 +211,7 @@ class CandidateChecker {
       return buffers.outputs[index]->memory->data();
     });
     std::string failure;
+    tell("runs");
     if (trial_.run_watcher) trial_.run_watcher(true);
     pool_.execute([&] {
       try {
@@ -345,6 +352,7 @@ class CandidateChecker {
   void check_saved(const Kernel& kernel, const Outcome& first) {
     if (!kernel.can_be_saved() || !candidate_.load) return report_.skip("saved kernels");
     std::shared_ptr<const std::string> bytes;
+    tell("saved kernels");
     try {
       bytes = std::make_shared<const std::string>(kernel.save());
     } catch (const Error& error) {

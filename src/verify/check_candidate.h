@@ -25,6 +25,8 @@ struct CandidateTrial {
   Guard guard = Guard::Bytes;
   // Told true before each run of the kernel, and false after it.
   std::function<void(bool is_running)> run_watcher = {};
+  // Told before the plug-in is called, for which check that is.
+  std::function<void(const std::string& check)> step_watcher = {};
 };
 
 // What a trial found of the numbers, over all outputs and runs.

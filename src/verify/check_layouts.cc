@@ -51,18 +51,26 @@ std::string type_text(const TensorType& type) {
 
 class LayoutChecker {
  public:
-  LayoutChecker(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, Report& report)
-      : plugin_(plugin), layouts_(std::span(&plugin_, 1)), seed_(seed), report_(report) {}
+  LayoutChecker(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, VerifySteps& steps,
+                Report& report)
+      : plugin_(plugin),
+        layouts_(std::span(&plugin_, 1)),
+        seed_(seed),
+        steps_(steps),
+        report_(report) {}
 
   void check_all() {
     const tessera_backend& face = plugin_->face();
     for (const tessera_layout& layout :
          std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
-      check_layout(layout);
+      const std::string subject = "layout '" + std::string(layout.name) + "'";
+      if (steps_.begin_unit(subject, 0, 0, report_)) check_layout(layout);
     }
     for (const tessera_conversion& conversion :
          std::span(face.conversions, static_cast<size_t>(face.conversion_count))) {
-      check_direct(conversion);
+      const std::string subject =
+          "conversion '" + std::string(conversion.from) + "' to '" + conversion.to + "'";
+      if (steps_.begin_unit(subject, 0, 0, report_)) check_direct(conversion);
     }
   }
 
@@ -77,6 +85,7 @@ class LayoutChecker {
         const TensorType type = {element, dims};
         const std::string place = "layout '" + std::string(layout.name) + "', " + type_text(type);
         const std::optional<LayoutId> id = layouts_.find(layout.name);
+        steps_.tell("layouts: there and back", place);
         if (!layouts_.storage_bytes(*id, type)) continue;
         holds_any = true;
         try {
@@ -170,6 +179,7 @@ class LayoutChecker {
     for (const std::vector<int64_t>& dims : kShapes) {
       for (const DataType element : {DataType::Float32, DataType::Int8, DataType::Float16}) {
         const TensorType type = {element, dims};
+        steps_.tell("conversions: as through the default layout", text + ", " + type_text(type));
         if (!layouts_.storage_bytes(*from, type) || !layouts_.storage_bytes(*to, type)) continue;
         const std::string place = text + ", " + type_text(type);
         try {
@@ -218,13 +228,15 @@ class LayoutChecker {
   std::shared_ptr<const Plugin> plugin_;
   LayoutTable layouts_;
   uint64_t seed_;
+  VerifySteps& steps_;
   Report& report_;
 };
 
 }  // namespace
 
-void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, Report& report) {
-  LayoutChecker(plugin, seed, report).check_all();
+void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, VerifySteps& steps,
+                   Report& report) {
+  LayoutChecker(plugin, seed, steps, report).check_all();
 }
 
 }  // namespace tessera::verification

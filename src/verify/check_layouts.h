@@ -5,6 +5,7 @@
 
 #include "backend/plugin.h"
 #include "verify/report.h"
+#include "verify/verify_steps.h"
 
 namespace tessera::verification {
 
@@ -13,6 +14,7 @@ namespace tessera::verification {
 // gives equal bits, one thread and two give equal bits, dense layouts have each element once and
 // zero as padding, and names that all libraries share mean what the contract says. For every direct
 // conversion: equal bits to the way through the default layout.
-void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, Report& report);
+void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, VerifySteps& steps,
+                   Report& report);
 
 }  // namespace tessera::verification

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "ops/evaluate.h"
@@ -81,7 +82,8 @@ template <class Bits>
 void clear_signs(Tensor& tensor) {
   auto* elements = static_cast<Bits*>(tensor.mutable_data());
   const int64_t count = tensor.elements();
-  constexpr auto kAllOthers = static_cast<Bits>(~Bits{0} >> 1);
+  // Not ~Bits{0} >> 1: of 16 bits that is an int, whose sign would be shifted in.
+  constexpr auto kAllOthers = static_cast<Bits>(std::numeric_limits<Bits>::max() >> 1);
   for (int64_t index = 0; index < count; ++index) elements[index] &= kAllOthers;
 }
 
@@ -142,8 +144,8 @@ Worst find_worst(const Tensor& expected, const Tensor& magnitude, const Tensor& 
     const double sum = summed == nullptr ? 0 : std::fabs(number_at(summed[index]));
     if (std::isfinite(sum)) scale = std::max(scale, sum);
     const double difference = std::fabs(have - want);
-    // Most are not the worst, which is seen without a division.
-    if (difference <= worst.error * scale) continue;
+    // Most are not the worst, which is seen without a division. An infinity has an infinite scale.
+    if (std::isfinite(difference) && difference <= worst.error * scale) continue;
     double error = difference / scale;
     if (std::isnan(error)) error = INFINITY;
     if (error > worst.error) worst = {error, index, want, have};

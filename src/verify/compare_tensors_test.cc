@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tessera/float16.h"
 #include "verify/case_table.h"
 
 namespace tessera::verification {
@@ -34,6 +35,10 @@ TEST(ExplainDifference, ComparesWhatIsNoNumber) {
   EXPECT_NE(explain_difference(floats({1}), Tensor(), floats({NAN})), "");
   EXPECT_NE(explain_difference(floats({NAN}), Tensor(), floats({1})), "");
   EXPECT_NE(explain_difference(floats({INFINITY}), Tensor(), floats({-INFINITY})), "");
+  // Also after an element with a small error.
+  EXPECT_NE(explain_difference(floats({1, INFINITY}), Tensor(), floats({1.00001F, 5})), "");
+  EXPECT_NE(explain_difference(floats({1, INFINITY}), Tensor(), floats({1.00001F, -INFINITY})), "");
+  EXPECT_NE(explain_difference(floats({1, 5}), Tensor(), floats({1.00001F, INFINITY})), "");
 }
 
 TEST(ExplainDifference, WantsEqualWholeNumbersAndShapes) {
@@ -45,6 +50,19 @@ TEST(ExplainDifference, WantsEqualWholeNumbersAndShapes) {
       explain_difference(expected, Tensor(), Tensor::from<int32_t>(DataType::Int32, {2}, others)),
       "");
   EXPECT_EQ(explain_difference(floats({1}), Tensor(), floats({1, 1})), "expected 1, found 2");
+}
+
+TEST(MagnitudeOf, ClearsTheSignOfEachType) {
+  const std::vector<Float16> halves = {Float16(-1.0F), Float16(2.0F)};
+  const Tensor half =
+      magnitude_of(Tensor::from<Float16>(DataType::Float16, {2}, std::span(halves)));
+  EXPECT_EQ(static_cast<float>(half.as<Float16>()[0]), 1.0F);
+  EXPECT_EQ(static_cast<float>(half.as<Float16>()[1]), 2.0F);
+  const std::vector<BFloat16> brains = {BFloat16(-3.0F)};
+  const Tensor brain =
+      magnitude_of(Tensor::from<BFloat16>(DataType::BFloat16, {1}, std::span(brains)));
+  EXPECT_EQ(static_cast<float>(brain.as<BFloat16>()[0]), 3.0F);
+  EXPECT_EQ(magnitude_of(floats({-4})).as<float>()[0], 4.0F);
 }
 
 TEST(ExpectedValues, KnowTheMagnitudeOfSums) {

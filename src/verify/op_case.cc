@@ -154,7 +154,7 @@ class Reader {
     return add_value(result_.graph, std::move(value));
   }
 
-  ValueId read_input(std::string text) {
+  ValueId read_input(const std::string& text) {
     if (text == "_") return {};
     if (text[0] == '@') {
       const auto& nodes = result_.graph.nodes;
@@ -169,7 +169,7 @@ class Reader {
           static_cast<size_t>(read_numbers<int64_t>(text.substr(1), ',').at(0)));
     }
     if (text.find('{') != std::string::npos) return read_literal(text);
-    return read_drawn(std::move(text));
+    return read_drawn(text);
   }
 
   ValueId read_literal(const std::string& text) {
@@ -196,11 +196,11 @@ class Reader {
     return add("constant", Type::tensor(tensor.type(), shape_from(tensor.dims())), tensor);
   }
 
-  ValueId read_drawn(std::string text) {
-    const bool is_constant = text[0] == '#';
-    if (is_constant) text.erase(0, 1);
-    const bool is_positive = text[0] == '+';
-    if (is_positive) text.erase(0, 1);
+  ValueId read_drawn(const std::string& given) {
+    const size_t begin = given.starts_with('#') ? 1 : 0;
+    const bool is_constant = begin > 0;
+    const bool is_positive = given.compare(begin, 1, "+") == 0;
+    std::string text = given.substr(begin + (is_positive ? 1 : 0));
     DataType type = DataType::Float32;
     if (const size_t colon = text.find(':'); colon != std::string::npos) {
       const std::optional<DataType> named = data_type_from_name(text.substr(0, colon));
@@ -228,6 +228,19 @@ class Reader {
 
 OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint64_t seed) {
   return Reader(text, registry, seed).read();
+}
+
+std::string ops_of(const std::string& text) {
+  std::string ops;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    const size_t start = text.find_first_not_of(' ', begin);
+    const size_t stop = std::min(text.find_first_of("(/", start), end);
+    if (start < end) ops += (ops.empty() ? "" : "+") + text.substr(start, stop - start);
+    begin = end + 1;
+  }
+  return ops;
 }
 
 }  // namespace tessera::verification

@@ -33,6 +33,9 @@ struct OpCase {
   std::string op;                 // of the nodes, joined by '+'
 };
 
+// "Conv+Relu" of "Conv(1x3x9x7, #4x3x3x3); Relu(@)".
+std::string ops_of(const std::string& text);
+
 // Reads `text` and draws elements from `seed`. Throws InvalidArgument where the text cannot be
 // read, and what the ops' rules throw.
 OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint64_t seed);

@@ -10,9 +10,29 @@ CheckCount& Report::count(const std::string& check) {
   return found != checks_.end() ? *found : checks_.emplace_back(CheckCount{.name = check});
 }
 
-void Report::fail(const std::string& check, const std::string& place, const std::string& message) {
+void Report::fail(const std::string& check, const std::string& place, const std::string& message,
+                  const std::string& detail) {
   ++count(check).failed;
-  if (failures_.size() < kMostFailures) failures_.push_back({check, place, message});
+  if (failures_.size() < kMostFailures) failures_.push_back({check, place, message, detail});
+}
+
+void Report::add(const Report& other) {
+  for (const CheckCount& each : other.checks_) {
+    CheckCount& sum = count(each.name);
+    sum.passed += each.passed;
+    sum.failed += each.failed;
+    sum.skipped += each.skipped;
+  }
+  for (const Failure& failure : other.failures_) {
+    if (failures_.size() < kMostFailures) failures_.push_back(failure);
+  }
+  for (const OpCount& each : other.ops_) {
+    OpCount& sum = op(each.op);
+    sum.cases += each.cases;
+    sum.accepted += each.accepted;
+    sum.candidates += each.candidates;
+    if (sum.refusal.empty()) sum.refusal = each.refusal;
+  }
 }
 
 void Report::expect(const std::string& check, const std::string& place,

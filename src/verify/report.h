@@ -19,7 +19,18 @@ struct Failure {
   std::string check;
   std::string place;  // "Conv(1x3x9x7, #4x3x3x3), candidate 'direct', 2 threads"
   std::string message;
+  std::string detail = {};  // what else helps to find it; "": nothing
 };
+
+template <class Archive>
+void transfer(Archive& archive, CheckCount& count) {
+  archive(count.name, count.passed, count.failed, count.skipped);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Failure& failure) {
+  archive(failure.check, failure.place, failure.message, failure.detail);
+}
 
 // How many cases of an op the plug-in took.
 struct OpCount {
@@ -30,6 +41,12 @@ struct OpCount {
   std::string refusal;     // the first reason that was given for one of them
 };
 
+template <class Archive>
+void transfer(Archive& archive, OpCount& op) {
+  archive(op.op, op.cases, op.accepted, op.candidates, op.refusal);
+}
+
+// Can cross to another process (base/byte_archive.h).
 class Report {
  public:
   // Failures told in full; the others are counted.
@@ -37,10 +54,14 @@ class Report {
 
   void pass(const std::string& check) { ++count(check).passed; }
   void skip(const std::string& check) { ++count(check).skipped; }
-  void fail(const std::string& check, const std::string& place, const std::string& message);
+  void fail(const std::string& check, const std::string& place, const std::string& message,
+            const std::string& detail = {});
   // Passes where `failure` is "".
   void expect(const std::string& check, const std::string& place, const std::string& failure);
+  // Valid until the next call.
   OpCount& op(const std::string& name);
+  // What another one found besides.
+  void add(const Report& other);
 
   // In the order in which they first came up.
   const std::vector<CheckCount>& checks() const { return checks_; }
@@ -49,6 +70,10 @@ class Report {
   CheckCount total() const;
 
  private:
+  template <class Archive>
+  friend void transfer(Archive& archive, Report& report) {
+    archive(report.checks_, report.failures_, report.ops_);
+  }
   CheckCount& count(const std::string& check);
 
   std::vector<CheckCount> checks_;

@@ -1,6 +1,8 @@
 #include "verify/verify_backend.h"
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -20,10 +22,11 @@ namespace {
 class BackendVerifier {
  public:
   BackendVerifier(std::shared_ptr<const Plugin> plugin, const VerifyOptions& options,
-                  Report& report)
+                  VerifySteps& steps, Report& report)
       : plugin_(std::move(plugin)),
         layouts_(std::span(&plugin_, 1)),
         options_(options),
+        steps_(steps),
         report_(report),
         registry_(ops::make_registry()) {
     for (ops::Op& op : make_ops(plugin_->face(), plugin_)) {
@@ -33,18 +36,34 @@ class BackendVerifier {
   }
 
   void check_all() {
-    check_layouts(plugin_, options_.seed, report_);
+    check_layouts(plugin_, options_.seed, steps_, report_);
+    std::map<std::string, int> case_counts;
+    for (const char* text : case_table()) case_counts[ops_of(text)] += options_.cases;
+    std::map<std::string, int> tried;
     for (int round = 0; round < options_.cases; ++round) {
       const uint64_t seed = options_.seed + static_cast<uint64_t>(round);
-      for (const char* text : case_table()) check_case(read_op_case(text, registry_, seed));
-      for (const ops::Op& op : own_ops_) check_own_op(op, seed);
+      for (const char* text : case_table()) {
+        const std::string op = ops_of(text);
+        if (!steps_.begin_unit("op " + op, ++tried[op], case_counts[op], report_)) continue;
+        check_case(read_op_case(text, registry_, seed));
+      }
+      for (const ops::Op& op : own_ops_) check_own_op(op, round, seed);
     }
+    steps_.end_units();
   }
 
  private:
-  void check_own_op(const ops::Op& op, uint64_t seed) {
+  void check_own_op(const ops::Op& op, int round, uint64_t seed) {
     bool is_tried = false;
-    for (const std::string& text : cases_for(op)) {
+    const std::vector<std::string> texts = cases_for(op);
+    const auto count = static_cast<int>(texts.size());
+    int number = round * count;
+    for (const std::string& text : texts) {
+      if (!steps_.begin_unit("op " + ops_of(text), ++number, count * options_.cases, report_)) {
+        is_tried = true;  // elsewhere
+        continue;
+      }
+      steps_.tell("own ops: type rules", text);
       std::optional<OpCase> op_case;
       try {
         op_case = read_op_case(text, registry_, seed);
@@ -61,7 +80,7 @@ class BackendVerifier {
       check_case(*op_case);
     }
     if (!is_tried) report_.skip("own ops: type rules");
-    if (!op.kernel) report_.skip("own ops: references");
+    if (!op.kernel && steps_.is_first_process()) report_.skip("own ops: references");
   }
 
   // The plug-in's own reference, as if it were a candidate.
@@ -84,29 +103,49 @@ class BackendVerifier {
   }
 
   void check_case(const OpCase& op_case) {
-    OpCount& count = report_.op(op_case.op);
-    ++count.cases;
+    ++report_.op(op_case.op).cases;
     const tessera_graph view(op_case.graph, registry_);
     for (const int threads : {1, 2}) {
+      steps_.tell("legal offers", op_case.text + threads_text(threads));
       const Offers offers =
           collect_offers(view, std::span(&plugin_, 1), layouts_, {.threads = threads});
       threads_ = threads;
-      check_offers(op_case, offers, threads == 1 ? &count : nullptr);
+      check_offers(op_case, offers, /*counts=*/threads == 1);
     }
   }
 
-  void check_offers(const OpCase& op_case, const Offers& offers, OpCount* count) {
+  static std::string threads_text(int threads) {
+    return threads == 1 ? ", 1 thread" : ", 2 threads";
+  }
+
+  void check_offers(const OpCase& op_case, const Offers& offers, bool counts) {
+    OpCount& count = report_.op(op_case.op);
     for (const Refusal& refusal : offers.refusals) {
       const bool is_broken = refusal.reason.find("is not legal") != std::string::npos ||
                              refusal.reason.starts_with("it failed to propose");
       if (is_broken) report_.fail("legal offers", op_case.text, refusal.reason);
-      if (count != nullptr && count->refusal.empty()) count->refusal = refusal.reason;
+      if (counts && count.refusal.empty()) count.refusal = refusal.reason;
     }
-    if (count != nullptr && !offers.candidates.empty()) {
-      ++count->accepted;
-      count->candidates += static_cast<int64_t>(offers.candidates.size());
+    if (counts && !offers.candidates.empty()) {
+      ++count.accepted;
+      count.candidates += static_cast<int64_t>(offers.candidates.size());
     }
     try_candidates(op_case, offers.candidates, "candidate");
+  }
+
+  // nullopt where the reference, which of a plug-in's own op is the plug-in's, fails.
+  std::optional<ExpectedValues> values_of(const OpCase& op_case, ThreadPool& pool) {
+    const bool is_own = !op_case.graph.nodes[0].domain.empty();
+    if (!is_own) return expected_values(op_case, registry_, pool);
+    steps_.tell("own ops: references", op_case.text);
+    try {
+      ExpectedValues expected = expected_values(op_case, registry_, pool);
+      report_.pass("own ops: references");
+      return expected;
+    } catch (const Error& error) {
+      report_.fail("own ops: references", op_case.text, error.message());
+      return std::nullopt;
+    }
   }
 
   void try_candidates(const OpCase& op_case, std::span<const Candidate> candidates,
@@ -114,22 +153,31 @@ class BackendVerifier {
     if (candidates.empty()) return;
     ThreadPool pool(1);
     ThreadPool candidates_pool(threads_);
-    const ExpectedValues expected = expected_values(op_case, registry_, pool);
+    const std::optional<ExpectedValues> expected = values_of(op_case, pool);
+    if (!expected) return;
     for (const Candidate& candidate : candidates) {
       std::string place = op_case.text + ", " + what;
       if (!candidate.algorithm.empty()) place += " '" + candidate.algorithm + "'";
       for (const CandidateOutput& output : candidate.outputs) {
         if (output.layout != kDefaultLayout) place += ", " + layouts_.name(output.layout);
       }
-      place += threads_ == 1 ? ", 1 thread" : ", 2 threads";
+      place += threads_text(threads_);
       report_.pass("legal offers");
-      check_candidate({expected, layouts_, candidate, candidates_pool, place}, report_);
+      const auto tell = [&](const std::string& check) { steps_.tell(check, place); };
+      check_candidate({.expected = *expected,
+                       .layouts = layouts_,
+                       .candidate = candidate,
+                       .pool = candidates_pool,
+                       .place = place,
+                       .step_watcher = tell},
+                      report_);
     }
   }
 
   std::shared_ptr<const Plugin> plugin_;
   LayoutTable layouts_;
   const VerifyOptions& options_;
+  VerifySteps& steps_;
   Report& report_;
   ops::Registry registry_;
   std::vector<ops::Op> own_ops_;
@@ -138,14 +186,22 @@ class BackendVerifier {
 
 }  // namespace
 
-VerifiedBackend verify_backend(const std::filesystem::path& library, const VerifyOptions& options) {
+void check_is_file(const std::filesystem::path& library) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(library, error)) {
-    throw Error(ErrorKind::InvalidArgument, "plug-in '" + library.string() + "'",
-                "there is no such file");
-  }
+  if (std::filesystem::is_regular_file(library, error)) return;
+  throw Error(ErrorKind::InvalidArgument, "plug-in '" + library.string() + "'",
+              "there is no such file");
+}
+
+VerifiedBackend verify_backend(const std::filesystem::path& library, const VerifyOptions& options,
+                               const VerifyWatcher& watcher) {
+  check_is_file(library);
   VerifiedBackend verified;
+  VerifySteps steps(options.first_unit, options.passed_over, [&](const VerifyStep& step) {
+    if (watcher) watcher(step, verified);
+  });
   const auto services = std::make_shared<HostServices>([](const std::string&) {});
+  steps.tell("opens", library.filename().string());
   std::shared_ptr<const Plugin> plugin;
   try {
     plugin = Plugin::open(std::filesystem::absolute(library), services);
@@ -153,10 +209,18 @@ VerifiedBackend verify_backend(const std::filesystem::path& library, const Verif
     verified.report.fail("opens", failure.where(), failure.message());
     return verified;
   }
-  verified.report.pass("opens");
+  if (steps.is_first_process()) verified.report.pass("opens");
   verified.name = plugin->name();
   verified.version = plugin->version();
-  BackendVerifier(plugin, options, verified.report).check_all();
+  try {
+    BackendVerifier(plugin, options, steps, verified.report).check_all();
+  } catch (const Error& failure) {
+    verified.report.fail(steps.newest().check, steps.newest().detail,
+                         failure.where() + ": " + failure.message());
+  }
+  steps.tell("closes", library.filename().string());
+  plugin.reset();
+  verified.report.pass("closes");
   return verified;
 }
 

@@ -87,7 +87,7 @@ def test_is_listed_with_its_layout(tessera, library):
     result = tessera("backends", "--json", "--backend-path", library)
     assert result.returncode == 0, result.stderr
     [entry] = [entry for entry in json.loads(result.stdout)["backends"]
-               if entry["name"] == "example"]
+               if entry["backend"] == "example"]
     assert entry["is_usable"] and entry["version"] == "1.0"
     assert entry["layouts"] == ["example:columns"]
 
@@ -149,7 +149,7 @@ def test_passes_verification(tessera, library):
     result = tessera("verify", "--backend", library, "--json", "--cases", 2)
     report = json.loads(result.stdout)
     assert result.returncode == 0 and report["failures"] == [], report["failures"]
-    assert {op["op"] for op in report["ops"] if op["accepted"]} >= {"MatMul", "LeakyRelu"}
+    assert {op["op"] for op in report["ops"] if op["accepted_count"]} >= {"MatMul", "LeakyRelu"}
 
 
 def test_the_document_quotes_the_example_as_it_is():

@@ -4,7 +4,9 @@ reason."""
 import json
 import os
 import pathlib
+import pty
 import shutil
+import signal
 import subprocess
 
 import numpy as np
@@ -98,6 +100,18 @@ FAILS_TO_RUN = {
     "conversion_fails": "the conversion broke",
 }
 
+# Stage at which a plug-in crashes, ends the process or hangs -> the check that fails.
+STAGES = {
+    "opening": "opens",
+    "sizing": "layouts: there and back",
+    "converting": "layouts: there and back",
+    "inferring": "own ops: type rules",
+    "proposing": "legal offers",
+    "building": "builds what it offers",
+    "running": "runs",
+    "closing": "closes",
+}
+
 # What a plug-in with another C++ library than the host must survive too: exceptions on both sides
 # of the border.
 WITH_LIBCXX = ["constructor_throws", "constructor_throws_a_number", "open_throws", "propose_throws",
@@ -169,7 +183,7 @@ def refusals(tessera, model, library, mischief):
 
 def test_without_mischief_it_serves(tessera, model, plugins):
     entry = read_backend(tessera, plugins / "hostile.so")
-    assert entry["is_usable"] and entry["name"] == "hostile"
+    assert entry["is_usable"] and entry["backend"] == "hostile"
     reasons, steps = refusals(tessera, model, plugins / "hostile.so", None)
     assert reasons == [] and [step["algorithm"] for step in steps] == ["wicked"]
     result = run(tessera, model, plugins / "hostile.so")
@@ -262,3 +276,95 @@ def test_exceptions_of_another_cxx_library_are_survived(tessera, model, libcxx_p
     else:
         result = run(tessera, model, libcxx_plugin, mischief)
         assert result.returncode == 3 and FAILS_TO_RUN[mischief] in result.stderr
+
+
+def verify_hostile(tessera, plugins, mischief, *arguments):
+    result = tessera("verify", "--backend", plugins / "hostile.so", "--json", *arguments,
+                     mischief=mischief)
+    assert result.returncode == 1, result.stdout + result.stderr
+    return json.loads(result.stdout)
+
+
+def assert_judged_on(report, stage):
+    """Whatever could be judged without what was lost was."""
+    if stage == "opening":
+        return
+    checks = {check["check"]: check for check in report["checks"]}
+    assert report["backend"] == "hostile" and checks["opens"]["passed_count"] == 1
+    is_given_up = "judged to the end" in checks
+    assert stage == "closing" or is_given_up or checks["closes"]["passed_count"] == 1
+    if stage in ("inferring", "closing"):
+        assert checks["numbers"]["passed_count"] > 0 and checks["numbers"]["failed_count"] == 0
+    if not is_given_up:
+        assert len(report["ops"]) > 50  # all of the table
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("deed", ["crashes", "exits"])
+def test_verify_outlives_a_plugin_that_ends_its_process(tessera, plugins, bin_dir, deed, stage):
+    report = verify_hostile(tessera, plugins, f"{deed}_{stage}")
+    words = "the plug-in crashed (segmentation fault)"
+    if deed == "exits":
+        words = "the plug-in ended the process (exit code"
+    elif bin_dir.parent.name == "asan":
+        words = "the plug-in"  # the sanitizer ends the process in its own way
+    told = [failure for failure in report["failures"] if words in failure["message"]]
+    assert told and told[0]["check"] == STAGES[stage], report["failures"][:3]
+    assert_judged_on(report, stage)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_verify_does_not_wait_for_a_plugin_that_hangs(tessera, plugins, stage):
+    report = verify_hostile(tessera, plugins, f"hangs_{stage}", "--timeout", "1")
+    told = [failure for failure in report["failures"] if "within 1 s" in failure["message"]]
+    assert told and told[0]["check"] == STAGES[stage], report["failures"][:3]
+    assert_judged_on(report, stage)
+
+
+def test_verify_names_op_and_case_of_a_crash_and_goes_on(tessera, plugins, bin_dir):
+    result = tessera("verify", "--backend", plugins / "hostile.so", mischief="aborts_running")
+    assert result.returncode == 1 and result.stderr == ""
+    assert "FAILED runs: op Relu, case 1: the plug-in crashed (aborted)" in result.stdout
+    assert "Relu(7), candidate 'wicked', 1 thread" in result.stdout
+    # Behind the case that crashed the next one is tried, and then no more of the op.
+    assert "FAILED runs: op Relu, case 2:" in result.stdout
+    assert "FAILED runs: op Relu, case 3:" not in result.stdout
+    assert "not tried: crashed before" in result.stdout
+
+
+def test_verify_finds_nothing_wrong_without_mischief(tessera, plugins):
+    result = tessera("verify", "--backend", plugins / "hostile.so", "--json")
+    assert result.returncode == 0, json.loads(result.stdout)["failures"]
+
+
+def test_verify_in_process_ends_with_the_plugin(tessera, plugins, bin_dir):
+    if bin_dir.parent.name == "asan":
+        pytest.skip("the sanitizer ends the process in its own way")
+    result = tessera("verify", "--backend", plugins / "hostile.so", "--in-process",
+                     mischief="crashes_running")
+    assert result.returncode == -signal.SIGSEGV and result.stdout == ""
+
+
+def test_verify_without_its_worker_says_how_to_build_it(tessera_binary, plugins, tmp_path):
+    alone = tmp_path / "folder" / "tessera"
+    alone.parent.mkdir()
+    shutil.copy(tessera_binary, alone)
+    result = subprocess.run([alone, "verify", "--backend", plugins / "hostile.so"], text=True,
+                            timeout=60, capture_output=True, check=False)
+    assert result.returncode == 0 and "backend hostile" in result.stdout
+    assert "judged in this process" in result.stderr and "tessera-worker" in result.stderr
+    assert "make demo" in result.stderr and "tools/build release tessera_worker" in result.stderr
+
+
+def test_verify_shows_on_a_terminal_what_it_checks(tessera_binary, plugins):
+    outer, inner = pty.openpty()
+    process = subprocess.Popen(
+        [tessera_binary, "verify", "--backend", plugins / "hostile.so", "--timeout", "2"],
+        env={**os.environ, "TESSERA_TEST_MISCHIEF": "hangs_running"}, stdout=subprocess.PIPE,
+        stderr=inner)
+    process.communicate(timeout=60)
+    os.close(inner)
+    shown = os.read(outer, 100_000)
+    os.close(outer)
+    assert b"checking Conv+Relu, case 1 of 1: runs, 1 s so far" in shown
+    assert shown.endswith(b"\r\x1b[K")

@@ -40,6 +40,7 @@ LIES = {
     "direct_differs": ("conversions: as through the default layout", "'liar:fours' to"),
     "reference_overruns": ("guard bytes", "org.liar::Twice"),
     "type_rule_breaks": ("own ops: type rules", "no idea"),
+    "reference_fails": ("own ops: references", "not of this rank"),
 }
 
 
@@ -67,14 +68,21 @@ def test_an_honest_one_passes_every_check(verify, liar):
     result = verify("--backend", liar, "--json", "--cases", 2)
     report = json.loads(result.stdout)
     assert result.returncode == 0 and report["failures"] == [], report["failures"]
-    assert report["backend"] == "liar" and report["failed"] == 0
-    counts = {check["name"]: check for check in report["checks"]}
+    assert report["backend"] == "liar" and report["failed_count"] == 0
+    counts = {check["check"]: check for check in report["checks"]}
     # Every check that a lie is caught by was made, so that none passes by never being made.
     assert {check for check, _ in LIES.values()} <= set(counts)
-    assert all(counts[check]["passed"] > 0 for check, _ in LIES.values())
+    assert all(counts[check]["passed_count"] > 0 for check, _ in LIES.values())
     ops = {op["op"]: op for op in report["ops"]}
-    assert ops["Relu"]["accepted"] >= 6 and ops["Conv"]["accepted"] == 0
-    assert ops["Conv"]["refusal"] == "not this one"
+    assert ops["Relu"]["accepted_count"] >= 6 and ops["Conv"]["accepted_count"] == 0
+    assert ops["Conv"]["reason"] == "not this one"
+
+
+def test_another_process_finds_what_this_one_does(verify, liar):
+    for lie in (None, "wrong_numbers"):
+        apart = json.loads(verify("--backend", liar, "--json", lie=lie).stdout)
+        here = json.loads(verify("--backend", liar, "--json", "--in-process", lie=lie).stdout)
+        assert apart == here
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -85,7 +93,7 @@ def test_a_lie_is_caught_by_the_right_check(verify, liar, lie, bin_dir):
     assert result.returncode == 1, result.stdout + result.stderr
     check, words = LIES[lie]
     failures = json.loads(result.stdout)["failures"]
-    told = [failure["place"] + ": " + failure["message"] for failure in failures
+    told = [failure["where"] + ": " + failure["message"] for failure in failures
             if failure["check"] == check]
     assert any(words in text for text in told), failures[:5]
 
@@ -94,6 +102,7 @@ def test_text_names_check_op_shape_and_candidate(verify, liar):
     result = verify("--backend", liar, lie="wrong_numbers")
     assert result.returncode == 1
     assert "FAILED numbers: Relu(7), candidate, 1 thread" in result.stdout
+    assert result.stderr == ""  # no progress where nobody watches
     assert "expected" in result.stdout and "total" in result.stdout
 
 
@@ -105,6 +114,7 @@ def test_what_cannot_be_opened_fails_and_what_is_not_there_is_bad_input(verify, 
     assert result.returncode == 2 and "nowhere.so" in result.stderr
     assert verify("--backend", tmp_path / "text.so", "--cases", "0").returncode == 2
     assert verify("--backend", tmp_path / "text.so", "--seed", "x").returncode == 2
+    assert verify("--backend", tmp_path / "text.so", "--timeout", "0").returncode == 2
     assert verify().returncode == 2
 
 

@@ -10,6 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+# Times, or Ctrl-C.
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "bench" / "compare.py"
 sys.path.insert(0, str(ROOT / "bench"))

@@ -10,6 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+# Times, or Ctrl-C.
+pytestmark = pytest.mark.alone
+
 PROGRAM = Path(__file__).resolve().parents[2] / "bench" / "reference_share.py"
 
 

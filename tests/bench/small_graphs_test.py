@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# Times, or Ctrl-C.
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 

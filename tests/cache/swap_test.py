@@ -9,6 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+# Times, or Ctrl-C.
+pytestmark = pytest.mark.alone
+
 SIDE = 512
 SECONDS_TO_BUILD = 1.5
 

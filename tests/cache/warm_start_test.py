@@ -148,7 +148,7 @@ def test_explain_still_tells_all_candidates(call, start, model, needs_a_library)
     code, output, errors = call("explain", model, "--optimize", *SHAPE, "--json")
     assert code == 0, errors
     report = json.loads(output)
-    assert report["placement"]["predicted_ms"] > 0
+    assert report["placement"]["predicted_us"] > 0
     assert any(not candidate["is_chosen"] for candidate in report["candidates"])
 
 
@@ -157,23 +157,23 @@ def test_prune_removes_what_is_worth_least(call, start, model, user, work, needs
     caches = list(work.glob("*.cache"))
     code, text, errors = call("cache", "prune", "--limit", "0", "--json")
     assert code == 0, errors
-    assert json.loads(text)["removed"] == 2
+    assert json.loads(text)["removed_count"] == 2
     assert not files(user, "models") and not files(user, "packs") and (user / "key").exists()
     assert list(work.glob("*.cache")) == caches, "those of the working folder stay"
     assert start(model)[1] == output
-    assert json.loads(call("cache", "prune", "--json")[1])["removed"] == 0
+    assert json.loads(call("cache", "prune", "--json")[1])["removed_count"] == 0
 
 
 def test_export_and_import_carry_plans_to_another_user(call, bench, tmp_path, work, needs_a_library):
     user = tmp_path / "user" / "tessera"
     bench("--cache-dir", user)
     code, text, errors = call("cache", "export", "all.export")
-    assert code == 0 and "written to all.export" in text, errors
+    assert code == 0 and "wrote 1 cache to all.export" in text, errors
     elsewhere = {"XDG_CACHE_HOME": str(tmp_path / "elsewhere")}
     code, text, errors = call("cache", "import", "all.export", **elsewhere)
-    assert code == 0 and "1 caches taken" in text, errors
+    assert code == 0 and "imported 1 cache" in text, errors
     report = bench("--frozen", **elsewhere)
-    assert report["cache"]["hit"] is True
+    assert report["cache"]["is_hit"] is True
     whole = (work / "all.export").read_bytes()
     (work / "all.export").write_bytes(whole[:-1] + b"?")
     code, _, errors = call("cache", "import", "all.export", **elsewhere)

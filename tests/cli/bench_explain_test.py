@@ -15,8 +15,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 BENCH_KEYS = (
-    "model load_ms bind_ms first_ms median_ms min_ms p90_ms p99_ms runs threads steps conversions "
-    "backends placement memory dispatch_ns_per_step cache"
+    "format model load_us bind_us first_run_us median_us min_us p90_us p99_us run_count thread_count "
+    "step_count conversion_count totals placement memory dispatch_us cache"
 ).split()
 QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
 
@@ -78,7 +78,7 @@ def ask(tessera):
 
 @pytest.fixture
 def needs_onednn(ask):
-    listed = {entry["name"]: entry for entry in ask("backends")["backends"]}
+    listed = {entry["backend"]: entry for entry in ask("backends")["backends"]}
     if not listed.get("onednn", {}).get("is_usable"):
         pytest.skip("onednn is not usable: " + listed.get("onednn", {}).get("reason", "unknown"))
 
@@ -87,28 +87,33 @@ SHAPE = ("--shape", "x=1x3x16x16")
 REFERENCE = (*SHAPE, "--backends", "reference")
 
 
+def kernels_by_backend(report):
+    return {total["backend"]: total["step_count"] for total in report["totals"]
+            if total["kind"] == "kernel"}
+
+
 def test_bench_gives_the_promised_figures(tessera, ask, model):
     report = ask("bench", model, *REFERENCE, *QUICK)
     assert list(report) == BENCH_KEYS
-    assert report["min_ms"] <= report["median_ms"] <= report["p90_ms"] <= report["p99_ms"]
-    assert report["load_ms"] > 0 and report["bind_ms"] > 0 and report["first_ms"] > 0
-    assert report["runs"] >= 1 and report["threads"] == 1
+    assert report["min_us"] <= report["median_us"] <= report["p90_us"] <= report["p99_us"]
+    assert report["load_us"] > 0 and report["bind_us"] > 0 and report["first_run_us"] > 0
+    assert report["run_count"] >= 1 and report["thread_count"] == 1
     # Far less than any kernel takes.
-    assert 0 < report["dispatch_ns_per_step"] < 5000
-    assert set(report["backends"]) == {"reference"}
-    assert report["steps"] == report["conversions"] + sum(report["backends"].values())
+    assert 0 < report["dispatch_us"] < 5
+    assert kernels_by_backend(report).keys() == {"reference"}
+    assert report["step_count"] == sum(total["step_count"] for total in report["totals"])
     code, text, errors = tessera("bench", model, *REFERENCE, *QUICK)
     assert code == 0 and errors == ""
     title, figures, counts = text.splitlines()
-    assert "median ms" in title and len(title) == len(figures)
-    assert counts.startswith(f"{report['steps']} steps (") and counts.endswith("; 1 thread")
+    assert "median" in title and len(title) == len(figures) and figures.count("ms") >= 1
+    assert counts.startswith(f"{report['step_count']} steps: ") and counts.endswith("; 1 thread")
 
 
 def test_bench_measures_as_long_as_asked(ask, model):
     # Whatever else the machine does: at least one run, and no end before its time.
-    assert ask("bench", model, *REFERENCE, "--seconds", "1e-9", "--warmup", "0")["runs"] == 1
+    assert ask("bench", model, *REFERENCE, "--seconds", "1e-9", "--warmup", "0")["run_count"] == 1
     start = time.monotonic()
-    assert ask("bench", model, *REFERENCE, "--seconds", "0.8", "--warmup", "3")["runs"] > 1
+    assert ask("bench", model, *REFERENCE, "--seconds", "0.8", "--warmup", "3")["run_count"] > 1
     assert time.monotonic() - start >= 0.8
 
 
@@ -119,6 +124,7 @@ def catches_interrupts(process):
     return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
 
 
+@pytest.mark.alone
 def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):
     command = [tessera_binary, "bench", model, *REFERENCE, "--seconds", "50", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -130,7 +136,7 @@ def test_ctrl_c_ends_a_bench_with_what_was_measured(tessera_binary, model):
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert json.loads(output)["runs"] >= 1
+    assert json.loads(output)["run_count"] >= 1
 
 
 def test_progress_is_for_terminals(tessera_binary, model):
@@ -148,12 +154,12 @@ def test_progress_is_for_terminals(tessera_binary, model):
 
 def test_explain_shows_every_step(tessera, ask, model):
     report = ask("explain", model, *REFERENCE, "--runs", "3")
-    assert report["runs"] == 3 and report["step_count"] == len(report["steps"])
+    assert report["run_count"] == 3 and report["step_count"] == len(report["steps"])
     covered = [node for step in report["steps"] for node in step["nodes"]]
     assert sorted(covered) == sorted(["stem/conv:0", "stem/relu", "head=conv", "top"])
     assert all(step["backend"] == "reference" for step in report["steps"])
     conv = next(step for step in report["steps"] if "head=conv" in step["nodes"])
-    assert conv["flops"] >= 2 * 16 * 16 * 16 * 16 * 9 and conv["median_us"] > 0
+    assert conv["flop_count"] >= 2 * 16 * 16 * 16 * 16 * 9 and conv["median_us"] > 0
     assert [port["value"] for port in conv["inputs"]][0] == "r1"
     assert conv["inputs"][0]["layout"] == "row_major"
     assert abs(sum(step["share"] for step in report["steps"]) - 1) < 1e-6
@@ -175,17 +181,17 @@ def test_explain_tells_all_about_one_node(tessera, ask, model):
 
 def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
     report = ask("bench", model, *SHAPE, *QUICK)
-    assert report["backends"]["onednn"] >= 1
+    assert kernels_by_backend(report)["onednn"] >= 1
     explained = ask("explain", model, *SHAPE, "--runs", "2")
     convs = [step for step in explained["steps"] if "Conv" in step["op"]]
     assert convs and all(step["backend"] == "onednn" and step["algorithm"] for step in convs)
     fused = next(step for step in convs if "stem/conv:0" in step["nodes"])
     assert "stem/relu" in fused["nodes"]
-    assert sum(entry["steps"] for entry in explained["totals"]) == explained["step_count"]
+    assert sum(entry["step_count"] for entry in explained["totals"]) == explained["step_count"]
     for step in explained["steps"]:
         if step["op"] == "convert":
             assert step["inputs"][0]["layout"] != step["outputs"][0]["layout"]
-            assert step["bytes"] > 0
+            assert step["moved_bytes"] > 0
     # ArgMax is not for oneDNN, which says why.
     [top] = [step for step in explained["steps"] if "top" in step["nodes"]]
     assert top["backend"] != "onednn"
@@ -196,13 +202,12 @@ def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
 
 def test_environment_and_list_choose_the_backends(ask, tessera, model):
     environment = {"TESSERA_BACKENDS": "reference"}
-    assert set(ask("bench", model, *SHAPE, *QUICK, environment=environment)["backends"]) == {
-        "reference"
-    }
+    report = ask("bench", model, *SHAPE, *QUICK, environment=environment)
+    assert kernels_by_backend(report).keys() == {"reference"}
     environment = {"TESSERA_BACKENDS": "absent"}
     assert tessera("bench", model, *SHAPE, *QUICK, environment=environment)[0] == 2
     # What is asked for on the command line is what counts.
-    assert ask("bench", model, *REFERENCE, *QUICK, environment=environment)["runs"] >= 1
+    assert ask("bench", model, *REFERENCE, *QUICK, environment=environment)["run_count"] >= 1
 
 
 def backend_of(report, node):
@@ -265,12 +270,12 @@ def test_fetched_steps_are_right_and_change_nothing(
     }
     explained = ask("explain", model, *SHAPE, "--backends", backends, "--runs", "1")
     made = {
-        port["value"]: (step["name"], step["backend"] or "tessera")
+        port["value"]: (step["name"], step["backend"])
         for step in explained["steps"] if step["op"] != "convert"
         for port in step["outputs"]
     }  # fmt: skip
     # Fetching has no effect on what is chosen, so that both name the same steps.
-    assert {entry["name"]: (entry["node"], entry["backend"]) for entry in entries} == made
+    assert {entry["name"]: (entry["node"], entry.get("backend", "")) for entry in entries} == made
     assert {"c2", "y"} <= made.keys()
     for entry in entries:
         values = np.load(tmp_path / "steps" / entry["file"])
@@ -302,7 +307,7 @@ def test_a_trace_has_stages_and_steps(tessera, model, tmp_path):
 
 def test_backends_are_listed_with_reasons(tessera, ask, tmp_path):
     listed = ask("backends")["backends"]
-    reference = next(entry for entry in listed if entry["name"] == "reference")
+    reference = next(entry for entry in listed if entry["backend"] == "reference")
     assert reference["is_usable"] and reference["devices"] and reference["version"]
     for entry in listed:
         assert entry["is_usable"] or entry["reason"]
@@ -310,7 +315,7 @@ def test_backends_are_listed_with_reasons(tessera, ask, tmp_path):
     broken.write_bytes(b"no library")
     code, text, _ = tessera("backends", "--backend-path", broken)
     # Long paths break lines.
-    assert code == 0 and "libbroken.so" in text and "is not usable" in " ".join(text.split())
+    assert code == 0 and "libbroken.so" in text and "refused:" in " ".join(text.split())
     listed = ask("backends", "--backend-path", tmp_path)["backends"]
     [entry] = [entry for entry in listed if entry["file"].endswith("libbroken.so")]
     assert not entry["is_usable"] and entry["reason"]
@@ -359,7 +364,7 @@ def test_mistakes_in_common_options_are_exit_code_2(tessera, model, command, mis
     code, text, errors = tessera(command, model, *shape, *own, *mistake, "--json")
     assert code == 2 and errors != "" and "bug" not in errors
     error = json.loads(text)["error"]
-    assert error["kind"] == "InvalidArgument"
+    assert error["kind"] == "invalid_argument"
     assert "absent" not in mistake[1] or "absent" in errors
 
 

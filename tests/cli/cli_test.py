@@ -64,7 +64,7 @@ def test_right_outputs_match_and_wrong_ones_are_explained(tessera, model, tmp_pa
     assert "worst element (1, 1): expected 7, found 8" in text and "1 of 6 elements" in text
     code, text, _ = tessera(*arguments, "--json")
     report = json.loads(text)
-    assert code == 1 and report["matches"] is False
+    assert code == 1 and report["is_match"] is False
     assert report["mismatches"][0]["worst_indices"] == [1, 1]
     assert tessera(*arguments, "--atol", "1.5")[0] == 0
 
@@ -107,7 +107,8 @@ def test_a_failed_write_leaves_nothing(tessera, model, tmp_path):
     code, _, errors = tessera(*arguments, "--trace", "/dev/full")
     assert code == 3 and errors.startswith("tessera: DeviceFailed: '/dev/full'")
     (tmp_path / "file").touch()
-    assert tessera(*arguments, "--save-inputs", "file/in")[0] == 3
+    code, _, errors = tessera(*arguments, "--save-inputs", "file/in")
+    assert code == 2 and "--save-inputs 'file/in': 'file' is a file, not a folder" in errors
     assert set(tmp_path.rglob("*")) == before | {tmp_path / "file"}
 
 
@@ -143,13 +144,13 @@ def test_bad_usage_is_exit_code_2(tessera, model, arguments):
     code, text, errors = tessera(*arguments)
     assert code == 2 and text == "" and errors != "" and "bug" not in errors
     code, text, _ = tessera(*arguments, "--json")
-    assert code == 2 and json.loads(text)["error"]["kind"] == "InvalidArgument"
+    assert code == 2 and json.loads(text)["error"]["kind"] == "invalid_argument"
 
 
-def test_inspect_fits_the_terminal_and_marks_unread_inputs(tessera, model):
+def test_inspect_cuts_no_names_in_a_pipe_and_marks_unread_inputs(tessera, model):
     code, text, _ = tessera("inspect", model, "--passes", "--weights", "--shape", "#0=2x3")
-    assert code == 0 and max(map(len, text.splitlines())) <= 100
-    assert "not read" in next(line for line in text.splitlines() if line.startswith("unused"))
+    assert code == 0 and "…" not in text
+    assert "may be left out" in next(line for line in text.splitlines() if line.startswith("unused"))
     inputs = json.loads(tessera("inspect", model, "--json")[1])["inputs"]
     assert [(entry["shape"], entry["is_read"]) for entry in inputs] == [
         (["batch", 3], True),
@@ -157,15 +158,8 @@ def test_inspect_fits_the_terminal_and_marks_unread_inputs(tessera, model):
     ]
 
 
-@pytest.mark.parametrize("command", ["run", "bench", "explain", "inspect", "backends", "verify"])
-def test_every_command_has_help_with_an_example(tessera, command):
-    code, text, _ = tessera(command, "--help")
-    assert code == 0 and f"Example:\n  tessera {command} " in text and "--json" in text
-    assert max(map(len, text.splitlines())) <= 100
-
-
 def test_version_and_backends(tessera):
     assert tessera("--version")[1].startswith("tessera ")
     assert "reference" in tessera("backends")[1]
     listed = json.loads(tessera("backends", "--json")[1])["backends"]
-    assert "reference" in [entry["name"] for entry in listed]
+    assert "reference" in [entry["backend"] for entry in listed]

@@ -2,13 +2,18 @@
 
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import time
 
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
+
+# Times, or Ctrl-C.
+pytestmark = pytest.mark.alone
 
 SIZE = 192
 STEPS = 3000
@@ -51,5 +56,70 @@ def test_a_run_ends_before_its_next_step(tessera_binary, model, command):
     assert time.monotonic() - start < 3
     assert process.returncode == 3
     error = json.loads(output)["error"]
-    assert error["kind"] == "Cancelled" and error["where"].startswith("node ")
+    assert error["kind"] == "cancelled" and error["where"].startswith("node ")
     assert "the run was cancelled before this step" in errors
+
+
+@pytest.fixture(scope="module")
+def tunable(tmp_path_factory):
+    """Seconds of measuring: products of many sizes."""
+    rng = np.random.default_rng(1)
+    nodes, weights, rows = [], [], 64
+    for at in range(24):
+        columns = 200 + 7 * at
+        weight = rng.standard_normal((rows, columns)).astype(np.float32) / 16
+        weights.append(numpy_helper.from_array(weight, f"w{at}"))
+        nodes.append(helper.make_node("MatMul", [f"v{at}", f"w{at}"], [f"v{at + 1}"]))
+        rows = columns
+    graph = helper.make_graph(
+        nodes, "tunable", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 64])],
+        [helper.make_tensor_value_info("v24", TensorProto.FLOAT, [192, rows])], weights)
+    path = tmp_path_factory.mktemp("tunable") / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+def start_tuning(tessera_binary, tunable):
+    """A process that measures."""
+    process = subprocess.Popen(
+        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
+         "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not catches_interrupts(process):
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.005)
+    return process
+
+
+def test_measuring_stops_early_and_the_next_process_goes_on(tessera_binary, tunable):
+    process = start_tuning(tessera_binary, tunable)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert errors == "stopped early; using what is known\n"
+    assert json.loads(output)["run_count"] > 0
+    next_one = subprocess.run(
+        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
+         "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
+    reason = json.loads(next_one.stdout)["cache"]["reason"]
+    assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
+    # What that one found counts, and not that the one before it was interrupted.
+    third = subprocess.run(
+        [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
+         "0.1"], capture_output=True, text=True, check=True, timeout=120)
+    assert json.loads(third.stdout)["cache"]["is_hit"] is True
+
+
+def test_a_second_ctrl_c_ends_the_program_at_once(tessera_binary, tunable):
+    process = start_tuning(tessera_binary, tunable)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.01)
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    process.communicate(timeout=60)
+    assert time.monotonic() - start < 3
+    # By the signal, which a shell tells as 130.
+    assert process.returncode == -signal.SIGINT

@@ -93,7 +93,7 @@ TEST(NativePooling, IndicesAreRefused) {
         return made;
       });
   EXPECT_EQ(totals.answered, 0);
-  EXPECT_EQ(totals.refusals.begin()->first, "MaxPool: gives no indices of maxima");
+  EXPECT_EQ(totals.refusals.begin()->first, "MaxPool: does not return the indices of maxima");
 }
 
 }  // namespace

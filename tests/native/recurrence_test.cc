@@ -66,7 +66,7 @@ TEST(NativeRecurrence, Refusals) {
       {one("activations", Names{"Tanh", "Tanh", "Tanh"}), plain, "Sigmoid, Tanh and Tanh"},
       {{}, {"x", "fed", "r"}, "'fed'"},
       {{}, {"x", "w", "r", "", "lengths"}, "sequence_lens"},
-      {{}, {"x", "w", "r", "", "", "", "", "holes"}, "peepholes"},
+      {{}, {"x", "w", "r", "", "", "", "", "holes"}, "peephole"},
   };
   for (const auto& [attributes, inputs, reason] : kRefused) {
     const Totals totals = check_each_target(1, 1, [&](Dice& dice, const ops::Registry& registry) {

@@ -63,7 +63,8 @@ TEST(OnednnPoolings, IndicesAreRefused) {
     return made;
   });
   EXPECT_EQ(totals.answered, 0);
-  EXPECT_EQ(totals.refusals.begin()->first, "MaxPool: oneDNN gives no indices of maxima");
+  EXPECT_EQ(totals.refusals.begin()->first,
+            "MaxPool: oneDNN does not return the indices of maxima");
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(OnednnRecurrence, Refusals) {
       {kGru, with("activations", Names{"Sigmoid", "Relu"}), plain, "Sigmoid and Tanh"},
       {kLstm, with("activations", Names{"Tanh", "Tanh", "Tanh"}), plain, "Sigmoid, Tanh and Tanh"},
       {kLstm, with("input_forget", int64_t{1}), plain, "forget gate"},
-      {kLstm, {}, {"x", "w", "r", "", "", "", "", "holes"}, "peepholes"},
+      {kLstm, {}, {"x", "w", "r", "", "", "", "", "holes"}, "peephole"},
       {kRnn, with("activations", Names{"Elu"}), plain, "Tanh, Relu or Sigmoid"},
       {kRnn, with("activations", Names{"Relu", "Tanh"}, "bidirectional"), plain, "both directions"},
   };

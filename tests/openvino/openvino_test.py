@@ -21,7 +21,7 @@ LAYERS = 4
 def backends(tessera_binary):
     done = subprocess.run([tessera_binary, "backends", "--json"], capture_output=True, text=True,
                           check=True)
-    return {entry["name"]: entry for entry in json.loads(done.stdout)["backends"]}
+    return {entry["backend"]: entry for entry in json.loads(done.stdout)["backends"]}
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_is_left_alone_where_nothing_is_measured(tessera_binary, openvino, netwo
     assert "openvino" not in users(explained)
     reasons = {entry["reason"] for entry in explained["refusals"]
                if entry["backend"] == "openvino"}
-    assert reasons == {"its regions are used where prices are measured, or nodes are pinned to it"}
+    assert reasons == {"its regions are used only if times are measured (optimize), or if nodes are pinned to it"}
 
 
 def test_alone_leaves_the_reference_to_do_it_where_nothing_is_measured(

@@ -52,11 +52,11 @@ OPTIMIZED = ("--optimize", "--tune-budget", "10")
 @pytest.mark.parametrize("options", [(), OPTIMIZED], ids=["in order", "optimized"])
 def test_a_plan_fits_or_the_smallest_is_named(inspect, options):
     free = inspect(None, *options)
-    assert free["total_bytes"] == (free["arena_bytes"] + free["weights_bytes"] +
-                                   free["output_bytes"] + free["backend_bytes"])
+    assert free["total_bytes"] == (free["arena_bytes"] + free["weight_bytes"] +
+                                   free["output_bytes"] + free["library_bytes"])
     assert free["output_bytes"] == 32 * 20 * 20 * 4
     error = inspect(1, *options)
-    assert error["kind"] == "OutOfMemory" and error["where"] == "memory budget"
+    assert error["kind"] == "out_of_memory" and error["where"] == "memory budget"
     assert "at most 1 bytes" in error["message"]
     least = int(re.search(r"takes (\d+) bytes", error["message"]).group(1))
     assert least <= free["total_bytes"]
@@ -71,7 +71,7 @@ def test_what_fits_changes_nothing(inspect):
     free = inspect()
     fitting = inspect(free["total_bytes"])
     for report in (free, fitting):
-        report.pop("plan_ms")
+        report.pop("plan_us")
     assert fitting == free
 
 

@@ -132,6 +132,16 @@ def test_arrays_of_any_layout_are_read(tessera, doubling_model, layout):
     assert np.array_equal(actual, 2 * np.asarray(given, np.float32))
 
 
+def test_a_model_can_be_the_bytes_of_a_file(tessera, doubling_model):
+    content = doubling_model.read_bytes()
+    executor = tessera.load(content).bind({"x": (1, 3)})
+    del content
+    [result] = executor.run(np.ones((1, 3), np.float32))
+    assert (result == 2).all()
+    with pytest.raises(tessera.InvalidModel, match="the given bytes"):
+        tessera.load(b"model.onnx")
+
+
 def test_lists_and_buffers_of_the_right_type_are_read(tessera, save_model):
     path = save_model(
         [helper.make_node("Add", ["x", "x"], ["y"])],

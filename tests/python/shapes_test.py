@@ -242,6 +242,7 @@ def long_model(save_model):
         [(f"v{steps}", TensorProto.FLOAT, [size, size])])
 
 
+@pytest.mark.alone
 def test_ctrl_c_ends_a_run(tessera, long_model, tmp_path):
     source = tmp_path / "program.py"
     source.write_text(textwrap.dedent(INTERRUPTED))

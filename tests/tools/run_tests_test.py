@@ -1,4 +1,4 @@
-"""tools/run_tests counts what ctest and pytest report."""
+"""tools/run_tests counts what GoogleTest and pytest report."""
 
 import pytest
 from load_tool import load_tool
@@ -8,12 +8,9 @@ run_tests = load_tool("run_tests")
 # The cases of a JUnit file, the runner's exit status, and what they come to.
 CASES = {
     "passed": ('<testcase name="a" status="run"/><testcase name="b"/>', 0, (2, 0, 0)),
-    "failed in ctest": ('<testcase status="fail"><failure/></testcase><testcase/>', 8, (1, 1, 0)),
+    "failed": ('<testcase status="run"><failure/></testcase><testcase/>', 1, (1, 1, 0)),
     "error in pytest": ("<testcase><error/></testcase>", 1, (0, 1, 0)),
-    "skipped": ('<testcase status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>'
-                "</testcase><testcase><skipped/></testcase>", 0, (0, 0, 2)),
-    "not built": ('<testcase status="notrun"><skipped message="Unable to find executable: x"/>'
-                  "</testcase>", 8, (0, 1, 0)),
+    "skipped": ('<testcase status="notrun"/><testcase><skipped/></testcase>', 0, (0, 0, 2)),
     "a failure outside any test": ("<testcase/>", 2, (1, 1, 0)),
 }
 
@@ -33,36 +30,134 @@ def test_a_missing_report_counts_as_a_failure(tmp_path):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Folders a and b of unit tests, of which each takes ten seconds of an invented time."""
+    """Programs a and b, each of which takes ten seconds of an invented time."""
     class Clock:
         now = 100.0
         ran = []
 
-    def run_ctest(preset, jobs, options, folder):
+    def run_program(preset, program, shard, shards):
         Clock.now += 10
-        Clock.ran.append(folder)
+        Clock.ran.append(program["name"])
         return run_tests.Counts(passed=1)
 
     Clock.ran = []
+    programs = [{"name": name, "is_serial": False, "is_on_demand": False} for name in ("a", "b")]
     monkeypatch.setattr(run_tests.time, "monotonic", lambda: Clock.now)
-    monkeypatch.setattr(run_tests, "unit_test_folders", lambda preset: ["a", "b"])
-    monkeypatch.setattr(run_tests, "run_pytest", lambda preset, folders: run_tests.Counts(passed=1))
-    monkeypatch.setattr(run_tests, "run_ctest", run_ctest)
+    monkeypatch.setattr(run_tests, "unit_test_programs", lambda preset: programs)
+    monkeypatch.setattr(run_tests, "run_pytest",
+                        lambda preset, folders, jobs: run_tests.Counts(passed=1))
+    monkeypatch.setattr(run_tests, "run_program", run_program)
     return Clock
+
+
+def sanitized(end):
+    parts = run_tests.Parts()
+    run_tests.test_sanitized(parts, ["tests/fuzz"], (), lambda program: True, 1, end)
+    return parts
 
 
 @pytest.mark.parametrize("end, ran, skipped", [(200, ["a", "b"], 0), (105, ["a"], 1), (99, [], 2)])
 def test_nothing_begins_when_time_is_over_and_that_is_told(clock, monkeypatch, capsys, end, ran, skipped):
     monkeypatch.setattr(run_tests, "build", lambda preset, targets, end: True)
-    counts = run_tests.test_sanitized(["tests/fuzz"], (), (), 1, end)
+    counts = sanitized(end).total
     assert clock.ran == ran
     assert (counts.passed, counts.failed, counts.skipped) == (1 + len(ran), 0, skipped)
-    assert capsys.readouterr().out.count("no time left for the unit tests of") == skipped
+    is_told = f"no time left for {skipped} of 2 processes" in capsys.readouterr().out
+    assert is_told == (skipped > 0)
 
 
 @pytest.mark.parametrize("built, failed, skipped", [(None, 0, 1), (False, 1, 0)])
 def test_what_was_not_built_is_told_apart_from_what_does_not_build(clock, monkeypatch, built, failed, skipped):
     monkeypatch.setattr(run_tests, "build", lambda preset, targets, end: built)
-    counts = run_tests.test_sanitized(["tests/fuzz"], (), (), 1, 1000)
+    counts = sanitized(1000).total
     assert (counts.passed, counts.failed, counts.skipped) == (0, failed, skipped)
     assert clock.ran == []
+
+
+def test_each_part_is_listed_with_its_minutes_and_result(clock, monkeypatch):
+    monkeypatch.setattr(run_tests, "build", lambda preset, targets, end: True)
+    lines = sanitized(1000).text().splitlines()
+    assert [line.split("  ")[0] for line in lines] == [
+        "part", "build, asan", "pytest, asan", "unit tests, asan"]
+    assert lines[-1].split() == ["unit", "tests,", "asan", "0.3", "2", "passed,", "0", "failed"]
+
+
+GOOGLE_TEST = """#!/bin/sh
+echo "[ RUN      ] Some.Case"
+[ "$TESSERA_OPTIMIZE" = 0 ] || exit 9
+{body}
+"""
+
+
+@pytest.mark.parametrize("body, expected, is_shown", [
+    ("""echo '<testsuites><testcase/><testcase/></testsuites>' >"${GTEST_OUTPUT#xml:}" """,
+     (2, 0, 0), False),
+    ("""echo '<testsuites><testcase/><testcase><failure/></testcase></testsuites>' \
+        >"${GTEST_OUTPUT#xml:}"; exit 1""", (1, 1, 0), True),
+    ("kill -SEGV $$", (0, 1, 0), True),
+], ids=["passed", "failed", "crashed"])
+def test_a_program_of_unit_tests_is_counted(tmp_path, monkeypatch, capsys, body, expected, is_shown):
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    binary = tmp_path / "build" / "release" / "bin" / "some_test"
+    binary.parent.mkdir(parents=True)
+    binary.write_text(GOOGLE_TEST.replace("{body}", body))
+    binary.chmod(0o755)
+    program = {"name": "some_test", "environment": ["TESSERA_OPTIMIZE=0"]}
+    counts = run_tests.run_program("release", program, 0, 1)
+    assert (counts.passed, counts.failed, counts.skipped) == expected
+    assert ("Some.Case" in capsys.readouterr().out) == is_shown
+
+
+def test_a_program_that_was_not_built_is_a_failure(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    (tmp_path / "build" / "release").mkdir(parents=True)
+    assert run_tests.run_program("release", {"name": "none", "environment": []}, 0, 1).failed == 1
+
+
+@pytest.mark.parametrize("changed, left_out", [
+    (None, []),
+    ([], ["native", "onednn"]),
+    (["README.md", "src/place/place.cc"], ["native", "onednn"]),
+    (["backends/native/dense.cc"], ["onednn"]),
+    (["tests/onednn/shape_test.cc"], ["native"]),
+    (["include/tessera/backend_abi.h"], []),
+    (["include/tessera/tessera.h"], ["native", "onednn"]),
+    (["cmake/TesseraTargets.cmake"], []),
+])
+def test_plugins_are_sanitized_where_they_changed(changed, left_out):
+    assert run_tests.plugins_to_leave_out(changed) == left_out
+
+
+def test_programs_get_nobodys_settings_and_caches(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    for name in ("GTEST_FILTER", "TESSERA_BACKENDS", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "of the user")
+    binary = tmp_path / "build" / "release" / "bin" / "some_test"
+    binary.parent.mkdir(parents=True)
+    binary.write_text(f"#!/bin/sh\nenv >{tmp_path}/told\n")
+    binary.chmod(0o755)
+    run_tests.run_program("release", {"name": "some_test", "environment": []}, 0, 1)
+    assert "of the user" not in (tmp_path / "told").read_text()
+
+
+def test_a_program_that_hangs_is_ended(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(run_tests, "MOST_SECONDS", 0.2)
+    binary = tmp_path / "build" / "release" / "bin" / "some_test"
+    binary.parent.mkdir(parents=True)
+    binary.write_text("#!/bin/sh\nexec sleep 60\n")
+    binary.chmod(0o755)
+    program = {"name": "some_test", "environment": []}
+    assert run_tests.run_program("release", program, 0, 1).failed == 1
+    assert "longer than 0.2 s" in capsys.readouterr().out
+
+
+def test_a_part_that_breaks_does_not_hide_the_rest():
+    parts = run_tests.Parts()
+    parts.run("broken", lambda: 1 / 0)
+    parts.run("fine", lambda: run_tests.Counts(passed=2))
+    assert (parts.total.passed, parts.total.failed) == (2, 1)
+
+
+def test_an_unknown_base_means_that_everything_may_have_changed():
+    assert run_tests.changed_files("no-such-branch") is None

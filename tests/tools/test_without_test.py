@@ -1,5 +1,8 @@
 """tools/test_without notices a backend that is missing without a word, or not missing at all."""
 
+import json
+import subprocess
+
 import pytest
 from load_tool import load_tool
 
@@ -8,10 +11,10 @@ test_without = load_tool("test_without")
 OFF = "switched off when Tessera was configured (TESSERA_NATIVE=OFF)"
 # What is listed of native, and what is said of it.
 CASES = {
-    "told": ({"name": "native", "is_usable": False, "reason": OFF}, ""),
-    "usable": ({"name": "native", "is_usable": True, "reason": ""}, "native is usable"),
-    "no reason": ({"name": "native", "is_usable": False, "reason": ""}, "TESSERA_NATIVE=OFF"),
-    "not listed": ({"name": "other", "is_usable": True, "reason": ""}, "native is not listed"),
+    "told": ({"backend": "native", "is_usable": False, "reason": OFF}, ""),
+    "usable": ({"backend": "native", "is_usable": True, "reason": ""}, "native is usable"),
+    "no reason": ({"backend": "native", "is_usable": False, "reason": ""}, "TESSERA_NATIVE=OFF"),
+    "not listed": ({"backend": "other", "is_usable": True, "reason": ""}, "native is not listed"),
 }
 
 
@@ -22,6 +25,10 @@ def test_each_missing_backend_needs_its_reason(case):
     assert (not wrong) if expected == "" else expected in " ".join(wrong)
 
 
-def test_all_means_every_optional_backend():
+def test_it_reads_what_the_program_prints(tessera_binary):
+    listing = json.loads(subprocess.run([tessera_binary, "backends", "--json"], check=True,
+                                        capture_output=True).stdout)
+    wrong = test_without.missing_explanations(listing, test_without.OPTIONAL)
+    assert not any("is not listed" in line for line in wrong), wrong
     assert test_without.switched_off("all") == test_without.OPTIONAL
     assert test_without.switched_off("onednn") == ("onednn",)

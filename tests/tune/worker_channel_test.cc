@@ -27,11 +27,11 @@ struct BadAnswer {
 };
 
 const BadAnswer kBadAnswers[] = {
-    {"noise", "answer that is none"},           {"flood", "answer that is none"},
-    {"absurd_length", "answer that is none"},   {"wrong_checksum", "answer that is none"},
-    {"wrong_number", "answer that is none"},    {"wrong_kind", "answer that is none"},
-    {"foreign_content", "answer that is none"}, {"not_a_number", "answer that is none"},
-    {"negative_time", "answer that is none"},   {"bad_failure", "answer that is none"},
+    {"noise", "invalid answer"},           {"flood", "invalid answer"},
+    {"absurd_length", "invalid answer"},   {"wrong_checksum", "invalid answer"},
+    {"wrong_number", "invalid answer"},    {"wrong_kind", "invalid answer"},
+    {"foreign_content", "invalid answer"}, {"not_a_number", "invalid answer"},
+    {"negative_time", "invalid answer"},   {"bad_failure", "invalid answer"},
     {"nothing", "ended with exit code 0"},
 };
 
@@ -57,7 +57,7 @@ TEST(WorkerAnswer, AnyBitMayFlip) {
     WorkerBench bench({}, fake("flipped_bits:" + std::to_string(seed * 37)));
     const Outcome outcome = bench.convert_once(kAny);
     EXPECT_TRUE(outcome.is_lost);
-    EXPECT_THAT(outcome.reason, AnyOf(HasSubstr("answer that is none"), HasSubstr("exit code 0")));
+    EXPECT_THAT(outcome.reason, AnyOf(HasSubstr("invalid answer"), HasSubstr("exit code 0")));
   }
 }
 

@@ -159,6 +159,7 @@ def test_the_worker_ends_with_its_parent(holder, end):
     wait_for_end(worker)
 
 
+@pytest.mark.alone
 def test_a_worker_that_is_busy_ends_with_its_parent(tessera_binary, model, hostile):
     """In the middle of a kernel that never returns."""
     parent = subprocess.Popen([tessera_binary, "tune", model, "--all", "--backend-path", hostile,

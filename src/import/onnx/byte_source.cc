@@ -36,15 +36,17 @@ ByteSource ByteSource::open(const std::filesystem::path& file) {
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorKind::InvalidArgument, source.place_,
                 std::string("expected a regular file, found ") +
-                    (S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket"));
+                    (S_ISDIR(status.st_mode)
+                         ? "a folder"
+                         : "a device, pipe or socket; from a pipe a model is read as '-'"));
   }
   source.size_ = status.st_size;
   return source;
 }
 
-ByteSource ByteSource::over(std::string_view bytes) {
+ByteSource ByteSource::over(std::string_view bytes, std::string place) {
   ByteSource source;
-  source.place_ = "the given bytes";
+  source.place_ = std::move(place);
   source.memory_ = bytes;
   source.size_ = static_cast<int64_t>(bytes.size());
   return source;

@@ -15,8 +15,8 @@ class ByteSource {
  public:
   // Throws InvalidArgument where `file` is missing, no regular file, or may not be read.
   static ByteSource open(const std::filesystem::path& file);
-  // `bytes` must outlive the source.
-  static ByteSource over(std::string_view bytes);
+  // `bytes` must outlive the source. `place` is for errors.
+  static ByteSource over(std::string_view bytes, std::string place = "the given bytes");
 
   ByteSource(ByteSource&& other) noexcept;
   ByteSource& operator=(ByteSource&&) = delete;

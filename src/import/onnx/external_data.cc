@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "tessera/error.h"
 
@@ -41,7 +42,8 @@ ExternalLocation external_location(const onnx::TensorProto& tensor, const std::s
   return result;
 }
 
-ExternalData::ExternalData(const std::vector<std::filesystem::path>& folders) {
+ExternalData::ExternalData(const std::vector<std::filesystem::path>& folders, std::string name)
+    : name_(std::move(name)) {
   for (const std::filesystem::path& folder : folders) {
     std::error_code error;
     std::filesystem::path canonical =
@@ -55,7 +57,7 @@ std::filesystem::path ExternalData::resolve(const std::string& location,
                                             const std::string& where) const {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorKind::InvalidModel, where,
-                "expected external data in a file in the model's folder, found '" + location +
+                "expected external data in a file in " + name_ + ", found '" + location +
                     "', which " + why);
   };
   const std::filesystem::path path(location);

@@ -35,7 +35,9 @@ class ExternalData {
   // No folder at all: every external tensor is refused.
   ExternalData() = default;
   // `folders` may hold data: the model's own and, where the model is a link, that of its target.
-  explicit ExternalData(const std::vector<std::filesystem::path>& folders);
+  // `name` is how errors call the folder.
+  explicit ExternalData(const std::vector<std::filesystem::path>& folders,
+                        std::string name = "the model's folder");
 
   // Throws InvalidModel at `where`: an absolute location, one with "..", one that is behind a link
   // to somewhere else, or no readable regular file.
@@ -48,6 +50,7 @@ class ExternalData {
   std::filesystem::path resolve(const std::string& location, const std::string& where) const;
 
   std::vector<std::filesystem::path> folders_;  // canonical
+  std::string name_ = "the model's folder";
   std::map<std::filesystem::path, ExternalFile> files_;
 };
 

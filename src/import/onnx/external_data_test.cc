@@ -88,7 +88,7 @@ TEST(ExternalData, RefusesFilesItMayNotRead) {
       {"inner/../w.bin", "", "has '..'"},
       {"link.bin", "", "leaves the folder"},
       {"away/secret.bin", "", "leaves the folder"},
-      {"inner", "", "a directory"},
+      {"inner", "", "a folder"},
       {"w.bin", "12", "found a file of 16 bytes"},
       {"w.bin", "9223372036854775807", "found a file of 16 bytes"},
       {"w.bin", "-1", "expected a number of bytes as offset"},

@@ -104,8 +104,11 @@ std::shared_ptr<const std::byte> map_weights(const std::filesystem::path& file) 
 }
 
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
-                                const ops::Registry& registry, const Log& log) {
-  return import_from(ByteSource::over(bytes), ExternalData({folder}), registry, log);
+                                const ops::Registry& registry, const Log& log,
+                                const std::string& place) {
+  const std::string name =
+      folder.empty() ? "the working folder" : "the folder '" + folder.string() + "'";
+  return import_from(ByteSource::over(bytes, place), ExternalData({folder}, name), registry, log);
 }
 
 Tensor read_tensor_proto(const std::filesystem::path& file) {

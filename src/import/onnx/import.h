@@ -50,9 +50,11 @@ std::shared_ptr<const std::byte> map_weights(const std::filesystem::path& file);
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
                           const Log& log);
 
-// The same from bytes; external data is looked for in `folder`. For tests and for fuzzing.
+// The same from bytes; external data is looked for in `folder`, "" being the working folder.
+// `place` is how errors call the bytes.
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
-                                const ops::Registry& registry, const Log& log);
+                                const ops::Registry& registry, const Log& log,
+                                const std::string& place = "the given bytes");
 
 // A file that holds one TensorProto. Throws InvalidArgument.
 Tensor read_tensor_proto(const std::filesystem::path& file);

@@ -28,12 +28,37 @@ bool is_mischief(std::string_view name) {
 
 const tessera_host* g_host = nullptr;
 
+// Not known to the compiler, so that what must not be done is done.
+template <class Element>
+void poke(Element* address) {
+  *const_cast<volatile Element*>(address) = 7;
+}
+
+[[noreturn]] void hang() {
+  while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+// What ends the process at one stage, or never comes back: "crashes_opening", "hangs_proposing".
+void misbehave(const std::string& stage) {
+  if (is_mischief("crashes_" + stage)) poke(reinterpret_cast<int*>(uintptr_t{8}));
+  if (is_mischief("hangs_" + stage)) hang();
+  if (is_mischief("exits_" + stage)) std::exit(4);
+}
+
+// Whether it is about stages: all that is done before that is right.
+bool is_about_a_stage() {
+  const char* wanted = std::getenv("TESSERA_TEST_MISCHIEF");
+  const std::string_view name = wanted == nullptr ? "" : wanted;
+  return name.starts_with("crashes_") || name.starts_with("hangs_") || name.starts_with("exits_");
+}
+
 // --- What it says of itself ----------------------------------------------------------------------
 
 void copy(plugin::RunContext& /*context*/, const plugin::Buffer& from, const plugin::Buffer& to) {
   if (is_mischief("conversion_fails")) {
     throw plugin::Failure(TESSERA_DEVICE_FAILED, "the conversion broke");
   }
+  misbehave("converting");
   std::memcpy(to.data, from.data, static_cast<size_t>(from.bytes));
 }
 
@@ -41,7 +66,9 @@ struct Hostile : plugin::Backend {
   Hostile() {
     if (is_mischief("constructor_throws")) throw std::runtime_error("no licence was found");
     if (is_mischief("constructor_throws_a_number")) throw 42;
+    misbehave("opening");
   }
+  ~Hostile() override { misbehave("closing"); }
 
   plugin::Description describe() override {
     const auto run = [](const plugin::Attributes&, plugin::RunContext&,
@@ -52,6 +79,7 @@ struct Hostile : plugin::Backend {
             .version = "6.6.6",
             .layouts = {{.name = "hostile:own",
                          .storage_bytes = [](const plugin::Type& type) -> std::optional<int64_t> {
+                           misbehave("sizing");
                            if (is_mischief("storage_is_huge")) return INT64_MAX - 7;
                            return type.dense_bytes();
                          },
@@ -63,6 +91,7 @@ struct Hostile : plugin::Backend {
                      .outputs = {{"y"}},
                      .infer =
                          [](plugin::InferContext& context) {
+                           misbehave("inferring");
                            context.set_output(0, context.input(0));
                          }}},
             .simple_kernels = {{.domain = "org.hostile", .op = "Nothing", .run = run}}};
@@ -224,16 +253,6 @@ struct RunMischief {
   void (*act)(plugin::RunContext& context, Buffers inputs, Buffers outputs);
 };
 
-// Not known to the compiler, so that what must not be done is done.
-template <class Element>
-void poke(Element* address) {
-  *const_cast<volatile Element*>(address) = 7;
-}
-
-[[noreturn]] void hang() {
-  while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
-}
-
 void allocate_everything() {
   std::vector<std::unique_ptr<char[]>> held;
   constexpr size_t kPieceBytes = size_t{1} << 28;
@@ -306,9 +325,7 @@ const RunMischief* run_mischief() {
 }
 
 void do_build_mischief() {
-  if (is_mischief("crashes_building")) poke(reinterpret_cast<int*>(uintptr_t{8}));
-  if (is_mischief("hangs_building")) hang();
-  if (is_mischief("exits_building")) std::exit(4);
+  misbehave("building");
   if (is_mischief("builds_slowly") || is_mischief("builds_slowly_as_announced") ||
       is_mischief("slow_either_way")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
@@ -327,7 +344,8 @@ void run_relu(plugin::RunContext& context, std::span<const plugin::Buffer> input
     });
   }
   const RunMischief* later = run_mischief();
-  const bool behaves = std::getenv("TESSERA_TEST_MISCHIEF") == nullptr || later != nullptr;
+  const bool behaves =
+      std::getenv("TESSERA_TEST_MISCHIEF") == nullptr || later != nullptr || is_about_a_stage();
   const int64_t count = outputs[0].elements();
   const float* const from = inputs[0].as<float>();
   float* const to = outputs[0].as<float>();
@@ -396,6 +414,7 @@ plugin::Candidate relu_candidate(const plugin::Graph& graph, const plugin::Node&
 int32_t propose(void* /*self*/, const tessera_graph* handle,
                 const tessera_propose_options* /*options*/, tessera_proposals* proposals,
                 tessera_error* error) {
+  misbehave("proposing");
   if (is_mischief("propose_throws")) throw std::runtime_error("it does not want to");
   if (is_mischief("propose_throws_a_number")) throw 42;
   if (is_mischief("propose_fails")) {
@@ -407,7 +426,8 @@ int32_t propose(void* /*self*/, const tessera_graph* handle,
   for (const plugin::Node& node : graph.nodes()) {
     if (is_mischief("refuses_without_reason")) proposals->refuse(proposals, node.id(), nullptr);
     if (node.op() != "Relu" || is_mischief("offers_null") ||
-        is_mischief("refuses_what_is_not_there") || is_mischief("refuses_without_reason")) {
+        is_mischief("refuses_what_is_not_there") || is_mischief("refuses_without_reason") ||
+        node.input(0).type().data_type != TESSERA_FLOAT32) {
       continue;
     }
     auto held = std::make_unique<border::HeldCandidate>(relu_candidate(graph, node));

@@ -288,6 +288,7 @@ plugin::Candidate negation(const plugin::Node& node) {
 
 void twice(const Attributes& /*attributes*/, RunContext& /*context*/, Buffers inputs,
            Buffers outputs) {
+  if (is_lie("reference_fails")) throw std::runtime_error("not of this rank");
   const int64_t elements = outputs[0].elements();
   for (int64_t index = 0; index < elements; ++index) {
     floats(outputs[0])[index] = 2 * floats(inputs[0])[index];

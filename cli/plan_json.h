@@ -1,0 +1,24 @@
+// The JSON of what plans are made of and what it costs: the shapes that docs/formats/json.md calls
+// Port, Candidate, Conversion, Tuning and Placement.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/json_output.h"
+#include "tessera/tessera.h"
+
+namespace tessera::cli {
+
+Json ports_json(const std::vector<PlanPort>& ports);
+Json to_json(const CandidateDescription& candidate);
+Json to_json(const ConversionDescription& conversion);
+Json to_json(const TuningDescription& tuning);
+
+// What is not known is null. `run_us`, where given, takes the place of what was measured when
+// binding.
+Json placement_json(const std::optional<PlacementDescription>& placement,
+                    std::optional<double> run_us);
+
+}  // namespace tessera::cli

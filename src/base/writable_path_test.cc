@@ -1,0 +1,63 @@
+#include "base/writable_path.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace tessera {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+class WritablePath : public testing::Test {
+ protected:
+  WritablePath() {
+    std::string path = std::filesystem::temp_directory_path() / "tessera_writable_XXXXXX";
+    folder_ = mkdtemp(path.data());
+    std::ofstream(folder_ / "file") << "x";
+  }
+  ~WritablePath() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(WritablePath, ExplainsFiles) {
+  EXPECT_EQ(explain_unwritable_file(folder_ / "new"), "");
+  EXPECT_EQ(explain_unwritable_file(folder_ / "file"), "");
+  EXPECT_EQ(explain_unwritable_file("new"), "") << "in the working folder";
+  EXPECT_EQ(explain_unwritable_file("/dev/null"), "");
+  EXPECT_EQ(explain_unwritable_file(folder_ / "out" / "new"),
+            "the folder '" + (folder_ / "out").string() + "' does not exist; create it first");
+  EXPECT_THAT(explain_unwritable_file("absent/new"), HasSubstr("the folder 'absent' does not"));
+  EXPECT_THAT(explain_unwritable_file(folder_), EndsWith("' is a folder, not a file"));
+  EXPECT_THAT(explain_unwritable_file(folder_ / "file" / "new"),
+              EndsWith("file' is a file, not a folder"));
+  EXPECT_THAT(explain_unwritable_file(folder_ / "file" / "a" / "new"),
+              EndsWith("file' is a file, not a folder"));
+  EXPECT_NE(explain_unwritable_file(folder_ / std::string(300, 'n')), "");
+  EXPECT_NE(explain_unwritable_file(folder_ / "new" / ""), "");
+}
+
+TEST_F(WritablePath, ExplainsFoldersThatAreMadeWhereTheyAreMissing) {
+  EXPECT_EQ(explain_unwritable_folder(folder_), "");
+  EXPECT_EQ(explain_unwritable_folder(folder_ / "a" / "b"), "");
+  EXPECT_EQ(explain_unwritable_folder("a"), "");
+  EXPECT_THAT(explain_unwritable_folder(folder_ / "file"),
+              EndsWith("file' is a file, not a folder"));
+  EXPECT_THAT(explain_unwritable_folder(folder_ / "file" / "in"),
+              EndsWith("file' is a file, not a folder"));
+}
+
+TEST_F(WritablePath, ExplainsFoldersThatAreClosed) {
+  if (::geteuid() == 0) GTEST_SKIP() << "nothing is closed to root";
+  std::filesystem::permissions(
+      folder_, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  EXPECT_THAT(explain_unwritable_file(folder_ / "new"), HasSubstr("Permission denied"));
+  EXPECT_THAT(explain_unwritable_folder(folder_ / "new"), HasSubstr("Permission denied"));
+  std::filesystem::permissions(folder_, std::filesystem::perms::owner_all);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,0 +1,160 @@
+"""The line that says how far a command is: before a terminal, at least once a second, and true."""
+
+import fcntl
+import itertools
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import threading
+import time
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+# Times, or Ctrl-C.
+pytestmark = pytest.mark.alone
+
+ERASE = "\r\x1b[K"
+BUDGET = 3
+# What may be seen while a model is tuned, in the order in which each comes first.
+PHASES = ["computing expected values", "measuring candidates", "comparing whole plans"]
+OTHERS = ["loading", "preparing the model", "starting to measure", "choosing a plan",
+          "building kernels", "packing weights", "timing the steps of a plan", "computing margins",
+          "storing what was found", "preparing inputs"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Convolutions of many shapes, so that measuring takes some seconds."""
+    rng = np.random.default_rng(1)
+    nodes, weights = [], []
+    channels = [24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 24]
+    for at, (from_channels, to_channels) in enumerate(itertools.pairwise(channels)):
+        weight = rng.standard_normal((to_channels, from_channels, 3, 3)).astype(np.float32) / 15
+        weights.append(numpy_helper.from_array(weight, f"w{at}"))
+        nodes += [helper.make_node("Conv", [f"x{at}", f"w{at}"], [f"c{at}"], pads=[1, 1, 1, 1]),
+                  helper.make_node("Relu" if at % 2 else "Sigmoid", [f"c{at}"], [f"x{at + 1}"])]
+    shape = [1, 24, 40, 40]
+    graph = helper.make_graph(
+        nodes, "convolutions", [helper.make_tensor_value_info("x0", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("x12", TensorProto.FLOAT, shape)], weights)
+    path = tmp_path_factory.mktemp("progress") / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+def watch(command, columns=100):
+    """Runs `command` before a terminal for its errors; gives what it wrote there, all of it, and
+    each line as (seconds since the start, text)."""
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    pieces = []
+    start = time.monotonic()
+
+    def read():
+        while True:
+            try:
+                data = os.read(outer, 100_000)
+            except OSError:  # nobody has the other end any more
+                return
+            if not data:
+                return
+            pieces.append((time.monotonic() - start, data.decode()))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=inner)
+    os.close(inner)
+    output, _ = process.communicate(timeout=120)
+    reader.join(timeout=20)
+    os.close(outer)
+    assert process.returncode == 0, output
+    lines = [(when, line) for when, text in pieces for line in text.split(ERASE) if line]
+    return "".join(text for _, text in pieces), lines, time.monotonic() - start
+
+
+def tune(tessera_binary, model):
+    return [tessera_binary, "tune", model, "--tune-budget", str(BUDGET), "--all", "--threads", "1"]
+
+
+@pytest.fixture(scope="module")
+def tuned(tessera_binary, model):
+    return watch(tune(tessera_binary, model))
+
+
+def test_no_line_stands_for_long(tuned):
+    _, lines, seconds = tuned
+    assert lines and lines[0][0] < 2.5, lines[:3]
+    since, text = lines[0]
+    for when, line in [*lines, (seconds, "")]:
+        if line != text:
+            assert when - since < 2.5, (text, when - since)
+            since, text = when, line
+    assert not any(re.search(r"\b0 s left", line) for _, line in lines)
+
+
+def test_phases_come_in_order_and_have_names(tuned):
+    _, lines, _ = tuned
+    first = {}
+    for index, (_, line) in enumerate(lines):
+        phase = next((phase for phase in PHASES + OTHERS if line.startswith(phase)), None)
+        assert phase, line
+        first.setdefault(phase, index)
+    seen = [phase for phase in PHASES if phase in first]
+    assert "measuring candidates" in seen, first
+    assert [first[phase] for phase in seen] == sorted(first[phase] for phase in seen), first
+
+
+def test_measuring_counts_and_is_bound_by_the_budget(tuned):
+    _, lines, _ = tuned
+    measuring = [line for _, line in lines if line.startswith("measuring candidates")]
+    counts = [re.match(r"measuring candidates, (\d+) of (\d+)", line) for line in measuring]
+    assert all(counts), measuring
+    done = [int(count[1]) for count in counts]
+    assert done == sorted(done)
+    assert all(int(count[1]) <= int(count[2]) for count in counts)
+    left = [int(seconds) for line in measuring
+            for seconds in re.findall(r"(?:about|at most) (\d+) s left", line)]
+    assert left and max(left) <= BUDGET, measuring
+
+
+def test_the_line_is_erased_and_nothing_else_is_written(tuned):
+    written, lines, _ = tuned
+    assert written.endswith(ERASE) and "\n" not in written
+    assert all(len(line) < 100 for _, line in lines)
+
+
+def test_a_narrow_terminal_is_not_overrun(tessera_binary, model):
+    command = [tessera_binary, "bench", model, "--no-optimize", "--seconds", "2", "--threads", "1"]
+    written, lines, _ = watch(command, columns=30)
+    assert lines and all(len(line) < 30 for _, line in lines)
+    assert written.endswith(ERASE)
+
+
+def test_a_pipe_gets_no_progress(tessera_binary, model):
+    result = subprocess.run(tune(tessera_binary, model), capture_output=True, text=True,
+                            check=True, timeout=120)
+    assert result.stderr == ""
+
+
+def test_a_long_step_is_heard_of(tessera_binary, tmp_path):
+    """A run that takes seconds, of which nothing is told but its beginning."""
+    nodes = [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(1200)]
+    graph = helper.make_graph(
+        nodes, "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 192])],
+        [helper.make_tensor_value_info("v1200", TensorProto.FLOAT, [192, 192])])
+    path = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    _, lines, seconds = watch([tessera_binary, "run", path, "--random", "1", "--no-optimize",
+                               "--backends", "reference", "--threads", "1"])
+    if seconds < 4:
+        pytest.skip("this machine runs it too fast")
+    running = [line for _, line in lines if line.startswith("running")]
+    assert [line for line in running if re.search(r"running, [2-9] s so far", line)], lines

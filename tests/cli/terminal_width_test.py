@@ -1,0 +1,166 @@
+"""What people read: on terminals of three widths no line is longer than the terminal, in a pipe no
+name is cut, and JSON is the same on all of them."""
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+# Longer than any terminal is taken to be wide.
+LONG = "a_name_that_is_too_long_for_any_terminal/" + "/".join(f"scope_{at}" for at in range(20))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tessera_binary):
+    """A model with long names, its costs, its cache, and buffers to place."""
+    folder = tmp_path_factory.mktemp("width")
+    random = np.random.default_rng(0)
+
+    def weight(name, *shape):
+        return numpy_helper.from_array(random.standard_normal(shape).astype(np.float32), name)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["c1"], name=f"{LONG}/conv", pads=[1] * 4),
+        helper.make_node("Relu", ["c1"], [LONG], name=f"{LONG}/relu"),
+        helper.make_node("Conv", [LONG, "w2"], ["c2"], name="head", pads=[1] * 4),
+        helper.make_node("Concat", ["c2", LONG], ["j"], name="join", axis=1),
+        helper.make_node("ArgMax", ["j"], ["y"], name="top", axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 16, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, None)],
+        [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), folder / "model.onnx")
+    (folder / "buffers.csv").write_text("id,lower,upper,size\na,0,2,64\nb,1,3,128\n")
+    np.save(folder / "wrong.npy", np.zeros((1, 1, 16, 16), np.int64))
+    subprocess.run([tessera_binary, "bench", "model.onnx", "--optimize", "--threads", "1",
+                    "--seconds", "0.01", "--cache-dir", "caches"],
+                   cwd=folder, check=True, capture_output=True, timeout=120)
+    subprocess.run([tessera_binary, "tune", "model.onnx", "--threads", "1", "--output", "costs.json"],
+                   cwd=folder, check=True, capture_output=True, timeout=120)
+    return folder
+
+
+# By name: the arguments and the exit codes that are fine.
+COMMANDS = {
+    "run": ("run model.onnx --random 1", {0}),
+    "run with a mismatch": ("run model.onnx --random 1 --expect y=wrong.npy", {1}),
+    "bench": ("bench model.onnx --seconds 0.01 --costs costs.json", {0}),
+    "explain": ("explain model.onnx --runs 1", {0}),
+    "explain reference": ("explain model.onnx --runs 1 --backends reference", {0}),
+    "explain costs": ("explain model.onnx --runs 1 --costs costs.json --candidates", {0}),
+    "explain optimized": ("explain model.onnx --runs 1 --optimize --cache-dir none", {0}),
+    "explain node": (f"explain model.onnx --runs 1 --costs costs.json --node {LONG}/relu", {0}),
+    "tune": ("tune model.onnx --table --all", {0}),
+    "inspect": ("inspect model.onnx --passes --weights", {0}),
+    "inspect memory": ("inspect model.onnx --memory", {0}),
+    "plan-memory": ("plan-memory buffers.csv --capacity 150", {1}),
+    "backends": ("backends", {0}),
+    "cache ls": ("cache ls --cache-dir caches", {0}),
+    "cache fingerprint": ("cache fingerprint model.onnx", {0}),
+    "cache why-miss": ("cache why-miss model.onnx", {1}),
+    "cache verify": ("cache verify --cache-dir caches", {0}),
+    "verify model": ("verify model.onnx", {0, 1}),
+}
+
+
+def arguments_of(name):
+    command = COMMANDS[name][0].split()
+    binds = "model.onnx" in command and name != "inspect"
+    return [*command, *(["--threads", "1"] if binds else [])]
+
+
+def on_terminal(command, columns, folder):
+    """The exit code and stdout, which is a terminal of so many columns."""
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    process = subprocess.Popen(command, stdout=inner, stderr=subprocess.DEVNULL,
+                               stdin=subprocess.DEVNULL, cwd=folder)
+    os.close(inner)
+    output = b""
+    while True:
+        try:
+            part = os.read(outer, 65536)
+        except OSError:  # what Linux says when the other end is closed
+            break
+        if not part:
+            break
+        output += part
+    os.close(outer)
+    return process.wait(timeout=60), output.decode().replace("\r\n", "\n")
+
+
+def in_pipe(command, folder):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60,
+                          stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_line_is_longer_than_the_terminal(tessera_binary, folder, name):
+    command = [tessera_binary, *arguments_of(name)]
+    for columns in (60, 100, 160):
+        code, text = on_terminal(command, columns, folder)
+        assert code in COMMANDS[name][1] and text, text
+        too_long = [line for line in text.splitlines() if len(line) > columns]
+        assert not too_long, f"at {columns} columns"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_name_is_cut_in_a_pipe(tessera_binary, folder, name):
+    code, text = in_pipe([tessera_binary, *arguments_of(name)], folder)
+    assert code in COMMANDS[name][1] and "…" not in text
+    # A sentence is wrapped between words, so that only long words make long lines.
+    if name in ("explain", "explain costs", "inspect", "tune"):
+        assert LONG in text
+
+
+def test_a_wide_terminal_shows_more_than_a_narrow_one(tessera_binary, folder):
+    # Without --passes, which tells how long they took.
+    command = [tessera_binary, "inspect", "model.onnx", "--weights"]
+    texts = {columns: on_terminal(command, columns, folder)[1] for columns in (20, 60, 160, 300)}
+    assert texts[20] == texts[60], "narrower ones count as 60"
+    assert texts[300] == texts[160], "wider ones as 160"
+    assert max(map(len, texts[60].splitlines())) <= 60 < max(map(len, texts[160].splitlines()))
+    # A terminal that does not know its width, and one that is closed, has 100.
+    assert max(map(len, on_terminal(command, 0, folder)[1].splitlines())) in range(61, 101)
+
+
+@pytest.mark.parametrize("name", ("inspect", "backends", "plan-memory", "cache ls"))
+def test_json_does_not_depend_on_the_width(tessera_binary, folder, name):
+    command = [tessera_binary, *arguments_of(name), "--json"]
+    texts = {on_terminal(command, columns, folder)[1] for columns in (60, 160)}
+    texts.add(in_pipe(command, folder)[1])
+    if name == "inspect":  # tells how long passes took
+        texts = {json.dumps(without_times(json.loads(text))) for text in texts}
+    if name == "plan-memory":
+        texts = {json.dumps({key: value for key, value in json.loads(text).items()
+                             if not isinstance(value, float)}) for text in texts}
+    assert len(texts) == 1
+
+
+def without_times(report):
+    for entry in report["passes"]:
+        for key in [key for key, value in entry.items() if isinstance(value, float)]:
+            del entry[key]
+    return report
+
+
+@pytest.mark.parametrize("command", ("run", "bench", "explain", "tune", "inspect", "plan-memory",
+                                     "backends", "cache", "cache why-miss", "verify", ""))
+def test_help_fits_too(tessera_binary, folder, command):
+    for columns in (60, 100, 160):
+        code, text = on_terminal([tessera_binary, *command.split(), "--help"], columns, folder)
+        assert code == 0 and "--help" in text
+        # Commands of the examples are to be copied, so they stay whole.
+        sentences = [line for line in text.splitlines() if not line.startswith("  tessera ")]
+        assert max(map(len, sentences)) <= columns

@@ -1,0 +1,59 @@
+"""What a callback is told while a model is bound, and what its answer does."""
+
+import numpy
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+# Times, or Ctrl-C.
+pytestmark = pytest.mark.alone
+
+SHAPE = [1, 16, 32, 32]
+
+
+@pytest.fixture
+def path(save_model):
+    nodes, weights = [], []
+    for at in range(3):
+        weight = numpy.full((16, 16, 3, 3), 0.01, numpy.float32)
+        weights.append(numpy_helper.from_array(weight, f"w{at}"))
+        nodes.append(helper.make_node("Conv", [f"x{at}", f"w{at}"], [f"x{at + 1}"],
+                                      pads=[1, 1, 1, 1]))
+    return save_model(nodes, [("x0", TensorProto.FLOAT, SHAPE)], [("x3", TensorProto.FLOAT, SHAPE)],
+                      weights)
+
+
+def test_a_callback_is_told_of_phases(tessera, path):
+    told = []
+    tessera.load(path).bind(optimize=True, retune=True, threads=1, on_progress=told.append)
+    assert {"preparing the model", "measuring candidates", "choosing a plan",
+            "packing weights"} <= {progress.phase for progress in told}
+    for progress in told:
+        assert progress.done <= progress.total or progress.total == 0
+        assert progress.seconds_left is None or progress.seconds_left > 0
+        if progress.phase == "measuring candidates":
+            assert progress.total > 0 and progress.can_stop and progress.what
+    assert not told[0].can_stop
+
+
+def test_what_stops_once_stays_stopped(tessera, path):
+    told = []
+
+    def stop_when_measuring(progress):
+        told.append(progress)
+        return progress.phase != "measuring candidates"
+
+    executor = tessera.load(path).bind(optimize=True, retune=True, threads=1,
+                                       on_progress=stop_when_measuring)
+    assert executor.plan().tuning.is_stopped
+    measuring = [progress for progress in told if progress.phase == "measuring candidates"]
+    assert len(measuring) == 1
+    assert executor.run(numpy.ones(SHAPE, numpy.float32))[0].shape == tuple(SHAPE)
+
+
+def test_a_budget_bounds_what_is_told(tessera, path):
+    told = []
+    tessera.load(path).bind(optimize=True, retune=True, threads=1, tune_budget_seconds=1.0,
+                            tune_all=True, on_progress=told.append)
+    allowed = [progress.seconds_allowed for progress in told
+               if progress.phase == "measuring candidates"]
+    assert allowed and all(seconds is not None and 0 <= seconds <= 1 for seconds in allowed)
