@@ -182,6 +182,14 @@ def _ratio_to_native(rows, contender):
     return math.exp(sum(math.log(other / own) for other, own in pairs) / len(pairs)), len(pairs)
 
 
+def share_text(percent):
+    """A share of the limit in at most 6 columns. One far above 100 % says that the limit was
+    measured while the machine did something else, which the column must survive."""
+    if percent is None:
+        return ""
+    return f"{percent:.0f} %" if percent < 999.5 else ">999 %"
+
+
 def print_family(family, rows, contenders):
     unit = "GFLOP/s" if family in COMPUTING else "GB/s"
     key = "gflops" if family in COMPUTING else "gb_per_second"
@@ -197,9 +205,7 @@ def print_family(family, rows, contenders):
             if entry is None:
                 line += f"{'-':>16}"
                 continue
-            percent = entry["limit_percent"]
-            share = "" if percent is None else f"{percent:.0f} %"
-            line += f"{entry[key]:10.1f}{share:>6}"
+            line += f"{entry[key]:9.1f}{share_text(entry['limit_percent']):>7}"
         print(line)
     for name in contenders:
         ratio, count = _ratio_to_native(rows, name)

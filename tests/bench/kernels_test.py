@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "bench" / "kernels.py"
 sys.path.insert(0, str(ROOT / "bench"))
 
+import kernels  # noqa: E402
 import layers  # noqa: E402
 
 
@@ -124,6 +125,11 @@ def test_unknown_names_are_told_with_the_known_ones(model, module_dir):
     done = run_program("--models", "abacus", "--module-dir", module_dir)
     assert done.returncode == 2
     assert "'abacus' is neither a file nor a model in" in done.stderr
+
+
+@pytest.mark.parametrize("percent", [None, 0.2, 99.6, 999.4, 999.6, 123456.0])
+def test_a_share_fits_its_column(percent):
+    assert len(kernels.share_text(percent)) <= 6
 
 
 def test_a_measurement_from_end_to_end(model, choose_backends, module_dir, tmp_path):
