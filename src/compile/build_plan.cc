@@ -147,6 +147,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   const PricingOptions& pricing = options.pricing;
   BuiltPlan base;
   base.graph = std::move(graph);
+  base.registry = &registry;
   base.plugins = std::move(plugins);
   base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
 

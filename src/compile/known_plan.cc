@@ -141,6 +141,7 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   PlanResult result;
   BuiltPlan base;
   base.graph = graph;
+  base.registry = &registry;
   base.plugins = std::move(plugins);
   base.layouts = std::make_shared<const LayoutTable>(base.plugins);
   watcher("propose");

@@ -113,6 +113,7 @@ void PlanRunner::run_regions(const PlanWatcher& watcher) {
 void PlanRunner::run_region(const StaticRegion& region, RunContext& context,
                             const PlanWatcher& watcher) {
   prepare_dynamic(region);
+  if (region.check != nullptr) region.check->run(program_.inputs_of(region.begin));
   if (watcher || place_.has_time_limit()) {
     run_watched(region.begin, region.end, context, watcher);
   } else {

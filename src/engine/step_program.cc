@@ -171,11 +171,15 @@ void StepProgram::add_to_region(size_t index, bool has_several_threads) {
       std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
         return plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
       });
+  std::unique_ptr<const ArgumentCheck> check = ArgumentCheck::of(built_, step);
   const bool continues = !regions_.empty() && regions_.back().is_alone == is_alone &&
                          !regions_.back().makes_dynamic && regions_.back().released.empty() &&
-                         !makes_dynamic;
+                         !makes_dynamic && check == nullptr;
   if (!continues) {
-    regions_.push_back({.begin = index, .is_alone = is_alone, .makes_dynamic = makes_dynamic});
+    regions_.push_back({.begin = index,
+                        .is_alone = is_alone,
+                        .makes_dynamic = makes_dynamic,
+                        .check = std::move(check)});
   }
   StaticRegion& region = regions_.back();
   region.end = index + 1;

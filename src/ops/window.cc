@@ -140,7 +140,9 @@ Dim window_output(const Node& node, const WindowAttributes& window, size_t axis,
   const int64_t padded = add(add(input, begin), end).value();
   // The reach of a window that is cut off at the end, so that kernels need not check again.
   add(padded, kernel);
-  if (kernel > padded || input == Dim(0)) {
+  const bool has_no_window = is_same(window.auto_pad) || kernel > padded;
+  if (input == Dim(0) && has_no_window) return 0;
+  if (kernel > padded) {
     throw Error(ErrorKind::InvalidModel, place(node),
                 "expected a window no larger than the padded input along spatial axis " +
                     std::to_string(axis) + ", found a window of " + std::to_string(kernel) +
@@ -151,7 +153,7 @@ Dim window_output(const Node& node, const WindowAttributes& window, size_t axis,
   const int64_t room = padded - kernel;
   if (!window.rounds_up || is_same(window.auto_pad)) return room / stride + 1;
   const int64_t last = room / stride + (room % stride != 0 ? 1 : 0);
-  const int64_t last_start = (input.value() + begin - 1) / stride;
+  const int64_t last_start = floor_quotient(input.value() + begin - 1, stride);
   return std::min(last, last_start) + 1;
 }
 
