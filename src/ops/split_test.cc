@@ -28,6 +28,13 @@ TEST(Split, TheLastPartMayBeSmallerSinceVersion18) {
   EXPECT_THAT(values(outputs[2]), ElementsAre(5));
 }
 
+TEST(Split, PartsAreEqualWhereNothingSaysOtherwise) {
+  const Tensor input = floats({4}, {1, 2, 3, 4});
+  for (const int version : {13, 18}) {
+    EXPECT_THAT(values(run_op("Split", version, {}, {input}, 2)[1]), ElementsAre(3, 4));
+  }
+}
+
 TEST(Split, FollowsElementsAndSymbols) {
   const auto parts =
       infer_op("Split", 13, {}, {followed({Dim::symbol("a"), 2, 3}), followed({1, 2})}, 2);
