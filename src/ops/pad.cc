@@ -98,6 +98,12 @@ std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, in
 
 void infer_pad(InferContext& context) {
   check_mode(context);
+  const bool has_element = context.element(0) != DataType::Undefined;
+  if (context.version() < kFirstInputVersion && has_element &&
+      !kFloatTypes.contains(context.element(0))) {
+    context.fail_input(0, "expected " + kFloatTypes.text() + " before version 11, found " +
+                              std::string(name(context.element(0))));
+  }
   if (context.has_input(2)) {
     const Shape* shape = context.shape(2);
     if (shape != nullptr && is_known(*shape) && product(*shape) != Dim(1)) {
