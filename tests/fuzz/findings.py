@@ -1,0 +1,100 @@
+"""Collects what is wrong, one finding for each kind of problem of an op, input and backend, and keeps
+each as a case in a file."""
+
+import dataclasses
+import hashlib
+import re
+
+from verdict import RANDOM_OPS, find_problem, names_of
+
+
+@dataclasses.dataclass
+class Finding:
+    op: str
+    backend: str
+    kind: str
+    where: str  # which case, and how it was spoilt
+    message: str
+    case: object  # fuzz_case.Case of one run
+
+    def signature(self):
+        """Equal for what probably has one cause."""
+        text = re.sub(r"0x[0-9a-f]+|-?\d+", "0", self.message.splitlines()[0])[:60]
+        return (self.op, self.backend, self.kind, text if self.kind != "differs" else "")
+
+    def text(self):
+        return f"{self.op} on {self.backend or 'all'}: {self.kind}: {self.where}: {self.message}"
+
+
+@dataclasses.dataclass
+class Statistics:
+    models: int = 0
+    runs: int = 0  # of Tessera
+    to_the_end: int = 0
+    against_onnxruntime: int = 0
+    against_reference: int = 0
+    refused: int = 0
+    ops: set = dataclasses.field(default_factory=set)  # that ran to the end at least once
+
+    def text(self, known_count):
+        def share(count):
+            return f"{count} ({100 * count / max(1, self.runs):.1f} %)"
+
+        return (f"models: {self.models}\nruns: {self.runs}\n"
+                f"ops that ran to the end: {len(self.ops)} of {known_count}\n"
+                f"runs to the end: {share(self.to_the_end)}\n"
+                f"compared with ONNX Runtime: {share(self.against_onnxruntime)}\n"
+                f"compared with onnx.reference: {share(self.against_reference)}\n"
+                f"refused with an error: {share(self.refused)}")
+
+
+class Collector:
+    """Runs cases with `runner` and keeps findings; `ignored_kinds` are not looked for."""
+
+    def __init__(self, runner, ignored_kinds=()):
+        self.runner = runner
+        self.ignored_kinds = ignored_kinds
+        self.findings = {}
+        self.statistics = Statistics()
+
+    def check(self, op, name, case, what, judges=("onnxruntime", "reference")):
+        """Gives the findings that are new. `what` says of each run how it was spoilt."""
+        answers, judged = self.runner.run(case, judges)
+        names = names_of(case.model)
+        self.statistics.models += 1
+        new = []
+        for backend, runs in answers.items():
+            for index, run in enumerate(runs):
+                of_run = {judge: judged[judge][index] for judge in judges}
+                self.count(op, run, of_run)
+                if op in RANDOM_OPS and run["kind"] == "":
+                    continue
+                problem = find_problem(run, of_run, names)
+                if problem and problem.kind not in self.ignored_kinds:
+                    where = f"{name} {what[index] or 'as it should be'}"
+                    kept = case if problem.message.startswith("only after") else case.single(index)
+                    new += self.add(Finding(op, backend, problem.kind, where, problem.message, kept))
+        return new
+
+    def add(self, finding):
+        finding.case.note = finding.text()[:600]
+        if finding.signature() in self.findings:
+            return []
+        self.findings[finding.signature()] = finding
+        return [finding]
+
+    def count(self, op, run, judged):
+        statistics = self.statistics
+        statistics.runs += 1
+        statistics.refused += run["kind"] not in ("", "crash", "hang", "exception", "Internal")
+        if run["kind"] == "":
+            statistics.to_the_end += 1
+            statistics.ops.add(op)
+            statistics.against_onnxruntime += "arrays" in judged.get("onnxruntime", {})
+            statistics.against_reference += "arrays" in judged.get("reference", {})
+
+
+def file_name(finding):
+    digest = hashlib.sha256(repr(finding.signature()).encode()).hexdigest()[:6]
+    kind = finding.kind.replace(" ", "_")
+    return f"{finding.op}_{finding.backend.replace(',', '_') or 'all'}_{kind}_{digest}.onnx"

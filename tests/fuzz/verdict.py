@@ -1,0 +1,99 @@
+"""Says whether what came of a run of Tessera is right, beside what ONNX Runtime and onnx.reference
+make of it.
+
+Right are the judges' result, and an error that is the model's or the caller's fault and names a place
+in the model. Where the judges disagree, either result is right, unless RULINGS says which."""
+
+import dataclasses
+
+import numpy as np
+
+from fuzz_case import BFLOAT16
+
+REFUSALS = ("InvalidModel", "InvalidArgument", "Unsupported", "OutOfMemory")
+# Ops whose results are drawn.
+RANDOM_OPS = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike",
+              "RandomUniform", "RandomUniformLike"}
+TOLERANCES = {np.dtype(np.float16): 2e-2, BFLOAT16: 8e-2, np.dtype(np.float32): 1e-3,
+              np.dtype(np.float64): 1e-6}
+
+
+@dataclasses.dataclass
+class Problem:
+    kind: str
+    message: str
+
+
+def names_of(model):
+    return [name for node in model.graph.node for name in (node.name, *node.output) if name] + [
+        value.name for value in (*model.graph.input, *model.graph.output)]
+
+
+def explain_difference(found, expected):
+    """"" where the arrays agree: types, shapes, elements; what is not finite need only stay so."""
+    if found is None:
+        return ""
+    if found.dtype != expected.dtype:
+        return f"expected {expected.dtype}, found {found.dtype}"
+    if found.shape != expected.shape:
+        return f"expected shape {expected.shape}, found {found.shape}"
+    if found.dtype not in TOLERANCES:
+        wrong = found != expected
+    else:
+        tolerance = TOLERANCES[found.dtype]
+        a, b = found.astype(np.float64), expected.astype(np.float64)
+        finite = np.isfinite(b)
+        scale = np.max(np.abs(b[finite]), initial=0.0)
+        largest = float(np.finfo(np.float32).max) if found.dtype == BFLOAT16 else float(
+            np.finfo(found.dtype).max)
+        with np.errstate(all="ignore"):
+            close = np.abs(a - b) <= tolerance * np.minimum(np.maximum(np.abs(b), 1e-2 * scale),
+                                                            largest) + np.finfo(np.float32).tiny
+        wrong = np.where(finite, ~(np.isfinite(a) & close), np.isfinite(a))
+    if not wrong.any():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(np.atleast_1d(wrong))[0])
+    element = lambda array: np.atleast_1d(array)[at]
+    return (f"{int(wrong.sum())} of {wrong.size} elements differ, at {list(at)} expected "
+            f"{element(expected)}, found {element(found)}")
+
+
+def explain_outputs(found, expected):
+    if len(found) != len(expected):
+        return f"expected {len(expected)} outputs, found {len(found)}"
+    for index, (one, other) in enumerate(zip(found, expected)):
+        difference = explain_difference(one, other)
+        if difference:
+            return f"output {index}: {difference}"
+    return ""
+
+
+def find_problem(run, judged, names):
+    """What is wrong with a run, or None. `judged`: {judge: RUN}; `names`: what an error may name."""
+    kind = run["kind"]
+    if kind in ("crash", "hang", "exception", "Internal"):
+        return Problem(kind, str(run.get("where", "")) + ": " + run["message"])
+    answers = {judge: answer["arrays"] for judge, answer in judged.items()
+               if "arrays" in answer and "error" not in answer}
+    if kind in REFUSALS:
+        text = run["where"] + ": " + run["message"]
+        if kind != "OutOfMemory" and not any(name in text for name in names):
+            return Problem("names nothing", f"{kind}: {text}")
+        if len(answers) == 2 and kind in ("InvalidModel", "InvalidArgument"):
+            return Problem("refuses", f"{text}; both judges have a result, "
+                           f"{describe(answers['onnxruntime'])}, {describe(answers['reference'])}")
+        return None
+    if kind != "":
+        return None if kind == "Cancelled" else Problem(kind, run["where"] + run["message"])
+    if not answers:
+        return Problem("accepts", f"gives {describe(run['arrays'])}; " + "; ".join(
+            f"{judge}: {answer['error'][:160]}" for judge, answer in judged.items())) if judged else None
+    differences = {judge: explain_outputs(run["arrays"], arrays) for judge, arrays in answers.items()}
+    if all(differences.values()):
+        return Problem("differs", "; ".join(
+            f"from {judge}: {text}" for judge, text in differences.items()))
+    return None
+
+
+def describe(arrays):
+    return " ".join("-" if array is None else f"{array.dtype}{list(array.shape)}" for array in arrays)
