@@ -63,14 +63,17 @@ class Collector:
         names = names_of(case.model)
         self.statistics.models += 1
         new = []
-        for backend, runs in answers.items():
-            for index, run in enumerate(runs):
-                of_run = {judge: judged[judge][index] for judge in judges}
+        for index in range(len(case.runs)):
+            kinds = set()
+            for backend, runs in answers.items():
+                run, of_run = runs[index], {judge: judged[judge][index] for judge in judges}
                 self.count(op, run, of_run)
                 if op in RANDOM_OPS and run["kind"] == "":
                     continue
                 problem = find_problem(run, of_run, names)
-                if problem and problem.kind not in self.ignored_kinds:
+                # What is wrong on one backend is no news on the next.
+                if problem and problem.kind not in kinds and problem.kind not in self.ignored_kinds:
+                    kinds.add(problem.kind)
                     where = f"{name} {what[index] or 'as it should be'}"
                     kept = case if problem.message.startswith("only after") else case.single(index)
                     new += self.add(Finding(op, backend, problem.kind, where, problem.message, kept))

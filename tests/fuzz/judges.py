@@ -1,11 +1,13 @@
-"""Runs models on ONNX Runtime and on onnx.reference: what Tessera's results are compared with.
+"""Runs models on ONNX Runtime or on onnx.reference: what Tessera's results are compared with.
 
-A program of its own, started by runner.py, because both may crash, hang or take all memory on
-models that are wrong on purpose. Reads a JSON object a line: {"model": FILE, "runs": [{NAME: FILE}],
-"outputs": FOLDER}, and writes one: {"onnxruntime": [RUN...], "reference": [RUN...]} where RUN is
+judges.py onnxruntime|reference is a program of its own, started by runner.py, because both may crash,
+hang or take all memory on models that are wrong on purpose. Reads a JSON object a line: {"model":
+FILE, "runs": [{NAME: FILE}], "outputs": FOLDER}, and writes one: {"runs": [RUN...]} where RUN is
 {"error": TEXT} or {"outputs": [FILE...]}."""
 
+import importlib
 import json
+import signal
 import sys
 import warnings
 
@@ -40,6 +42,14 @@ class Reference:
         return self.evaluator.run(None, inputs)
 
 
+# For one run of one judge.
+MOST_SECONDS = 2
+
+
+def give_up(*_):
+    raise TimeoutError("took too long")
+
+
 JUDGES = {"onnxruntime": OnnxRuntime, "reference": Reference}
 
 
@@ -61,26 +71,30 @@ def ask(judge, model_bytes, request):
     for index, files in enumerate(runs):
         try:
             inputs = {name: load_array(file) for name, file in files.items()}
-            answers.append(
-                {"outputs": write(judging.run(inputs), request["outputs"], judge, index)})
+            signal.alarm(MOST_SECONDS)
+            outputs = judging.run(inputs)
+            signal.alarm(0)
+            answers.append({"outputs": write(outputs, request["outputs"], judge, index)})
         except Exception as error:
             answers.append({"error": f"{type(error).__name__}: {error}"[:300]})
+        finally:
+            signal.alarm(0)
     return answers
 
 
 def main():
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, give_up)
     np.seterr(all="ignore")
-    import onnx.reference  # noqa: F401  before the first request, whose time is limited
-    import onnxruntime  # noqa: F401
-
+    judge = sys.argv[1]
+    # Before the first request, whose time is limited.
+    importlib.import_module("onnx.reference" if judge == "reference" else judge)
     print("{}", flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         with open(request["model"], "rb") as file:
             model_bytes = file.read()
-        answer = {judge: ask(judge, model_bytes, request) for judge in request["judges"]}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps({"runs": ask(judge, model_bytes, request)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ json answer(const json& request) {
       }
     }
   } catch (const std::exception& error) {
-    results.assign(runs.size(), error_json(error, stage));
+    results = json(runs.size(), error_json(error, stage));
   }
   return {{"runs", results}};
 }

@@ -17,6 +17,7 @@ import numpy as np
 from fuzz_case import load_array
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+JUDGES = ("onnxruntime", "reference")
 # What a process may write to, so that a model cannot take the machine's memory.
 MOST_BYTES = 3 << 30
 SANITIZER_OPTIONS = {
@@ -110,30 +111,36 @@ class Runner:
         sanitized = is_sanitized(bin_dir)
         self.workers = {name: Worker([bin_dir / "run_cases"], seconds, limits_memory=not sanitized)
                         for name in backends}
-        self.judges = Worker([sys.executable, FOLDER / "judges.py"], 30, is_ready_line=True)
+        self.judges = {judge: Worker([sys.executable, FOLDER / "judges.py", judge], 15,
+                                     is_ready_line=True) for judge in JUDGES}
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for worker in (*self.workers.values(), self.judges):
+        for worker in (*self.workers.values(), *self.judges.values()):
             worker.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, case, judges=("onnxruntime", "reference")):
+    def run(self, case, judges=JUDGES):
         """Gives {backend: [RUN...]} and {judge: [RUN...]} with the answers of each run. A RUN of
         Tessera is {"kind": ""...} with "arrays"; kinds are those of errors, "exception", "crash" and
         "hang". One of a judge is {"error": ...} or has "arrays"."""
         request = self.write(case)
-        for name, worker in self.workers.items():
-            (self.folder / f"out_{name}").mkdir(exist_ok=True)
-            worker.send({**request, "backends": name.split(",") if name else [],
-                         "outputs": str(self.folder / f"out_{name}")})
-        if judges:
-            self.judges.send({**request, "judges": judges, "outputs": str(self.folder)})
-        answers = {name: self.runs_of(name, worker, case) for name, worker in self.workers.items()}
-        judged = self.judged(case, judges) if judges else {}
-        return answers, judged
+        for name in self.workers:
+            self.send(name, request)
+        for judge in judges:
+            self.judges[judge].send({**request, "outputs": str(self.folder)})
+        # All of them, before anything is run again, which replaces the files.
+        judged = {judge: self.judged(case, self.judges[judge]) for judge in judges}
+        received = {name: worker.receive() for name, worker in self.workers.items()}
+        return {name: self.runs_of(name, answer, case) for name, answer in received.items()}, judged
+
+    def send(self, name, request):
+        outputs = self.folder / f"out_{name}"
+        outputs.mkdir(exist_ok=True)
+        self.workers[name].send({**request, "backends": name.split(",") if name else [],
+                                 "outputs": str(outputs)})
 
     def write(self, case):
         (self.folder / "model.onnx").write_bytes(case.model.SerializeToString())
@@ -146,42 +153,39 @@ class Runner:
             runs.append(files)
         return {"model": str(self.folder / "model.onnx"), "runs": runs}
 
-    def runs_of(self, name, worker, case):
-        answer = worker.receive()
+    def runs_of(self, name, answer, case):
         for kind in ("crash", "hang"):
             if kind in answer:
-                if len(case.runs) == 1:
-                    return [{"kind": kind, "message": str(answer[kind])}]
-                return self.one_by_one(name, worker, case, {"kind": kind, "message": str(answer[kind])})
+                failure = {"kind": kind, "message": str(answer[kind])}
+                return [failure] if len(case.runs) == 1 else self.one_by_one(name, case, failure)
         for run in answer["runs"]:
             if run["kind"] == "":
                 run["arrays"] = [load_array(output["file"]) if "file" in output else None
                                  for output in run["outputs"]]
         return answer["runs"]
 
-    def one_by_one(self, name, worker, case, failure):
-        """Which of the runs it was; all of them where it is none alone."""
+    def one_by_one(self, name, case, failure):
+        """Which of the runs it was; the last one where it is none alone."""
         results = []
         for index in range(len(case.runs)):
-            worker.send({**self.write(case.single(index)), "outputs": str(self.folder / f"out_{name}"),
-                         "backends": name.split(",") if name else []})
-            results += self.runs_of(name, worker, case.single(index))
+            single = case.single(index)
+            self.send(name, self.write(single))
+            results += self.runs_of(name, self.workers[name].receive(), single)
         if not any(run["kind"] in ("crash", "hang") for run in results):
             results[-1] = {**failure, "message": "only after the runs before: " + failure["message"]}
         return results
 
-    def judged(self, case, judges):
-        answer = self.judges.receive()
-        if "crash" in answer or "hang" in answer:
-            return {judge: [{"error": "it crashed or hung"}] * len(case.runs) for judge in judges}
-        for judge in judges:
-            for run in answer[judge]:
-                if "outputs" in run:
-                    try:
-                        run["arrays"] = [load_array(file) for file in run["outputs"]]
-                    except ValueError as error:  # objects, such as text
-                        run["error"] = str(error)
-        return answer
+    def judged(self, case, judge):
+        answer = judge.receive()
+        if "runs" not in answer:
+            return [{"error": "it crashed or hung"}] * len(case.runs)
+        for run in answer["runs"]:
+            if "outputs" in run:
+                try:
+                    run["arrays"] = [load_array(file) for file in run["outputs"]]
+                except ValueError as error:  # objects, such as text
+                    run["error"] = str(error)
+        return answer["runs"]
 
 
 def is_sanitized(bin_dir):

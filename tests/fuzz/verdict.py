@@ -84,7 +84,7 @@ def find_problem(run, judged, names):
                            f"{describe(answers['onnxruntime'])}, {describe(answers['reference'])}")
         return None
     if kind != "":
-        return None if kind == "Cancelled" else Problem(kind, run["where"] + run["message"])
+        return None if kind == "Cancelled" else Problem(kind, run["where"] + ": " + run["message"])
     if not answers:
         return Problem("accepts", f"gives {describe(run['arrays'])}; " + "; ".join(
             f"{judge}: {answer['error'][:160]}" for judge, answer in judged.items())) if judged else None
