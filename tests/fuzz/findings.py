@@ -5,7 +5,8 @@ import dataclasses
 import hashlib
 import re
 
-from verdict import RANDOM_OPS, find_problem, names_of
+from runner import JUDGES
+from verdict import RANDOM_OPS, Problem, explain_ruling, find_problem, names_of
 
 
 @dataclasses.dataclass
@@ -55,10 +56,13 @@ class Collector:
         self.runner = runner
         self.ignored_kinds = ignored_kinds
         self.findings = {}
+        self.newest_refused = set()  # ways to spoil that the first backend refused in the last check
         self.statistics = Statistics()
 
-    def check(self, op, name, case, what, judges=("onnxruntime", "reference")):
-        """Gives the findings that are new. `what` says of each run how it was spoilt."""
+    def check(self, op, name, case, what, judges=JUDGES, refused=None):
+        """Gives the findings that are new. `what` says of each run how it was spoilt. `refused`, a
+        set, has which ways to spoil the first backend refused before where the values were known
+        when it was bound; what was refused then is to be refused now."""
         answers, judged = self.runner.run(case, judges)
         names = names_of(case.model)
         self.statistics.models += 1
@@ -71,12 +75,20 @@ class Collector:
                 if op in RANDOM_OPS and run["kind"] == "":
                     continue
                 problem = find_problem(run, of_run, names)
+                if run["kind"] == "" and what[index] in (refused or ()):
+                    problem = Problem("accepts", "what it refuses where the values are known")
+                elif problem and problem.kind == "accepts" or problem and explain_ruling(
+                        op, problem, what[index]):
+                    continue
                 # What is wrong on one backend is no news on the next.
                 if problem and problem.kind not in kinds and problem.kind not in self.ignored_kinds:
                     kinds.add(problem.kind)
                     where = f"{name} {what[index] or 'as it should be'}"
                     kept = case if problem.message.startswith("only after") else case.single(index)
                     new += self.add(Finding(op, backend, problem.kind, where, problem.message, kept))
+        first = next(iter(answers.values()))
+        self.newest_refused = {way for way, run in zip(what, first)
+                               if run["kind"] in ("InvalidModel", "InvalidArgument")}
         return new
 
     def add(self, finding):

@@ -1,8 +1,7 @@
 """A case of the fuzzers: a model with one or more sets of inputs, in one file.
 
 The file is an ONNX model; the inputs are in its metadata_props, which no runtime reads:
-"fuzz.input.<run>.<name>" is a TensorProto in base64, "fuzz.note" says what was found with it, and
-"fuzz.may_refuse" that an error is as right as the result of the judges."""
+"fuzz.input.<run>.<name>" is a TensorProto in base64, and "fuzz.note" says what was found with it."""
 
 import base64
 import dataclasses
@@ -22,15 +21,18 @@ class Case:
     model: onnx.ModelProto
     runs: list  # of dictionaries: the name of an input to its array
     note: str = ""
+    keeps_denormals: bool = False  # BindOptions::keeps_denormals
 
     def single(self, index):
         """The same model with one of the runs."""
-        return Case(self.model, [self.runs[index]], self.note)
+        return dataclasses.replace(self, runs=[self.runs[index]])
 
     def save(self, path: pathlib.Path):
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         entries = {f"{PREFIX}note": self.note}
+        if self.keeps_denormals:
+            entries[f"{PREFIX}keeps_denormals"] = "1"
         for run, inputs in enumerate(self.runs):
             for name, array in inputs.items():
                 tensor = to_proto(array).SerializeToString()
@@ -45,6 +47,8 @@ def load_case(path: pathlib.Path) -> Case:
     for entry in model.metadata_props:
         if entry.key == f"{PREFIX}note":
             case.note = entry.value
+        if entry.key == f"{PREFIX}keeps_denormals":
+            case.keeps_denormals = True
         if entry.key.startswith(f"{PREFIX}input."):
             run, name = entry.key.removeprefix(f"{PREFIX}input.").split(".", 1)
             while len(case.runs) <= int(run):

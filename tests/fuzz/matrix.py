@@ -21,6 +21,8 @@ class MatrixCase:
     name: str
     case: object  # fuzz_case.Case
     what: list  # how each run's input is spoilt; "" for the right one
+    group: str = ""  # of cases that spoil the same input of the same seed
+    is_known: bool = False  # all values and sizes are known when it is bound
 
 
 def is_list_like(array):
@@ -40,7 +42,8 @@ def spoilt_elements(array):
         # The first and the last, so that both ends of a loop see one.
         for place in sorted({0, array.size - 1}):
             changed = array.reshape(-1).copy()
-            changed[place] = number
+            with np.errstate(over="ignore"):
+                changed[place] = number
             yield f"[{place}]={number}", changed.reshape(array.shape)
 
 
@@ -126,30 +129,34 @@ def cells(seed, index, supply, others, ways):
         " among dynamic ones" if others == "dynamic" else "")
     arrays = seed.arrays
 
+    group = f"{seed.label} {seed.name} {index}"
+
     def with_(changed):
         return [*arrays[:index], changed, *arrays[index + 1:]]
 
     usable = [(what, changed) for what, changed in ways if can_supply(seed, changed, supply)]
     if supply == "constant":
         for what, changed in usable:
-            yield MatrixCase(f"{name} {what}", case_of(seed, [with_(changed)], supplies), [what])
+            yield MatrixCase(f"{name} {what}", case_of(seed, [with_(changed)], supplies), [what],
+                             group, is_known=True)
         return
     if supply == "unknown":
-        yield many_runs(name, seed, index, supplies, usable)
+        yield many_runs(name, group, seed, index, supplies, usable)
         return
     for rank in sorted({changed.ndim for _, changed in usable}):
         of_rank = [(what, changed) for what, changed in usable if changed.ndim == rank]
         if rank == arrays[index].ndim:
-            yield many_runs(name, seed, index, supplies, of_rank)
+            yield many_runs(name, group, seed, index, supplies, of_rank)
             if supply == "fed":
                 # Bound to the wrong shape, instead of switched to it.
                 for what, changed in of_rank:
                     if changed.shape != arrays[index].shape:
                         yield MatrixCase(f"{name} {what}",
-                                         case_of(seed, [with_(changed)], supplies), [what])
+                                         case_of(seed, [with_(changed)], supplies), [what], group)
         else:
             for what, changed in of_rank:
-                yield MatrixCase(f"{name} {what}", case_of(seed, [with_(changed)], supplies), [what])
+                yield MatrixCase(f"{name} {what}", case_of(seed, [with_(changed)], supplies), [what],
+                                 group)
 
 
 def empty_cells(seed):
@@ -171,7 +178,7 @@ def empty_cells(seed):
                                  case_of(seed, [arrays], supplies), [what])
 
 
-def many_runs(name, seed, index, supplies, ways):
+def many_runs(name, group, seed, index, supplies, ways):
     what, arrays = [""], [list(seed.arrays)]
     for way, changed in ways:
         what.append(way)
@@ -179,7 +186,21 @@ def many_runs(name, seed, index, supplies, ways):
     # The executor is fit for the next run.
     what.append("")
     arrays.append(list(seed.arrays))
-    return MatrixCase(name, case_of(seed, arrays, supplies), what)
+    return MatrixCase(name, case_of(seed, arrays, supplies), what, group)
+
+
+def check_all(collector, cases):
+    """Gives the findings of `cases`, which stand in the order of cases_of()."""
+    refused, group, new = set(), "", []
+    for cell in cases:
+        if cell.group != group:
+            refused, group = set(), cell.group
+        op = cell.name.split("-")[0]
+        new += collector.check(op, cell.name, cell.case, cell.what,
+                               refused=refused if cell.group else None)
+        if cell.is_known:
+            refused |= collector.newest_refused
+    return new
 
 
 def is_drawn(name, share):

@@ -151,7 +151,8 @@ class Runner:
                 files[name] = str(self.folder / f"in_{run}_{index}.npy")
                 np.save(files[name], array)
             runs.append(files)
-        return {"model": str(self.folder / "model.onnx"), "runs": runs}
+        return {"model": str(self.folder / "model.onnx"), "runs": runs,
+                "keeps_denormals": case.keeps_denormals}
 
     def runs_of(self, name, answer, case):
         for kind in ("crash", "hang"):

@@ -5,6 +5,7 @@ Right are the judges' result, and an error that is the model's or the caller's f
 in the model. Where the judges disagree, either result is right, unless RULINGS says which."""
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -16,6 +17,16 @@ RANDOM_OPS = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNorm
               "RandomUniform", "RandomUniformLike"}
 TOLERANCES = {np.dtype(np.float16): 2e-2, BFLOAT16: 8e-2, np.dtype(np.float32): 1e-3,
               np.dtype(np.float64): 1e-6}
+# Where the judges are wrong, or do not agree and neither is Tessera's: op, kind of problem, what its
+# text has (a regular expression), and the sentence of the standard that decides.
+RULINGS = (
+    ("PRelu", "refuses", "slope", "This operator supports unidirectional broadcasting (tensor slope "
+     "should be unidirectional broadcastable to input tensor X)"),
+    ("GroupNormalization", "refuses", "scale|bias", "scale: Scale tensor of shape (C)."),
+    ("Split", "refuses", "found neither", "Either input 'split' or the attribute 'num_outputs' should "
+     "be specified, but not both."),
+    ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
+)
 
 
 @dataclasses.dataclass
@@ -93,6 +104,14 @@ def find_problem(run, judged, names):
         return Problem("differs", "; ".join(
             f"from {judge}: {text}" for judge, text in differences.items()))
     return None
+
+
+def explain_ruling(op, problem, what):
+    """The sentence of RULINGS that makes it none, or ""."""
+    for ruled_op, kind, pattern, sentence in RULINGS:
+        if op == ruled_op and problem.kind == kind and re.search(pattern, what + problem.message):
+            return sentence
+    return ""
 
 
 def describe(arrays):
