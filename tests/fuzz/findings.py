@@ -78,7 +78,7 @@ class Collector:
                 if run["kind"] == "" and what[index] in (refused or ()):
                     problem = Problem("accepts", "what it refuses where the values are known")
                 elif problem and problem.kind == "accepts" or problem and explain_ruling(
-                        op, problem, what[index]):
+                        op, problem, f"{name} {what[index]}"):
                     continue
                 # What is wrong on one backend is no news on the next.
                 if problem and problem.kind not in kinds and problem.kind not in self.ignored_kinds:
@@ -90,6 +90,18 @@ class Collector:
         self.newest_refused = {way for way, run in zip(what, first)
                                if run["kind"] in ("InvalidModel", "InvalidArgument")}
         return new
+
+    def kinds_of(self, op, case):
+        """The kinds of problems of any run on any backend; nothing is counted or kept."""
+        answers, judged = self.runner.run(case)
+        kinds = set()
+        for runs in answers.values():
+            for index, run in enumerate(runs):
+                problem = find_problem(run, {judge: judged[judge][index] for judge in judged},
+                                       names_of(case.model))
+                if problem and not explain_ruling(op, problem, ""):
+                    kinds.add(problem.kind)
+        return kinds
 
     def add(self, finding):
         finding.case.note = finding.text()[:600]

@@ -6,6 +6,7 @@ dimensions of 0, others that contradict those of their neighbours, and other ran
 
 import dataclasses
 import hashlib
+import random
 
 import numpy as np
 
@@ -201,6 +202,17 @@ def check_all(collector, cases):
         if cell.is_known:
             refused |= collector.newest_refused
     return new
+
+
+def shuffled(seeds, number):
+    """All seeds, the smallest of each op first, in an order that the number decides."""
+    source = random.Random(number)
+    found = []
+    for rank in range(max(map(len, seeds.values()), default=0)):
+        of_rank = [of_op[rank] for of_op in seeds.values() if len(of_op) > rank]
+        source.shuffle(of_rank)
+        found += of_rank
+    return found
 
 
 def is_drawn(name, share):

@@ -100,7 +100,7 @@ def add_neighbours(model, draft):
 
 def draw_supplies(source, base):
     drawn = [source.choice(SUPPLIES) for _ in base.arrays]
-    if source.random() < 0.2:  # all alike
+    if drawn and source.random() < 0.2:  # all alike
         drawn = [drawn[0]] * len(drawn)
 
     def change(draft):
