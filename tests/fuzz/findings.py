@@ -5,6 +5,8 @@ import dataclasses
 import hashlib
 import re
 
+import onnx
+
 from runner import JUDGES
 from verdict import RANDOM_OPS, Problem, explain_ruling, find_problem, names_of
 
@@ -74,7 +76,7 @@ class Collector:
                 self.count(op, run, of_run)
                 if op in RANDOM_OPS and run["kind"] == "":
                     continue
-                problem = find_problem(run, of_run, names)
+                problem = find_problem(run, of_run, names, is_newest(case.model, op))
                 if run["kind"] == "" and what[index] in (refused or ()):
                     problem = Problem("accepts", "what it refuses where the values are known")
                 elif problem and problem.kind == "accepts" or problem and explain_ruling(
@@ -98,13 +100,14 @@ class Collector:
         for runs in answers.values():
             for index, run in enumerate(runs):
                 problem = find_problem(run, {judge: judged[judge][index] for judge in judged},
-                                       names_of(case.model))
+                                       names_of(case.model), is_newest(case.model, op))
                 if problem and not explain_ruling(op, problem, ""):
                     kinds.add(problem.kind)
         return kinds
 
     def add(self, finding):
         finding.case.note = finding.text()[:600]
+        finding.case.is_refused |= finding.kind == "accepts"
         if finding.signature() in self.findings:
             return []
         self.findings[finding.signature()] = finding
@@ -119,6 +122,12 @@ class Collector:
             statistics.ops.add(op)
             statistics.against_onnxruntime += "arrays" in judged.get("onnxruntime", {})
             statistics.against_reference += "arrays" in judged.get("reference", {})
+
+
+def is_newest(model, op):
+    """Whether the model's operator set has the newest version of the op."""
+    opset = next(entry.version for entry in model.opset_import if not entry.domain)
+    return onnx.defs.get_schema(op, opset).since_version == onnx.defs.get_schema(op).since_version
 
 
 def file_name(finding):

@@ -13,6 +13,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 PREFIX = "fuzz."
+FLAGS = ("keeps_denormals", "is_refused")
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
@@ -22,6 +23,8 @@ class Case:
     runs: list  # of dictionaries: the name of an input to its array
     note: str = ""
     keeps_denormals: bool = False  # BindOptions::keeps_denormals
+    # An error is right, and no result is, whatever the judges make of it.
+    is_refused: bool = False
 
     def single(self, index):
         """The same model with one of the runs."""
@@ -31,8 +34,9 @@ class Case:
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         entries = {f"{PREFIX}note": self.note}
-        if self.keeps_denormals:
-            entries[f"{PREFIX}keeps_denormals"] = "1"
+        for flag in FLAGS:
+            if getattr(self, flag):
+                entries[PREFIX + flag] = "1"
         for run, inputs in enumerate(self.runs):
             for name, array in inputs.items():
                 tensor = to_proto(array).SerializeToString()
@@ -47,8 +51,8 @@ def load_case(path: pathlib.Path) -> Case:
     for entry in model.metadata_props:
         if entry.key == f"{PREFIX}note":
             case.note = entry.value
-        if entry.key == f"{PREFIX}keeps_denormals":
-            case.keeps_denormals = True
+        if entry.key.removeprefix(PREFIX) in FLAGS:
+            setattr(case, entry.key.removeprefix(PREFIX), True)
         if entry.key.startswith(f"{PREFIX}input."):
             run, name = entry.key.removeprefix(f"{PREFIX}input.").split(".", 1)
             while len(case.runs) <= int(run):

@@ -10,7 +10,8 @@ import random
 
 import numpy as np
 
-from seeds import SUPPLIES, can_supply, case_of, feeds_of
+from runner import JUDGES
+from seeds import SUPPLIES, can_supply, case_of
 
 OUT_OF_RANGE = (7, 1 << 31, 1 << 33, 1 << 62, (1 << 63) - 1)
 NEGATIVE = (-1, -2, -7, -(1 << 33), -(1 << 63))
@@ -190,14 +191,14 @@ def many_runs(name, group, seed, index, supplies, ways):
     return MatrixCase(name, case_of(seed, arrays, supplies), what, group)
 
 
-def check_all(collector, cases):
+def check_all(collector, cases, judges=JUDGES):
     """Gives the findings of `cases`, which stand in the order of cases_of()."""
     refused, group, new = set(), "", []
     for cell in cases:
         if cell.group != group:
             refused, group = set(), cell.group
         op = cell.name.split("-")[0]
-        new += collector.check(op, cell.name, cell.case, cell.what,
+        new += collector.check(op, cell.name, cell.case, cell.what, judges,
                                refused=refused if cell.group else None)
         if cell.is_known:
             refused |= collector.newest_refused

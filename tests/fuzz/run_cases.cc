@@ -38,7 +38,8 @@ constexpr int64_t kMostOutputBytes = int64_t{1} << 24;
 
 json error_json(const std::exception& thrown, const char* stage) {
   const auto* error = dynamic_cast<const Error*>(&thrown);
-  if (error == nullptr) return {{"kind", "exception"}, {"stage", stage}, {"message", thrown.what()}};
+  if (error == nullptr)
+    return {{"kind", "exception"}, {"stage", stage}, {"message", thrown.what()}};
   return {{"kind", std::string(name(error->kind()))},
           {"stage", stage},
           {"where", error->where()},
@@ -104,10 +105,11 @@ json answer(const json& request) {
     for (size_t run = 0; run < runs.size(); ++run) {
       try {
         const Inputs inputs = run == 0 ? first : read_inputs(runs[run]);
-        results.push_back({{"kind", ""},
-                           {"stage", stage},
-                           {"outputs", outputs_json(executor.run(inputs),
-                                                    request.at("outputs").get<std::string>(), run)}});
+        results.push_back(
+            {{"kind", ""},
+             {"stage", stage},
+             {"outputs",
+              outputs_json(executor.run(inputs), request.at("outputs").get<std::string>(), run)}});
       } catch (const std::exception& error) {
         results.push_back(error_json(error, stage));
       }
@@ -125,9 +127,8 @@ int main() {
   std::ios::sync_with_stdio(false);
   std::string line;
   while (std::getline(std::cin, line)) {
-    const std::string text =
-        tessera::answer(nlohmann::json::parse(line))
-            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string text = tessera::answer(nlohmann::json::parse(line))
+                                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     std::cout << text << std::endl;
   }
 }

@@ -189,8 +189,16 @@ class Runner:
         return answer["runs"]
 
 
+def usable_backends(bin_dir):
+    """The reference alone, all (""), and each plug-in that lies beside the programs, before the
+    reference."""
+    folder = pathlib.Path(bin_dir).parent / "lib" / "tessera"
+    return ["reference", "",
+            *(path.stem.removeprefix("backend_") for path in sorted(folder.glob("backend_*.so")))]
+
+
 def is_sanitized(bin_dir):
+    """Whether the programs map terabytes, which no limit of the system's may count."""
     cache = pathlib.Path(bin_dir).parent / "CMakeCache.txt"
-    return cache.exists() and "TESSERA_SANITIZE:STRING=\n" not in cache.read_text() and any(
-        line.startswith("TESSERA_SANITIZE:") and not line.endswith("=")
-        for line in cache.read_text().splitlines())
+    return cache.exists() and "address" in next(
+        (line for line in cache.read_text().splitlines() if line.startswith("TESSERA_SANITIZE:")), "")

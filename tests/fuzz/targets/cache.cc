@@ -91,7 +91,8 @@ void read(const std::string& bytes) {
   const cache::UserKey key({});
   const CacheFile file = cache::decode(bytes, &key, "file");
   expect(cache::encode(file, &key) == bytes, "what is decoded is encoded as it was");
-  expect(cache::decode_ingredients(bytes, "file") == file.ingredients, "both ways of reading agree");
+  expect(cache::decode_ingredients(bytes, "file") == file.ingredients,
+         "both ways of reading agree");
   const auto libraries = libraries_of(file);
   tuning::take_plan(file, [&](const std::vector<std::string>&) { return libraries; }, "file");
   tuning::take_sections(file, "", libraries, "file");

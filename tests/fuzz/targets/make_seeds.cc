@@ -46,13 +46,13 @@ class Corpus {
 tuning::FoundCosts some_costs() {
   tuning::FoundCosts found{.seconds = 9};
   found.costs.machine = "m";
-  tuning::CostKey key{.work = "w", .backend = "fast", .ingredients = "v=1;", .algorithm = "a",
-                      .layouts = "l"};
+  tuning::CostKey key{
+      .work = "w", .backend = "fast", .ingredients = "v=1;", .algorithm = "a", .layouts = "l"};
   found.costs.kernels[key] = {.warm = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .build_seconds = 1};
   key.density = "0.5";
   found.costs.kernels[key] = {.cold = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .refusal = "no"};
-  found.costs.conversions[{.backend = "fast", .from = "a", .to = "b",
-                           .element = DataType::Float32}] = {};
+  found.costs
+      .conversions[{.backend = "fast", .from = "a", .to = "b", .element = DataType::Float32}] = {};
   found.plan = tuning::KnownPlan{.steps = {{.nodes = {0, 1}, .backend = "fast"}}};
   found.plan->until_built = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
   return found;
@@ -63,7 +63,8 @@ void add_caches(Corpus corpus) {
   corpus.add("empty", cache::encode(file, &kKey));
   file.sections = tuning::to_sections(some_costs(), {{"fast", "v=1;", {{"version", "3"}}}});
   corpus.add("costs", cache::encode(file, &kKey));
-  file.sections = {{.type = "fast", .content = "kernels", .is_authenticated = true, .bytes = "abc"}};
+  file.sections = {
+      {.type = "fast", .content = "kernels", .is_authenticated = true, .bytes = "abc"}};
   corpus.add("authenticated", cache::encode(file, &kKey));
 }
 
@@ -108,15 +109,14 @@ LoadedModel load(const std::filesystem::path& file) {
 void add_messages(Corpus corpus, const std::filesystem::path& model) {
   using enum tuning::BenchMessage;
   using tuning::VerifyMessage;
-  const tuning::CandidateKey key{.backend = "fast", .algorithm = "a", .inputs = {{}},
-                                 .outputs = {{}}};
+  const tuning::CandidateKey key{
+      .backend = "fast", .algorithm = "a", .inputs = {{}}, .outputs = {{}}};
   const tuning::StartRequest start{.identity = "i", .plugins = {{"fast", "f.so"}}};
   const tuning::GroupCase group{.graph = load(model).graph};
-  corpus.add("requests",
-             frames_of(3, message_of(Start, start), message_of(Build, key),
-                       message_of(Run, tuning::RunRequest{key}),
-                       message_of(Convert, tuning::ConversionKey{.dims = {2, 3}}),
-                       message_of(VerifyMessage::Start, tuning::VerifyRequest{})));
+  corpus.add("requests", frames_of(3, message_of(Start, start), message_of(Build, key),
+                                   message_of(Run, tuning::RunRequest{key}),
+                                   message_of(Convert, tuning::ConversionKey{.dims = {2, 3}}),
+                                   message_of(VerifyMessage::Start, tuning::VerifyRequest{})));
   corpus.add("group", frames_of(3, tuning::pack_case(group)));
   const tuning::VerifyNews news{.identity = "i", .name = "fast", .version = "1"};
   corpus.add("answers", frames_of(2, message_of(Run, tuning::Outcome{.seconds = 1}),

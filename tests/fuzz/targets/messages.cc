@@ -42,9 +42,9 @@ std::string with_right_frames(Bytes stream) {
     write_number(right, at + 8, 8, length);
     write_number(right, at + 16, 4, number);
     write_number(right, at + 20, 4, 0);
-    write_number(right, at + 24, 8,
-                 XXH3_64bits_withSeed(right.data() + at + kHeaderBytes, length,
-                                      (kind << 32) ^ number));
+    write_number(
+        right, at + 24, 8,
+        XXH3_64bits_withSeed(right.data() + at + kHeaderBytes, length, (kind << 32) ^ number));
     at += kHeaderBytes + length;
   }
   return right;

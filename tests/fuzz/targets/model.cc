@@ -50,10 +50,8 @@ bool is_large(const ModelDescription& model) {
 void run(const Model& model) {
   const auto shapes = shapes_of(model.describe());
   if (is_large(model.describe(shapes))) return;
-  Executor executor = model.bind({.shapes = shapes,
-                                  .threads = 1,
-                                  .memory_budget_bytes = 4 * kMostBytes,
-                                  .optimize = false});
+  Executor executor = model.bind(
+      {.shapes = shapes, .threads = 1, .memory_budget_bytes = 4 * kMostBytes, .optimize = false});
   executor.set_time_limit(kMostSeconds);
   std::map<std::string, Tensor> inputs;
   for (const ValueDescription& input : executor.inputs()) {
@@ -71,8 +69,9 @@ void run(const Model& model) {
 
 void fuzz_model(Bytes bytes) {
   try {
-    const Model model = load(ModelBytes{.bytes = {bytes.begin(), bytes.end()}, .folder = "/nonexistent"},
-                             {.log = [](const std::string&) {}, .threads = 1});
+    const Model model =
+        load(ModelBytes{.bytes = {bytes.begin(), bytes.end()}, .folder = "/nonexistent"},
+             {.log = [](const std::string&) {}, .threads = 1});
     run(model);
   } catch (const Error& error) {
     expect(error.kind() != ErrorKind::Internal && error.kind() != ErrorKind::DeviceFailed &&

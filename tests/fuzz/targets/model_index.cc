@@ -43,7 +43,9 @@ uint64_t sum_of(const Tensor& tensor) {
 void fuzz_model_index(Bytes bytes) {
   const cache::UserKey key({});
   cache::CacheFile stored{.ingredients = {{"fuzz", "1"}}};
-  stored.sections.push_back({.type = "model", .content = "graph", .is_authenticated = true,
+  stored.sections.push_back({.type = "model",
+                             .content = "graph",
+                             .is_authenticated = true,
                              .bytes = files_field() + std::string(bytes.begin(), bytes.end())});
   const auto file = scratch_folder() / "model.index";
   write_scratch_file(file, cache::encode(stored, &key));

@@ -59,7 +59,8 @@ std::string made_right(Bytes given, const cache::UserKey& key) {
 
 void fuzz_packs(Bytes bytes) {
   const cache::UserKey key({});
-  for (const std::string& tried : {std::string(bytes.begin(), bytes.end()), made_right(bytes, key)}) {
+  for (const std::string& tried :
+       {std::string(bytes.begin(), bytes.end()), made_right(bytes, key)}) {
     const cache::PackFile::Opened opened = cache::PackFile::over(tried, "packs", "fuzz", key);
     expect((opened.file == nullptr) != opened.reason.empty(), "there is a file or a reason");
     if (opened.file == nullptr) continue;
@@ -69,7 +70,8 @@ void fuzz_packs(Bytes bytes) {
       const auto found = opened.file->find(name);
       if (!found) continue;
       const auto* const start = static_cast<const char*>(found->bytes.get());
-      for (int64_t index = 0; index < found->size; ++index) sum += static_cast<uint8_t>(start[index]);
+      for (int64_t index = 0; index < found->size; ++index)
+        sum += static_cast<uint8_t>(start[index]);
     }
     use(sum);
     opened.file->is_sound();

@@ -25,8 +25,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 }
 
 TEST_P(Replay, NothingInTheCorpusIsAFinding) {
-  const auto files =
-      files_in(std::filesystem::path(TESSERA_FUZZ_CORPUS) / GetParam().name);
+  const auto files = files_in(std::filesystem::path(TESSERA_FUZZ_CORPUS) / GetParam().name);
   EXPECT_FALSE(files.empty());
   for (const std::filesystem::path& file : files) {
     SCOPED_TRACE(file.string());

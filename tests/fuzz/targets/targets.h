@@ -1,6 +1,6 @@
-// What libFuzzer feeds with bytes. Each target throws nothing and returns, whatever the bytes are; it
-// ends the process where a promise is broken, and the sanitizers end it elsewhere.
-// entry.cc makes a fuzzer of one; replay_test.cc runs all of them on the corpora in the repository.
+// What libFuzzer feeds with bytes. Each target throws nothing and returns, whatever the bytes are;
+// it ends the process where a promise is broken, and the sanitizers end it elsewhere. entry.cc
+// makes a fuzzer of one; replay_test.cc runs all of them on the corpora in the repository.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,9 @@ struct Target {
 };
 
 inline constexpr Target kTargets[] = {
-    {"model", fuzz_model},       {"tensor_file", fuzz_tensor_file}, {"messages", fuzz_messages},
-    {"cache", fuzz_cache},       {"packs", fuzz_packs},             {"model_index", fuzz_model_index},
+    {"model", fuzz_model},       {"tensor_file", fuzz_tensor_file},
+    {"messages", fuzz_messages}, {"cache", fuzz_cache},
+    {"packs", fuzz_packs},       {"model_index", fuzz_model_index},
 };
 
 // --- For the targets -----------------------------------------------------------------------------
