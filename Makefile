@@ -2,7 +2,7 @@
 
 # Two goals at once would build in one folder.
 .NOTPARALLEL:
-.PHONY: help demo test test-asan test-long test-without check setup
+.PHONY: help demo test test-asan test-long test-without fuzz check setup
 
 help:
 	@echo 'make demo       set up, build all that is shipped, and run SqueezeNet beside its peers'
@@ -10,6 +10,7 @@ help:
 	@echo 'make test-asan  set up, build, and run all tests under asan'
 	@echo 'make test-long  the tests that have a long version, in that version'
 	@echo 'make test-without  all tests without native, onednn, openvino, and without all three'
+	@echo 'make fuzz       an hour of fuzzing under sanitizers; FUZZ_ARGUMENTS="--minutes 600" for longer'
 	@echo 'make check      formatting, layers, clang-tidy over what changed since HEAD~1'
 	@echo 'make setup      install what is missing, build nothing'
 
@@ -35,6 +36,11 @@ test-long:
 test-without:
 	@tools/setup check
 	@tools/test_without
+
+fuzz:
+	@tools/setup check
+	@tools/build fuzz
+	@tools/fuzz $(FUZZ_ARGUMENTS)
 
 check:
 	@tools/setup check

@@ -1,0 +1,101 @@
+"""Runs models on ONNX Runtime or on onnx.reference: what Tessera's results are compared with.
+
+judges.py onnxruntime|reference is a program of its own, started by runner.py, because both may crash,
+hang or take all memory on models that are wrong on purpose. Reads a JSON object a line: {"model":
+FILE, "runs": [{NAME: FILE}], "outputs": FOLDER}, and writes one: {"runs": [RUN...]} where RUN is
+{"error": TEXT} or {"outputs": [FILE...]}."""
+
+import importlib
+import json
+import signal
+import sys
+import warnings
+
+import numpy as np
+import onnx
+
+from fuzz_case import load_array
+
+
+class OnnxRuntime:
+    def __init__(self, model_bytes):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.session = onnxruntime.InferenceSession(
+            model_bytes, options, providers=["CPUExecutionProvider"])
+
+    def run(self, inputs):
+        return self.session.run(None, inputs)
+
+
+class Reference:
+    def __init__(self, model_bytes):
+        from onnx.reference import ReferenceEvaluator
+
+        self.evaluator = ReferenceEvaluator(onnx.load_model_from_string(model_bytes))
+
+    def run(self, inputs):
+        return self.evaluator.run(None, inputs)
+
+
+# For one run of one judge.
+MOST_SECONDS = 2
+
+
+def give_up(*_):
+    raise TimeoutError("took too long")
+
+
+JUDGES = {"onnxruntime": OnnxRuntime, "reference": Reference}
+
+
+def write(outputs, folder, judge, run):
+    files = []
+    for index, output in enumerate(outputs):
+        files.append(f"{folder}/{judge}_{run}_{index}.npy")
+        np.save(files[-1], np.asarray(output))
+    return files
+
+
+def ask(judge, model_bytes, request):
+    runs = request["runs"]
+    try:
+        judging = JUDGES[judge](model_bytes)
+    except Exception as error:  # whatever it is, this judge has no answer
+        return [{"error": f"{type(error).__name__}: {error}"[:300]}] * len(runs)
+    answers = []
+    for index, files in enumerate(runs):
+        try:
+            inputs = {name: load_array(file) for name, file in files.items()}
+            signal.alarm(MOST_SECONDS)
+            outputs = judging.run(inputs)
+            signal.alarm(0)
+            answers.append({"outputs": write(outputs, request["outputs"], judge, index)})
+        except Exception as error:
+            answers.append({"error": f"{type(error).__name__}: {error}"[:300]})
+        finally:
+            signal.alarm(0)
+    return answers
+
+
+def main():
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, give_up)
+    np.seterr(all="ignore")
+    judge = sys.argv[1]
+    # Before the first request, whose time is limited.
+    importlib.import_module("onnx.reference" if judge == "reference" else judge)
+    print("{}", flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        with open(request["model"], "rb") as file:
+            model_bytes = file.read()
+        print(json.dumps({"runs": ask(judge, model_bytes, request)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

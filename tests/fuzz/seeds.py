@@ -1,0 +1,257 @@
+"""Right uses of each op in each version, to be spoilt: the single-node cases that the onnx package
+generates, and for older versions the same with inputs turned to the attributes that they once were."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from fuzz_case import BFLOAT16, Case, element_type, to_proto
+
+# Large cases only cost time.
+MOST_ELEMENTS = 2000
+# What an older version calls an input of a newer one.
+FORMER_NAMES = {"constant_value": "value", "K": "k"}
+# Element types that Tessera computes with.
+KINDS = "fiub"
+
+
+@dataclasses.dataclass
+class Seed:
+    op: str
+    domain: str
+    version: int
+    name: str  # of the case
+    node: onnx.NodeProto
+    arrays: list  # by input; None for one that is left out
+    input_names: list  # as the schema calls them
+
+    @property
+    def label(self):
+        return f"{self.op}-{self.version}"
+
+
+def is_usable(array):
+    return isinstance(array, np.ndarray) and array.size <= MOST_ELEMENTS and (
+        array.dtype.kind in KINDS or array.dtype == BFLOAT16) and array.dtype.itemsize <= 8
+
+
+def onnx_cases():
+    """(case, node, arrays of the node's inputs) for every generated case of one node."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases
+
+        cases = collect_testcases(None)
+    for case in cases:
+        graph = case.model.graph
+        if len(graph.node) != 1 or graph.initializer or not case.data_sets:
+            continue
+        [node] = graph.node
+        fed = dict(zip([value.name for value in graph.input], case.data_sets[0][0]))
+        arrays = [None if not name else np.asarray(fed.get(name)) if name in fed and
+                  not isinstance(fed[name], (list, onnx.TensorProto)) and fed[name] is not None
+                  else "none" for name in node.input]
+        if all(array is None or is_usable(array) for array in arrays):
+            yield case, node, arrays
+
+
+def versions_of(op, domain):
+    """Schemas of an op, one for each version that operator set 6 or a later one means."""
+    found = {}
+    for opset in range(6, onnx.defs.onnx_opset_version() + 1):
+        try:
+            schema = onnx.defs.get_schema(op, opset, domain)
+        except onnx.defs.SchemaError:
+            continue
+        found[schema.since_version] = schema
+    return found
+
+
+def input_names(schema, count):
+    names = [parameter.name for parameter in schema.inputs]
+    while names and len(names) < count:
+        names.append(names[-1])
+    return names
+
+
+def make_attribute(name, array, kind):
+    types = onnx.defs.OpSchema.AttrType
+    if kind not in (types.INT, types.INTS, types.FLOAT, types.FLOATS) or not array.size:
+        return None
+    cast = int if kind in (types.INT, types.INTS) else float
+    values = [cast(element) for element in array.reshape(-1)]
+    return helper.make_attribute(
+        name, values if kind in (types.INTS, types.FLOATS) else values[0])
+
+
+def adapted(node, arrays, newest, schema):
+    """The node and its arrays as an older version has them; None where it cannot say that."""
+    values = dict(zip(input_names(newest, len(arrays)), arrays))
+    older = onnx.NodeProto()
+    older.CopyFrom(node)
+    del older.attribute[:]
+    older.attribute.extend(a for a in node.attribute if a.name in schema.attributes)
+    names = input_names(schema, 0)
+    for name, array in values.items():
+        attribute = name if name in schema.attributes else FORMER_NAMES.get(name)
+        if name in names or array is None or attribute not in schema.attributes:
+            continue
+        kind = schema.attributes[attribute].type
+        older_attribute = make_attribute(attribute, array, kind)
+        if older_attribute is None:
+            return None
+        older.attribute.append(older_attribute)
+    if any(name.required and name.name not in [a.name for a in older.attribute]
+           for name in schema.attributes.values()):
+        return None
+    is_variadic = schema.inputs and (
+        schema.inputs[-1].option == onnx.defs.OpSchema.FormalParameterOption.Variadic)
+    kept = list(arrays) if is_variadic else [values.get(name) for name in names]
+    while kept and kept[-1] is None:
+        kept.pop()
+    if len(kept) < schema.min_input or any(array is None for array in kept[:schema.min_input]):
+        return None
+    return older, kept
+
+
+def make_seed(case, node, arrays, schema):
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.name = "target"
+    del copy.input[:]
+    copy.input.extend("" if array is None else f"i{index}" for index, array in enumerate(arrays))
+    for index, output in enumerate(copy.output):
+        copy.output[index] = f"o{index}" if output else ""
+    return Seed(node.op_type, node.domain, schema.since_version, case.name, copy, list(arrays),
+                input_names(schema, len(arrays)))
+
+
+def shape_of(seed):
+    """What tells uses of an op apart: which inputs and attributes there are, and their types."""
+    return (tuple(None if a is None else (a.dtype.str, a.ndim) for a in seed.arrays),
+            tuple(sorted(a.name for a in seed.node.attribute)))
+
+
+def collect_seeds(known_ops):
+    """By (domain, op, version), the smallest case of each shape. `known_ops`: (domain, op)."""
+    seeds = {}
+    for case, node, arrays in onnx_cases():
+        if (node.domain, node.op_type) not in known_ops:
+            continue
+        opset = next(o.version for o in case.model.opset_import if o.domain == node.domain)
+        own = onnx.defs.get_schema(node.op_type, opset, node.domain)
+        for version, schema in versions_of(node.op_type, node.domain).items():
+            use = (node, arrays) if version == own.since_version else adapted(
+                node, arrays, own, schema)
+            if use is None:
+                continue
+            seed = make_seed(case, *use, schema)
+            shapes = seeds.setdefault((node.domain, node.op_type, version), {})
+            best = shapes.get(shape_of(seed))
+            if best is None or size_of(seed) < size_of(best):
+                shapes[shape_of(seed)] = seed
+    return {key: list(shapes.values()) for key, shapes in sorted(seeds.items())}
+
+
+def size_of(seed):
+    return sum(0 if array is None else array.size for array in seed.arrays)
+
+
+# How an input comes to its node. "constant": an initializer. "fed": a graph input. "rows": through a
+# Compress, so that its first dimension shows when run. "unknown": through a Reshape to a computed
+# shape of unknown length, so that not even its rank is known before.
+SUPPLIES = ("constant", "fed", "rows", "unknown")
+
+
+class ModelBuilder:
+    """Nodes around one or more nodes of interest."""
+
+    def __init__(self, version, domain=""):
+        self.opset = max(version, 6)
+        self.domain = domain
+        self.nodes = []
+        self.inputs = []
+        self.initializers = []
+
+    def declare(self, name, array):
+        dims = [f"{name}_{axis}" for axis in range(array.ndim)]
+        self.inputs.append(helper.make_tensor_value_info(name, element_type(array), dims))
+
+    def supply(self, name, array, supply):
+        """Makes a value `name` that is `array` when run with feeds_of() it."""
+        if supply == "constant":
+            self.initializers.append(to_proto(array, name))
+        elif supply == "fed":
+            self.declare(name, array)
+        elif supply == "rows":
+            self.declare(f"{name}_all", array)
+            self.declare(f"{name}_mask", np.ones(1, bool))
+            self.nodes.append(helper.make_node(
+                "Compress", [f"{name}_all", f"{name}_mask"], [name], name=f"{name}_rows", axis=0))
+        else:
+            self.declare(f"{name}_flat", array.reshape(-1))
+            self.declare(f"{name}_shape", np.zeros(1, np.int64))
+            self.declare(f"{name}_mask", np.ones(1, bool))
+            self.nodes += [
+                helper.make_node("Compress", [f"{name}_shape", f"{name}_mask"], [f"{name}_dims"],
+                                 name=f"{name}_rank", axis=0),
+                helper.make_node("Reshape", [f"{name}_flat", f"{name}_dims"], [name],
+                                 name=f"{name}_unknown",
+                                 **({"allowzero": 1} if self.opset >= 14 else {}))]
+
+    def model(self, outputs):
+        graph = helper.make_graph(
+            self.nodes, "fuzz", self.inputs,
+            [onnx.ValueInfoProto(name=name) for name in outputs], self.initializers)
+        # What supplies inputs needs operator set 9.
+        opset = max(self.opset, 9) if any(
+            node.op_type == "Compress" for node in self.nodes) else self.opset
+        opsets = [helper.make_opsetid("", opset)]
+        if self.domain:
+            opsets.append(helper.make_opsetid(self.domain, self.opset))
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def feeds_of(name, array, supply):
+    """The graph inputs that make the value `name` `array`."""
+    if supply == "constant":
+        return {}
+    if supply == "fed":
+        return {name: array}
+    if supply == "rows":
+        return {f"{name}_all": array, f"{name}_mask": np.ones(array.shape[0], bool)}
+    return {f"{name}_flat": array.reshape(-1), f"{name}_shape": np.array(array.shape, np.int64),
+            f"{name}_mask": np.ones(array.ndim, bool)}
+
+
+def case_of(seed, arrays_of_runs, supplies):
+    """The seed's node on each of the runs' arrays, each input supplied as `supplies` says. A constant
+    has the first run's value."""
+    builder = ModelBuilder(seed.version, seed.domain)
+    for index, array in enumerate(arrays_of_runs[0]):
+        if array is not None:
+            builder.supply(f"i{index}", array, supplies[index])
+    builder.nodes.append(seed.node)
+    runs = []
+    for arrays in arrays_of_runs:
+        runs.append({})
+        for index, array in enumerate(arrays):
+            if array is not None:
+                runs[-1].update(feeds_of(f"i{index}", array, supplies[index]))
+    return Case(builder.model([name for name in seed.node.output if name]), runs)
+
+
+def can_supply(seed, array, supply):
+    if supply in ("constant", "fed"):
+        return True
+    # What supplies inputs needs operator set 9, where the op may be another one.
+    opset = max(seed.version, 9)
+    if onnx.defs.get_schema(seed.op, opset, seed.domain).since_version != seed.version:
+        return False
+    if supply == "rows":
+        return array.ndim > 0
+    # Before allowzero, Reshape takes a 0 for a copy of the dimension, and there is one to copy.
+    return opset >= 14 or 0 not in array.shape[1:]

@@ -1,0 +1,114 @@
+#include "cache/cache_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "cache/stored_fields.h"
+#include "targets.h"
+#include "tessera/error.h"
+#include "tune/cost_sections.h"
+
+namespace tessera::fuzzing {
+namespace {
+
+using cache::CacheFile;
+using cache::kChecksumBytes;
+
+// docs/formats/cache.md.
+constexpr size_t kHeaderBytes = 64;
+constexpr size_t kTableBytesAt = 12;
+constexpr size_t kFileBytesAt = 16;
+constexpr size_t kChecksumAt = 24;
+constexpr size_t kFingerprintBytes = 20;
+
+void put_checksum(std::string& bytes, size_t at, const cache::Checksum& checksum) {
+  if (at + kChecksumBytes <= bytes.size()) std::copy(checksum.begin(), checksum.end(), &bytes[at]);
+}
+
+// How far the reader of all of `bytes` has come.
+struct Place {
+  explicit Place(const std::string& given) : bytes(given), reader(given, "table") {}
+  size_t at() {
+    // The reader tells only what it gives.
+    return static_cast<size_t>(reader.raw(0, "nothing").data() - bytes.data());
+  }
+  const std::string& bytes;
+  cache::FieldReader reader;
+};
+
+// Checksums of the sections that the table names, as far as it can be read.
+void make_sections_right(std::string& bytes, size_t table_bytes) {
+  const std::string before = bytes;
+  const std::string table = before.substr(0, kHeaderBytes + table_bytes);
+  Place place(table);
+  place.reader.raw(kHeaderBytes + kFingerprintBytes, "a header");
+  const std::vector<cache::Ingredient> ingredients = place.reader.ingredients();
+  const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);
+  std::memcpy(&bytes[kHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
+  for (auto left = place.reader.number<uint32_t>("sections"); left > 0; --left) {
+    place.reader.text("a type");
+    place.reader.text("a content");
+    place.reader.ingredients();
+    place.reader.number<uint64_t>("seconds");
+    const auto offset = place.reader.number<uint64_t>("an offset");
+    const auto length = place.reader.number<uint64_t>("a length");
+    const size_t checksum_at = place.at();
+    place.reader.raw(kChecksumBytes + 1 + sizeof(cache::Mac), "the rest");
+    if (offset > before.size() || length > before.size() - offset) continue;
+    put_checksum(bytes, checksum_at, cache::checksum_of(Bytes(before).subspan(offset, length)));
+  }
+}
+
+std::string made_right(Bytes given) {
+  std::string bytes(given.begin(), given.end());
+  if (bytes.size() < kHeaderBytes + kFingerprintBytes) return bytes;
+  write_number(bytes, kFileBytesAt, 8, bytes.size());
+  const uint64_t table_bytes =
+      std::min(read_number(bytes, kTableBytesAt, 4), uint64_t{bytes.size() - kHeaderBytes});
+  write_number(bytes, kTableBytesAt, 4, table_bytes);
+  try {
+    make_sections_right(bytes, table_bytes);
+  } catch (const Error&) {
+    // A table that cannot be read gets a checksum all the same.
+  }
+  put_checksum(bytes, kChecksumAt,
+               cache::checksum_of(Bytes(bytes).first(kChecksumAt),
+                                  Bytes(bytes).subspan(kHeaderBytes, table_bytes)));
+  return bytes;
+}
+
+// All libraries that the file names, so that nothing is left out for their sake.
+std::vector<tuning::PricedLibrary> libraries_of(const CacheFile& file) {
+  std::vector<tuning::PricedLibrary> libraries;
+  for (const cache::Section& section : file.sections) {
+    libraries.push_back({section.type, "version=1;", section.ingredients});
+  }
+  return libraries;
+}
+
+void read(const std::string& bytes) {
+  const cache::UserKey key({});
+  const CacheFile file = cache::decode(bytes, &key, "file");
+  expect(cache::encode(file, &key) == bytes, "what is decoded is encoded as it was");
+  expect(cache::decode_ingredients(bytes, "file") == file.ingredients,
+         "both ways of reading agree");
+  const auto libraries = libraries_of(file);
+  tuning::take_plan(file, [&](const std::vector<std::string>&) { return libraries; }, "file");
+  tuning::take_sections(file, "", libraries, "file");
+}
+
+}  // namespace
+
+void fuzz_cache(Bytes bytes) {
+  for (const std::string& tried : {std::string(bytes.begin(), bytes.end()), made_right(bytes)}) {
+    try {
+      read(tried);
+    } catch (const Error& error) {
+      expect(error.kind() == ErrorKind::Corrupt || error.kind() == ErrorKind::Unsupported,
+             error.what());
+    }
+  }
+}
+
+}  // namespace tessera::fuzzing

@@ -1,0 +1,163 @@
+// Writes the first files of the corpora of formats that only Tessera writes, for make_seeds.py:
+//
+//   make_fuzz_seeds FOLDER
+//
+// Run it again when a format changes: what is in the corpora then tests only the refusal of others.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "api/model_index.h"
+#include "base/byte_archive.h"
+#include "base/message_channel.h"
+#include "cache/cache_file.h"
+#include "cache/pack_file.h"
+#include "compile/compile.h"
+#include "import/onnx/import.h"
+#include "ops/registry.h"
+#include "targets.h"
+#include "tune/bench_messages.h"
+#include "tune/cost_sections.h"
+#include "tune/verify_messages.h"
+
+namespace tessera::fuzzing {
+namespace {
+
+const cache::UserKey kKey({});
+
+class Corpus {
+ public:
+  Corpus(const std::filesystem::path& folder, const char* target) : folder_(folder / target) {
+    std::filesystem::create_directories(folder_);
+  }
+  void add(const std::string& name, Bytes bytes) { write_scratch_file(folder_ / name, bytes); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+tuning::FoundCosts some_costs() {
+  tuning::FoundCosts found{.seconds = 9};
+  found.costs.machine = "m";
+  tuning::CostKey key{
+      .work = "w", .backend = "fast", .ingredients = "v=1;", .algorithm = "a", .layouts = "l"};
+  found.costs.kernels[key] = {.warm = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .build_seconds = 1};
+  key.density = "0.5";
+  found.costs.kernels[key] = {.cold = tuning::Timing{1e-3, 1e-3, 2e-3, 10}, .refusal = "no"};
+  found.costs
+      .conversions[{.backend = "fast", .from = "a", .to = "b", .element = DataType::Float32}] = {};
+  found.plan = tuning::KnownPlan{.steps = {{.nodes = {0, 1}, .backend = "fast"}}};
+  found.plan->until_built = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
+  return found;
+}
+
+void add_caches(Corpus corpus) {
+  cache::CacheFile file{.ingredients = {{"graph", "a1"}, {"threads", "2"}}};
+  corpus.add("empty", cache::encode(file, &kKey));
+  file.sections = tuning::to_sections(some_costs(), {{"fast", "v=1;", {{"version", "3"}}}});
+  corpus.add("costs", cache::encode(file, &kKey));
+  file.sections = {
+      {.type = "fast", .content = "kernels", .is_authenticated = true, .bytes = "abc"}};
+  corpus.add("authenticated", cache::encode(file, &kKey));
+}
+
+void add_packs(Corpus corpus) {
+  const std::string large(300, 'x');
+  const std::vector<cache::StoredPack> packs = {{"one", Bytes("abc", 3)}, {"two", large}};
+  corpus.add("none", cache::encode_packs({}, "fuzz", kKey));
+  corpus.add("two", cache::encode_packs(packs, "fuzz", kKey));
+}
+
+// What comes out at the other end, behind the flags that fuzz_messages() reads.
+template <class... Messages>
+std::string frames_of(char flags, const Messages&... messages) {
+  auto [mine, its] = MessageChannel::make_sockets();
+  MessageChannel channel(std::move(mine), tuning::kMostRequestBytes, true);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  (channel.send(messages, deadline), ...);
+  std::string stream(1, flags);
+  std::array<char, 4096> part = {};
+  // A part ends where a file came with what follows.
+  for (ssize_t count = 1; count > 0;) {
+    count = ::recv(its.get(), part.data(), part.size(), MSG_DONTWAIT);
+    stream.append(part.data(), static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  }
+  return stream;
+}
+
+template <class Kind, class Content>
+Message message_of(Kind kind, const Content& content) {
+  ByteWriter writer;
+  writer(content);
+  return {.kind = static_cast<uint32_t>(kind), .payload = writer.take_bytes()};
+}
+
+LoadedModel load(const std::filesystem::path& file) {
+  static const ops::Registry kRegistry = ops::make_registry();
+  const Log silent([](const std::string&) {});
+  ThreadPool pool(1);
+  return load_model(import_onnx(file, kRegistry, silent), {}, kRegistry, pool, silent);
+}
+
+void add_messages(Corpus corpus, const std::filesystem::path& model) {
+  using enum tuning::BenchMessage;
+  using tuning::VerifyMessage;
+  const tuning::CandidateKey key{
+      .backend = "fast", .algorithm = "a", .inputs = {{}}, .outputs = {{}}};
+  const tuning::StartRequest start{.identity = "i", .plugins = {{"fast", "f.so"}}};
+  const tuning::GroupCase group{.graph = load(model).graph};
+  corpus.add("requests", frames_of(3, message_of(Start, start), message_of(Build, key),
+                                   message_of(Run, tuning::RunRequest{key}),
+                                   message_of(Convert, tuning::ConversionKey{.dims = {2, 3}}),
+                                   message_of(VerifyMessage::Start, tuning::VerifyRequest{})));
+  corpus.add("group", frames_of(3, tuning::pack_case(group)));
+  const tuning::VerifyNews news{.identity = "i", .name = "fast", .version = "1"};
+  corpus.add("answers", frames_of(2, message_of(Run, tuning::Outcome{.seconds = 1}),
+                                  message_of(Check, tuning::Checked{}),
+                                  message_of(Failure, tuning::ErrorText{1, "w", "m"}),
+                                  message_of(VerifyMessage::Step, news)));
+}
+
+void add_index(Corpus corpus, const std::filesystem::path& model) {
+  ModelIndex index;
+  index.model = load(model);
+  index.files = {{model, stamp_of(model).value()}};
+  index.warnings = {"w"};
+  const auto file = scratch_folder() / "model.index";
+  const std::string reason = write_model_index(file, {}, kKey, index);
+  expect(reason.empty(), reason);
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  const cache::CacheFile stored = cache::decode(bytes, &kKey, "index");
+  // All but the list of files, which fuzz_model_index() adds.
+  ByteReader reader(stored.sections.front().bytes);
+  uint64_t count = 0;
+  std::string path;
+  FileStamp stamp;
+  reader(count, path, stamp);
+  corpus.add(model.stem().string(), reader.rest());
+}
+
+}  // namespace
+}  // namespace tessera::fuzzing
+
+int main(int count, char** arguments) {
+  using namespace tessera::fuzzing;
+  if (count != 2) {
+    std::cerr << "usage: make_fuzz_seeds FOLDER\n";
+    return 2;
+  }
+  const std::filesystem::path folder = arguments[1];
+  const std::filesystem::path model = folder / "model" / "weights.onnx";
+  add_caches(Corpus(folder, "cache"));
+  add_packs(Corpus(folder, "packs"));
+  add_messages(Corpus(folder, "messages"), model);
+  add_index(Corpus(folder, "model_index"), model);
+}

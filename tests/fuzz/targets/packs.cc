@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <cstring>
+
+#include "cache/digest.h"
+#include "cache/pack_file.h"
+#include "cache/stored_fields.h"
+#include "targets.h"
+#include "tessera/error.h"
+
+namespace tessera::fuzzing {
+namespace {
+
+// docs/formats/packs.md.
+constexpr size_t kHeaderBytes = 64;
+constexpr size_t kHeaderBytesUsed = 24;
+constexpr size_t kTableBytesAt = 12;
+constexpr size_t kFileBytesAt = 16;
+constexpr size_t kTableAt = kHeaderBytes + sizeof(cache::Mac);
+
+// Digests of the packs that the table names, as far as it can be read.
+void make_digests_right(std::string& bytes, size_t table_bytes) {
+  const std::string table = bytes.substr(kTableAt, table_bytes);
+  cache::FieldReader reader(table, "table");
+  reader.text("a processor");
+  for (auto left = reader.number<uint32_t>("packs"); left > 0; --left) {
+    reader.text("a key");
+    const auto offset = reader.number<uint64_t>("an offset");
+    const auto length = reader.number<uint64_t>("a length");
+    const Bytes digest = reader.raw(sizeof(cache::Digest), "a digest");
+    if (offset > bytes.size() || length > bytes.size() - offset) continue;
+    const cache::Digest right = cache::digest_of(Bytes(bytes).subspan(offset, length));
+    std::memcpy(&bytes[kTableAt + static_cast<size_t>(digest.data() - table.data())], right.data(),
+                right.size());
+  }
+}
+
+std::string made_right(Bytes given, const cache::UserKey& key) {
+  std::string bytes(given.begin(), given.end());
+  if (bytes.size() < kTableAt) return bytes;
+  write_number(bytes, kFileBytesAt, 8, bytes.size());
+  const uint64_t table_bytes =
+      std::min(read_number(bytes, kTableBytesAt, 4), uint64_t{bytes.size() - kTableAt});
+  write_number(bytes, kTableBytesAt, 4, table_bytes);
+  try {
+    make_digests_right(bytes, table_bytes);
+  } catch (const Error&) {
+    // What cannot be read is vouched for all the same.
+  }
+  cache::FieldWriter vouched;
+  vouched.text("tessera packs");
+  vouched.raw(Bytes(bytes).first(kHeaderBytesUsed));
+  vouched.raw(Bytes(bytes).subspan(kTableAt, table_bytes));
+  const cache::Mac mac = key.authenticate(vouched.bytes);
+  std::memcpy(&bytes[kHeaderBytes], mac.data(), mac.size());
+  return bytes;
+}
+
+}  // namespace
+
+void fuzz_packs(Bytes bytes) {
+  const cache::UserKey key({});
+  for (const std::string& tried :
+       {std::string(bytes.begin(), bytes.end()), made_right(bytes, key)}) {
+    const cache::PackFile::Opened opened = cache::PackFile::over(tried, "packs", "fuzz", key);
+    expect((opened.file == nullptr) != opened.reason.empty(), "there is a file or a reason");
+    if (opened.file == nullptr) continue;
+    // Every byte that is given out can be read.
+    uint64_t sum = 0;
+    for (const std::string& name : opened.file->keys()) {
+      const auto found = opened.file->find(name);
+      if (!found) continue;
+      const auto* const start = static_cast<const char*>(found->bytes.get());
+      for (int64_t index = 0; index < found->size; ++index)
+        sum += static_cast<uint8_t>(start[index]);
+    }
+    use(sum);
+    opened.file->is_sound();
+  }
+}
+
+}  // namespace tessera::fuzzing

@@ -1,0 +1,152 @@
+"""Says whether what came of a run of Tessera is right, beside what ONNX Runtime and onnx.reference
+make of it.
+
+Right are the judges' result, and an error that is the model's or the caller's fault and names a place
+in the model. Where the judges disagree, either result is right, unless RULINGS says which."""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from fuzz_case import BFLOAT16
+
+REFUSALS = ("InvalidModel", "InvalidArgument", "Unsupported", "OutOfMemory")
+# Ops whose results are drawn.
+RANDOM_OPS = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike",
+              "RandomUniform", "RandomUniformLike"}
+TOLERANCES = {np.dtype(np.float16): 2e-2, BFLOAT16: 8e-2, np.dtype(np.float32): 1e-3,
+              np.dtype(np.float64): 1e-6}
+# Where the judges are wrong, or neither is as the standard has it: op, kind of problem, what name and
+# text of the problem have (regular expressions), and the sentence of the standard that decides.
+RULINGS = (
+    (".*", "refuses", "expected an axis in", "Accepted range is [-r, r-1] where r = rank(input)."),
+    ("ConstantOfShape", "refuses", "expected one dimension", "1D tensor. The shape of the expected "
+     "output tensor."),
+    ("Compress", "refuses", "at most . elements", "Its length can be less than the input length along "
+     "the axis or the flattened input size if axis is not specified."),
+    ("ReduceMean", "differs", "[0-9]{16}", "Computes the mean of the input tensor's elements along the "
+     "provided axes."),
+    ("Reduce.*|ArgM.*", "differs|refuses", "keepdims = ", "Keep the reduced dimension or not, default 1 "
+     "means keep reduced dimension."),
+    ("Constant", "refuses", "exactly one", "Exactly one of the provided attributes must be specified."),
+    ("Scatter.*", "refuses", "reduction", "Type of reduction to apply: none (default), add, mul, max, "
+     "min."),
+    ("Conv.*|.*Pool", "refuses", "expected . numbers, found 0", "If not present, the dilation defaults "
+     "to 1 along each spatial axis."),
+    ("MaxPool", "differs", "found nan", "Max pooling consisting of computing the max on all values of a "
+     "subset of the input tensor"),
+    ("OneHot", "differs", "expected nan", "All locations represented by the index values in the "
+     "'indices' input tensor will have 'on_value' and the other locations will have 'off_value'"),
+    ("PRelu", "refuses", "slope", "This operator supports unidirectional broadcasting (tensor slope "
+     "should be unidirectional broadcastable to input tensor X)"),
+    ("GroupNormalization", "refuses", "scale|bias", "scale: Scale tensor of shape (C)."),
+    ("Split", "refuses", "found neither", "Either input 'split' or the attribute 'num_outputs' should "
+     "be specified, but not both."),
+    ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
+)
+
+
+@dataclasses.dataclass
+class Problem:
+    kind: str
+    message: str
+
+
+def names_of(model):
+    return [name for node in model.graph.node for name in (node.name, *node.output) if name] + [
+        value.name for value in (*model.graph.input, *model.graph.output)]
+
+
+def explain_difference(found, expected):
+    """"" where the arrays agree: types, shapes, elements; what is not finite need only stay so."""
+    if found is None:
+        return ""
+    if found.dtype != expected.dtype:
+        return f"expected {expected.dtype}, found {found.dtype}"
+    if found.shape != expected.shape:
+        return f"expected shape {expected.shape}, found {found.shape}"
+    if found.dtype not in TOLERANCES:
+        wrong = found != expected
+    else:
+        tolerance = TOLERANCES[found.dtype]
+        a, b = found.astype(np.float64), expected.astype(np.float64)
+        finite = np.isfinite(b)
+        scale = np.max(np.abs(b[finite]), initial=0.0)
+        largest = float(np.finfo(np.float32).max) if found.dtype == BFLOAT16 else float(
+            np.finfo(found.dtype).max)
+        with np.errstate(all="ignore"):
+            close = np.abs(a - b) <= tolerance * np.minimum(np.maximum(np.abs(b), 1e-2 * scale),
+                                                            largest) + np.finfo(np.float32).tiny
+        wrong = np.where(finite, ~(np.isfinite(a) & close), np.isfinite(a))
+    if not wrong.any():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(np.atleast_1d(wrong))[0])
+    element = lambda array: np.atleast_1d(array)[at]
+    return (f"{int(wrong.sum())} of {wrong.size} elements differ, at {list(at)} expected "
+            f"{element(expected)}, found {element(found)}")
+
+
+def explain_outputs(found, expected):
+    if len(found) != len(expected):
+        return f"expected {len(expected)} outputs, found {len(found)}"
+    for index, (one, other) in enumerate(zip(found, expected)):
+        difference = explain_difference(one, other)
+        if difference:
+            return f"output {index}: {difference}"
+    return ""
+
+
+def find_problem(run, judged, names, is_newest=True):
+    """What is wrong with a run, or None. `judged`: {judge: RUN}; `names`: what an error may name;
+    `is_newest`: whether the op is of its newest version."""
+    kind = run["kind"]
+    if kind in ("crash", "hang", "exception", "Internal"):
+        return Problem(kind, str(run.get("where", "")) + ": " + run["message"])
+    answers = {judge: answer["arrays"] for judge, answer in judged.items()
+               if "arrays" in answer and "error" not in answer}
+    if kind in REFUSALS:
+        text = run["where"] + ": " + run["message"]
+        if kind != "OutOfMemory" and not any(name in text for name in names):
+            return Problem("names nothing", f"{kind}: {text}")
+        if len(answers) == 2 and kind in ("InvalidModel", "InvalidArgument"):
+            return Problem("refuses", f"{text}; both judges have a result, "
+                           f"{describe(answers['onnxruntime'])}, {describe(answers['reference'])}")
+        return None
+    if kind != "":
+        return None if kind == "Cancelled" else Problem(kind, run["where"] + ": " + run["message"])
+    if not answers:
+        return Problem("accepts", f"gives {describe(run['arrays'])}; " + "; ".join(
+            f"{judge}: {answer['error'][:160]}" for judge, answer in judged.items())) if judged else None
+    differences = {judge: explain_outputs(run["arrays"], arrays) for judge, arrays in answers.items()}
+    if all(differences.values()) and not is_disputed(judged, is_newest):
+        return Problem("differs", "; ".join(
+            f"from {judge}: {text}" for judge, text in differences.items()))
+    return None
+
+
+def explain_ruling(op, problem, what):
+    """The sentence of RULINGS that makes it none, or ""."""
+    for ruled_op, kind, pattern, sentence in RULINGS:
+        if re.fullmatch(ruled_op, op) and re.fullmatch(kind, problem.kind) and re.search(
+                pattern, what + ": " + problem.message):
+            return sentence
+    return ""
+
+
+# What ONNX Runtime says where it has no kernel, or does not know the operator set.
+NOT_THERE = re.compile("NOT_IMPLEMENTED|ValidateOpset|under development|not a registered|Type Error|"
+                       "INVALID_GRAPH")
+
+
+def is_disputed(judged, is_newest):
+    """Whether one judge refuses what the other one has a result of; of older versions, most of which
+    onnx.reference takes for the newest, ONNX Runtime alone is a judge."""
+    if not is_newest and "arrays" not in judged["onnxruntime"]:
+        return True
+    errors = [answer["error"] for answer in judged.values() if "error" in answer]
+    return any(not NOT_THERE.search(error) for error in errors)
+
+
+def describe(arrays):
+    return " ".join("-" if array is None else f"{array.dtype}{list(array.shape)}" for array in arrays)

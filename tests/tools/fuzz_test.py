@@ -1,0 +1,34 @@
+"""tools/fuzz says what it did; what it finds is for tests/fuzz to test."""
+
+import re
+import subprocess
+
+import pytest
+
+from load_tool import ROOT
+
+
+@pytest.fixture
+def fuzz(bin_dir, tmp_path):
+    def run(*arguments):
+        return subprocess.run([ROOT / "tools" / "fuzz", "--bin-dir", bin_dir, "--out", tmp_path,
+                               *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+    return run
+
+
+def test_figures_stand_at_the_end(fuzz, tmp_path):
+    done = fuzz("--minutes", "0.05", "--only", "models", "--only", "matrix", "--seed", "7",
+                "--backends", "reference")
+    assert "seed: 7" in done.stdout, done.stderr
+    assert int(re.search(r"^models: (\d+)$", done.stdout, re.MULTILINE)[1]) > 0
+    for part in ("ops that ran to the end: ", "compared with ONNX Runtime: ",
+                 "compared with onnx.reference: ", "refused with an error: "):
+        assert part in done.stdout
+    count = int(re.search(r"^(\d+) findings", done.stdout.splitlines()[-1])[1])
+    assert done.returncode == (1 if count else 0) and len(list(tmp_path.iterdir())) == count
+
+
+def test_a_missing_build_is_said(fuzz, tmp_path):
+    done = fuzz("--bin-dir", str(tmp_path))
+    assert done.returncode == 2 and "tools/build fuzz" in done.stderr
