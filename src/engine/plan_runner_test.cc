@@ -169,9 +169,9 @@ TEST_F(PlanRunners, WriteInPlaceWhereTheInputIsNotNeededAnyMore) {
 }
 
 TEST_F(PlanRunners, GiveNothingForNothing) {
-  tessera::Graph graph = two_relus();
-  for (Value& value : graph.values) value.type = float_type(Shape{0});
-  PlanRunner runner(build(std::move(graph),
+  tessera::Graph empty = two_relus();
+  for (Value& value : empty.values) value.type = float_type(Shape{0});
+  PlanRunner runner(build(std::move(empty),
                           [](const auto& graph, Proposals& proposals) {
                             proposals.add(relu_candidate(graph.node(0), "mirror:a", true));
                             proposals.add(relu_candidate(graph.node(1), "mirror:a", true));
