@@ -44,7 +44,9 @@ bool WatchedTuning::goes_on(const TuneProgress& now) {
 void WatchedTuning::tell_once() {
   const bool is_interrupted = may_be_stopped_ && Interrupt::was_asked();
   if (!is_interrupted && !(has_measured_ && Termination::was_asked())) return;
-  if (!is_told_.exchange(true)) Progress::say(when_stopped_);
+  if (is_told_.exchange(true)) return;
+  Progress::say(Termination::was_asked() ? "stopped early; what was measured is kept"
+                                         : when_stopped_);
 }
 
 void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,

@@ -60,7 +60,7 @@ class WatchedTuning {
   std::string when_stopped_;
   Termination termination_;
   std::optional<Interrupt> interrupt_;
-  bool has_measured_ = false;
+  std::atomic<bool> has_measured_ = false;
   std::atomic<bool> may_be_stopped_ = false;
   std::atomic<bool> is_told_ = false;
 };

@@ -67,7 +67,10 @@ BindSignals::BindSignals() {
   }
 }
 
-BindSignals::~BindSignals() { restore(); }
+BindSignals::~BindSignals() {
+  end_process_if_asked();
+  restore();
+}
 
 void BindSignals::restore() {
   if (!std::exchange(is_installed_, false)) return;

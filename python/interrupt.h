@@ -24,7 +24,7 @@ class RunInterrupt {
 };
 
 // While one lives on the process's main thread, the first SIGTERM or SIGHUP is only noted where it
-// would end the process, and the rest of Python's clean-up with it. A second one ends it as ever.
+// would end the process; it is raised again when this goes. A second one ends the process as ever.
 // On other threads it does nothing.
 class BindSignals {
  public:
@@ -35,12 +35,11 @@ class BindSignals {
 
   // Whether one was noted.
   bool is_asked_to_end() const;
-  // Raises what was noted again, as if it came now; at the end of this.
-  void end_process_if_asked();
 
  private:
   static constexpr std::array kSignals = {SIGTERM, SIGHUP};
   void restore();
+  void end_process_if_asked();
 
   bool is_installed_ = false;
   std::array<struct sigaction, kSignals.size()> previous_{};

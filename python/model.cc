@@ -141,7 +141,6 @@ class PythonProgress {
   }
 
   void raise_error() {
-    signals_.end_process_if_asked();
     if (error_) throw nb::python_error(std::move(*error_));
   }
 
