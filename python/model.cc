@@ -18,6 +18,7 @@
 
 #include "python/descriptions.h"
 #include "python/executor.h"
+#include "python/interrupt.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -79,7 +80,8 @@ struct LoadedModel {
 // `source` is what tessera::load() takes: a path, or ModelBytes.
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
-                      const Backends& backends, nb::callable callable, int threads) {
+                      const Backends& backends, nb::callable callable, int threads,
+                      bool copies_weights) {
   auto log = std::make_shared<PythonLog>(std::move(callable));
   std::optional<Model> model;
   {
@@ -88,16 +90,18 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                                      .keeps_all_values = keeps_all_values,
                                      .log = [log](const std::string& text) { log->call(text); },
                                      .backends = backends,
-                                     .threads = threads});
+                                     .threads = threads,
+                                     .copies_weights = copies_weights});
   }
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
 }
 
 LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
-                       const Backends& backends, nb::callable callable, int threads) {
+                       const Backends& backends, nb::callable callable, int threads,
+                       bool copies_weights) {
   return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
-                   backends, std::move(callable), threads);
+                   backends, std::move(callable), threads, copies_weights);
 }
 
 // A log may well be a method of the object that keeps the model: the garbage collector has to see
@@ -126,14 +130,13 @@ Precision precision_named(const std::string& text) {
               "expected 'float32' or 'bfloat16', found '" + text + "'");
 }
 
-// A Python callable that is told of progress. What it raises, or False, ends the tuning; what it
-// raised is raised once bind() has come back.
+// A Python callable, or None, that is told of progress. What it raises, or False, ends the tuning,
+// and so do signals; what was raised is raised once bind() has come back.
 class PythonProgress {
  public:
   explicit PythonProgress(nb::object callable) : callable_(std::move(callable)) {}
 
   std::function<bool(const TuneProgress&)> watcher() {
-    if (callable_.is_none()) return {};
     return [this](const TuneProgress& progress) { return call(progress); };
   }
 
@@ -144,9 +147,12 @@ class PythonProgress {
  private:
   bool call(const TuneProgress& progress) {
     const nb::gil_scoped_acquire lock;
+    if (error_) return false;
     try {
       // Ctrl-C reaches Python code only where somebody asks for it.
       if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+      if (signals_.is_asked_to_end()) return false;
+      if (callable_.is_none()) return true;
       const nb::object answer = callable_(to_python(progress));
       return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
     } catch (nb::python_error& error) {
@@ -156,6 +162,7 @@ class PythonProgress {
   }
 
   nb::object callable_;
+  BindSignals signals_;
   std::optional<nb::python_error> error_;
 };
 
@@ -400,9 +407,9 @@ void bind_model(nb::module_& module) {
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first that fits: a path may be made of bytes, too.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "threads"_a, kLoad);
+             "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, kLoad);
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
-             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, kLoad);
+             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, kLoad);
 }
 
 }  // namespace tessera::python

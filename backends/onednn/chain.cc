@@ -89,7 +89,11 @@ std::optional<std::vector<int64_t>> AxisView::of(const std::vector<int64_t>& dim
 
 AxisView plain_view(size_t rank) { return {std::vector<size_t>(rank, 1)}; }
 
-Chains::Chains(const Graph& graph) : graph_(graph), composites_(find_composites(graph)) {}
+Chains::Chains(const Graph& graph) : graph_(graph), composites_(find_composites(graph)) {
+  for (size_t index = 0; index < composites_.size(); ++index) {
+    from_value_[composites_[index].input].push_back(index);
+  }
+}
 
 std::optional<ChainStep> Chains::step_after(const Value& value) const {
   const auto reads_outside = [&](const Composite& composite) {
@@ -98,9 +102,12 @@ std::optional<ChainStep> Chains::step_after(const Value& value) const {
              composite.nodes.end();
     });
   };
-  for (const Composite& composite : composites_) {
-    if (composite.input != value.id() || reads_outside(composite)) continue;
-    return ChainStep{composite.nodes, {{composite.function}}, composite.output};
+  if (const auto found = from_value_.find(value.id()); found != from_value_.end()) {
+    for (const size_t index : found->second) {
+      const Composite& composite = composites_[index];
+      if (reads_outside(composite)) continue;
+      return ChainStep{composite.nodes, {{composite.function}}, composite.output};
+    }
   }
   if (value.consumers().size() != 1) return std::nullopt;
   const Node node = graph_.node(value.consumers().front());

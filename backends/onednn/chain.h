@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "composite.h"
@@ -49,6 +50,7 @@ class Chains {
 
   plugin::Graph graph_;
   std::vector<Composite> composites_;
+  std::unordered_map<int32_t, std::vector<size_t>> from_value_;  // composites by their input
 };
 
 // The arithmetic of oneDNN for an op of two or more inputs ("Add", "Sum", "Max"...).

@@ -24,6 +24,12 @@ const Chains& Context::chains() {
   return *chains_;
 }
 
+const PrimitiveFacts& Context::facts(const std::string& key,
+                                     const std::function<PrimitiveFacts()>& find) {
+  const auto known = facts_.find(key);
+  return known != facts_.end() ? known->second : facts_.emplace(key, find()).first->second;
+}
+
 dnnl::primitive_attr Context::attributes() const {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

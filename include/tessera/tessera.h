@@ -111,6 +111,12 @@ struct LoadOptions {
   // optimize has found a plan; and take it from there as long as the model's files are as they
   // were. Not set: true, but for TESSERA_OPTIMIZE=0 in the environment.
   std::optional<bool> keeps_index = {};
+  // Copy weights from files beside the model into memory instead of mapping these files. It costs
+  // as much memory as there are weights, and the time to read them. A mapped file must not be
+  // written to or cut as long as the model or an executor of it lives: bind() finds that and throws
+  // DeviceFailed, but while bind() or a run reads it, the values change, or the system ends the
+  // process (SIGBUS). To replace a file by renaming another one does no harm.
+  bool copies_weights = false;
 };
 
 // The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
@@ -394,8 +400,9 @@ class Model {
   ~Model();
 
   // Plans for the given shapes. Throws InvalidArgument (unknown name, shape that contradicts the
-  // model, dimension still unknown), InvalidModel (shapes that do not fit together) or OutOfMemory
-  // (more than the machine has, found before anything is allocated).
+  // model, dimension still unknown), InvalidModel (shapes that do not fit together), OutOfMemory
+  // (more than the machine has, found before anything is allocated) or DeviceFailed (a file of the
+  // model has changed since load(), and is needed again).
   Executor bind(const BindOptions& options = {}) const;
 
   // Checks everything that the backends offer for these shapes against the reference, on the

@@ -30,6 +30,9 @@ struct PlanOptions {
   // The executor's plans for other shapes, whose kernels may serve again.
   std::vector<const BuiltPlan*> siblings = {};
   FindStoredKernel find_stored_kernel = {};  // null: none are stored
+  // Asked before each kernel of a known plan; throws where nobody wants the plan any more. Null: it
+  // is always wanted.
+  std::function<void()> check_wanted = {};
   const Log* log = nullptr;  // told of sparse values that are made dense; null: nobody
   PricingOptions pricing;
 };

@@ -166,7 +166,10 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   const StoredKernels stored(registry, pool.threads(), options.precision,
                              options.find_stored_kernel);
   PlanAssembler assembler(pool, packs, in_use, stored);
-  if (!assembler.build(placement, base).empty()) return std::nullopt;
+  const auto before_each_kernel = [&](size_t, size_t) {
+    if (options.check_wanted) options.check_wanted();
+  };
+  if (!assembler.build(placement, base, before_each_kernel).empty()) return std::nullopt;
   watcher("plan");
   if (options.returns_step_outputs) {
     result.step_outputs = values_between_steps(base.offers, placement);

@@ -207,10 +207,15 @@ void StepProgram::move_arena(char* arena) {
 
 // Those of one slot in a row.
 void StepProgram::collect_patches() {
-  for (MemorySlot& slot : slots_) {
+  std::vector<std::vector<size_t>> faces_of(slots_.size());
+  for (size_t face = 0; face < faces_.size(); ++face) {
+    const int slot = slot_of_buffer_[at(owner_of(built_.plan, buffers_[face]))];
+    if (slot >= 0) faces_of[at(slot)].push_back(face);
+  }
+  for (size_t index = 0; index < slots_.size(); ++index) {
+    MemorySlot& slot = slots_[index];
     slot.first_patch = patches_.size();
-    for (size_t face = 0; face < faces_.size(); ++face) {
-      if (owner_of(built_.plan, buffers_[face]) != slot.buffer) continue;
+    for (const size_t face : faces_of[index]) {
       const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
       const bool is_whole = buffer.owner < 0;
       patches_.push_back({&faces_[face], is_whole ? 0 : buffer.offset, is_whole});

@@ -233,7 +233,9 @@ Tensor GroupBench::State::pack(const tessera_pack& pack, const Tensor& tensor, T
   Status status;
   pool.execute([&] {
     status = call_plugin([&](tessera_error* error) {
-      return pack.pack(pack.self, context.face(), &from, packed.mutable_data(), pack.bytes, error);
+      return context.checked(
+          pack.pack(pack.self, context.face(), &from, packed.mutable_data(), pack.bytes, error),
+          error);
     });
   });
   if (status.is_fine()) return packed;

@@ -58,7 +58,9 @@ StoredTensor CandidateInputs::pack(const tessera_pack& pack, const StoredTensor&
   Status status;
   trial_.pool.execute([&] {
     status = call_plugin([&](tessera_error* error) {
-      return pack.pack(pack.self, context.face(), &from, packed.memory->data(), pack.bytes, error);
+      return context.checked(
+          pack.pack(pack.self, context.face(), &from, packed.memory->data(), pack.bytes, error),
+          error);
     });
   });
   std::string wrong = status.is_fine() ? "" : "it fails: " + status.message;
