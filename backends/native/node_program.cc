@@ -1,6 +1,7 @@
 #include "node_program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -348,7 +349,8 @@ void write_clip(const Node& node, ProgramWriter& writer) {
     if (node.input(1).is_present()) low = number_in(node.input(1));
     if (node.input(2).is_present()) high = number_in(node.input(2));
   }
-  if (type == TESSERA_FLOAT32 && low && high) {
+  const bool are_numbers = low && high && !std::isnan(*low) && !std::isnan(*high);
+  if (type == TESSERA_FLOAT32 && are_numbers) {
     const Parameters bounds = {static_cast<float>(*low), static_cast<float>(*high)};
     return give(node, writer, writer.apply("Clip", find_function_loops("Clip"), type, {x}, bounds));
   }

@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <mutex>
+#include <openvino/op/clamp.hpp>
 #include <openvino/op/constant.hpp>
+#include <openvino/op/multiply.hpp>
+#include <openvino/op/prelu.hpp>
+#include <openvino/op/relu.hpp>
 #include <openvino/openvino.hpp>
 #include <optional>
 #include <random>
@@ -90,6 +95,54 @@ void take_weights(ov::Model& network, const RegionModel& model, std::span<const 
     network.remove_parameter(parameter);
   }
   network.validate_nodes_and_infer_types();
+}
+
+ov::Output<ov::Node> number(float value) {
+  return ov::op::v0::Constant::create(ov::element::f32, ov::Shape{1}, {value});
+}
+
+ov::Output<ov::Node> at_most(const ov::Output<ov::Node>& input, double limit) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return std::make_shared<ov::op::v0::Clamp>(input, -kInfinity, limit);
+}
+
+// OpenVINO's maximum with a number, which Relu and Clamp begin with, gives that number for NaN.
+// Between negations it is a minimum, which gives -infinity: not finite, either. OpenVINO computes
+// all of it behind a convolution or product, as it does Relu, for about 1 % more time.
+ov::Output<ov::Node> at_least(const ov::Output<ov::Node>& input, float limit) {
+  const auto negated = std::make_shared<ov::op::v1::Multiply>(input, number(-1));
+  return std::make_shared<ov::op::v1::Multiply>(at_most(negated, 0 - double{limit}), number(-1));
+}
+
+// The same between zero and `high`: its leaky Relu keeps NaN, and so small a slope leaves less of
+// any number than counts. -infinity stays what it is.
+ov::Output<ov::Node> between_zero_and(const ov::Output<ov::Node>& input, double high) {
+  constexpr float kSlope = std::numeric_limits<float>::denorm_min();
+  return at_most(std::make_shared<ov::op::v0::PRelu>(input, number(kSlope)), high);
+}
+
+// Writes Relu and Clamp so that NaN does not become finite; see explain_unsupported() for which
+// Clamps there are.
+void keep_nan(ov::Model& network) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  for (const std::shared_ptr<ov::Node>& node : network.get_ordered_ops()) {
+    std::optional<ov::Output<ov::Node>> other;
+    if (ov::is_type<ov::op::v0::Relu>(node)) other = at_least(node->input_value(0), 0);
+    if (const auto clamp = ov::as_type_ptr<ov::op::v0::Clamp>(node)) {
+      const ov::Output<ov::Node> input = node->input_value(0);
+      const bool has_low = clamp->get_min() > -kLargest;
+      const bool has_high = clamp->get_max() < kLargest;
+      if (has_low && has_high) {
+        other = between_zero_and(input, clamp->get_max());
+      } else {
+        other = has_low ? at_least(input, static_cast<float>(clamp->get_min()))
+                        : at_most(input, clamp->get_max());
+      }
+    }
+    if (!other) continue;
+    other->get_node()->set_friendly_name(node->get_friendly_name());
+    node->output(0).replace(*other);
+  }
 }
 
 void check_ports(const std::vector<ov::Output<const ov::Node>>& found,
@@ -267,6 +320,7 @@ class OpenvinoCompiler : public Compiler {
     try {
       const std::shared_ptr<ov::Model> network = core_.read_model(model.onnx, ov::Tensor());
       take_weights(*network, model, options.absorbed);
+      if (model.keeps_nan) keep_nan(*network);
       check_borders(std::as_const(*network), model);
       return std::make_unique<RegionKernel>(
           core_, core_.compile_model(network, "CPU", settings(options.threads)), model,

@@ -36,11 +36,12 @@ std::vector<Type> actual_output_types(const ops::Op& op, const Node& node,
 
 }  // namespace
 
-Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads)
+Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads,
+                         Denormals denormals)
     : graph_(std::move(graph)),
       registry_(registry),
       schedule_(make_schedule(graph_)),
-      pool_(threads) {
+      pool_(threads, denormals) {
   if (schedule_.peak_bytes) check_fits(*schedule_.peak_bytes, "intermediate values");
 }
 

@@ -1,6 +1,6 @@
 // Clip. Its bounds are attributes up to version 10 and optional inputs from 11 on. A bound that is
 // not given is the lowest or the largest finite number, so infinities are clipped always. Where the
-// bounds cross, the result is the upper one. NaN stays.
+// bounds cross, the result is the upper one. NaN stays, and of a bound that is NaN comes NaN.
 #include <limits>
 #include <string>
 
@@ -104,8 +104,9 @@ void run_clip(const KernelCall& call) {
     call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         Number x = static_cast<Number>(elements[index]);
-        if (x < low) x = low;
-        if (x > high) x = high;
+        // Written so that a bound that is NaN counts.
+        if (x < low || low != low) x = low;
+        if (x > high || high != high) x = high;
         output[index] = static_cast<T>(x);
       }
     });

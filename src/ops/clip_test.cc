@@ -28,6 +28,14 @@ TEST(Clip, BoundsAreInputsSinceVersion11) {
               testing::ElementsAre(-1, 2, 2, testing::IsNan()));
 }
 
+TEST(Clip, OfABoundThatIsNanComesNan) {
+  const Tensor input = floats({2}, {-1, kInfinity});
+  EXPECT_THAT(values(run_op("Clip", 13, {}, {input, floats({}, {kNan}), floats({}, {6})})[0]),
+              testing::Each(testing::IsNan()));
+  EXPECT_THAT(values(run_op("Clip", 13, {}, {input, floats({}, {0}), floats({}, {kNan})})[0]),
+              testing::Each(testing::IsNan()));
+}
+
 TEST(Clip, WithoutBoundsInfinitiesAreClipped) {
   for (const int opset : {6, 13}) {
     EXPECT_THAT(values(run_op("Clip", opset, {}, {floats({2}, {-kInfinity, kInfinity})})[0]),

@@ -155,6 +155,7 @@ class BackendVerifier {
     ThreadPool candidates_pool(threads_);
     const std::optional<ExpectedValues> expected = values_of(op_case, pool);
     if (!expected) return;
+    const std::vector<Tensor> special = special_values_of(op_case, registry_, pool);
     for (const Candidate& candidate : candidates) {
       std::string place = op_case.text + ", " + what;
       if (!candidate.algorithm.empty()) place += " '" + candidate.algorithm + "'";
@@ -169,6 +170,8 @@ class BackendVerifier {
                        .candidate = candidate,
                        .pool = candidates_pool,
                        .place = place,
+                       .special = special.empty() ? nullptr : &special,
+                       .special_kinds = special_values_for(op_case.graph, registry_),
                        .step_watcher = tell},
                       report_);
     }
