@@ -53,11 +53,11 @@ EltwiseAnswer gelu(const Node& node) {
 }
 
 EltwiseAnswer clip(const Node& node) {
-  float low = std::numeric_limits<float>::lowest();
-  float high = std::numeric_limits<float>::max();
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
   if (node.version() < kFirstClipInputVersion) {
-    low = node.attributes().get_float("min", low);
-    high = node.attributes().get_float("max", high);
+    low = node.attributes().get_float("min", std::numeric_limits<float>::lowest());
+    high = node.attributes().get_float("max", std::numeric_limits<float>::max());
   }
   for (const size_t index : {size_t{1}, size_t{2}}) {
     if (!node.input(index).is_present()) continue;
@@ -195,8 +195,8 @@ std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity
   const bool has_high = !is_relu && function.beta < std::numeric_limits<float>::max();
   if (has_low && has_high) {
     if (function.alpha != 0 || !may_lose_infinity) return {};
-    // The library's leaky Relu keeps NaN. So small a slope leaves less of any number than counts.
-    return {{algorithm::eltwise_relu, std::numeric_limits<float>::denorm_min(), 0},
+    // x times a step from 0 to 1 that is too steep to be seen: NaN stays, and -infinity becomes it.
+    return {{algorithm::eltwise_hardswish, std::numeric_limits<float>::max(), 0},
             {algorithm::eltwise_clip_v2, -kInfinity, function.beta}};
   }
   if (!has_low) {

@@ -212,7 +212,7 @@ std::optional<std::string> explain_softmax(const Node& node) {
   return std::nullopt;
 }
 
-// Whether a Clip has two bounds, of which the lower one is not zero.
+// Whether a Clip has two bounds.
 bool is_clip_between(const Node& node) {
   constexpr int kFirstInputVersion = 11;
   const auto bound = [&](size_t index, const char* attribute, float otherwise) {
@@ -226,7 +226,7 @@ bool is_clip_between(const Node& node) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   const float low = bound(1, "min", -kLargest);
   const float high = bound(2, "max", kLargest);
-  return low > -kLargest && high < kLargest && low != 0;
+  return low > -kLargest && high < kLargest;
 }
 
 std::optional<std::string> explain_lost_nan(const Node& node) {
@@ -238,6 +238,7 @@ std::optional<std::string> explain_lost_nan(const Node& node) {
     return "its " + std::string(node.op()) +
            " gives a finite number for NaN, which only nan=fast allows";
   }
+  if (node.op() == "Log") return "its Log is finite for denormals, which are zero elsewhere";
   // It reads C all the same.
   if (node.op() == "Gemm" && node.input(2).is_present() &&
       node.attributes().get_float("beta", 1) == 0) {

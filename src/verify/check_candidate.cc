@@ -107,6 +107,8 @@ class CandidateChecker {
                                .run_watcher = trial_.run_watcher,
                                .step_watcher = trial_.step_watcher};
     CandidateChecker special(trial, report_);
+    // NaN times the zeros that pad weights is NaN, beside elements that are NaN too.
+    special.judges_padding_ = false;
     tell("special values");
     special.inputs_.emplace(trial, report_, &*inputs_);
     const std::optional<Outcome> outcome = special.run(kernel, plain_request(), kGarbage);
@@ -284,7 +286,7 @@ class CandidateChecker {
                            : "output " + std::to_string(index) + ": it writes between its rows");
         output = gathered(trial_.layouts, output);
       }
-      check_padding(candidate_.outputs[index], output);
+      if (judges_padding_) check_padding(candidate_.outputs[index], output);
       outcome.storage.emplace_back(output.memory->contents().begin(),
                                    output.memory->contents().end());
       outcome.outputs.push_back(
@@ -417,6 +419,7 @@ class CandidateChecker {
   const Candidate& candidate_;
   Report& report_;
   ThreadPool& pool_;
+  bool judges_padding_ = true;
   NumberCheck numbers_;
   std::optional<CandidateInputs> inputs_;
 };

@@ -151,8 +151,10 @@ class BackendVerifier {
   void try_candidates(const OpCase& op_case, std::span<const Candidate> candidates,
                       const std::string& what) {
     if (candidates.empty()) return;
-    ThreadPool pool(1);
-    ThreadPool candidates_pool(threads_);
+    // As a bind has them that says nothing of denormals.
+    const DenormalRule rule(Denormals::Flush);
+    ThreadPool pool(1, Denormals::Flush);
+    ThreadPool candidates_pool(threads_, Denormals::Flush);
     const std::optional<ExpectedValues> expected = values_of(op_case, pool);
     if (!expected) return;
     const std::vector<Tensor> special = special_values_of(op_case, registry_, pool);

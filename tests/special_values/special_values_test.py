@@ -88,8 +88,6 @@ CASES = {
              {"w": floats(1, 32, 6), "r": floats(1, 32, 8)}),
     "GRU": ([op("GRU", ("x", "w", "r"), hidden_size=8)], (5, 2, 6),
             {"w": floats(1, 24, 6), "r": floats(1, 24, 8)}),
-    "RNN of Relu": ([op("RNN", ("x", "w", "r"), hidden_size=8, activations=["Relu"])], (5, 2, 6),
-                    {"w": floats(1, 8, 6) / 4, "r": floats(1, 8, 8) / 4}),
 }
 
 
@@ -136,7 +134,7 @@ def explain_wrong(plain, marked, right, found):
     lost = np.flatnonzero(~np.isfinite(right) & np.isfinite(found))
     if lost.size:
         return f"element {lost[0]}: expected {right.flat[lost[0]]}, found {found.flat[lost[0]]}"
-    alone = plain.view(np.uint32) == marked.view(np.uint32)
+    alone = np.isfinite(plain) & (plain.view(np.uint32) == marked.view(np.uint32))
     far = alone & ~(np.abs(found - plain) <= 1e-4 * np.maximum(np.abs(plain), 1))
     worst = np.flatnonzero(far)
     if worst.size:
