@@ -130,6 +130,13 @@ Precision precision_named(const std::string& text) {
               "expected 'float32' or 'bfloat16', found '" + text + "'");
 }
 
+NanMode nan_mode_named(const std::string& text) {
+  if (text == "exact") return NanMode::Exact;
+  if (text == "fast") return NanMode::Fast;
+  throw Error(ErrorKind::InvalidArgument, "nan",
+              "expected 'exact' or 'fast', found '" + text + "'");
+}
+
 // A Python callable, or None, that is told of progress. What it raises, or False, ends the tuning,
 // and so do signals; what was raised is raised once bind() has come back.
 class PythonProgress {
@@ -184,7 +191,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      double solve_budget_seconds,
                      const std::vector<std::pair<std::string, std::string>>& state_pairs,
                      bool keeps_denormals, int64_t memory_budget_bytes, bool fixed_shapes,
-                     int most_shapes, std::string optimize_for, bool swap) {
+                     int most_shapes, std::string optimize_for, bool swap, const std::string& nan) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -194,6 +201,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .exclusions = std::move(exclude),
                             .pins = std::move(pins),
                             .precision = precision_named(precision),
+                            .nan = nan_mode_named(nan),
                             .fetches_step_outputs = fetches_step_outputs,
                             .layouts = layouts.value_or(Layouts()),
                             .state_pairs = pairs_of(state_pairs),
@@ -265,6 +273,9 @@ backends: names of the backends to use, best first; the reference is always last
 exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
+nan: "exact": where the ops' definitions give NaN or an infinity, no kernel gives a finite number,
+    and other elements are not affected (but within one tile of Winograd's convolutions). "fast":
+    also kernels that may lose them, such as a Relu that makes 0 of NaN.
 fetch_step_outputs: give every output of every step after `fetch`.
 optimize: None means true, but for TESSERA_OPTIMIZE=0 in the environment and with a cost_table;
     False measures, reads and writes nothing. True: check what could win against the reference, time it, alone and in the whole plan, and
@@ -348,7 +359,8 @@ constexpr const char* kBindSignature =
     "retune: bool = False, solve_budget_seconds: float = 0.0, "
     "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
     "keep_denormals: bool = False, memory_budget_bytes: int = 0, fixed_shapes: bool = False, "
-    "most_shapes: int = 8, optimize_for: str = 'latency', swap: bool = True) -> Executor";
+    "most_shapes: int = 8, optimize_for: str = 'latency', swap: bool = True, "
+    "nan: str = 'exact') -> Executor";
 
 }  // namespace
 
@@ -366,7 +378,7 @@ void bind_model(nb::module_& module) {
            "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
            "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0,
            "fixed_shapes"_a = false, "most_shapes"_a = 8, "optimize_for"_a = "latency",
-           "swap"_a = true, nb::sig(kBindSignature), kBindText)
+           "swap"_a = true, "nan"_a = "exact", nb::sig(kBindSignature), kBindText)
       .def(
           "save_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,

@@ -20,7 +20,7 @@ constexpr Slowness kSlowness[] = {
 }  // namespace
 
 const Chains& Context::chains() {
-  if (chains_ == nullptr) chains_ = std::make_shared<const Chains>(graph());
+  if (chains_ == nullptr) chains_ = std::make_shared<const Chains>(graph(), options().nan);
   return *chains_;
 }
 

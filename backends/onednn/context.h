@@ -42,6 +42,9 @@ class Context : public plugin::ProposeContext {
   // Attributes for a primitive: scratchpad from outside, arithmetic as exact as asked for.
   dnnl::primitive_attr attributes() const;
 
+  // Whether what gives a finite number for NaN is of no use.
+  bool keeps_nan() const { return options().nan == TESSERA_NAN_EXACT; }
+
   // The least time in which these threads could do so much; `implementation` is impl_info_str(),
   // whose reference and gemm forms are known to be far from what the machine can do.
   double optimistic_seconds(double flops, double bytes, std::string_view implementation) const;

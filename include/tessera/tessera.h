@@ -122,6 +122,13 @@ struct LoadOptions {
 // The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
 enum class Precision { Float32, BFloat16 };
 
+// What kernels may do with NaN and infinities. Exact: where the ops' definitions give NaN or an
+// infinity, so does every kernel (not always the same of them), and elements that read none are
+// what they are without; but for convolutions by Winograd's algorithm, where what is read by one
+// element reaches those of the same tile of 4 x 4. Fast: kernels that give a finite number there
+// are allowed too, such as a maximum that drops NaN.
+enum class NanMode { Exact, Fast };
+
 // Forces nodes onto a backend, and onto one of its algorithms.
 struct Pin {
   // A node's name; a prefix of names that ends with '*'; or a metadata property of the model's file
@@ -200,6 +207,7 @@ struct BindOptions {
   std::vector<Exclusion> exclusions = {};
   std::vector<Pin> pins = {};
   Precision precision = Precision::Float32;
+  NanMode nan = NanMode::Exact;
   // Return every output of every step after `fetch`, without any effect on what is chosen.
   bool fetches_step_outputs = false;
   // In which layouts the caller gives inputs and gets outputs, by name: "row_major" (where not

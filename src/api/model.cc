@@ -96,10 +96,11 @@ void Model::State::open_packs() {
       [this](const PackKey& key, int64_t bytes) { return warm_start->find_pack(key, bytes); });
 }
 
-void Model::State::keep_warm_start(const BuiltPlan& built, int threads, int precision) {
+void Model::State::keep_warm_start(const BuiltPlan& built, int threads,
+                                   const PlanOptions& options) {
   if (!warm_start) return;
   const std::vector<SavableKernel> savable =
-      StoredKernels(*registry, threads, precision, {}).savable(built);
+      StoredKernels(*registry, threads, options.precision, options.nan, {}).savable(built);
   const std::lock_guard lock(mutex);
   warm_start->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
@@ -250,7 +251,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   // Who has saved its plan expects a next process, which will want the rest too.
   if (record && !options.frozen && (result.is_known_plan || record->is_saved())) {
     clock.begin("keep");
-    keep_warm_start(result.built, pool.threads(), wanted.precision);
+    keep_warm_start(result.built, pool.threads(), wanted);
   }
   auto state = std::make_unique<Executor::State>(registry, options);
   state->model = shared_from_this();
@@ -346,7 +347,7 @@ std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
   std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
   check_weights();
   if (result) {
-    if (!options.frozen) keep_warm_start(result->built, pool.threads(), wanted.precision);
+    if (!options.frozen) keep_warm_start(result->built, pool.threads(), wanted);
     const std::lock_guard lock(mutex);
     let_go_packed_constants(loaded.graph, result->built);
   }
@@ -364,7 +365,8 @@ ModelVerification Model::verify(const BindOptions& given) const {
   const auto check = [&] {
     const Graph graph = state_->bound_graph(options, pool);
     pricing.tune.inputs = tuning_inputs(graph, options);
-    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision, wanted.selection,
+    return check_offers(graph, *state_->registry, plugins, pool,
+                        {.precision = wanted.precision, .nan = wanted.nan}, wanted.selection,
                         pricing.tune);
   };
   CheckedOffers checked;

@@ -65,6 +65,7 @@ class Collector {
     wanted.struct_size = sizeof(wanted);
     wanted.threads = options.threads;
     wanted.precision = options.precision;
+    wanted.nan = options.nan;
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     std::vector<tessera_wanted> candidates;
     if (wanted_ != nullptr) {

@@ -23,6 +23,7 @@ namespace tessera {
 
 struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
+  int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // a sparse value that a kernel takes dense only is an error

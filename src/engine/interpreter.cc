@@ -26,11 +26,12 @@ constexpr int64_t kLargeBytes = int64_t{1} << 24;
 
 }  // namespace
 
-Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads)
+Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads,
+                         Denormals denormals)
     : graph_(std::move(graph)),
       registry_(registry),
       schedule_(make_schedule(graph_)),
-      pool_(threads) {
+      pool_(threads, denormals) {
   for (const Schedule::Step& step : schedule_.steps) {
     needs_check_.push_back(needs_check(graph_, graph_[step.node], registry_));
   }

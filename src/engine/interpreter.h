@@ -30,7 +30,8 @@ class Interpreter {
  public:
   // `graph` has all types that can be known before running; `registry` must outlive this.
   // Throws OutOfMemory where the values alive at once need more than the machine has.
-  Interpreter(Graph graph, const ops::Registry& registry, int threads);
+  Interpreter(Graph graph, const ops::Registry& registry, int threads,
+              Denormals denormals = Denormals::Keep);
 
   // `inputs` in the order of graph().inputs; an empty tensor where nothing reads the input. Gives
   // the graph's outputs, then its kept values. Types of inputs must be those of the graph (the
