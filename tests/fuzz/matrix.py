@@ -21,7 +21,7 @@ NOT_NUMBERS = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e30)
 @dataclasses.dataclass
 class MatrixCase:
     name: str
-    case: object  # fuzz_case.Case
+    make: object  # a function that gives the fuzz_case.Case
     what: list  # how each run's input is spoilt; "" for the right one
     group: str = ""  # of cases that spoil the same input of the same seed
     is_known: bool = False  # all values and sizes are known when it is bound
@@ -56,6 +56,8 @@ def spoilt_list(array):
         yield "long", np.concatenate([array, array[-1:] if array.size else
                                       np.ones(1, array.dtype)])
         yield "longer", np.concatenate([array, array, np.ones(9, array.dtype)])
+        for number in (7, 1 << 33, -1, -(1 << 33)) if array.dtype == np.int64 else ():
+            yield f"and {number}", np.concatenate([array, np.array([number])])
         yield "one", array[:1]
         yield "reversed", array[::-1].copy()
         yield "in rows", array.reshape(1, -1)
@@ -113,15 +115,20 @@ def cases_of(seed, supplies=SUPPLIES):
         for supply in supplies:
             if not can_supply(seed, array, supply):
                 continue
-            for others in ("fed", "dynamic") if supply == "unknown" else ("fed",):
+            for others in ("fed", "dynamic") if supply in ("dims", "unknown") else ("fed",):
                 yield from cells(seed, index, supply, others, ways)
     yield from empty_cells(seed)
 
 
 def supply_of_other(seed, array, others):
     if others == "dynamic":
-        return "rows" if can_supply(seed, array, "rows") else "fed"
+        return "dims" if can_supply(seed, array, "dims") else "fed"
     return "constant" if is_list_like(array) and array.dtype.kind in "iu" else "fed"
+
+
+def later(seed, arrays, supplies):
+    """Cases are made when they are run, as most are not in a sample."""
+    return lambda: case_of(seed, arrays, supplies)
 
 
 def cells(seed, index, supply, others, ways):
@@ -139,7 +146,7 @@ def cells(seed, index, supply, others, ways):
     usable = [(what, changed) for what, changed in ways if can_supply(seed, changed, supply)]
     if supply == "constant":
         for what, changed in usable:
-            yield MatrixCase(f"{name} {what}", case_of(seed, [with_(changed)], supplies), [what],
+            yield MatrixCase(f"{name} {what}", later(seed, [with_(changed)], supplies), [what],
                              group, is_known=True)
         return
     if supply == "unknown":
@@ -154,10 +161,10 @@ def cells(seed, index, supply, others, ways):
                 for what, changed in of_rank:
                     if changed.shape != arrays[index].shape:
                         yield MatrixCase(f"{name} {what}",
-                                         case_of(seed, [with_(changed)], supplies), [what], group)
+                                         later(seed, [with_(changed)], supplies), [what], group)
         else:
             for what, changed in of_rank:
-                yield MatrixCase(f"{name} {what}", case_of(seed, [with_(changed)], supplies), [what],
+                yield MatrixCase(f"{name} {what}", later(seed, [with_(changed)], supplies), [what],
                                  group)
 
 
@@ -171,13 +178,13 @@ def empty_cells(seed):
                       for array in seed.arrays]
             if all(a is b for a, b in zip(arrays, seed.arrays)):
                 continue
-            for supply in ("fed", "rows"):
-                supplies = [None if array is None else
-                            supply_of_other(seed, array, "fed" if supply == "fed" else "dynamic")
+            for supply in ("fed", "dynamic"):
+                supplies = [None if array is None else supply_of_other(seed, array, supply)
                             for array in arrays]
                 what = f"axis {axis} of {size} = 0"
                 yield MatrixCase(f"{seed.label} {seed.name} all {supply} {what}",
-                                 case_of(seed, [arrays], supplies), [what])
+                                 later(seed, [arrays], supplies), [what],
+                                 f"{seed.label} {seed.name} all")
 
 
 def many_runs(name, group, seed, index, supplies, ways):
@@ -188,7 +195,7 @@ def many_runs(name, group, seed, index, supplies, ways):
     # The executor is fit for the next run.
     what.append("")
     arrays.append(list(seed.arrays))
-    return MatrixCase(name, case_of(seed, arrays, supplies), what, group)
+    return MatrixCase(name, later(seed, arrays, supplies), what, group)
 
 
 def check_all(collector, cases, judges=JUDGES):
@@ -198,7 +205,7 @@ def check_all(collector, cases, judges=JUDGES):
         if cell.group != group:
             refused, group = set(), cell.group
         op = cell.name.split("-")[0]
-        new += collector.check(op, cell.name, cell.case, cell.what, judges,
+        new += collector.check(op, cell.name, cell.make(), cell.what, judges,
                                refused=refused if cell.group else None)
         if cell.is_known:
             refused |= collector.newest_refused
@@ -216,7 +223,7 @@ def shuffled(seeds, number):
     return found
 
 
-def is_drawn(name, share):
-    """Whether a case belongs to a sample, always the same one."""
-    digest = hashlib.sha256(name.encode()).digest()
+def is_drawn(group, share):
+    """Whether the cases of a group belong to a sample, always the same one."""
+    digest = hashlib.sha256(group.encode()).digest()
     return int.from_bytes(digest[:4], "little") < share * (1 << 32)

@@ -1,5 +1,5 @@
 """Draws models: a right use of an op (seeds.py) or a use that only its schema knows, spoilt by some
-steps, each input supplied in one of four ways, with other ops before and behind it.
+steps, each input supplied in one of six ways, with other ops before and behind it.
 
 A model is a seed number and a list of steps, so that minimised() can leave steps out."""
 

@@ -38,8 +38,8 @@ def is_usable(array):
         array.dtype.kind in KINDS or array.dtype == BFLOAT16) and array.dtype.itemsize <= 8
 
 
-def onnx_cases():
-    """(case, node, arrays of the node's inputs) for every generated case of one node."""
+def onnx_uses():
+    """(name, operator set, node, arrays of the node's inputs) for every generated case of one node."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases
@@ -55,7 +55,38 @@ def onnx_cases():
                   not isinstance(fed[name], (list, onnx.TensorProto)) and fed[name] is not None
                   else "none" for name in node.input]
         if all(array is None or is_usable(array) for array in arrays):
-            yield case, node, arrays
+            opset = next(o.version for o in case.model.opset_import if o.domain == node.domain)
+            yield case.name, opset, node, arrays
+
+
+def more_uses():
+    """What the package has no case of: outputs whose sizes are known though the axes are not."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    reductions = [f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean",
+                                               "Min", "Prod", "Sum", "SumSquare")]
+    rows = [(op, {"keepdims": 0}, [x + 1, np.array([0, 1])]) for op in reductions]
+    rows += [("Squeeze", {}, [x.reshape(1, 6, 1), np.array([0, 2])]),
+             ("Unsqueeze", {}, [x, np.array([0, 3])]),
+             ("Pad", {"mode": "constant"}, [x, np.array([1, 0, 0, 1]), np.float32(7)]),
+             ("Reshape", {}, [x, np.array([3, 2])]),
+             ("Reshape", {}, [x[:1, :1], np.zeros(0, np.int64)]),
+             ("Expand", {}, [x, np.array([2, 2, 3])]),
+             ("Tile", {}, [x, np.array([1, 2])]),
+             ("OneHot", {}, [np.array([0, 2]), np.array(3), np.array([0, 1], np.float32)]),
+             ("TopK", {}, [x, np.array([2])]),
+             ("Gather", {}, [x, np.array(1)]),
+             ("MatMul", {}, [x[0], x.T.copy()]),
+             ("Gemm", {"transB": 1}, [x, x, np.array([1, 2], np.float32)]),
+             ("Concat", {"axis": -1}, [x, x]),
+             ("Where", {}, [x > 2, x, x[0]]),
+             ("CumSum", {"reverse": 1}, [x, np.array(1)]),
+             ("ArgMax", {"axis": 1, "keepdims": 0}, [x]),
+             ("LayerNormalization", {"axis": -1}, [x, x[0], x[0]])]
+    for op, attributes, arrays in rows:
+        schema = onnx.defs.get_schema(op)
+        node = helper.make_node(op, [f"i{index}" for index in range(len(arrays))],
+                                [f"o{index}" for index in range(schema.min_output)], **attributes)
+        yield "made", schema.since_version, node, [np.asarray(array) for array in arrays]
 
 
 def versions_of(op, domain):
@@ -117,7 +148,7 @@ def adapted(node, arrays, newest, schema):
     return older, kept
 
 
-def make_seed(case, node, arrays, schema):
+def make_seed(case_name, node, arrays, schema):
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     copy.name = "target"
@@ -125,30 +156,30 @@ def make_seed(case, node, arrays, schema):
     copy.input.extend("" if array is None else f"i{index}" for index, array in enumerate(arrays))
     for index, output in enumerate(copy.output):
         copy.output[index] = f"o{index}" if output else ""
-    return Seed(node.op_type, node.domain, schema.since_version, case.name, copy, list(arrays),
+    return Seed(node.op_type, node.domain, schema.since_version, case_name, copy, list(arrays),
                 input_names(schema, len(arrays)))
 
 
 def shape_of(seed):
-    """What tells uses of an op apart: which inputs and attributes there are, and their types."""
+    """What tells uses of an op apart: the inputs' types and ranks, and attributes with their numbers
+    and texts."""
     return (tuple(None if a is None else (a.dtype.str, a.ndim) for a in seed.arrays),
-            tuple(sorted(a.name for a in seed.node.attribute)))
+            tuple(sorted((a.name, a.i, a.s, len(a.ints)) for a in seed.node.attribute)))
 
 
 def collect_seeds(known_ops):
     """By (domain, op, version), the smallest case of each shape. `known_ops`: (domain, op)."""
     seeds = {}
-    for case, node, arrays in onnx_cases():
+    for case_name, opset, node, arrays in (*onnx_uses(), *more_uses()):
         if (node.domain, node.op_type) not in known_ops:
             continue
-        opset = next(o.version for o in case.model.opset_import if o.domain == node.domain)
         own = onnx.defs.get_schema(node.op_type, opset, node.domain)
         for version, schema in versions_of(node.op_type, node.domain).items():
             use = (node, arrays) if version == own.since_version else adapted(
                 node, arrays, own, schema)
             if use is None:
                 continue
-            seed = make_seed(case, *use, schema)
+            seed = make_seed(case_name, *use, schema)
             shapes = seeds.setdefault((node.domain, node.op_type, version), {})
             best = shapes.get(shape_of(seed))
             if best is None or size_of(seed) < size_of(best):
@@ -157,13 +188,17 @@ def collect_seeds(known_ops):
 
 
 def size_of(seed):
-    return sum(0 if array is None else array.size for array in seed.arrays)
+    """Small uses are the best ones, but for those without elements."""
+    sizes = [array.size for array in seed.arrays if array is not None]
+    return 0 in sizes, sum(sizes)
 
 
 # How an input comes to its node. "constant": an initializer. "fed": a graph input. "rows": through a
-# Compress, so that its first dimension shows when run. "unknown": through a Reshape to a computed
-# shape of unknown length, so that not even its rank is known before.
-SUPPLIES = ("constant", "fed", "rows", "unknown")
+# Compress, so that its first dimension shows when run; "columns": its second one. "dims": through a Reshape to a fed shape, so
+# that all of them do. "unknown": through one to a computed shape of unknown length, so that not even
+# its rank is known before.
+SUPPLIES = ("constant", "fed", "rows", "columns", "dims", "unknown")
+COMPRESSED_AXES = {"rows": 0, "columns": 1}
 
 
 class ModelBuilder:
@@ -186,21 +221,27 @@ class ModelBuilder:
             self.initializers.append(to_proto(array, name))
         elif supply == "fed":
             self.declare(name, array)
-        elif supply == "rows":
+        elif supply in COMPRESSED_AXES:
             self.declare(f"{name}_all", array)
             self.declare(f"{name}_mask", np.ones(1, bool))
             self.nodes.append(helper.make_node(
-                "Compress", [f"{name}_all", f"{name}_mask"], [name], name=f"{name}_rows", axis=0))
+                "Compress", [f"{name}_all", f"{name}_mask"], [name], name=f"{name}_compressed",
+                axis=COMPRESSED_AXES[supply]))
         else:
             self.declare(f"{name}_flat", array.reshape(-1))
-            self.declare(f"{name}_shape", np.zeros(1, np.int64))
-            self.declare(f"{name}_mask", np.ones(1, bool))
-            self.nodes += [
-                helper.make_node("Compress", [f"{name}_shape", f"{name}_mask"], [f"{name}_dims"],
-                                 name=f"{name}_rank", axis=0),
-                helper.make_node("Reshape", [f"{name}_flat", f"{name}_dims"], [name],
-                                 name=f"{name}_unknown",
-                                 **({"allowzero": 1} if self.opset >= 14 else {}))]
+            shape = np.zeros(array.ndim, np.int64)
+            self.inputs.append(helper.make_tensor_value_info(
+                f"{name}_shape", element_type(shape),
+                [array.ndim] if supply == "dims" else [f"{name}_rank"]))
+            if supply == "unknown":
+                self.declare(f"{name}_mask", np.ones(1, bool))
+                self.nodes.append(helper.make_node(
+                    "Compress", [f"{name}_shape", f"{name}_mask"], [f"{name}_dims"],
+                    name=f"{name}_rank", axis=0))
+            self.nodes.append(helper.make_node(
+                "Reshape", [f"{name}_flat", f"{name}_{'shape' if supply == 'dims' else 'dims'}"],
+                [name], name=f"{name}_reshaped",
+                **({"allowzero": 1} if self.opset >= 14 else {})))
 
     def model(self, outputs):
         graph = helper.make_graph(
@@ -221,10 +262,11 @@ def feeds_of(name, array, supply):
         return {}
     if supply == "fed":
         return {name: array}
-    if supply == "rows":
-        return {f"{name}_all": array, f"{name}_mask": np.ones(array.shape[0], bool)}
-    return {f"{name}_flat": array.reshape(-1), f"{name}_shape": np.array(array.shape, np.int64),
-            f"{name}_mask": np.ones(array.ndim, bool)}
+    if supply in COMPRESSED_AXES:
+        count = array.shape[COMPRESSED_AXES[supply]]
+        return {f"{name}_all": array, f"{name}_mask": np.ones(count, bool)}
+    feeds = {f"{name}_flat": array.reshape(-1), f"{name}_shape": np.array(array.shape, np.int64)}
+    return feeds if supply == "dims" else {**feeds, f"{name}_mask": np.ones(array.ndim, bool)}
 
 
 def case_of(seed, arrays_of_runs, supplies):
@@ -251,7 +293,7 @@ def can_supply(seed, array, supply):
     opset = max(seed.version, 9)
     if onnx.defs.get_schema(seed.op, opset, seed.domain).since_version != seed.version:
         return False
-    if supply == "rows":
-        return array.ndim > 0
+    if supply in COMPRESSED_AXES:
+        return array.ndim > COMPRESSED_AXES[supply]
     # Before allowzero, Reshape takes a 0 for a copy of the dimension, and there is one to copy.
     return opset >= 14 or 0 not in array.shape[1:]
