@@ -4,6 +4,10 @@
 //
 //   template <class Archive>
 //   void transfer(Archive& archive, PortKey& key) { archive(key.value, key.layout, key.pack); }
+//
+// and an enumeration through one that says which numbers it has:
+//
+//   constexpr bool is_enumerator(Weights weights) { return weights <= Weights::Warm; }
 #pragma once
 
 #include <array>
@@ -22,6 +26,11 @@
 #include "tessera/tensor.h"
 
 namespace tessera {
+
+constexpr bool is_enumerator(DataType type) { return type <= DataType::String; }
+constexpr bool is_enumerator(ErrorKind kind) {
+  return kind >= ErrorKind::InvalidModel && kind <= ErrorKind::CacheMiss;
+}
 
 class ByteWriter {
  public:
@@ -124,7 +133,12 @@ class ByteReader {
       get(byte);
       if (byte > 1) fail("a truth value of " + std::to_string(byte));
       field = byte == 1;
-    } else if constexpr (std::is_arithmetic_v<Field> || std::is_enum_v<Field>) {
+    } else if constexpr (std::is_enum_v<Field>) {
+      std::underlying_type_t<Field> number{};
+      get(number);
+      field = static_cast<Field>(number);
+      if (!is_enumerator(field)) fail("a kind with the number " + std::to_string(number));
+    } else if constexpr (std::is_arithmetic_v<Field>) {
       std::memcpy(&field, cut(sizeof(field)).data(), sizeof(field));
     } else {
       transfer(*this, field);

@@ -53,6 +53,15 @@ std::string bytes_of(const Outer& outer) {
   return writer.take_bytes();
 }
 
+TEST(ByteArchive, RefusesNumbersThatAreNoKind) {
+  for (const int number : {static_cast<int>(DataType::String) + 1, 249}) {
+    const std::string bytes(1, static_cast<char>(number));
+    DataType type = DataType::Undefined;
+    ByteReader reader(bytes);
+    EXPECT_THROW(reader(type), Error) << number;
+  }
+}
+
 TEST(ByteArchive, GivesBackWhatItGot) {
   const std::string bytes = bytes_of(example());
   Outer found;

@@ -75,7 +75,8 @@ int count_kernels(const BuiltPlan& built) {
 BuiltPlan PlanAssembler::part_of(const BuiltPlan& base, const Placement& placement) {
   BuiltPlan part{.graph = base.graph,
                  .registry = base.registry,
-                 .plugins = base.plugins, .layouts = base.layouts};
+                 .plugins = base.plugins,
+                 .layouts = base.layouts};
   part.offers.refusals = base.offers.refusals;
   part.offers.candidates.resize(base.offers.candidates.size());
   for (const int index : placement.chosen) {

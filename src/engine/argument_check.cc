@@ -56,8 +56,8 @@ bool needs_check(const Graph& graph, const Node& node, const ops::Registry& regi
   const bool asks_for_lists_only = op.domain.empty() && (op.traits & ops::kSizedByData) == 0;
   const bool is_plain_node =
       asks_for_lists_only &&
-      std::ranges::all_of(
-          node.inputs, [&](ValueId id) { return id.is_none() || is_plain(graph[id]); }) &&
+      std::ranges::all_of(node.inputs,
+                          [&](ValueId id) { return id.is_none() || is_plain(graph[id]); }) &&
       std::ranges::all_of(node.outputs, [&](ValueId id) {
         return id.is_none() || graph[id].type.is_known_tensor();
       });
@@ -90,8 +90,9 @@ std::vector<ops::InferOutput> check_arguments(const Graph& graph, const Node& no
     const Value& planned = graph[node.outputs[index]];
     if (agrees(planned.type, outputs[index].type)) continue;
     throw Error(ErrorKind::InvalidArgument, place(node) + ", output '" + planned.name + "'",
-                "expected " + text(planned.type) + ", as the model declares or was bound for, found " +
-                    text(outputs[index].type) + " for these inputs");
+                "expected " + text(planned.type) +
+                    ", as the model declares or was bound for, found " + text(outputs[index].type) +
+                    " for these inputs");
   }
   return outputs;
 }

@@ -43,9 +43,15 @@ void transfer(Archive& archive, Dim& dim) {
   }
 }
 
+constexpr bool is_enumerator(Type::Kind kind) { return kind <= Type::Kind::Map; }
+
 template <class Archive>
 void transfer(Archive& archive, Type& type) {
   archive(type.kind, type.element, type.shape, type.contents);
+}
+
+constexpr bool is_enumerator(SparseFormat format) {
+  return format == SparseFormat::Csr || format == SparseFormat::RowSparse;
 }
 
 template <class Archive>

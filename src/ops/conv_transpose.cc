@@ -181,8 +181,8 @@ double gathered(const KernelCall& call, const Convolution& conv, int64_t which, 
   const int64_t taps = tap_count(window);
   const int64_t first_channel = which * conv.group_inputs;
   const T* pictures = call.inputs[0].as<T>().data() + first_channel * input_count(window);
-  const T* weights = call.inputs[1].as<T>().data() + which % conv.groups * conv.group_inputs *
-                                                         conv.group_outputs * taps;
+  const T* weights = call.inputs[1].as<T>().data() +
+                     which % conv.groups * conv.group_inputs * conv.group_outputs * taps;
   const int64_t column = index % window[2].output;
   const int64_t line = index / window[2].output % window[1].output;
   const int64_t plane = index / window[2].output / window[1].output;
@@ -193,8 +193,8 @@ double gathered(const KernelCall& call, const Convolution& conv, int64_t which, 
     const int64_t from_line = source_of(window[1], line, place[1]);
     const int64_t from_column = source_of(window[2], column, place[2]);
     if (from_plane < 0 || from_line < 0 || from_column < 0) continue;
-    const int64_t source = (from_plane * window[1].input + from_line) * window[2].input +
-                           from_column;
+    const int64_t source =
+        (from_plane * window[1].input + from_line) * window[2].input + from_column;
     for (int64_t channel = 0; channel < conv.group_inputs; ++channel) {
       sum += to_double(pictures[channel * input_count(window) + source]) *
              to_double(weights[(channel * conv.group_outputs + row) * taps + tap]);

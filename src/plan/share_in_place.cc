@@ -80,8 +80,8 @@ class InPlaceSharer {
     const PlanBuffer& to = plan_.buffers[at(output)];
     const bool is_ours = from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
     // Nothing cannot be shared.
-    const bool is_same_size = from.bytes == to.bytes && from.bytes > 0 && from.strides.empty() &&
-                              to.strides.empty();
+    const bool is_same_size =
+        from.bytes == to.bytes && from.bytes > 0 && from.strides.empty() && to.strides.empty();
     const int from_owner = owner_of(plan_, input);
     const int to_owner = owner_of(plan_, output);
     if (!is_ours || !is_same_size || !is_free_after(index, port, from_owner)) return false;

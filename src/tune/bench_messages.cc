@@ -8,6 +8,12 @@
 #include "base/shared_bytes.h"
 #include "graph/graph_archive.h"
 
+namespace tessera {
+
+static constexpr bool is_enumerator(Denormals denormals) { return denormals <= Denormals::Flush; }
+
+}  // namespace tessera
+
 namespace tessera::tuning {
 
 template <class Archive>

@@ -106,6 +106,8 @@ void transfer(Archive& archive, CandidateKey& key) {
   archive(backend, algorithm, threads, node_count, inputs, outputs);
 }
 
+constexpr bool is_enumerator(Weights weights) { return weights <= Weights::Warm; }
+
 template <class Archive>
 void transfer(Archive& archive, RunRequest& request) {
   archive(request.key, request.weights);
