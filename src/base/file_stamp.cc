@@ -42,7 +42,7 @@ std::optional<FileStamp> stamp_of(int descriptor) {
 void check_unchanged(std::span<const StampedFile> files) {
   for (const StampedFile& file : files) {
     const std::optional<FileStamp> now = stamp_of(file.path);
-    if (!now) fail_changed(file.path, "it is not there any more");
+    if (!now) fail_changed(file.path, "no file of that name");
     if (*now == file.stamp) continue;
     fail_changed(file.path, now->bytes == file.stamp.bytes
                                 ? "another one of the same size"

@@ -106,7 +106,7 @@ def test_tune_writes_its_table_before_it_ends(tessera_binary, tunable, work, tmp
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM, errors
-    assert json.loads((tmp_path / "costs.json").read_text())["kernels"]
+    assert "kernels" in json.loads((tmp_path / "costs.json").read_text())
 
 
 def test_a_second_one_ends_the_program_at_once(bench, work):
