@@ -31,7 +31,7 @@ constexpr std::array kCases = {
     "Conv(1x3x9x7, #5x3x1x1, #5); Tanh(@)",
     "Conv(1x3x9x7, #5x3x1x1, #5); HardSigmoid(@)",
     "Conv(1x3x9x7, #5x3x1x1, #5); Max(@, 1x5x9x7)",
-    "Conv(1x16x9x7, #32x16x3x3, #32) pads=1,1,1,1; Relu(@)",
+    "Conv(1x16x9x7, #32x16x3x3, #32) pads=1,1,1,1; Add(@, 1x32x9x7); Relu(@)",
     // Products.
     "MatMul(3x5, 5x7)",
     "MatMul(3x5, #5x7)",
