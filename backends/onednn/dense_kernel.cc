@@ -167,6 +167,10 @@ bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference
   const dnnl::primitive_desc_base description =
       describe_work(context.engine(), context.attributes(), work.operations, count);
   if (!description || (is_reference(description) && !accepts_reference)) return false;
+  const bool has_sigmoid = std::ranges::any_of(work.operations, [](const PostOperation& operation) {
+    return operation.function.algorithm == dnnl::algorithm::eltwise_logistic;
+  });
+  if (context.loses_nan(description, has_sigmoid)) return false;
   plugin::Candidate candidate;
   candidate.nodes = work.nodes;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());

@@ -30,6 +30,7 @@ constexpr std::array kCases = {
     "Conv(1x3x9x7, #5x3x1x1, #5); LeakyRelu(@) alpha=0.1",
     "Conv(1x3x9x7, #5x3x1x1, #5); Tanh(@)",
     "Conv(1x3x9x7, #5x3x1x1, #5); HardSigmoid(@)",
+    "Conv(1x32x1x1, #8x32x1x1, #8); Sigmoid(@)",
     "Conv(1x3x9x7, #5x3x1x1, #5); Max(@, 1x5x9x7)",
     "Conv(1x16x9x7, #32x16x3x3, #32) pads=1,1,1,1; Add(@, 1x32x9x7); Relu(@)",
     // Products.
