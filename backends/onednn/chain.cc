@@ -188,6 +188,7 @@ void read_operand(PrimitiveOffer& offer, int argument, const Value& value,
 
 void PostOperations::append(const Eltwise& function) {
   operations_.append_eltwise(function.algorithm, function.alpha, function.beta);
+  has_sigmoid_ = has_sigmoid_ || function.algorithm == algorithm::eltwise_logistic;
   const auto bits = [](float number) { return std::to_string(std::bit_cast<uint32_t>(number)); };
   key_ += "function " + std::to_string(static_cast<int>(function.algorithm)) + " " +
           bits(function.alpha) + " " + bits(function.beta) + ";";

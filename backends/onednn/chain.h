@@ -114,6 +114,7 @@ class PostOperations {
   void append_sum(int32_t operand);
 
   const dnnl::post_ops& operations() const { return operations_; }
+  bool has_sigmoid() const { return has_sigmoid_; }
   // Equal for operations that are equal to the library.
   const std::string& key() const { return key_; }
   // Names to `offer`, whose last output is the result, what the operations read.
@@ -129,6 +130,7 @@ class PostOperations {
   plugin::Graph graph_;
   dnnl::post_ops operations_;
   std::string key_;
+  bool has_sigmoid_ = false;
   std::vector<Operand> operands_;
   int32_t summed_ = -1;
 };

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "dnnl.hpp"
+#include "implementation.h"
 #include "tessera/backend.h"
 
 namespace tessera::onednn {
@@ -44,6 +45,10 @@ class Context : public plugin::ProposeContext {
 
   // Whether what gives a finite number for NaN is of no use.
   bool keeps_nan() const { return options().nan == TESSERA_NAN_EXACT; }
+  // Whether a primitive with a Sigmoid in it is of no use for that reason.
+  bool loses_nan(std::string_view implementation, bool has_sigmoid) const {
+    return keeps_nan() && has_sigmoid && has_portable_functions(implementation);
+  }
 
   // The least time in which these threads could do so much; `implementation` is impl_info_str(),
   // whose reference and gemm forms are known to be far from what the machine can do.

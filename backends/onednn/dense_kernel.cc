@@ -190,6 +190,10 @@ bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference
     return facts_of(describe_work(context.engine(), context.attributes(), work.operations, count));
   });
   if (!facts.is_there || (facts.is_reference && !accepts_reference)) return false;
+  const bool has_sigmoid = std::ranges::any_of(work.operations, [](const PostOperation& operation) {
+    return operation.function.algorithm == dnnl::algorithm::eltwise_logistic;
+  });
+  if (context.loses_nan(facts.implementation, has_sigmoid)) return false;
   plugin::Candidate candidate;
   candidate.nodes = work.nodes;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());

@@ -14,6 +14,13 @@ inline bool is_reference(const dnnl::primitive_desc_base& description) {
   return std::string_view(description.impl_info_str()).find("ref") != std::string_view::npos;
 }
 
+// Whether functions behind the primitive, or it itself, may be computed by the library's portable
+// code, whose Sigmoid gives 0 for NaN. `implementation` is impl_info_str().
+inline bool has_portable_functions(std::string_view implementation) {
+  return implementation.find("ref") != std::string_view::npos ||
+         implementation.find("gemm") != std::string_view::npos;
+}
+
 // Up to so many elements reference code may be the best there is, as it starts quickly.
 inline constexpr int64_t kMostReferenceElements = int64_t{1} << 16;
 

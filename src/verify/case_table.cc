@@ -29,6 +29,10 @@ constexpr std::array kCases = {
     "Conv(1x3x9x7, #5x3x1x1, #5); HardSwish(@)",
     "Conv(1x3x9x7, #5x3x1x1, #5); LeakyRelu(@) alpha=0.1",
     "Conv(1x3x9x7, #5x3x1x1, #5); Tanh(@)",
+    "Conv(1x3x9x7, #5x3x1x1, #5); HardSigmoid(@)",
+    "Conv(1x32x1x1, #8x32x1x1, #8); Sigmoid(@)",
+    "Conv(1x3x9x7, #5x3x1x1, #5); Max(@, 1x5x9x7)",
+    "Conv(1x16x9x7, #32x16x3x3, #32) pads=1,1,1,1; Add(@, 1x32x9x7); Relu(@)",
     // Products.
     "MatMul(3x5, 5x7)",
     "MatMul(3x5, #5x7)",
@@ -43,6 +47,7 @@ constexpr std::array kCases = {
     "MatMul(float64:3x5, float64:5x2)",
     "MatMul(3x5, #5x7); Add(@, #7)",
     "MatMul(2x3x5, #5x8); Add(@, #8); Relu(@)",
+    "MatMul(33x17, #17x65); Clip(@, s{0.0}, s{6.0})",
     "MatMul(3x5, 5x7); MatMul(2x3, @)",
     "Gemm(3x5, #5x7, #7)",
     "Gemm(5x3, #7x5, 3x7) transA=1 transB=1 alpha=0.5 beta=2",

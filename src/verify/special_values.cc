@@ -38,7 +38,7 @@ void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
     elements[static_cast<size_t>(index % count)] = T(value);
   };
   const auto shift = static_cast<int64_t>(digest % 8);
-  if (count < kEnoughForAll) return set(shift, kNaN);
+  if (count < kEnoughForAll) return set(shift, -kNaN);
   if (kinds == SpecialValues::All) {
     const bool is_half = std::is_same_v<T, Float16>;
     // Not the very largest: kernels may double what they multiply by a half in the end.
@@ -52,8 +52,9 @@ void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
     set(count / 2 + shift, kInfinity);
     set(3 * count / 4 - shift, -kInfinity);
   }
+  // Of both signs: what processors make is negative, and some kernels look at the sign.
   set(count / 4 + shift, kNaN);
-  set(count - 1 - shift % 4, kNaN);
+  set(count - 1 - shift % 4, -kNaN);
 }
 
 std::string number_text(double value) {
