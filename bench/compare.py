@@ -111,6 +111,8 @@ def parse_arguments():
                         help="time to measure each runtime in each process (default: 1)")
     parser.add_argument("--backends", action="append", default=[], metavar="LIST",
                         help="one more row: Tessera on these backends alone; may be repeated")
+    parser.add_argument("--nan-fast", action="store_true",
+                        help="one more row: Tessera with nan=fast")
     parser.add_argument("--optimize", action="store_true",
                         help="Tessera chooses by prices that a process of its own measures first")
     parser.add_argument("--tune-budget", type=seconds, default=60.0, metavar="S",
@@ -224,7 +226,7 @@ def tune_model(arguments, model, threads, runtimes, folder):
         file = pathlib.Path(folder) / f"{len(files)}.json"
         told[row], failure = run_process({
             "model": str(model), "threads": threads, "cores": choose_cores(threads),
-            "shapes": dict(arguments.shape), "backends": backends, "costs": str(file),
+            "shapes": dict(arguments.shape), "backends": backends, "costs": str(file), "row": row,
             "budget_seconds": arguments.tune_budget,
             "module_dir": str(arguments.module_dir.resolve()),
         }, "tune_process.py")
@@ -244,6 +246,8 @@ def measure_in(folder, arguments, model, threads, progress, name):
     runtimes = {OWN: []}
     for backends in arguments.backends:
         runtimes[f"{OWN}:{backends}"] = backends.split(",")
+    if arguments.nan_fast:
+        runtimes[f"{OWN}:nan=fast"] = []
     runtimes |= {peer: [] for peer in arguments.peers}
     results, costs, tuned = [], {}, {}
     if arguments.optimize:

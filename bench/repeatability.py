@@ -21,7 +21,8 @@ import tempfile
 
 from compare import ROOT, choose_cores, fail, whole_number
 
-KEY = ("work", "backend", "ingredients", "algorithm", "layouts", "threads", "precision", "density")
+KEY = ("work", "backend", "ingredients", "algorithm", "layouts", "threads", "precision", "nan",
+       "density")
 # Below that the clock and the call weigh too much for an interval in percent.
 LONG_SECONDS = 20e-6
 SPIN = "while True: pass"

@@ -4,16 +4,24 @@ threads as asked, one inference at a time. Each is a class whose object is one l
 import numpy as np
 
 
+NAN_FAST_ROW = "tessera:nan=fast"
+
+
+def nan_of(row):
+    """What Tessera is bound with for the row of that name."""
+    return "fast" if row == NAN_FAST_ROW else "exact"
+
+
 class Tessera:
     """Tessera on all its backends, or on those named."""
 
-    def __init__(self, model, inputs, threads, backends=(), costs=""):
+    def __init__(self, model, inputs, threads, backends=(), costs="", nan="exact"):
         import tessera
 
         shapes = {name: array.shape for name, array in inputs.items()}
         self.inputs = inputs
         self.executor = tessera.load(model, log=lambda message: None, threads=threads).bind(
-            shapes, threads=threads, backends=backends, cost_table=costs, optimize=False
+            shapes, threads=threads, backends=backends, cost_table=costs, optimize=False, nan=nan
         )
 
     def run(self):

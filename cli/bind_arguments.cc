@@ -31,6 +31,11 @@ Precision parse_precision(const std::string& text) {
   return index == 0 ? Precision::Float32 : Precision::BFloat16;
 }
 
+NanMode parse_nan(const std::string& text) {
+  const size_t index = parse_choice("--nan", text, {"exact", "fast"});
+  return index == 0 ? NanMode::Exact : NanMode::Fast;
+}
+
 }  // namespace
 
 void add_bind_options(CommandOptions command, BindArguments& arguments) {
@@ -56,6 +61,10 @@ void add_bind_options(CommandOptions command, BindArguments& arguments) {
       "TYPE: float32 (default) or bfloat16, the lowest precision that\nfloat32 may be computed "
       "in",
       kGroup);
+  command.add_option("--nan", arguments.nan,
+                     "MODE: exact (default): where NaN or an infinity is right, no kernel may\n"
+                     "give a finite number; fast: also kernels that may lose them",
+                     kGroup);
   command.add_option("--device", arguments.device, "KIND: kind of device to run on (default cpu)",
                      kGroup);
   command.add_repeatable("--layout", arguments.layouts,
@@ -228,6 +237,7 @@ BindOptions bind_options_of(const BindArguments& arguments) {
     options.memory_budget_bytes = parse_byte_count("--memory-budget", *arguments.memory_budget, 1);
   }
   options.precision = parse_precision(arguments.precision);
+  options.nan = parse_nan(arguments.nan);
   if (arguments.backends) options.backends = parse_backend_list(*arguments.backends);
   for (const std::string& text : arguments.layouts) {
     const NamedArgument layout = split_named_argument("--layout", text);

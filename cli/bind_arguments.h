@@ -18,6 +18,7 @@ struct BindArguments {
   std::vector<std::string> pins;
   std::vector<std::string> exclusions;
   std::string precision = "float32";
+  std::string nan = "exact";
   std::string device = "cpu";
   std::vector<std::string> layouts;
   bool strict_storage = false;
@@ -42,7 +43,8 @@ struct BindArguments {
   bool operator==(const BindArguments&) const = default;
 };
 
-// Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --device, --layout and
+// Adds --threads, --backends, --backend-path, --pin, --exclude, --precision, --nan, --device,
+// --layout and
 // --strict-storage, --keep-denormals.
 void add_bind_options(CommandOptions command, BindArguments& arguments);
 

@@ -81,6 +81,7 @@ TEST(BindArguments, BecomeOptions) {
   arguments.pins = {"a=fast", "b=slow:plain"};
   arguments.exclusions = {"fast:Conv"};
   arguments.precision = "bfloat16";
+  arguments.nan = "fast";
   arguments.device = "gpu";
   const BindOptions options = bind_options_of(arguments);
   EXPECT_EQ(options.threads, 3);
@@ -90,6 +91,7 @@ TEST(BindArguments, BecomeOptions) {
   ASSERT_EQ(options.exclusions.size(), 1U);
   EXPECT_EQ(options.exclusions[0].op, "Conv");
   EXPECT_EQ(options.precision, Precision::BFloat16);
+  EXPECT_EQ(options.nan, NanMode::Fast);
   EXPECT_EQ(options.device, "gpu");
 }
 
@@ -104,6 +106,12 @@ TEST(BindArguments, WrongNumbersAndPrecisionsAreRefused) {
     arguments.precision = text;
     EXPECT_THAT(refusal([&] { bind_options_of(arguments); }),
                 HasSubstr("expected float32 or bfloat16"))
+        << text;
+  }
+  for (const char* text : {"", "slow", "Fast"}) {
+    BindArguments arguments;
+    arguments.nan = text;
+    EXPECT_THAT(refusal([&] { bind_options_of(arguments); }), HasSubstr("expected exact or fast"))
         << text;
   }
   BindArguments arguments;

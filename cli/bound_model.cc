@@ -24,12 +24,17 @@ WatchedTuning::~WatchedTuning() {
 }
 
 bool WatchedTuning::goes_on(const TuneProgress& now) {
-  const bool is_stopped = may_be_stopped_ && Interrupt::was_asked();
-  if (!is_stopped && now.can_stop != may_be_stopped_) {
+  if (now.can_stop && now.phase != BindPhase::Waiting) has_measured_ = true;
+  // With nothing to keep there is nothing to wait for.
+  if (!has_measured_) Termination::check();
+  const bool is_stopped = Termination::was_asked() || (may_be_stopped_ && Interrupt::was_asked());
+  // What was measured is kept at the end of bind().
+  const bool may_be_stopped = now.can_stop || has_measured_;
+  if (!is_stopped && may_be_stopped != may_be_stopped_) {
     may_be_stopped_ = false;
     interrupt_.reset();
-    if (now.can_stop) interrupt_.emplace();
-    may_be_stopped_ = now.can_stop;
+    if (may_be_stopped) interrupt_.emplace();
+    may_be_stopped_ = may_be_stopped;
   }
   tell_once();
   progress_.show(now);
@@ -37,8 +42,11 @@ bool WatchedTuning::goes_on(const TuneProgress& now) {
 }
 
 void WatchedTuning::tell_once() {
-  if (!may_be_stopped_ || !Interrupt::was_asked()) return;
-  if (!is_told_.exchange(true)) Progress::say(when_stopped_);
+  const bool is_interrupted = may_be_stopped_ && Interrupt::was_asked();
+  if (!is_interrupted && !(has_measured_ && Termination::was_asked())) return;
+  if (is_told_.exchange(true)) return;
+  Progress::say(Termination::was_asked() ? "stopped early; what was measured is kept"
+                                         : when_stopped_);
 }
 
 void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
@@ -54,6 +62,8 @@ void add_model_options(CommandOptions command, ModelArguments& arguments, Missin
                          "NAME=SHAPE: the shape of an input, e.g. 1x3x224x224 or scalar");
   command.add_flag("--strict", arguments.is_strict,
                    "fail if a shape declared inside the model is wrong");
+  command.add_flag("--copy-weights", arguments.copies_weights,
+                   "copy weights from files beside the model, which may then change");
   add_bind_options(command, arguments.bind);
   if (prices == Prices::AreOptions) add_price_options(command, arguments.bind);
 }
@@ -75,7 +85,8 @@ LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) 
                                          .log = say_warning,
                                          .backends = backends_,
                                          .threads = options_.threads,
-                                         .keeps_index = options_.optimize});
+                                         .keeps_index = options_.optimize,
+                                         .copies_weights = arguments_.copies_weights});
   });
   ModelDescription description = model.describe();
   const NamedShapes shapes = parse_shapes(arguments_.shapes, description.inputs);
@@ -99,7 +110,9 @@ CacheReport ModelRequest::find_cache(const LoadedModel& loaded) const {
 ModelVerification ModelRequest::verify(const LoadedModel& loaded) const {
   BindOptions options = options_for(loaded);
   const WatchedTuning watched(options, *progress_, "stopped early; not all is checked");
-  return loaded.model.verify(options);
+  ModelVerification verification = loaded.model.verify(options);
+  Termination::check();
+  return verification;
 }
 
 std::string ModelRequest::to_onnx(
@@ -109,8 +122,8 @@ std::string ModelRequest::to_onnx(
 }
 
 BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origin,
-                              const std::vector<std::string>& fetch,
-                              bool fetches_step_outputs) const {
+                              const std::vector<std::string>& fetch, bool fetches_step_outputs,
+                              bool ends_when_asked) const {
   BindOptions options = options_for(loaded);
   options.fetch = fetch;
   options.fetches_step_outputs = fetches_step_outputs;
@@ -119,6 +132,7 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
     const WatchedTuning watched(options, *progress_);
     return loaded.model.bind(options);
   });
+  if (ends_when_asked) Termination::check();
   progress_->show("preparing inputs");
   NamedTensors inputs = loaded.inputs;
   if (seed_) add_random(executor.inputs(), *seed_, inputs);

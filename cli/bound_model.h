@@ -24,6 +24,7 @@ struct ModelArguments {
   std::optional<std::string> seed;  // as given, because "-1" and "0x1" are no seeds
   std::vector<std::string> shapes;
   bool is_strict = false;
+  bool copies_weights = false;
   BindArguments bind;
 
   bool operator==(const ModelArguments&) const = default;
@@ -35,12 +36,14 @@ enum class MissingInputs : uint8_t { AreErrors, AreRandom };
 // Whether a command may measure before it binds: then it has the options of add_price_options().
 enum class Prices : uint8_t { AreOptions, AreNotAsked };
 
-// Adds MODEL, --input, --random, --shape, --strict and those of add_bind_options().
+// Adds MODEL, --input, --random, --shape, --strict, --copy-weights and those of
+// add_bind_options().
 void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
                        Prices prices = Prices::AreOptions);
 
-// While one lives, binding with its options shows how far it is, and Ctrl-C ends measuring early;
-// then stderr is told `when_stopped`, a line. While nothing is measured, Ctrl-C ends the program.
+// While one lives, binding with its options shows how far it is, and Ctrl-C, SIGTERM and SIGHUP end
+// measuring early, so that what was measured is kept; then stderr is told `when_stopped`, a line.
+// As long as nothing was measured, Ctrl-C ends the program, and the others end bind() by Cancelled.
 class WatchedTuning {
  public:
   WatchedTuning(BindOptions& options, Progress& progress,
@@ -55,7 +58,9 @@ class WatchedTuning {
 
   Progress& progress_;
   std::string when_stopped_;
+  Termination termination_;
   std::optional<Interrupt> interrupt_;
+  std::atomic<bool> has_measured_ = false;
   std::atomic<bool> may_be_stopped_ = false;
   std::atomic<bool> is_told_ = false;
 };
@@ -95,10 +100,11 @@ class ModelRequest {
                       const std::map<std::string, std::map<std::string, std::string>>& notes) const;
 
   // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
-  // `fetches_step_outputs` are those of BindOptions. Throws Error.
+  // `fetches_step_outputs` are those of BindOptions. Throws Error; Cancelled also where SIGTERM or
+  // SIGHUP came meanwhile, unless `ends_when_asked` is false.
   BoundModel bind(const LoadedModel& loaded, Clock::time_point origin,
-                  const std::vector<std::string>& fetch = {},
-                  bool fetches_step_outputs = false) const;
+                  const std::vector<std::string>& fetch = {}, bool fetches_step_outputs = false,
+                  bool ends_when_asked = true) const;
 
   // Of all that is done with it.
   Progress& progress() const { return *progress_; }

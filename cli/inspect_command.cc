@@ -45,7 +45,9 @@ CommandResult inspect_memory(const InspectOptions& options) {
   bind.shapes = shapes_of(options, model.describe());
   MemoryReport report = [&] {
     const WatchedTuning watched(bind, progress);
-    return memory_report_of(model.bind(bind));
+    const Executor executor = model.bind(bind);
+    Termination::check();
+    return memory_report_of(executor);
   }();
   report.model = model.describe().file;
   if (!options.svg_file.empty()) {

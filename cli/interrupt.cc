@@ -1,6 +1,8 @@
 #include "cli/interrupt.h"
 
 #include <atomic>
+#include <cstdio>
+#include <string>
 
 namespace tessera::cli {
 namespace {
@@ -8,6 +10,7 @@ namespace {
 // A handler reaches nothing but what is static.
 std::atomic<bool> was_interrupted = false;
 std::atomic<Executor*> running = nullptr;
+std::atomic<int> asked_to_end = 0;  // the signal
 static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "as a handler must not wait");
 
@@ -15,6 +18,8 @@ void note(int /*signal*/) {
   was_interrupted = true;
   if (Executor* const executor = running.load()) executor->cancel();
 }
+
+void note_end(int signal) { asked_to_end = signal; }
 
 }  // namespace
 
@@ -37,5 +42,40 @@ Interrupt::~Interrupt() {
 
 bool Interrupt::is_interrupted() const { return was_interrupted; }
 bool Interrupt::was_asked() { return was_interrupted; }
+
+Termination::Termination() {
+  struct sigaction action{};
+  action.sa_handler = note_end;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  for (size_t index = 0; index < kSignals.size(); ++index) {
+    sigaction(kSignals[index], nullptr, &previous_[index]);
+    // Whoever started the program to ignore them (nohup) gets that.
+    if (previous_[index].sa_handler == SIG_DFL) sigaction(kSignals[index], &action, nullptr);
+  }
+}
+
+Termination::~Termination() {
+  for (size_t index = 0; index < kSignals.size(); ++index) {
+    sigaction(kSignals[index], &previous_[index], nullptr);
+  }
+}
+
+bool Termination::was_asked() { return asked_to_end != 0; }
+
+void Termination::check() {
+  if (!was_asked()) return;
+  throw Error(ErrorKind::Cancelled, "signal " + std::to_string(asked_to_end),
+              "the program was asked to end");
+}
+
+void Termination::end_program_if_asked() {
+  const int signal = asked_to_end;
+  if (signal == 0) return;
+  std::fflush(stdout);
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  std::raise(signal);
+}
 
 }  // namespace tessera::cli

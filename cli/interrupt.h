@@ -1,6 +1,8 @@
-// Ctrl-C as a wish to stop early instead of the end of the program.
+// Ctrl-C as a wish to stop early, SIGTERM and SIGHUP as a wish to end soon, instead of the end of
+// the program.
 #pragma once
 
+#include <array>
 #include <csignal>
 
 #include "tessera/tessera.h"
@@ -24,6 +26,27 @@ class Interrupt {
 
  private:
   struct sigaction previous_{};
+};
+
+// While one lives, the first SIGTERM or SIGHUP is only noted, so that what was found out can be
+// kept and nothing is left behind; a second one ends the program as ever. On the main thread.
+class Termination {
+ public:
+  Termination();
+  ~Termination();
+  Termination(const Termination&) = delete;
+  Termination& operator=(const Termination&) = delete;
+
+  // Whether one was noted since the program began.
+  static bool was_asked();
+  // Throws Cancelled where one was.
+  static void check();
+  // Ends the program by the signal, if one was noted, as whoever waits for it expects.
+  static void end_program_if_asked();
+
+ private:
+  static constexpr std::array kSignals = {SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> previous_{};
 };
 
 }  // namespace tessera::cli

@@ -19,6 +19,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/help_formatter.h"
+#include "cli/interrupt.h"
 #include "cli/json_output.h"
 #include "cli/text_table.h"
 #include "tessera/tessera.h"
@@ -161,8 +162,11 @@ ExitCode run_and_report(int argc, char** argv) {
     return std::string_view(argument) == "--json";
   });
   try {
-    return run_command_line(argc, argv, is_json);
+    const ExitCode code = run_command_line(argc, argv, is_json);
+    Termination::end_program_if_asked();
+    return code;
   } catch (const Error& error) {
+    Termination::end_program_if_asked();
     return report(error, is_json);
   } catch (const std::bad_alloc&) {
     return report(Error(ErrorKind::OutOfMemory, "", "there is not enough memory"), is_json);

@@ -64,7 +64,7 @@ CommandResult tune(TuneArguments arguments) {
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   arguments.model.model = loaded.description.file;
-  const BoundModel bound = request.bind(loaded, origin);
+  const BoundModel bound = request.bind(loaded, origin, {}, false, /*ends_when_asked=*/false);
   StagedFiles written;
   if (!arguments.output.empty()) {
     written.write_text(arguments.output, bound.executor.costs());
@@ -95,8 +95,9 @@ Command make_tune_command(CommandOptions command) {
       "Kernels that could be in the fastest plan are compared with the reference on the values "
       "that\n"
       "the model computes, and timed; then whole plans are run in turns. A kernel that is wrong,\n"
-      "fails or takes too long is refused with the reason. Ctrl-C stops early and keeps what was\n"
-      "measured so far.\n\n"
+      "fails or takes too long is refused with the reason. Ctrl-C, SIGTERM and SIGHUP stop early "
+      "and\n"
+      "keep what was measured so far.\n\n"
       "Example:\n"
       "  tessera tune resnet50.onnx --threads 2 --output costs.json\n"
       "  tessera bench resnet50.onnx --threads 2 --costs costs.json");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,16 @@ namespace tessera::python {
 class SharedExecutor {
  public:
   explicit SharedExecutor(Executor executor) : executor_(std::move(executor)) {
-    for (const ValueDescription& input : executor_.inputs()) input_names.push_back(input.name);
+    for (const ValueDescription& input : executor_->inputs()) input_names.push_back(input.name);
   }
+  // What it waits for, such as a plan that is being built, may log, and needs the lock for that.
+  ~SharedExecutor() {
+    if (PyGILState_Check() == 0) return;
+    const nanobind::gil_scoped_release unlocked;
+    executor_.reset();
+  }
+  SharedExecutor(const SharedExecutor&) = delete;
+  SharedExecutor& operator=(const SharedExecutor&) = delete;
 
   // Calls `action(executor)` alone, without the interpreter's lock, which is held on entry and
   // exit.
@@ -28,12 +37,12 @@ class SharedExecutor {
   auto alone(const Action& action) {
     const nanobind::gil_scoped_release unlocked;
     const std::scoped_lock turn(mutex_);
-    return action(executor_);
+    return action(*executor_);
   }
   // For what never changes after bind(): threads, costs, stages, and what caches had.
-  const Executor& executor() const { return executor_; }
+  const Executor& executor() const { return *executor_; }
   // From any thread, also while another one runs it.
-  void cancel() { executor_.cancel(); }
+  void cancel() { executor_->cancel(); }
 
   std::vector<std::string> input_names;
   // By name of an output, the array that it is bound to; and whether an input is bound. Need the
@@ -43,7 +52,7 @@ class SharedExecutor {
 
  private:
   std::mutex mutex_;
-  Executor executor_;
+  std::optional<Executor> executor_;
 };
 
 using NamedTensors = std::map<std::string, AnyTensor>;

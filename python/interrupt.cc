@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <utility>
 
 namespace tessera::python {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 std::atomic<Executor*> running = nullptr;
 static_assert(std::atomic<Executor*>::is_always_lock_free, "as a handler must not wait");
 struct sigaction previous;
+std::atomic<int> asked_to_end = 0;  // the signal
+
+void note_end(int signal) { asked_to_end = signal; }
 
 void end_run(int signal, siginfo_t* origin, void* context) {
   if (Executor* const executor = running.load()) executor->cancel();
@@ -45,6 +49,42 @@ RunInterrupt::~RunInterrupt() {
   if (!is_installed_) return;
   sigaction(SIGINT, &previous, nullptr);
   running = nullptr;
+}
+
+BindSignals::BindSignals() {
+  if (!is_main_thread()) return;
+  asked_to_end = 0;
+  is_installed_ = true;
+  struct sigaction action{};
+  action.sa_handler = note_end;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  for (size_t index = 0; index < kSignals.size(); ++index) {
+    sigaction(kSignals[index], nullptr, &previous_[index]);
+    // What Python code does, or has ignored, stays so.
+    const bool ends_process =
+        (previous_[index].sa_flags & SA_SIGINFO) == 0 && previous_[index].sa_handler == SIG_DFL;
+    if (ends_process) sigaction(kSignals[index], &action, nullptr);
+  }
+}
+
+BindSignals::~BindSignals() {
+  end_process_if_asked();
+  restore();
+}
+
+void BindSignals::restore() {
+  if (!std::exchange(is_installed_, false)) return;
+  for (size_t index = 0; index < kSignals.size(); ++index) {
+    sigaction(kSignals[index], &previous_[index], nullptr);
+  }
+}
+
+bool BindSignals::is_asked_to_end() const { return is_installed_ && asked_to_end != 0; }
+
+void BindSignals::end_process_if_asked() {
+  if (!is_asked_to_end()) return;
+  restore();
+  std::raise(asked_to_end);
 }
 
 }  // namespace tessera::python

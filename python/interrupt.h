@@ -1,6 +1,7 @@
 // Ctrl-C while a model runs.
 #pragma once
 
+#include <array>
 #include <csignal>
 
 #include "tessera/tessera.h"
@@ -20,6 +21,28 @@ class RunInterrupt {
 
  private:
   bool is_installed_ = false;
+};
+
+// While one lives on the process's main thread, the first SIGTERM or SIGHUP is only noted where it
+// would end the process; it is raised again when this goes. A second one ends the process as ever.
+// On other threads it does nothing.
+class BindSignals {
+ public:
+  BindSignals();
+  ~BindSignals();
+  BindSignals(const BindSignals&) = delete;
+  BindSignals& operator=(const BindSignals&) = delete;
+
+  // Whether one was noted.
+  bool is_asked_to_end() const;
+
+ private:
+  static constexpr std::array kSignals = {SIGTERM, SIGHUP};
+  void restore();
+  void end_process_if_asked();
+
+  bool is_installed_ = false;
+  std::array<struct sigaction, kSignals.size()> previous_{};
 };
 
 }  // namespace tessera::python

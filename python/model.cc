@@ -18,6 +18,7 @@
 
 #include "python/descriptions.h"
 #include "python/executor.h"
+#include "python/interrupt.h"
 #include "tessera/tessera.h"
 
 namespace nb = nanobind;
@@ -79,7 +80,8 @@ struct LoadedModel {
 // `source` is what tessera::load() takes: a path, or ModelBytes.
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
-                      const Backends& backends, nb::callable callable, int threads) {
+                      const Backends& backends, nb::callable callable, int threads,
+                      bool copies_weights) {
   auto log = std::make_shared<PythonLog>(std::move(callable));
   std::optional<Model> model;
   {
@@ -88,16 +90,18 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                                      .keeps_all_values = keeps_all_values,
                                      .log = [log](const std::string& text) { log->call(text); },
                                      .backends = backends,
-                                     .threads = threads});
+                                     .threads = threads,
+                                     .copies_weights = copies_weights});
   }
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
 }
 
 LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
-                       const Backends& backends, nb::callable callable, int threads) {
+                       const Backends& backends, nb::callable callable, int threads,
+                       bool copies_weights) {
   return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
-                   backends, std::move(callable), threads);
+                   backends, std::move(callable), threads, copies_weights);
 }
 
 // A log may well be a method of the object that keeps the model: the garbage collector has to see
@@ -126,14 +130,20 @@ Precision precision_named(const std::string& text) {
               "expected 'float32' or 'bfloat16', found '" + text + "'");
 }
 
-// A Python callable that is told of progress. What it raises, or False, ends the tuning; what it
-// raised is raised once bind() has come back.
+NanMode nan_mode_named(const std::string& text) {
+  if (text == "exact") return NanMode::Exact;
+  if (text == "fast") return NanMode::Fast;
+  throw Error(ErrorKind::InvalidArgument, "nan",
+              "expected 'exact' or 'fast', found '" + text + "'");
+}
+
+// A Python callable, or None, that is told of progress. What it raises, or False, ends the tuning,
+// and so do signals; what was raised is raised once bind() has come back.
 class PythonProgress {
  public:
   explicit PythonProgress(nb::object callable) : callable_(std::move(callable)) {}
 
   std::function<bool(const TuneProgress&)> watcher() {
-    if (callable_.is_none()) return {};
     return [this](const TuneProgress& progress) { return call(progress); };
   }
 
@@ -144,9 +154,12 @@ class PythonProgress {
  private:
   bool call(const TuneProgress& progress) {
     const nb::gil_scoped_acquire lock;
+    if (error_) return false;
     try {
       // Ctrl-C reaches Python code only where somebody asks for it.
       if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+      if (signals_.is_asked_to_end()) return false;
+      if (callable_.is_none()) return true;
       const nb::object answer = callable_(to_python(progress));
       return answer.is_none() || nb::cast<bool>(nb::bool_(answer));
     } catch (nb::python_error& error) {
@@ -156,6 +169,7 @@ class PythonProgress {
   }
 
   nb::object callable_;
+  BindSignals signals_;
   std::optional<nb::python_error> error_;
 };
 
@@ -177,7 +191,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                      double solve_budget_seconds,
                      const std::vector<std::pair<std::string, std::string>>& state_pairs,
                      bool keeps_denormals, int64_t memory_budget_bytes, bool fixed_shapes,
-                     int most_shapes, std::string optimize_for, bool swap) {
+                     int most_shapes, std::string optimize_for, bool swap, const std::string& nan) {
   PythonProgress progress(std::move(on_progress));
   const BindOptions options{.shapes = shapes.value_or(Shapes()),
                             .fetch = std::move(fetch),
@@ -187,6 +201,7 @@ SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
                             .exclusions = std::move(exclude),
                             .pins = std::move(pins),
                             .precision = precision_named(precision),
+                            .nan = nan_mode_named(nan),
                             .fetches_step_outputs = fetches_step_outputs,
                             .layouts = layouts.value_or(Layouts()),
                             .state_pairs = pairs_of(state_pairs),
@@ -258,6 +273,9 @@ backends: names of the backends to use, best first; the reference is always last
 exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
+nan: "exact": where the ops' definitions give NaN or an infinity, no kernel gives a finite number,
+    and other elements are not affected (but within one tile of Winograd's convolutions). "fast":
+    also kernels that may lose them, such as a Relu that makes 0 of NaN.
 fetch_step_outputs: give every output of every step after `fetch`.
 optimize: None means true, but for TESSERA_OPTIMIZE=0 in the environment and with a cost_table;
     False measures, reads and writes nothing. True: check what could win against the reference, time it, alone and in the whole plan, and
@@ -341,7 +359,8 @@ constexpr const char* kBindSignature =
     "retune: bool = False, solve_budget_seconds: float = 0.0, "
     "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
     "keep_denormals: bool = False, memory_budget_bytes: int = 0, fixed_shapes: bool = False, "
-    "most_shapes: int = 8, optimize_for: str = 'latency', swap: bool = True) -> Executor";
+    "most_shapes: int = 8, optimize_for: str = 'latency', swap: bool = True, "
+    "nan: str = 'exact') -> Executor";
 
 }  // namespace
 
@@ -359,7 +378,7 @@ void bind_model(nb::module_& module) {
            "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
            "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0,
            "fixed_shapes"_a = false, "most_shapes"_a = 8, "optimize_for"_a = "latency",
-           "swap"_a = true, nb::sig(kBindSignature), kBindText)
+           "swap"_a = true, "nan"_a = "exact", nb::sig(kBindSignature), kBindText)
       .def(
           "save_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,
@@ -400,9 +419,9 @@ void bind_model(nb::module_& module) {
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first that fits: a path may be made of bytes, too.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "threads"_a, kLoad);
+             "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, kLoad);
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
-             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, kLoad);
+             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, kLoad);
 }
 
 }  // namespace tessera::python

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/background_task.h"
 #include "python/descriptions.h"
 #include "python/executor.h"
 #include "python/model.h"
@@ -101,6 +102,12 @@ algorithm: "" means any; else one whose name begins so.)")
       });
 }
 
+// Before the interpreter is taken down, which what still runs may need: for its log.
+void end_background_tasks_at_exit() {
+  nb::module_::import_("atexit").attr("register")(
+      nb::cpp_function(&end_background_tasks, nb::call_guard<nb::gil_scoped_release>()));
+}
+
 }  // namespace
 }  // namespace tessera::python
 
@@ -113,4 +120,5 @@ NB_MODULE(_core, module) {
   tessera::python::bind_sparse_arrays(module);
   tessera::python::bind_executor(module);
   tessera::python::bind_model(module);
+  tessera::python::end_background_tasks_at_exit();
 }

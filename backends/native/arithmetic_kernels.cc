@@ -37,9 +37,9 @@ FUNCTION(Min,
          hn::IfThenElse(hn::Or(hn::Lt(y, x), hn::IsNaN(y)), hn::IfThenElse(hn::IsNaN(x), x, y), x))
 FUNCTION(Max,
          hn::IfThenElse(hn::Or(hn::Gt(y, x), hn::IsNaN(y)), hn::IfThenElse(hn::IsNaN(x), x, y), x))
-FUNCTION(AtLeast, hn::IfThenElse(hn::Lt(x, y), y, x))
-FUNCTION(AtMost, hn::IfThenElse(hn::Gt(x, y), y, x))
-FUNCTION(PRelu, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, y), x))
+FUNCTION(AtLeast, hn::IfThenElse(hn::Or(hn::Lt(x, y), hn::IsNaN(y)), y, x))
+FUNCTION(AtMost, hn::IfThenElse(hn::Or(hn::Gt(x, y), hn::IsNaN(y)), y, x))
+FUNCTION(PRelu, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(x, y)))
 
 #undef FUNCTION
 

@@ -133,18 +133,20 @@ struct Max {
   }
 };
 
-// The bounds of Clip: NaN stays, and a bound that is NaN bounds nothing.
+// The bounds of Clip: NaN stays, and a bound that is NaN leaves nothing else.
 struct AtLeast {
   template <class T>
   static T of(T x, T bound) {
-    return x < bound ? bound : x;
+    const bool is_bound = static_cast<int>(x < bound) | static_cast<int>(bound != bound);
+    return is_bound ? bound : x;
   }
 };
 
 struct AtMost {
   template <class T>
   static T of(T x, T bound) {
-    return x > bound ? bound : x;
+    const bool is_bound = static_cast<int>(x > bound) | static_cast<int>(bound != bound);
+    return is_bound ? bound : x;
   }
 };
 
@@ -154,7 +156,8 @@ struct Sloped {
     if constexpr (std::is_unsigned_v<T>) {
       return x;
     } else {
-      return x < 0 ? Mul::of(x, slope) : x;
+      // Not x < 0: zero times a slope that is no number is none either.
+      return x > 0 ? x : Mul::of(x, slope);
     }
   }
 };

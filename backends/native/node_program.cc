@@ -1,6 +1,7 @@
 #include "node_program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -345,19 +346,23 @@ void write_clip(const Node& node, ProgramWriter& writer) {
   } else {
     check_bound(node.input(1));
     check_bound(node.input(2));
+    low = -std::numeric_limits<double>::infinity();
+    high = std::numeric_limits<double>::infinity();
     if (node.input(1).is_present()) low = number_in(node.input(1));
     if (node.input(2).is_present()) high = number_in(node.input(2));
   }
-  if (type == TESSERA_FLOAT32 && low && high) {
+  const bool are_numbers = low && high && !std::isnan(*low) && !std::isnan(*high);
+  if (type == TESSERA_FLOAT32 && are_numbers) {
     const Parameters bounds = {static_cast<float>(*low), static_cast<float>(*high)};
     return give(node, writer, writer.apply("Clip", find_function_loops("Clip"), type, {x}, bounds));
   }
   bool is_copy = true;
   const auto bound = [&](std::string_view op, size_t input, double otherwise) {
-    if (!node.input(input).is_present() && !is_floating(type)) return;
+    const bool is_given = node.input(input).is_present();
+    if (!is_given && node.version() >= kFirstClipInputs) return;
     const std::vector<int64_t> ones(writer.result().dims.size(), 1);
-    const Id limit = node.input(input).is_present() ? operand(writer, node.input(input), ones)
-                                                    : writer.number(type, otherwise);
+    const Id limit =
+        is_given ? operand(writer, node.input(input), ones) : writer.number(type, otherwise);
     x = writer.apply("Clip", find_pair_loops(op, type), type, {x, limit});
     is_copy = false;
   };

@@ -106,6 +106,8 @@ void offer_in(ProposeContext& context, const Group& group, WinogradProblem probl
   Candidate candidate;
   candidate.nodes = group.nodes;
   candidate.algorithm = problem.tile == 4 ? "winograd_4x4" : "winograd_2x2";
+  // What one pixel reads goes into the transformed tile, and from there into all of its pixels.
+  candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
   port_of(candidate, node.input(0).id(), layout_name(layout));
   const size_t weights = port_of(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
   candidate.inputs[weights].pack = winograd_pack(problem);

@@ -214,13 +214,17 @@ void offer_broadcast(Context& context, const Chains& chains, const Node& node) {
     check_usable(node.input(index));
     is_one_shape = is_one_shape && node.input(index).type() == result;
   }
-  if (is_one_shape || find_eltwise(node).node) return;  // elementwise.cc offers these
+  if (is_one_shape || find_eltwise(node, context.options().nan).node)
+    return;  // elementwise.cc offers these
   if (node.version() < kFirstBroadcastingVersion) {
     return context.refuse(node.id(), "broadcasts as ONNX did before version 7, by attributes");
   }
   if (node.input_count() != 2) {
     return context.refuse(node.id(),
                           "broadcasts two operands, not " + std::to_string(node.input_count()));
+  }
+  if (context.keeps_nan() && loses_nan(*kind)) {
+    return context.refuse(node.id(), explain_lost_nan(node.op()));
   }
   const Work work = work_of(node, *kind);
   const std::vector<ChainStep> steps = chains.after(node.output(0));

@@ -20,6 +20,12 @@ constexpr int32_t kFirstBroadcastingVersion = 7;
 // More post-operations than a chain of a real model has.
 constexpr size_t kMostSteps = 8;
 
+bool is_product(const Graph& graph, const Value& value) {
+  if (value.producer() < 0) return false;
+  const std::string_view op = graph.node(value.producer()).op();
+  return op == "Conv" || op == "ConvTranspose" || op == "MatMul" || op == "Gemm";
+}
+
 bool is_usable_operand(const Value& operand, const Type& type) {
   return operand.is_present() && !explain_unusable(operand) && broadcasts_to(operand.type(), type);
 }
@@ -89,25 +95,39 @@ std::optional<std::vector<int64_t>> AxisView::of(const std::vector<int64_t>& dim
 
 AxisView plain_view(size_t rank) { return {std::vector<size_t>(rank, 1)}; }
 
-Chains::Chains(const Graph& graph) : graph_(graph), composites_(find_composites(graph)) {}
+bool loses_nan(algorithm arithmetic) {
+  return arithmetic == algorithm::binary_max || arithmetic == algorithm::binary_min;
+}
 
-std::optional<ChainStep> Chains::step_after(const Value& value) const {
+Chains::Chains(const Graph& graph, int32_t nan)
+    : graph_(graph), nan_(nan), composites_(find_composites(graph, nan)) {
+  for (size_t index = 0; index < composites_.size(); ++index) {
+    from_value_[composites_[index].input].push_back(index);
+  }
+}
+
+std::optional<ChainStep> Chains::step_after(const Value& value, bool is_behind_product) const {
   const auto reads_outside = [&](const Composite& composite) {
     return std::any_of(value.consumers().begin(), value.consumers().end(), [&](int32_t reader) {
       return std::find(composite.nodes.begin(), composite.nodes.end(), reader) ==
              composite.nodes.end();
     });
   };
-  for (const Composite& composite : composites_) {
-    if (composite.input != value.id() || reads_outside(composite)) continue;
-    return ChainStep{composite.nodes, {{composite.function}}, composite.output};
+  if (const auto found = from_value_.find(value.id()); found != from_value_.end()) {
+    for (const size_t index : found->second) {
+      const Composite& composite = composites_[index];
+      if (reads_outside(composite)) continue;
+      return ChainStep{composite.nodes, {{composite.function}}, composite.output};
+    }
   }
   if (value.consumers().size() != 1) return std::nullopt;
   const Node node = graph_.node(value.consumers().front());
   if (node.output_count() != 1 || node.output(0).type() != value.type()) return std::nullopt;
-  const EltwiseAnswer eltwise = find_eltwise(node);
+  const EltwiseAnswer eltwise = find_eltwise(node, nan_, is_behind_product);
   if (eltwise.node && node.input(eltwise.node->input).id() == value.id()) {
-    return ChainStep{{node.id()}, {{eltwise.node->function}}, node.output(0).id()};
+    ChainStep step{{node.id()}, {}, node.output(0).id()};
+    for (const Eltwise& function : eltwise.node->functions) step.operations.push_back({function});
+    return step;
   }
   if (!node.domain().empty() || node.input_count() != 2) return std::nullopt;
   const bool is_operand_left = node.input(1).id() == value.id();
@@ -118,14 +138,17 @@ std::optional<ChainStep> Chains::step_after(const Value& value) const {
   }
   auto operations = with_operand(node.op(), operand.id(), is_operand_left);
   if (!operations) return std::nullopt;
+  if (nan_ == TESSERA_NAN_EXACT && loses_nan(operations->back().arithmetic)) return std::nullopt;
   return ChainStep{{node.id()}, *std::move(operations), node.output(0).id()};
 }
 
 std::vector<ChainStep> Chains::after(const Value& value) const {
   std::vector<ChainStep> steps;
   Value last = value;
+  // There an infinity is mostly what a sum overflowed to, and a pass of its own would cost most.
+  const bool is_behind_product = is_product(graph_, value);
   while (steps.size() < kMostSteps && !last.is_needed()) {
-    std::optional<ChainStep> step = step_after(last);
+    std::optional<ChainStep> step = step_after(last, is_behind_product);
     if (!step) break;
     last = graph_.value(step->result);
     steps.push_back(*std::move(step));

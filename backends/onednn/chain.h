@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "composite.h"
@@ -36,7 +37,8 @@ struct ChainStep {
 // them.
 class Chains {
  public:
-  explicit Chains(const plugin::Graph& graph);
+  // `nan` is TESSERA_NAN_: what the steps may do with it.
+  Chains(const plugin::Graph& graph, int32_t nan);
 
   // What may follow `value`, as far as each step alone reads what comes before it. Every operand
   // broadcasts to `value`, and every result has its type.
@@ -45,14 +47,19 @@ class Chains {
   const std::vector<Composite>& composites() const { return composites_; }
 
  private:
-  std::optional<ChainStep> step_after(const plugin::Value& value) const;
+  std::optional<ChainStep> step_after(const plugin::Value& value, bool is_behind_product) const;
 
   plugin::Graph graph_;
+  int32_t nan_;
   std::vector<Composite> composites_;
+  std::unordered_map<int32_t, std::vector<size_t>> from_value_;  // composites by their input
 };
 
 // The arithmetic of oneDNN for an op of two or more inputs ("Add", "Sum", "Max"...).
 std::optional<dnnl::algorithm> arithmetic_of(std::string_view op);
+
+// Whether that gives the other operand for NaN.
+bool loses_nan(dnnl::algorithm arithmetic);
 
 // Whether `operand` broadcasts to `type` without changing it, both known float32.
 bool broadcasts_to(const plugin::Type& operand, const plugin::Type& type);

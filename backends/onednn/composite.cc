@@ -170,10 +170,11 @@ std::optional<Composite> composite_of(const Graph& graph, const Form& form,
 
 }  // namespace
 
-std::vector<Composite> find_composites(const Graph& graph) {
+std::vector<Composite> find_composites(const Graph& graph, int32_t nan) {
   std::vector<Composite> composites;
   static const std::vector<Form> kForms = all_forms();
   for (const Form& form : kForms) {
+    if (nan == TESSERA_NAN_EXACT && keeping_nan(form.function).empty()) continue;
     for (std::vector<int32_t>& nodes : graph.match(form.pattern)) {
       std::optional<Composite> found = composite_of(graph, form, std::move(nodes));
       if (found) composites.push_back(*std::move(found));

@@ -19,6 +19,7 @@ struct Composite {
 };
 
 // All of them in `graph`. Those that begin with one value stand together, the largest first.
-std::vector<Composite> find_composites(const plugin::Graph& graph);
+// With TESSERA_NAN_EXACT only those that keep NaN.
+std::vector<Composite> find_composites(const plugin::Graph& graph, int32_t nan);
 
 }  // namespace tessera::onednn

@@ -16,6 +16,8 @@ using plugin::Node;
 namespace {
 
 constexpr int32_t kFirstRequiredAxisVersion = 4;
+// Numbers of arguments from here on mean something else to the library.
+constexpr size_t kMostInputs = DNNL_ARG_MULTIPLE_DST - DNNL_ARG_MULTIPLE_SRC;
 
 // The dims of one tensor as the primitive sees them, and which axis grows.
 struct View {
@@ -78,6 +80,10 @@ bool offer_view(Context& context, const Node& node, const View& view, Format for
 }
 
 void offer_concat(Context& context, const Node& node) {
+  if (node.input_count() > kMostInputs) {
+    return context.refuse(node.id(), "oneDNN joins at most " + std::to_string(kMostInputs) +
+                                         " tensors, found " + std::to_string(node.input_count()));
+  }
   for (size_t index = 0; index < node.input_count(); ++index) {
     if (const auto reason = explain_unusable(node.input(index))) {
       return context.refuse(node.id(), *reason);

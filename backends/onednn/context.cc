@@ -20,8 +20,14 @@ constexpr Slowness kSlowness[] = {
 }  // namespace
 
 const Chains& Context::chains() {
-  if (chains_ == nullptr) chains_ = std::make_shared<const Chains>(graph());
+  if (chains_ == nullptr) chains_ = std::make_shared<const Chains>(graph(), options().nan);
   return *chains_;
+}
+
+const PrimitiveFacts& Context::facts(const std::string& key,
+                                     const std::function<PrimitiveFacts()>& find) {
+  const auto known = facts_.find(key);
+  return known != facts_.end() ? known->second : facts_.emplace(key, find()).first->second;
 }
 
 dnnl::primitive_attr Context::attributes() const {

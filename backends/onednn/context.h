@@ -1,8 +1,12 @@
 // What every family of ops works with while it proposes candidates.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "dnnl.hpp"
 #include "tessera/backend.h"
@@ -10,6 +14,14 @@
 namespace tessera::onednn {
 
 class Chains;
+
+// What a plan needs to know of a primitive that is not built yet.
+struct PrimitiveFacts {
+  bool is_there = false;       // the library has it
+  bool is_reference = false;   // see is_reference()
+  std::string implementation;  // impl_info_str()
+  int64_t workspace_bytes = 0;
+};
 
 // One call of propose().
 class Context : public plugin::ProposeContext {
@@ -23,8 +35,15 @@ class Context : public plugin::ProposeContext {
   // Of the graph; found when the first family asks.
   const Chains& chains();
 
+  // Of the primitive with this key, which are found once: describing one takes some microseconds,
+  // and a graph may have thousands of equal ones.
+  const PrimitiveFacts& facts(const std::string& key, const std::function<PrimitiveFacts()>& find);
+
   // Attributes for a primitive: scratchpad from outside, arithmetic as exact as asked for.
   dnnl::primitive_attr attributes() const;
+
+  // Whether what gives a finite number for NaN is of no use.
+  bool keeps_nan() const { return options().nan == TESSERA_NAN_EXACT; }
 
   // The least time in which these threads could do so much; `implementation` is impl_info_str(),
   // whose reference and gemm forms are known to be far from what the machine can do.
@@ -33,6 +52,7 @@ class Context : public plugin::ProposeContext {
  private:
   const dnnl::engine& engine_;
   std::shared_ptr<const Chains> chains_;
+  std::unordered_map<std::string, PrimitiveFacts> facts_;  // by key
 };
 
 }  // namespace tessera::onednn

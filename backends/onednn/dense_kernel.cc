@@ -1,6 +1,7 @@
 #include "dense_kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -43,6 +44,27 @@ dnnl::primitive_desc_base describe_work(const dnnl::engine& engine, dnnl::primit
   return dnnl::eltwise_forward::primitive_desc(
       engine, dnnl::prop_kind::forward_inference, first.function.algorithm, line, line,
       first.function.alpha, first.function.beta, attributes, true);
+}
+
+// Equal for primitives that describe_work() describes alike.
+std::string key_of(const std::vector<PostOperation>& operations, int64_t count) {
+  std::string key = "dense " + std::to_string(count);
+  const auto bits = [](float number) { return std::to_string(std::bit_cast<uint32_t>(number)); };
+  for (const PostOperation& operation : operations) {
+    key += operation.operand < 0
+               ? ";" + std::to_string(static_cast<int>(operation.function.algorithm)) + " " +
+                     bits(operation.function.alpha) + " " + bits(operation.function.beta)
+               : ";with " + std::to_string(static_cast<int>(operation.arithmetic));
+  }
+  return key;
+}
+
+PrimitiveFacts facts_of(const dnnl::primitive_desc_base& description) {
+  if (!description) return {};
+  return {.is_there = true,
+          .is_reference = is_reference(description),
+          .implementation = description.impl_info_str(),
+          .workspace_bytes = static_cast<int64_t>(description.scratchpad_desc().get_size())};
 }
 
 // Whether zeros stay zeros through all operations, every operand being zero there too.
@@ -164,13 +186,14 @@ std::unique_ptr<plugin::Kernel> build(const dnnl::engine& engine,
 
 bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference) {
   const int64_t count = work.type.elements();
-  const dnnl::primitive_desc_base description =
-      describe_work(context.engine(), context.attributes(), work.operations, count);
-  if (!description || (is_reference(description) && !accepts_reference)) return false;
+  const PrimitiveFacts& facts = context.facts(key_of(work.operations, count), [&] {
+    return facts_of(describe_work(context.engine(), context.attributes(), work.operations, count));
+  });
+  if (!facts.is_there || (facts.is_reference && !accepts_reference)) return false;
   plugin::Candidate candidate;
   candidate.nodes = work.nodes;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());
-  candidate.algorithm = std::string("dense:") + description.impl_info_str();
+  candidate.algorithm = "dense:" + facts.implementation;
   std::vector<size_t> ports;
   for (const int32_t value : work.inputs) {
     const auto same = [value](const plugin::InputPort& port) { return port.value == value; };
@@ -194,9 +217,9 @@ bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference
   const double bytes =
       static_cast<double>(count) * sizeof(float) * static_cast<double>(candidate.inputs.size() + 1);
   candidate.optimistic_seconds =
-      context.optimistic_seconds(static_cast<double>(count), bytes, description.impl_info_str());
+      context.optimistic_seconds(static_cast<double>(count), bytes, facts.implementation);
   // As for one line of elements; a padded layout needs no more.
-  candidate.workspace_bytes = static_cast<int64_t>(description.scratchpad_desc().get_size());
+  candidate.workspace_bytes = facts.workspace_bytes;
   candidate.build = [engine = context.engine(), attributes = context.attributes(), work,
                      ports](const plugin::BuildOptions& options) {
     return build(engine, attributes, work, ports, options.dense_layout);

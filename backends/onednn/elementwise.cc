@@ -55,7 +55,7 @@ void offer_with_chain(Context& context, const Chains& chains, const DenseWork& w
 }
 
 void offer_function(Context& context, const Chains& chains, const Node& node) {
-  const EltwiseAnswer answer = find_eltwise(node);
+  const EltwiseAnswer answer = find_eltwise(node, context.options().nan);
   if (!answer.node) {
     if (!answer.reason.empty()) context.refuse(node.id(), answer.reason);
     return;
@@ -63,7 +63,7 @@ void offer_function(Context& context, const Chains& chains, const Node& node) {
   const Value input = node.input(answer.node->input);
   check_usable(input);
   DenseWork work = {{node.id()}, {input.id()}, node.output(0).id(), input.type(), {}};
-  work.operations.push_back({answer.node->function});
+  for (const Eltwise& function : answer.node->functions) work.operations.push_back({function});
   offer_with_chain(context, chains, work);
 }
 
@@ -71,6 +71,9 @@ void offer_function(Context& context, const Chains& chains, const Node& node) {
 void offer_arithmetic(Context& context, const Chains& chains, const Node& node) {
   const std::optional<dnnl::algorithm> kind = arithmetic_of(node.op());
   if (!kind || node.input_count() < 2) return;
+  if (context.keeps_nan() && loses_nan(*kind)) {
+    return context.refuse(node.id(), explain_lost_nan(node.op()));
+  }
   const Value output = node.output(0);
   DenseWork work = {{node.id()}, {}, output.id(), output.type(), {}};
   for (size_t index = 0; index < node.input_count(); ++index) {
@@ -104,7 +107,7 @@ void propose_elementwise(Context& context) {
        "Mish",    "Mul",         "Neg",       "Pow",       "Reciprocal", "Relu",  "Round",
        "Sigmoid", "Softplus",    "Sqrt",      "Sub",       "Sum",        "Swish", "Tanh"},
       [&](const Node& node) {
-        if (is_function_op(node) || find_eltwise(node).node) {
+        if (is_function_op(node) || find_eltwise(node, context.options().nan).node) {
           offer_function(context, chains, node);
         } else {
           offer_arithmetic(context, chains, node);

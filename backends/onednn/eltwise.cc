@@ -19,7 +19,7 @@ constexpr int32_t kFirstClipInputVersion = 11;
 EltwiseAnswer refuse(const std::string& reason) { return {std::nullopt, reason}; }
 
 EltwiseAnswer function_of(size_t input, algorithm kind, float alpha = 0, float beta = 0) {
-  return {EltwiseNode{{kind, alpha, beta}, input}, ""};
+  return {EltwiseNode{{{kind, alpha, beta}}, input}, ""};
 }
 
 using Answer = std::function<EltwiseAnswer(const Node& node)>;
@@ -53,11 +53,11 @@ EltwiseAnswer gelu(const Node& node) {
 }
 
 EltwiseAnswer clip(const Node& node) {
-  float low = std::numeric_limits<float>::lowest();
-  float high = std::numeric_limits<float>::max();
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
   if (node.version() < kFirstClipInputVersion) {
-    low = node.attributes().get_float("min", low);
-    high = node.attributes().get_float("max", high);
+    low = node.attributes().get_float("min", std::numeric_limits<float>::lowest());
+    high = node.attributes().get_float("max", std::numeric_limits<float>::max());
   }
   for (const size_t index : {size_t{1}, size_t{2}}) {
     if (!node.input(index).is_present()) continue;
@@ -124,7 +124,7 @@ EltwiseAnswer with_number(const Node& node) {
     const std::optional<float> number = constant_number(node.input(place));
     if (!number || node.output(0).type() != node.input(1 - place).type()) continue;
     const std::optional<Eltwise> function = arithmetic(node.op(), *number, place == 0);
-    if (function) return {EltwiseNode{*function, 1 - place}, ""};
+    if (function) return {EltwiseNode{{*function}, 1 - place}, ""};
   }
   return refuse("");
 }
@@ -185,10 +185,41 @@ bool Eltwise::keeps_zero() const {
   }
 }
 
-EltwiseAnswer find_eltwise(const Node& node) {
+std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool is_relu = function.algorithm == algorithm::eltwise_relu && function.alpha == 0;
+  if (function.algorithm == algorithm::eltwise_hardsigmoid) return {};
+  if (!is_relu && function.algorithm != algorithm::eltwise_clip_v2) return {function};
+  // A bound that is the last finite number bounds nothing but infinities.
+  const bool has_low = is_relu || function.alpha > std::numeric_limits<float>::lowest();
+  const bool has_high = !is_relu && function.beta < std::numeric_limits<float>::max();
+  if (has_low && has_high) {
+    if (function.alpha != 0 || !may_lose_infinity) return {};
+    // x times a step from 0 to 1 that is too steep to be seen: NaN stays, and -infinity becomes it.
+    return {{algorithm::eltwise_hardswish, std::numeric_limits<float>::max(), 0},
+            {algorithm::eltwise_clip_v2, -kInfinity, function.beta}};
+  }
+  if (!has_low) {
+    return {{algorithm::eltwise_clip_v2, -kInfinity, has_high ? function.beta : kInfinity}};
+  }
+  const float low = is_relu ? 0 : function.alpha;
+  const Eltwise negation = {algorithm::eltwise_linear, -1, 0};
+  return {negation, {algorithm::eltwise_clip_v2, -kInfinity, 0 - low}, negation};
+}
+
+EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool may_lose_infinity) {
   if (!node.domain().empty()) return refuse("");
   const auto found = answers().find(node.op());
-  return found == answers().end() ? refuse("") : found->second(node);
+  if (found == answers().end()) return refuse("");
+  EltwiseAnswer answer = found->second(node);
+  if (!answer.node || nan == TESSERA_NAN_FAST) return answer;
+  answer.node->functions = keeping_nan(answer.node->functions.front(), may_lose_infinity);
+  return answer.node->functions.empty() ? refuse(explain_lost_nan(node.op())) : answer;
+}
+
+std::string explain_lost_nan(std::string_view what) {
+  return "oneDNN's " + std::string(what) +
+         " gives a finite number for NaN, which only nan=fast allows";
 }
 
 std::optional<float> constant_number(const Value& value) {

@@ -2,8 +2,11 @@
 // primitive (chain.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "dnnl.hpp"
 #include "tessera/backend.h"
@@ -20,20 +23,31 @@ struct Eltwise {
   bool keeps_zero() const;
 };
 
-// A node that is such a function of one of its inputs; its other inputs are constants.
+// What computes `function` and gives no finite number for NaN, one after the other; empty if
+// nothing of the library does. Its maximum and minimum with a number give that number for NaN: with
+// -infinity, which is not finite, and which the other one of the two passes. With
+// `may_lose_infinity` also what gives NaN or -infinity for -infinity where that is finite.
+std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity = false);
+
+// A node that is such functions, one after the other, of one of its inputs; its other inputs are
+// constants.
 struct EltwiseNode {
-  Eltwise function;
+  std::vector<Eltwise> functions;
   size_t input = 0;
 };
 
-// The answer for any node: `function`, or why there is none. Looks at the op, its attributes and
-// constants; the type of the input is for the caller to check. A binary op with a constant of one
-// element is a function of the other input where the output has that input's shape.
+// The answer for any node: its functions, or why there are none. Looks at the op, its attributes
+// and constants; the type of the input is for the caller to check. A binary op with a constant of
+// one element is a function of the other input where the output has that input's shape. `nan` is
+// TESSERA_NAN_: with EXACT, functions are those of keeping_nan().
 struct EltwiseAnswer {
   std::optional<EltwiseNode> node;
   std::string reason;  // where there is no node; "" for ops that are no functions of one variable
 };
-EltwiseAnswer find_eltwise(const plugin::Node& node);
+EltwiseAnswer find_eltwise(const plugin::Node& node, int32_t nan, bool may_lose_infinity = false);
+
+// Why something that loses NaN is not offered.
+std::string explain_lost_nan(std::string_view what);
 
 // The number in `value` where it is a constant of one float32 element.
 std::optional<float> constant_number(const plugin::Value& value);

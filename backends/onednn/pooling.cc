@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "eltwise.h"
 #include "families.h"
 #include "formats.h"
 #include "primitive.h"
@@ -99,7 +100,12 @@ void offer(Context& context, const Node& node) {
 
 void propose_poolings(Context& context) {
   context.for_each({"AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"},
-                   [&](const Node& node) { offer(context, node); });
+                   [&](const Node& node) {
+                     if (context.keeps_nan() && node.op().ends_with("MaxPool")) {
+                       return context.refuse(node.id(), explain_lost_nan(node.op()));
+                     }
+                     offer(context, node);
+                   });
 }
 
 }  // namespace tessera::onednn

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "context.h"
+#include "eltwise.h"
 #include "families.h"
 #include "formats.h"
 #include "recurrence.h"
@@ -242,6 +243,10 @@ void offer_recurrence(Context& context, const Node& node, const Problem& problem
 }
 
 void offer_recurrences(Context& context, const Node& node) {
+  const std::vector<std::string> functions = function_names(node);
+  if (context.keeps_nan() && std::ranges::find(functions, "relu") != functions.end()) {
+    refuse(explain_lost_nan("Relu"));
+  }
   const Problem problem = problem_of(node);
   dnnl::rnn_primitive_desc_base description = describe_recurrence(context, node, problem, true);
   // Formats that the library keeps to itself have no name under which a pack could be kept.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "context.h"
+#include "eltwise.h"
 #include "families.h"
 #include "formats.h"
 #include "implementation.h"
@@ -104,6 +105,9 @@ void propose_softmaxes(Context& context) {
   context.for_each({"Softmax", "LogSoftmax"}, [&](const Node& node) {
     if (const auto reason = explain_unusable(node.input(0))) {
       return context.refuse(node.id(), *reason);
+    }
+    if (context.keeps_nan() && node.op() == "Softmax") {
+      return context.refuse(node.id(), explain_lost_nan("Softmax"));
     }
     SoftmaxOffer(context, node).offer();
   });

@@ -61,7 +61,9 @@ plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region
   candidate.library_bytes = work.weight_bytes + work.inner_bytes;
   candidate.flags = uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY} | TESSERA_CANDIDATE_INFERENCE_ONLY |
                     TESSERA_CANDIDATE_STORES_CONSTANTS;
-  const auto model = std::make_shared<const RegionModel>(model_of(graph, region, border));
+  RegionModel written = model_of(graph, region, border);
+  written.keeps_nan = options.nan == TESSERA_NAN_EXACT;
+  const auto model = std::make_shared<const RegionModel>(std::move(written));
   candidate.build = [model, loader](const plugin::BuildOptions& build) {
     return loader->get()->compile(*model, build);
   };
@@ -118,7 +120,7 @@ void Openvino::propose(const plugin::Graph& graph, const plugin::ProposeOptions&
   std::vector<std::string> reasons(is_supported.size());
   for (const plugin::Node& node : graph.nodes()) {
     const auto index = static_cast<size_t>(node.id());
-    std::optional<std::string> reason = explain_unsupported(node);
+    std::optional<std::string> reason = explain_unsupported(node, options.nan);
     is_supported[index] = !reason;
     reasons[index] = reason ? *std::move(reason)
                             : "its neighbours are nodes that OpenVINO regions do not contain";

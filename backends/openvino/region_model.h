@@ -17,6 +17,7 @@ struct RegionModel {
   std::vector<plugin::Type> inputs;
   std::vector<plugin::Type> weights;
   std::vector<plugin::Type> outputs;
+  bool keeps_nan = true;  // where NaN is right, no finite number comes out
 };
 
 // What crosses the border of a region, in the order in which the host writes it into a model.

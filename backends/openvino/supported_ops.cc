@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -211,6 +212,41 @@ std::optional<std::string> explain_softmax(const Node& node) {
   return std::nullopt;
 }
 
+// Whether a Clip has two bounds.
+bool is_clip_between(const Node& node) {
+  constexpr int kFirstInputVersion = 11;
+  const auto bound = [&](size_t index, const char* attribute, float otherwise) {
+    const Value value = node.input(index);
+    if (node.version() < kFirstInputVersion) {
+      return node.attributes().get_float(attribute, otherwise);
+    }
+    const bool is_here = value.is_present() && value.type().data_type == TESSERA_FLOAT32;
+    return is_here ? value.constant_as<float>()[0] : otherwise;
+  };
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  const float low = bound(1, "min", -kLargest);
+  const float high = bound(2, "max", kLargest);
+  return low > -kLargest && high < kLargest;
+}
+
+std::optional<std::string> explain_lost_nan(const Node& node) {
+  constexpr std::string_view kLosers[] = {"GlobalMaxPool", "HardSigmoid", "Max",       "MaxPool",
+                                          "Min",           "ReduceMax",   "ReduceMin", "Softmax"};
+  const bool is_loser =
+      std::find(std::begin(kLosers), std::end(kLosers), node.op()) != std::end(kLosers);
+  if (is_loser || (node.op() == "Clip" && is_clip_between(node))) {
+    return "its " + std::string(node.op()) +
+           " gives a finite number for NaN, which only nan=fast allows";
+  }
+  if (node.op() == "Log") return "its Log is finite for denormals, which are zero elsewhere";
+  // It reads C all the same.
+  if (node.op() == "Gemm" && node.input(2).is_present() &&
+      node.attributes().get_float("beta", 1) == 0) {
+    return "it multiplies NaN in C by a beta of 0, which only nan=fast allows";
+  }
+  return std::nullopt;
+}
+
 // What an op's attributes ask for and OpenVINO does not do as ONNX says.
 std::optional<std::string> explain_attributes(const Node& node) {
   const plugin::Attributes attributes = node.attributes();
@@ -229,7 +265,7 @@ std::optional<std::string> explain_attributes(const Node& node) {
 
 }  // namespace
 
-std::optional<std::string> explain_unsupported(const plugin::Node& node) {
+std::optional<std::string> explain_unsupported(const plugin::Node& node, int32_t nan) {
   const SupportedOp* op = node.domain().empty() ? find_op(node.op()) : nullptr;
   if (op == nullptr) return "OpenVINO regions do not contain this op";
   if (node.version() < op->first_version || node.version() > op->last_version) {
@@ -244,6 +280,9 @@ std::optional<std::string> explain_unsupported(const plugin::Node& node) {
   }
   const bool may_have_more = op->op == "Split" || op->op == "LSTM" || op->op == "GRU";
   if (!may_have_more && !has_one_output(node)) return "it returns the first output only";
+  if (nan == TESSERA_NAN_EXACT) {
+    if (auto reason = explain_lost_nan(node)) return reason;
+  }
   return explain_attributes(node);
 }
 

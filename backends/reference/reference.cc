@@ -2,6 +2,7 @@
 // row-major buffers. The kernels themselves are the host's; see tessera_host::reference_kernel.
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 #include <utility>
 
 #include "tessera/backend.h"
@@ -78,16 +79,16 @@ int64_t alignment_of(const Value& value) {
 // Fills the ports of `candidate`, and gives for each input of the node the port that has it.
 std::vector<int> add_inputs(const Node& node, Candidate& candidate) {
   std::vector<int> ports;
+  std::unordered_map<int32_t, int> port_of;  // by value
   for (size_t index = 0; index < node.input_count(); ++index) {
     const Value value = node.input(index);
     if (!value.is_present()) {
       ports.push_back(kLeftOut);
       continue;
     }
-    const auto found = std::find_if(candidate.inputs.begin(), candidate.inputs.end(),
-                                    [&](const auto& port) { return port.value == value.id(); });
-    ports.push_back(static_cast<int>(found - candidate.inputs.begin()));
-    if (found != candidate.inputs.end()) continue;
+    const auto [port, is_new] = port_of.try_emplace(value.id(), static_cast<int>(port_of.size()));
+    ports.push_back(port->second);
+    if (!is_new) continue;
     candidate.inputs.push_back({.value = value.id(), .alignment_bytes = alignment_of(value)});
   }
   return ports;

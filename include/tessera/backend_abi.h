@@ -358,7 +358,10 @@ enum {
   TESSERA_CANDIDATE_JOINT = 32,
   /* Chosen only where its time was measured, or where the user pins a node to it: for groups that
    * take long to build, and of which nobody knows beforehand whether they are worth it. */
-  TESSERA_CANDIDATE_MEASURED_ONLY = 64
+  TESSERA_CANDIDATE_MEASURED_ONLY = 64,
+  /* A NaN or an infinity in an input may reach output elements that do not read it, as within a
+   * tile of Winograd's algorithm. Others are judged by not doing so. */
+  TESSERA_CANDIDATE_SPREADS_NAN = 128
 };
 
 typedef struct tessera_build_options {
@@ -428,6 +431,10 @@ typedef struct tessera_candidate {
 
 enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
 
+/* EXACT: where the op's reference gives NaN or an infinity, a kernel may not give a finite number
+ * (it may give another of these values). FAST: it may. */
+enum { TESSERA_NAN_EXACT = 0, TESSERA_NAN_FAST = 1 };
+
 /* One candidate that is asked for: the nodes of its group, ascending, its algorithm, and its ports
  * as they were offered: the layouts of the inputs, each with ":" and the id of its pack where it
  * has one, then "->", then the layouts of the outputs; a space between two. */
@@ -450,6 +457,10 @@ typedef struct tessera_propose_options {
   /* Where a plan is known: only these candidates are of use, and nobody asks why others are
    * refused. Whatever else is offered is let go of at once. Null: everything is of use. */
   const tessera_wanted* wanted;
+  /* What candidates may do with NaN and infinities: TESSERA_NAN_. Not there for older hosts, which
+   * want what they always got: see struct_size. */
+  int32_t nan;
+  int32_t reserved;
 } tessera_propose_options;
 
 /* Where a backend puts what it can do; the host's. */

@@ -385,10 +385,11 @@ class HeldBackend {
         wanted.threads = options->threads;
         wanted.precision = options->precision;
         wanted.is_training = options->is_training != 0;
-        if (options->struct_size >= sizeof(*options)) {
+        if (options->struct_size >= offsetof(tessera_propose_options, nan)) {
           wanted.skips_measured_only = options->skips_measured_only != 0;
           wanted.wanted = wanted_of(*options);
         }
+        if (options->struct_size >= sizeof(*options)) wanted.nan = options->nan;
         Proposals sink(proposals);
         held.backend_->propose(Graph(held.host_, graph), wanted, sink);
       });

@@ -153,6 +153,7 @@ struct ProposeOptions {
   int32_t precision = TESSERA_PRECISION_FLOAT32;
   bool is_training = false;
   bool skips_measured_only = false;  // TESSERA_CANDIDATE_MEASURED_ONLY are of no use
+  int32_t nan = TESSERA_NAN_EXACT;   // what candidates may do with NaN and infinities
   // Where a plan is known: only these candidates are of use; nullopt: all are.
   std::optional<std::vector<Wanted>> wanted = {};
 };

@@ -12,7 +12,7 @@ enum class ErrorKind {
   InvalidArgument,  // the caller (or the command line) asked for something that cannot be
   Unsupported,      // legal, but not something this build can do
   OutOfMemory,      // more memory is needed than there is
-  DeviceFailed,     // a device, or a file that had to be written, failed
+  DeviceFailed,     // a device failed, or a file that had to be written or to stay as it was
   Corrupt,          // bytes that Tessera itself once wrote are damaged
   Internal,         // a broken promise of Tessera's own: a bug, please report it
   Cancelled,        // the caller ended a run, or its time was up

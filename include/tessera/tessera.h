@@ -111,10 +111,23 @@ struct LoadOptions {
   // optimize has found a plan; and take it from there as long as the model's files are as they
   // were. Not set: true, but for TESSERA_OPTIMIZE=0 in the environment.
   std::optional<bool> keeps_index = {};
+  // Copy weights from files beside the model into memory instead of mapping these files. It costs
+  // as much memory as there are weights, and the time to read them. A mapped file must not be
+  // written to or cut as long as the model or an executor of it lives: bind() finds that and throws
+  // DeviceFailed, but while bind() or a run reads it, the values change, or the system ends the
+  // process (SIGBUS). To replace a file by renaming another one does no harm.
+  bool copies_weights = false;
 };
 
 // The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
 enum class Precision { Float32, BFloat16 };
+
+// What kernels may do with NaN and infinities. Exact: where the ops' definitions give NaN or an
+// infinity, so does every kernel (not always the same of them), and elements that read none are
+// what they are without; but for convolutions by Winograd's algorithm, where what is read by one
+// element reaches those of the same tile of 4 x 4. Fast: kernels that give a finite number there
+// are allowed too, such as a maximum that drops NaN.
+enum class NanMode { Exact, Fast };
 
 // Forces nodes onto a backend, and onto one of its algorithms.
 struct Pin {
@@ -194,6 +207,7 @@ struct BindOptions {
   std::vector<Exclusion> exclusions = {};
   std::vector<Pin> pins = {};
   Precision precision = Precision::Float32;
+  NanMode nan = NanMode::Exact;
   // Return every output of every step after `fetch`, without any effect on what is chosen.
   bool fetches_step_outputs = false;
   // In which layouts the caller gives inputs and gets outputs, by name: "row_major" (where not
@@ -394,8 +408,9 @@ class Model {
   ~Model();
 
   // Plans for the given shapes. Throws InvalidArgument (unknown name, shape that contradicts the
-  // model, dimension still unknown), InvalidModel (shapes that do not fit together) or OutOfMemory
-  // (more than the machine has, found before anything is allocated).
+  // model, dimension still unknown), InvalidModel (shapes that do not fit together), OutOfMemory
+  // (more than the machine has, found before anything is allocated) or DeviceFailed (a file of the
+  // model has changed since load(), and is needed again).
   Executor bind(const BindOptions& options = {}) const;
 
   // Checks everything that the backends offer for these shapes against the reference, on the

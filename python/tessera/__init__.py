@@ -132,6 +132,7 @@ def load(
     backends: Backends | None = None,
     log: Callable[[str], object] | None = None,
     threads: int = 0,
+    copies_weights: bool = False,
 ) -> Model:
     """Loads an ONNX file, or the bytes of one, such as SerializeToString() gives; files of external
     data that bytes name are looked for in the working folder.
@@ -144,6 +145,9 @@ def load(
     log: receives each distinct warning once, on any thread; None means the logger "tessera" of
         Python's logging. What it raises is raised by load() and bind().
     threads: for the work at load (constants that are computed); 0 means all cores.
+    copies_weights: weights from files beside the model are copied into memory, so that these files
+        may change; else they are mapped, and whoever writes to them or cuts them meanwhile changes
+        results or ends the process.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.
@@ -158,6 +162,7 @@ def load(
         backends=_default_backends() if backends is None else backends,
         log=logging.getLogger("tessera").warning if log is None else log,
         threads=threads,
+        copies_weights=copies_weights,
     )
 
 

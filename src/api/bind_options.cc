@@ -82,6 +82,7 @@ PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
   PlanOptions wanted;
   wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
                                                               : TESSERA_PRECISION_FLOAT32;
+  wanted.nan = options.nan == NanMode::Fast ? TESSERA_NAN_FAST : TESSERA_NAN_EXACT;
   for (const Pin& pin : options.pins) {
     wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }
@@ -144,6 +145,7 @@ PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& co
         "expected 0 (no limit) or more, found " + std::to_string(options.tune_budget_seconds));
   }
   pricing.tune.budget_seconds = options.tune_budget_seconds;
+  pricing.tune.denormals = options.keeps_denormals ? Denormals::Keep : Denormals::Flush;
   pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
   pricing.tune.on_progress = options.on_progress;
   return pricing;

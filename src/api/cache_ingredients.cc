@@ -97,6 +97,7 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
                             [](const StatePair& pair) { return pair.input + "=" + pair.output; }));
   add("denormals", options.keeps_denormals ? "kept" : "flushed");
   add("precision", options.precision == Precision::BFloat16 ? "bfloat16" : "float32");
+  add("nan", options.nan == NanMode::Fast ? "fast" : "exact");
   add("threads", std::to_string(threads));
   return all;
 }

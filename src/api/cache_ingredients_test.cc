@@ -89,6 +89,7 @@ TEST(CacheIngredients, EachOptionChangesOne) {
   expect_changes("state pairs", {.state_pairs = {{"x", "y"}}});
   expect_changes("denormals", {.keeps_denormals = true});
   expect_changes("precision", {.precision = Precision::BFloat16});
+  expect_changes("nan", {.nan = NanMode::Fast});
   EXPECT_THAT(cache::different_names(plain, ingredients_of({}, {"native", "reference"})),
               ElementsAre("backends"));
   EXPECT_THAT(cache::different_names(plain, ingredients_of({}, {"reference"}, 1)),

@@ -30,8 +30,22 @@
 
 namespace tessera {
 
+namespace {
+
+// Of all that the model is read from, then and now.
+void check_same_stamps(const std::vector<StampedFile>& expected,
+                       const std::vector<StampedFile>& found) {
+  for (size_t index = 0; index < expected.size(); ++index) {
+    if (index < found.size() && found[index].stamp == expected[index].stamp) continue;
+    fail_changed(expected[index].path, "another one");
+  }
+}
+
+}  // namespace
+
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
   const std::lock_guard lock(mutex);
+  check_unchanged(loaded.source.mappings);
   BoundGraph bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
   if (bound.is_as_loaded) loaded.is_settled = true;
   mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.layouts), *registry);
@@ -40,14 +54,29 @@ Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
 
 void Model::State::restore() {
   ThreadPool pool(load_threads);
-  LoadedModel again = given_bytes
-                          ? load_model(import_onnx_bytes(given_bytes->bytes, given_bytes->folder,
-                                                         *registry, log, given_bytes->name),
-                                       compile_options, *registry, pool, log)
-                          : load_model(file, compile_options, *registry, pool, log);
+  const std::vector<StampedFile> expected = files();
+  check_unchanged(expected);
+  LoadedModel again =
+      given_bytes
+          ? load_model(import_onnx_bytes(given_bytes->bytes, given_bytes->folder, *registry, log,
+                                         given_bytes->name, {compile_options.copies_weights}),
+                       compile_options, *registry, pool, log)
+          : load_model(file, compile_options, *registry, pool, log);
+  // Of what was open: it may have been replaced in between.
+  if (!expected.empty()) check_same_stamps(expected, again.source.files);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
   if (warm_start) warm_start->note_read_again();
+}
+
+std::vector<StampedFile> Model::State::files() const {
+  const std::lock_guard lock(mutex);
+  return loaded.source.files;
+}
+
+void Model::State::check_weights() const {
+  const std::lock_guard lock(mutex);
+  check_unchanged(loaded.source.mappings);
 }
 
 const ModelStructure& Model::State::loaded_structure() {
@@ -67,10 +96,11 @@ void Model::State::open_packs() {
       [this](const PackKey& key, int64_t bytes) { return warm_start->find_pack(key, bytes); });
 }
 
-void Model::State::keep_warm_start(const BuiltPlan& built, int threads, int precision) {
+void Model::State::keep_warm_start(const BuiltPlan& built, int threads,
+                                   const PlanOptions& options) {
   if (!warm_start) return;
   const std::vector<SavableKernel> savable =
-      StoredKernels(*registry, threads, precision, {}).savable(built);
+      StoredKernels(*registry, threads, options.precision, options.nan, {}).savable(built);
   const std::lock_guard lock(mutex);
   warm_start->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
@@ -200,6 +230,8 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
                           : build_anew(options, wanted, cached ? &*cached : nullptr, pool, clock);
   clock.note_bytes(result.pack_bytes);
   if (is_optimized) backends.state_->costs.add(costs);
+  // What was measured and packed meanwhile is of this model only if its files are as they were.
+  check_weights();
   std::shared_ptr<const CacheRecord> record;
   if (cached) {
     clock.begin("keep");
@@ -219,7 +251,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   // Who has saved its plan expects a next process, which will want the rest too.
   if (record && !options.frozen && (result.is_known_plan || record->is_saved())) {
     clock.begin("keep");
-    keep_warm_start(result.built, pool.threads(), wanted.precision);
+    keep_warm_start(result.built, pool.threads(), wanted);
   }
   auto state = std::make_unique<Executor::State>(registry, options);
   state->model = shared_from_this();
@@ -233,7 +265,9 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   state->bound_at = clock.origin();
   if (faster) {
     state->swap_to([model = shared_from_this(), options = state->options,
-                    plan = *std::move(faster)] { return model->build_beside(options, plan); });
+                    plan = *std::move(faster)](TaskEnd& end) {
+      return model->build_beside(options, plan, end);
+    });
   }
   return Executor(std::move(state));
 }
@@ -300,14 +334,20 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
 }
 
 std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
-                                                     const tuning::KnownPlan& plan) {
+                                                     const tuning::KnownPlan& plan, TaskEnd& end) {
+  const auto check_wanted = [&end](const auto&...) {
+    if (!end.is_cancelled()) return;
+    throw Error(ErrorKind::Cancelled, "the faster plan", "nobody waits for it any more");
+  };
   ThreadPool pool(options.threads);
-  StageClock clock;
+  StageClock clock(check_wanted);
   PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.check_wanted = check_wanted;
   wanted.find_stored_kernel = stored_kernel_finder();
   std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
+  check_weights();
   if (result) {
-    if (!options.frozen) keep_warm_start(result->built, pool.threads(), wanted.precision);
+    if (!options.frozen) keep_warm_start(result->built, pool.threads(), wanted);
     const std::lock_guard lock(mutex);
     let_go_packed_constants(loaded.graph, result->built);
   }
@@ -325,7 +365,8 @@ ModelVerification Model::verify(const BindOptions& given) const {
   const auto check = [&] {
     const Graph graph = state_->bound_graph(options, pool);
     pricing.tune.inputs = tuning_inputs(graph, options);
-    return check_offers(graph, *state_->registry, plugins, pool, wanted.precision, wanted.selection,
+    return check_offers(graph, *state_->registry, plugins, pool,
+                        {.precision = wanted.precision, .nan = wanted.nan}, wanted.selection,
                         pricing.tune);
   };
   CheckedOffers checked;
@@ -418,7 +459,8 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
                          bool keeps_index) {
   StageClock clock;
   state->compile_options = {.is_strict = options.is_strict,
-                            .keeps_all_values = options.keeps_all_values};
+                            .keeps_all_values = options.keeps_all_values,
+                            .copies_weights = options.copies_weights};
   state->load_threads = options.threads;
   state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.

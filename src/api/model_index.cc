@@ -155,8 +155,13 @@ void map_all(const std::vector<MappedWeight>& mapped, ModelIndex& index) {
     if (!is_inside) ByteReader::fail("a weight outside of its file");
     std::shared_ptr<const std::byte>& start = starts[weight.file];
     if (start == nullptr) {
-      start = map_weights(file.path);
-      index.model.source.mappings.push_back({start, file.stamp.bytes, file.path});
+      MappedWeights opened = map_weights(file.path);
+      // The file that is open now may be another one than that whose stamp was compared, and what
+      // lies behind its end would end the process.
+      if (opened.mapping.stamp != file.stamp)
+        ByteReader::fail("weights in a file that has changed");
+      start = std::move(opened.start);
+      index.model.source.mappings.push_back(std::move(opened.mapping));
     }
     value.constant =
         Tensor(value.constant.type(), value.constant.dims(), start, start.get() + weight.offset);
@@ -214,7 +219,7 @@ FoundIndex read_model_index(const std::filesystem::path& file,
     map_all(mapped, index);
     const std::string illegal = explain_illegal(index.model.graph);
     if (!illegal.empty()) return {{}, illegal};
-    for (const StampedFile& one : index.files) index.model.source.files.push_back(one.path);
+    index.model.source.files = index.files;
     return {std::move(index), ""};
   } catch (const Error& error) {
     return {{}, error.what()};

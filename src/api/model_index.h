@@ -23,11 +23,6 @@ struct ModelStructure {
   std::vector<std::string> names;  // by value
 };
 
-struct StampedFile {
-  std::filesystem::path path;
-  FileStamp stamp;
-};
-
 struct ModelIndex {
   std::vector<StampedFile> files;     // that the model was read from
   std::vector<FileStamp> plugins;     // that could be used then

@@ -13,6 +13,7 @@
 #include "api/stage_clock.h"
 #include "api/warm_start.h"
 #include "backend/packs.h"
+#include "base/background_task.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "compile/compile.h"
@@ -46,8 +47,13 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // tessera::load(), from where `state` says; `keeps_index` as settled.
   static Model load(const std::shared_ptr<State>& state, const LoadOptions& options,
                     bool keeps_index);
-  // Reads the weights again that were let go.
+  // Reads the model; again where weights were let go. Throws DeviceFailed where one of its files
+  // has changed since then.
   void restore();
+  // What it was read from; none before.
+  std::vector<StampedFile> files() const;
+  // Throws DeviceFailed where a file whose weights are mapped has changed.
+  void check_weights() const;
   // Gives back the pages of the file's weights that were read, which come again when needed, once
   // enough was packed for that.
   void note_packed(int64_t bytes);
@@ -62,7 +68,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
 
   // Opens what is stored of the weights; keeps what is not stored yet.
   void open_packs();
-  void keep_warm_start(const BuiltPlan& built, int threads, int precision);
+  void keep_warm_start(const BuiltPlan& built, int threads, const PlanOptions& options);
   FindStoredKernel stored_kernel_finder() const;
   // For a file to ship; none, which the log is told, where there is no key.
   std::optional<std::string> encoded_packs();
@@ -80,8 +86,9 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                         const tuning::KnownPlan& plan, ThreadPool& pool,
                                         StageClock& clock);
 
-  // The same beside runs of an executor.
-  std::optional<PlanResult> build_beside(const BindOptions& wanted, const tuning::KnownPlan& plan);
+  // The same beside runs of an executor. Throws Cancelled once `end` says so.
+  std::optional<PlanResult> build_beside(const BindOptions& wanted, const tuning::KnownPlan& plan,
+                                         TaskEnd& end);
 
   // The prices of the user's other models.
   void read_cost_store(const BindOptions& wanted);

@@ -1,6 +1,5 @@
 #include "api/plan_swap.h"
 
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -8,26 +7,32 @@ namespace tessera {
 
 void PlanSwap::begin() {
   if (!build_) return;
-  built_ = std::async(std::launch::async, [build = std::exchange(build_, {})]() -> Built {
+  built_ = std::make_shared<Built>();
+  built_->failure = "the process is about to end";
+  const auto work = [built = built_, build = std::exchange(build_, {})](TaskEnd& end) {
     // Whatever it fails with, there is a plan that runs.
     try {
-      return {.result = build()};
+      *built = {.result = build(end)};
     } catch (const std::exception& error) {
-      return {.failure = error.what()};
+      built->failure = error.what();
     }
-  });
+  };
+  task_ = BackgroundTask::start(work);
 }
 
 bool PlanSwap::is_ready_before_run() {
   if (std::exchange(has_run_, true)) begin();
-  return built_.valid() && built_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return task_ != nullptr && task_->is_done();
 }
 
 void PlanSwap::wait() {
   begin();
-  built_.wait();
+  if (task_) task_->wait();
 }
 
-PlanSwap::Built PlanSwap::take() { return built_.get(); }
+PlanSwap::Built PlanSwap::take() {
+  wait();
+  return std::move(*built_);
+}
 
 }  // namespace tessera

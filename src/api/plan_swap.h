@@ -2,19 +2,21 @@
 #pragma once
 
 #include <functional>
-#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "base/background_task.h"
 #include "compile/build_plan.h"
 
 namespace tessera {
 
-// For one thread at a time. Going, it waits for what is being built.
+// For one thread at a time. Going, it cancels what is being built, and waits for it; so does the
+// end of the process, for those that stay until then.
 class PlanSwap {
  public:
   // Runs in a thread of its own. Gives nothing where the plan cannot be had (any more).
-  using Build = std::function<std::optional<PlanResult>()>;
+  using Build = std::function<std::optional<PlanResult>(TaskEnd& end)>;
   explicit PlanSwap(Build build) : build_(std::move(build)) {}
 
   // Called before each run: begins to build before the second one, as a program may be over after
@@ -35,7 +37,8 @@ class PlanSwap {
 
   bool has_run_ = false;
   Build build_;
-  std::future<Built> built_;
+  std::shared_ptr<Built> built_;          // that the task fills
+  std::unique_ptr<BackgroundTask> task_;  // null before it began, and where the process ends
 };
 
 }  // namespace tessera

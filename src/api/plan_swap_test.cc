@@ -19,7 +19,7 @@ PlanResult result_with(int kernels) {
 
 TEST(PlanSwap, BeginsBeforeTheSecondRun) {
   std::atomic<int> builds = 0;
-  PlanSwap swap([&]() -> std::optional<PlanResult> {
+  PlanSwap swap([&](TaskEnd&) -> std::optional<PlanResult> {
     ++builds;
     return result_with(7);
   });
@@ -35,14 +35,15 @@ TEST(PlanSwap, BeginsBeforeTheSecondRun) {
 }
 
 TEST(PlanSwap, WaitingBuildsWhatNoRunHasBegun) {
-  PlanSwap swap([]() -> std::optional<PlanResult> { return result_with(3); });
+  PlanSwap swap([](TaskEnd&) -> std::optional<PlanResult> { return result_with(3); });
   swap.wait();
   EXPECT_TRUE(swap.is_ready_before_run());
   EXPECT_EQ(swap.take().result->kernels, 3);
 }
 
 TEST(PlanSwap, AFailureIsToldAndNothingMore) {
-  PlanSwap swap([]() -> std::optional<PlanResult> { throw std::runtime_error("out of luck"); });
+  PlanSwap swap(
+      [](TaskEnd&) -> std::optional<PlanResult> { throw std::runtime_error("out of luck"); });
   swap.wait();
   const PlanSwap::Built built = swap.take();
   EXPECT_FALSE(built.result);
@@ -52,7 +53,7 @@ TEST(PlanSwap, AFailureIsToldAndNothingMore) {
 TEST(PlanSwap, GoingItWaitsForWhatItBuilds) {
   std::atomic<bool> is_built = false;
   {
-    PlanSwap swap([&]() -> std::optional<PlanResult> {
+    PlanSwap swap([&](TaskEnd&) -> std::optional<PlanResult> {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       is_built = true;
       return std::nullopt;
@@ -61,6 +62,15 @@ TEST(PlanSwap, GoingItWaitsForWhatItBuilds) {
     swap.is_ready_before_run();
   }
   EXPECT_TRUE(is_built);
+}
+
+TEST(PlanSwap, GoingItCancelsWhatIsLeftToBuild) {
+  PlanSwap swap([](TaskEnd& end) -> std::optional<PlanResult> {
+    while (!end.is_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return std::nullopt;
+  });
+  swap.is_ready_before_run();
+  swap.is_ready_before_run();
 }
 
 }  // namespace

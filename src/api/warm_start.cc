@@ -80,7 +80,8 @@ WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& 
                   {"build", build},
                   {"model file", model_.string()},
                   {"strict", options.is_strict ? "yes" : "no"},
-                  {"all values", options.keeps_all_values ? "yes" : "no"}};
+                  {"all values", options.keeps_all_values ? "yes" : "no"},
+                  {"copied weights", options.copies_weights ? "yes" : "no"}};
   index_ = folder_ / "models" /
            (text(cache::fingerprint_of(ingredients_)).substr(0, kNameDigits) + ".model");
 }
@@ -306,12 +307,10 @@ void WarmStart::keep(LoadedModel& model, const ModelStructure& structure, const 
   std::vector<FileStamp> plugins = set.usable_stamps();
   if (has_index_ && !has_new_packs && plugins == plugins_) return;
   std::vector<StampedFile> files;
-  for (const std::filesystem::path& file : model.source.files) {
-    const std::filesystem::path path = std::filesystem::absolute(file);
-    const std::optional<FileStamp> stamp = stamp_of(path);
+  for (const StampedFile& file : model.source.files) {
     // Written to while it was read, perhaps.
-    if (!stamp || !is_settled(*stamp, started_ns_)) return;
-    files.push_back({path, *stamp});
+    if (!is_settled(file.stamp, started_ns_)) return;
+    files.push_back({std::filesystem::absolute(file.path), file.stamp});
   }
   plugins_ = std::move(plugins);
   const ModelIndex index{.files = std::move(files),

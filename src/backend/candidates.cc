@@ -1,6 +1,7 @@
 #include "backend/candidates.h"
 
 #include <algorithm>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -64,6 +65,7 @@ class Collector {
     wanted.struct_size = sizeof(wanted);
     wanted.threads = options.threads;
     wanted.precision = options.precision;
+    wanted.nan = options.nan;
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     std::vector<tessera_wanted> candidates;
     if (wanted_ != nullptr) {
@@ -77,15 +79,18 @@ class Collector {
     sink.struct_size = sizeof(sink);
     sink.host_state = this;
     sink.add = [](tessera_proposals* proposals, const tessera_candidate* candidate) {
-      of(proposals).add_candidate(candidate);
+      of(proposals).keep_failure([&] { of(proposals).add_candidate(candidate); });
     };
     sink.refuse = [](tessera_proposals* proposals, int32_t node, const char* reason) {
-      of(proposals).add_refusal(node, reason == nullptr ? "without a reason" : reason);
+      of(proposals).keep_failure([&] {
+        of(proposals).add_refusal(node, reason == nullptr ? "without a reason" : reason);
+      });
     };
     const std::lock_guard lock(plugin_->propose_mutex());
     const Status status = call_plugin([&](tessera_error* error) {
       return face.propose(face.self, &graph_, &wanted, &sink, error);
     });
+    if (failure_) std::rethrow_exception(failure_);
     if (status.is_fine()) return;
     for (size_t node = 0; node < graph_.nodes.size(); ++node) {
       if (!is_answered_[node]) {
@@ -114,6 +119,17 @@ class Collector {
     return std::any_of(wanted_->begin(), wanted_->end(), [&](const WantedCandidate& one) {
       return std::ranges::equal(one.nodes, nodes);
     });
+  }
+
+  // Runs `take` for the plug-in, through which nothing may be thrown: a failure of ours waits until
+  // the plug-in has returned.
+  template <class Take>
+  void keep_failure(const Take& take) noexcept {
+    try {
+      take();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
   }
 
   static Collector& of(tessera_proposals* proposals) {
@@ -247,6 +263,7 @@ class Collector {
   Offers& offers_;
   std::vector<bool> is_answered_;
   const std::vector<WantedCandidate>* wanted_ = nullptr;
+  std::exception_ptr failure_;
 };
 
 }  // namespace

@@ -91,6 +91,7 @@ struct WantedCandidate {
 struct OfferOptions {
   int threads = 1;
   int precision = TESSERA_PRECISION_FLOAT32;
+  int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
   // Candidates that are chosen only where they were measured need not be offered.
   bool skips_measured_only = false;
   // Only these candidates need to be offered, and nobody asks for refusals; null: everything does.

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstddef>
+
 #include "backend/let_go_weight.h"
 #include "backend/test_plugins.h"
 #include "ops/graph_test.h"
@@ -54,6 +56,52 @@ class Candidates : public testing::Test {
   std::vector<std::shared_ptr<const Plugin>> plugins_;
   std::unique_ptr<LayoutTable> table_;
 };
+
+// Notes what it is asked for.
+class AskedBackend : public plugin::Backend {
+ public:
+  explicit AskedBackend(ProposeOptions& asked) : asked_(asked) {}
+  Description describe() override { return {.name = "asked", .version = "1"}; }
+  void propose(const plugin::Graph&, const ProposeOptions& options, Proposals&) override {
+    asked_ = options;
+  }
+
+ private:
+  ProposeOptions& asked_;
+};
+
+TEST_F(Candidates, AreAskedForWithWhatNanMayBecome) {
+  const tessera::Graph graph = two_relus();
+  const tessera_graph view(graph, registry_);
+  ProposeOptions asked;
+  plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
+  table_ = std::make_unique<LayoutTable>(plugins_);
+  collect_offers(view, plugins_, *table_, {.nan = TESSERA_NAN_FAST});
+  EXPECT_EQ(asked.nan, TESSERA_NAN_FAST);
+  collect_offers(view, plugins_, *table_, {});
+  EXPECT_EQ(asked.nan, TESSERA_NAN_EXACT);
+}
+
+TEST_F(Candidates, OfAnOlderHostAreExactAndStillWanted) {
+  const tessera::Graph graph = two_relus();
+  const tessera_graph view(graph, registry_);
+  ProposeOptions asked;
+  plugins_ = {open_made([&] { return std::make_unique<AskedBackend>(asked); })};
+  tessera_wanted wanted = {};
+  wanted.algorithm = wanted.ports = "";
+  tessera_propose_options options = {};
+  options.struct_size = offsetof(tessera_propose_options, nan);
+  options.wanted = &wanted;
+  options.wanted_count = 1;
+  options.nan = TESSERA_NAN_FAST;  // what lies behind the older struct is anything
+  tessera_proposals sink = {};
+  sink.struct_size = sizeof(sink);
+  const tessera_backend& face = plugins_[0]->face();
+  tessera_error error = {};
+  EXPECT_EQ(face.propose(face.self, &view, &options, &sink, &error), TESSERA_OK);
+  EXPECT_EQ(asked.nan, TESSERA_NAN_EXACT);
+  EXPECT_TRUE(asked.wanted.has_value());
+}
 
 TEST_F(Candidates, KeepTheirPorts) {
   const Offers got = offers([](const auto& graph, Proposals& proposals) {

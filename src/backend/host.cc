@@ -60,6 +60,37 @@ std::vector<ValueId> checked_values(const tessera_graph& graph, const int32_t* v
   return ids;
 }
 
+// What `serve` gives, or `otherwise` where it throws: of functions that have no way to report a
+// failure, and through which nothing may be thrown.
+template <class Result, class Serve>
+Result or_else(Result otherwise, const Serve& serve) noexcept {
+  try {
+    return serve();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
+// Runs `body` in a pool of so many threads; where there is no memory for one, on this thread alone.
+// False where `body` throws, against the contract: that ends here.
+bool run_in_some_pool(int32_t threads, void (*body)(void*), void* argument) noexcept {
+  bool has_begun = false;
+  const auto run = [&] {
+    has_begun = true;
+    body(argument);
+  };
+  const bool is_done = or_else(false, [&] {
+    ThreadPool pool(threads < 0 ? 0 : threads);
+    pool.execute(run);
+    return true;
+  });
+  if (is_done || has_begun) return is_done;
+  return or_else(false, [&] {
+    run();
+    return true;
+  });
+}
+
 }  // namespace
 
 std::optional<std::string> HostServices::get_blob(const std::string& key) const {
@@ -87,6 +118,13 @@ HostTable& HostTable::of(const tessera_host* host) {
   return *static_cast<HostTable*>(host->host_state);
 }
 
+void HostTable::warn(const char* message) const noexcept {
+  or_else(false, [&] {
+    services_->log().warn(owner_ + ": " + message);
+    return true;
+  });
+}
+
 void HostTable::fill_graph_access() {
   face_.node_count = [](const tessera_graph* graph) {
     return static_cast<int32_t>(graph->nodes.size());
@@ -98,8 +136,9 @@ void HostTable::fill_graph_access() {
   face_.value = [](const tessera_graph* graph, int32_t value) {
     return item_at(graph->values, value);
   };
-  face_.attribute = [](const tessera_graph* graph, int32_t node, const char* name) {
-    return graph->attribute(node, name);
+  face_.attribute = [](const tessera_graph* graph, int32_t node,
+                       const char* name) -> const tessera_attribute* {
+    return or_else<const tessera_attribute*>(nullptr, [&] { return graph->attribute(node, name); });
   };
   face_.match = [](const tessera_graph* graph, const char* pattern, tessera_match_visitor visitor,
                    void* user, tessera_error* error) {
@@ -138,27 +177,34 @@ void HostTable::fill_services() {
   face_.deallocate = [](void* memory, size_t alignment) {
     ::operator delete(memory, std::align_val_t{alignment});
   };
-  face_.run_in_pool = [](const tessera_host*, int32_t threads, void (*body)(void*),
+  face_.run_in_pool = [](const tessera_host* host, int32_t threads, void (*body)(void*),
                          void* argument) {
-    ThreadPool pool(threads < 0 ? 0 : threads);
-    pool.execute([&] { body(argument); });
+    if (run_in_some_pool(threads, body, argument)) return;
+    of(host).warn("an exception left what it runs in the pool, which the contract does not allow");
   };
   face_.log = [](const tessera_host* host, const char* message) {
-    HostTable& table = of(host);
-    table.services_->log().warn(table.owner_ + ": " + message);
+    if (message != nullptr) of(host).warn(message);
   };
   face_.get_blob = [](const tessera_host* host, const char* key, tessera_bytes_visitor visitor,
                       void* user) -> int32_t {
+    if (key == nullptr || visitor == nullptr) return 0;
     HostTable& table = of(host);
-    const std::optional<std::string> blob = table.services_->get_blob(table.owner_ + "/" + key);
-    if (!blob) return 0;
-    visitor(user, blob->data(), blob->size());
-    return 1;
+    return or_else(0, [&] {
+      const std::optional<std::string> blob = table.services_->get_blob(table.owner_ + "/" + key);
+      if (!blob) return 0;
+      visitor(user, blob->data(), blob->size());
+      return 1;
+    });
   };
   face_.put_blob = [](const tessera_host* host, const char* key, const void* bytes, size_t size) {
+    if (key == nullptr || (bytes == nullptr && size > 0)) return;
     HostTable& table = of(host);
-    table.services_->put_blob(table.owner_ + "/" + key,
-                              std::string(static_cast<const char*>(bytes), size));
+    // Where there is no memory for it, it is not kept, as the contract allows.
+    or_else(false, [&] {
+      table.services_->put_blob(table.owner_ + "/" + key,
+                                std::string(static_cast<const char*>(bytes), size));
+      return true;
+    });
   };
 }
 

@@ -40,6 +40,8 @@ class HostTable {
 
  private:
   static HostTable& of(const tessera_host* host);
+  // Tells the log, where that can be done without throwing.
+  void warn(const char* message) const noexcept;
   void fill_graph_access();
   void fill_services();
 

@@ -1,5 +1,7 @@
 #include "backend/kernel.h"
 
+#include <exception>
+
 #include "tessera/error.h"
 
 namespace tessera {
@@ -15,17 +17,26 @@ void Kernel::fail(const std::string& place, const tessera_error& error) const {
 }
 
 std::string Kernel::save() const {
-  std::string bytes;
+  struct Saved {
+    std::string bytes;
+    std::exception_ptr failure;  // which must not be thrown through the plug-in
+  } saved;
   const Status status = call_plugin([&](tessera_error* error) {
     return face_.save(
         face_.self,
         [](void* user, const void* data, size_t size) {
-          static_cast<std::string*>(user)->append(static_cast<const char*>(data), size);
+          Saved& all = *static_cast<Saved*>(user);
+          try {
+            all.bytes.append(static_cast<const char*>(data), size);
+          } catch (...) {
+            all.failure = std::current_exception();
+          }
         },
-        &bytes, error);
+        &saved, error);
   });
+  if (saved.failure) std::rethrow_exception(saved.failure);
   if (!status.is_fine()) throw Error(status.kind(), "backend '" + backend_ + "'", status.message);
-  return bytes;
+  return std::move(saved.bytes);
 }
 
 }  // namespace tessera

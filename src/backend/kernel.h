@@ -54,6 +54,7 @@ class Kernel {
     } catch (...) {
       report(&error, TESSERA_INTERNAL, "an exception left its kernel");
     }
+    status = context.checked(status, &error);
     if (status != TESSERA_OK) fail(place, error);
   }
 

@@ -187,7 +187,7 @@ std::vector<ConversionStep> LayoutTable::route(LayoutId from, LayoutId to,
 void convert(const ConversionStep& step, const std::string& place, RunContext& context,
              const tessera_buffer& from, const tessera_buffer& to) {
   const Status status = call_plugin([&](tessera_error* error) {
-    return step.convert(step.self, context.face(), &from, &to, error);
+    return context.checked(step.convert(step.self, context.face(), &from, &to, error), error);
   });
   if (!status.is_fine()) fail_conversion(step.plugin, place, status);
 }

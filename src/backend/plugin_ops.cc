@@ -88,8 +88,9 @@ void run_reference(const PluginOp& op, const ops::KernelCall& call) {
   };
   RunContext context(call.pool, call.scratch);
   const Status status = call_plugin([&](tessera_error* error) {
-    return op.face.reference(op.face.self, &node, context.face(), inputs.data(), outputs.data(),
-                             error);
+    return context.checked(op.face.reference(op.face.self, &node, context.face(), inputs.data(),
+                                             outputs.data(), error),
+                           error);
   });
   throw_on_failure(op, call.node, "reference kernel", status);
 }

@@ -73,11 +73,10 @@ class RuleCall {
 
   const void* input_constant(size_t index) {
     if (!context_.has_input(index)) return nullptr;
-    const ops::InferInput& input = context_.input(index);
-    if (input.constant != nullptr) return input.constant->data();
+    if (const Tensor* constant = context_.constant(index)) return constant->data();
     // Shape arithmetic may know a shape's elements before there is a tensor.
     std::optional<std::vector<int64_t>> known = context_.known_integers(index);
-    if (!known || input.type.element != DataType::Int64) return nullptr;
+    if (!known || context_.element(index) != DataType::Int64) return nullptr;
     elements_[index] = std::move(*known);
     return elements_[index].data();
   }

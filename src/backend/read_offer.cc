@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,15 +20,34 @@ std::string name_of(const tessera_graph& graph, int32_t value) {
   return "value '" + graph.graph.values[static_cast<size_t>(value)].name + "'";
 }
 
-// What a group reads from outside and what others need of it.
-struct GroupBorder {
-  std::vector<int32_t> inputs;   // values, constants among them
-  std::vector<int32_t> outputs;  // values that somebody outside reads, or that are needed
+// Values in the order in which they came, each once: found quickly also where a node has thousands.
+class ValueList {
+ public:
+  // Whether it is new.
+  bool add(int32_t value) {
+    if (has(value)) return false;
+    values_.push_back(value);
+    if (values_.size() == kMostToCompare + 1) known_.insert(values_.begin(), values_.end());
+    if (values_.size() > kMostToCompare) known_.insert(value);
+    return true;
+  }
+  bool has(int32_t value) const {
+    if (values_.size() > kMostToCompare) return known_.contains(value);
+    return std::find(values_.begin(), values_.end(), value) != values_.end();
+  }
+  const std::vector<int32_t>& all() const { return values_; }
+
+ private:
+  static constexpr size_t kMostToCompare = 16;
+  std::vector<int32_t> values_;
+  std::unordered_set<int32_t> known_;  // the same, of more than kMostToCompare
 };
 
-bool contains(const std::vector<int32_t>& list, int32_t item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
+// What a group reads from outside and what others need of it.
+struct GroupBorder {
+  ValueList inputs;              // constants among them
+  std::vector<int32_t> outputs;  // values that somebody outside reads, or that are needed
+};
 
 GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes) {
   GroupBorder border;
@@ -40,7 +60,7 @@ GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes
       if (input < 0) continue;
       const int32_t producer = graph.values[static_cast<size_t>(input)].producer;
       const bool is_outside = producer < 0 || !is_inside(producer);
-      if (is_outside && !contains(border.inputs, input)) border.inputs.push_back(input);
+      if (is_outside) border.inputs.add(input);
     }
     for (const int32_t output : std::span(node.outputs, static_cast<size_t>(node.output_count))) {
       if (output < 0) continue;
@@ -105,13 +125,14 @@ class OfferReader {
 
   // A group runs as one step, so what others make of its values cannot be fed back into it.
   void check_convex(std::span<const int32_t> nodes) const {
-    std::vector<bool> depends(graph_.values.size(), false);  // made by the group, or of that
+    if (nodes.size() == 1) return;
+    std::unordered_set<int32_t> depends;  // values made by the group, or of that
     for (int32_t id = nodes.front(); id <= nodes.back(); ++id) {
       const tessera_node& node = graph_.nodes[static_cast<size_t>(id)];
       const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), id);
       bool reads_group = is_inside;
       for (const int32_t input : std::span(node.inputs, static_cast<size_t>(node.input_count))) {
-        if (input < 0 || !depends[static_cast<size_t>(input)]) continue;
+        if (input < 0 || !depends.contains(input)) continue;
         const int32_t producer = graph_.values[static_cast<size_t>(input)].producer;
         const bool is_own = std::binary_search(nodes.begin(), nodes.end(), producer);
         if (is_inside && !is_own) {
@@ -122,7 +143,7 @@ class OfferReader {
       }
       if (!reads_group) continue;
       for (const int32_t output : std::span(node.outputs, static_cast<size_t>(node.output_count))) {
-        if (output >= 0) depends[static_cast<size_t>(output)] = true;
+        if (output >= 0) depends.insert(output);
       }
     }
   }
@@ -183,14 +204,13 @@ class OfferReader {
     if (face.input_count < 0 || (face.input_count > 0 && face.inputs == nullptr)) {
       refuse("its list of inputs is null");
     }
-    std::vector<int32_t> seen;
+    ValueList seen;
     for (const tessera_input_port& port :
          std::span(face.inputs, static_cast<size_t>(face.input_count))) {
-      if (!contains(border.inputs, port.value)) {
+      if (!border.inputs.has(port.value)) {
         refuse("its input " + std::to_string(port.value) + " is not read by its nodes");
       }
-      if (contains(seen, port.value)) refuse("it lists " + name_of(graph_, port.value) + " twice");
-      seen.push_back(port.value);
+      if (!seen.add(port.value)) refuse("it lists " + name_of(graph_, port.value) + " twice");
       const bool is_constant =
           (graph_.values[static_cast<size_t>(port.value)].flags & TESSERA_VALUE_CONSTANT) != 0;
       if (port.pack != nullptr) check_pack(*port.pack, port.value, is_constant);
@@ -202,12 +222,11 @@ class OfferReader {
            .pack = port.pack,
            .part = read_part(port.part)});
     }
-    for (const int32_t value : border.inputs) {
+    for (const int32_t value : border.inputs.all()) {
       const bool is_constant =
           (graph_.values[static_cast<size_t>(value)].flags & TESSERA_VALUE_CONSTANT) != 0;
       // What a kernel knows of a small constant it may have taken up already.
-      if (!is_constant && !contains(seen, value))
-        refuse("it leaves out input " + name_of(graph_, value));
+      if (!is_constant && !seen.has(value)) refuse("it leaves out input " + name_of(graph_, value));
     }
   }
 
@@ -219,7 +238,7 @@ class OfferReader {
     }
     for (const int32_t value : std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
       const ValueId id{value};
-      if (!contains(border.inputs, value) || !graph_.graph[id].is_constant()) {
+      if (!border.inputs.has(value) || !graph_.graph[id].is_constant()) {
         refuse("it absorbs " + std::to_string(value) +
                ", which is no constant that its nodes read");
       }
@@ -247,7 +266,7 @@ class OfferReader {
     if (face.output_count < 0 || (face.output_count > 0 && face.outputs == nullptr)) {
       refuse("its list of outputs is null");
     }
-    std::vector<int32_t> seen;
+    ValueList seen;
     for (const tessera_output_port& port :
          std::span(face.outputs, static_cast<size_t>(face.output_count))) {
       if (port.value < 0 || static_cast<size_t>(port.value) >= graph_.values.size() ||
@@ -255,13 +274,11 @@ class OfferReader {
                               graph_.values[static_cast<size_t>(port.value)].producer)) {
         refuse("its output " + std::to_string(port.value) + " is not made by its nodes");
       }
-      if (contains(seen, port.value)) refuse("it lists " + name_of(graph_, port.value) + " twice");
-      seen.push_back(port.value);
+      if (!seen.add(port.value)) refuse("it lists " + name_of(graph_, port.value) + " twice");
       candidate.outputs.push_back(read_output(face, port));
     }
     for (const int32_t value : border.outputs) {
-      if (!contains(seen, value))
-        refuse("it swallows " + name_of(graph_, value) + ", which others need");
+      if (!seen.has(value)) refuse("it swallows " + name_of(graph_, value) + ", which others need");
     }
   }
 

@@ -1,6 +1,9 @@
 #include "backend/run_context.h"
 
 #include <exception>
+#include <utility>
+
+#include "backend/status.h"
 
 namespace tessera {
 
@@ -11,8 +14,12 @@ RunContext::RunContext(ThreadPool& pool, std::pmr::memory_resource& scratch)
   face_.host_state = this;
   face_.parallel_for = [](tessera_run_context* context, int64_t count, int64_t grain,
                           void (*body)(void*, int64_t, int64_t), void* argument) {
-    of(context).pool_.parallel_for(count, grain,
-                                   [&](int64_t begin, int64_t end) { body(argument, begin, end); });
+    try {
+      of(context).pool_.parallel_for(
+          count, grain, [&](int64_t begin, int64_t end) { body(argument, begin, end); });
+    } catch (...) {
+      of(context).failure_ = std::current_exception();
+    }
   };
   face_.allocate_output = [](tessera_run_context* context, int32_t output, int32_t rank,
                              const int64_t* dims) -> void* {
@@ -20,7 +27,7 @@ RunContext::RunContext(ThreadPool& pool, std::pmr::memory_resource& scratch)
     if (!allocate || rank < 0) return nullptr;
     try {
       return allocate(output, {dims, static_cast<size_t>(rank)});
-    } catch (const std::exception&) {
+    } catch (...) {
       return nullptr;
     }
   };
@@ -28,6 +35,13 @@ RunContext::RunContext(ThreadPool& pool, std::pmr::memory_resource& scratch)
 
 RunContext& RunContext::of(tessera_run_context* context) {
   return *static_cast<RunContext*>(context->host_state);
+}
+
+int32_t RunContext::take_failure(int32_t status, tessera_error* error) noexcept {
+  const std::exception_ptr failure = std::exchange(failure_, nullptr);
+  // What the other side says of it itself comes first.
+  if (status != TESSERA_OK) return status;
+  return serve_plugin(error, [&] { std::rethrow_exception(failure); });
 }
 
 void RunContext::set_workspace(void* memory, int64_t bytes) {

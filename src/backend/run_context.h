@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory_resource>
 #include <span>
@@ -36,12 +37,23 @@ class RunContext {
   // What the other side gets; valid as long as this.
   tessera_run_context* face() { return &face_; }
 
+  // Whether a loop of the other side has failed since the last checked(). Nothing may be thrown
+  // through the other side, and parallel_for has no result.
+  bool has_failed() const { return failure_ != nullptr; }
+  // The status with which a call on this context ended: `status`, or the failure of a loop, whose
+  // reason is then written into `error`. Forgets that failure.
+  int32_t checked(int32_t status, tessera_error* error) {
+    return has_failed() ? take_failure(status, error) : status;
+  }
+
  private:
   static RunContext& of(tessera_run_context* context);
+  int32_t take_failure(int32_t status, tessera_error* error) noexcept;
 
   ThreadPool& pool_;
   std::pmr::memory_resource& scratch_;
   AllocateOutput allocate_;
+  std::exception_ptr failure_;  // what a loop of the other side threw
   tessera_run_context face_ = {};
 };
 

@@ -60,7 +60,7 @@ inline Candidate relu_candidate(const Node& node, const std::string& layout,
         [](RunContext&, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
           for (int64_t index = 0; index < inputs[0].elements(); ++index) {
             const float value = inputs[0].as<float>()[index];
-            outputs[0].as<float>()[index] = value > 0 ? value : 0;
+            outputs[0].as<float>()[index] = value < 0 ? 0 : value;
           }
         });
   };

@@ -63,6 +63,7 @@ ProcessEnd end_of(int status) {
 }  // namespace
 
 std::string text(const ProcessEnd& end) {
+  if (end.is_left_behind) return "was killed, has not ended, and was left behind";
   if (end.signal == 0 && end.exit_code < 0) return "ended";
   if (end.signal == 0) return "ended with exit code " + std::to_string(end.exit_code);
   std::string name = ::strsignal(end.signal);
@@ -72,7 +73,8 @@ std::string text(const ProcessEnd& end) {
 }
 
 ChildProcess::ChildProcess(const std::filesystem::path& program, std::vector<std::string> arguments,
-                           FileHandle socket) {
+                           FileHandle socket, WaitFunction wait)
+    : wait_(wait) {
   arguments.insert(arguments.begin(), program.string());
   arguments.push_back(std::to_string(::getpid()));
   std::vector<char*> pointers;
@@ -98,7 +100,7 @@ std::optional<ProcessEnd> ChildProcess::wait(std::chrono::milliseconds patience)
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!end_) {
     int status = 0;
-    const pid_t found = ::waitpid(id_, &status, WNOHANG);
+    const pid_t found = wait_(id_, &status, WNOHANG);
     if (found == id_) {
       end_ = end_of(status);
     } else if (found < 0 && errno != EINTR) {
@@ -113,13 +115,14 @@ std::optional<ProcessEnd> ChildProcess::wait(std::chrono::milliseconds patience)
   return end_;
 }
 
-ProcessEnd ChildProcess::kill() {
+ProcessEnd ChildProcess::kill(std::chrono::milliseconds patience) {
   // Not once it was waited for: the number may then be another's.
   if (!end_) {
     ::kill(-id_, SIGKILL);
     ::kill(id_, SIGKILL);
   }
-  while (!wait(std::chrono::seconds(1))) continue;
+  // The system removes it once this process ends too, if nobody waits for it any more.
+  if (!wait(patience)) end_ = ProcessEnd{.exit_code = -1, .is_left_behind = true};
   return *end_;
 }
 

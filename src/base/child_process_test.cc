@@ -50,6 +50,21 @@ TEST(ChildProcess, WaitsNoLongerThanAsked) {
   EXPECT_FALSE(shell.process.wait(std::chrono::milliseconds(20)).has_value());
 }
 
+// A read from a disk that does not answer cannot be made on purpose: this is how it looks from
+// here.
+pid_t wait_in_vain(pid_t /*id*/, int* /*status*/, int /*options*/) { return 0; }
+
+TEST(ChildProcess, OneThatDoesNotEndIsLeftBehind) {
+  auto [mine, its] = MessageChannel::make_sockets();
+  ChildProcess process("/bin/sh", {"-c", "sleep 100"}, std::move(its), wait_in_vain);
+  const auto start = std::chrono::steady_clock::now();
+  const ProcessEnd end = process.kill(std::chrono::milliseconds(30));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(4));
+  EXPECT_TRUE(end.is_left_behind);
+  EXPECT_EQ(text(end), "was killed, has not ended, and was left behind");
+  EXPECT_EQ(::waitpid(process.id(), nullptr, 0), process.id());
+}
+
 TEST(ChildProcess, HasItsSocketAndNothingElse) {
   // One that the child would inherit if nobody cared.
   const FileHandle stray(::dup(STDERR_FILENO));

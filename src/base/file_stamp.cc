@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tessera/error.h"
+
 namespace tessera {
 namespace {
 
@@ -35,6 +37,22 @@ std::optional<FileStamp> stamp_of(int descriptor) {
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) return std::nullopt;
   return stamp_from(status);
+}
+
+void check_unchanged(std::span<const StampedFile> files) {
+  for (const StampedFile& file : files) {
+    const std::optional<FileStamp> now = stamp_of(file.path);
+    if (!now) fail_changed(file.path, "it is not there any more");
+    if (*now == file.stamp) continue;
+    fail_changed(file.path, now->bytes == file.stamp.bytes
+                                ? "another one of the same size"
+                                : "one of " + std::to_string(now->bytes) + " bytes");
+  }
+}
+
+void fail_changed(const std::filesystem::path& file, const std::string& found) {
+  throw Error(ErrorKind::DeviceFailed, "file '" + file.string() + "'",
+              "has changed since it was loaded: found " + found + "; load the model again");
 }
 
 int64_t system_time_ns() {

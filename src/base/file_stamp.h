@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <string>
 
 namespace tessera {
 
@@ -23,10 +25,22 @@ void transfer(Archive& archive, FileStamp& stamp) {
   archive(device, inode, bytes, modified_ns, changed_ns);
 }
 
+// A file, and its stamp when it was opened.
+struct StampedFile {
+  std::filesystem::path path;
+  FileStamp stamp;
+};
+
 // nullopt where there is no such regular file. Links are followed.
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);
 // Of an open file.
 std::optional<FileStamp> stamp_of(int descriptor);
+
+// Throws DeviceFailed, naming the file, where one of them is not there any more or has another
+// stamp.
+void check_unchanged(std::span<const StampedFile> files);
+// Throws that error for `file`; `found` says what is there now.
+[[noreturn]] void fail_changed(const std::filesystem::path& file, const std::string& found);
 
 // Nanoseconds since 1970.
 int64_t system_time_ns();

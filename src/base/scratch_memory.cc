@@ -13,6 +13,9 @@ namespace {
 // Also the smallest block, so that no two threads write to one line of the cache.
 constexpr size_t kAlignment = kTensorAlignmentBytes;
 
+// From here on it is asked whether the machine has it, which takes some microseconds.
+constexpr size_t kLargeBytes = size_t{1} << 24;
+
 size_t block_bytes(size_t bytes) { return std::bit_ceil(std::max(bytes, kAlignment)); }
 
 size_t place_of(size_t bytes) { return static_cast<size_t>(std::countr_zero(block_bytes(bytes))); }
@@ -41,6 +44,10 @@ void* ScratchMemory::do_allocate(size_t bytes, size_t alignment) {
       first = block->next;
       return block;
     }
+  }
+  const bool is_large = bytes >= kLargeBytes;
+  if (is_large && bytes > static_cast<uint64_t>(std::max<int64_t>(available_(), 0))) {
+    throw std::bad_alloc();
   }
   return ::operator new(block_bytes(bytes), std::align_val_t{kAlignment});
 }

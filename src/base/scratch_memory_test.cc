@@ -24,6 +24,13 @@ TEST(ScratchMemory, GivesAlignedMemoryThatMayBeWritten) {
   }
 }
 
+TEST(ScratchMemory, GivesNoMoreThanTheMachineHas) {
+  ScratchMemory scratch([]() -> int64_t { return int64_t{20} << 20; });
+  void* fits = scratch.allocate(size_t{18} << 20);
+  EXPECT_THROW((void)scratch.allocate(size_t{21} << 20), std::bad_alloc);
+  scratch.deallocate(fits, size_t{18} << 20);
+}
+
 TEST(ScratchMemory, GivesAgainWhatCameBack) {
   ScratchMemory scratch;
   void* first = scratch.allocate(100);

@@ -56,6 +56,7 @@ class Builder {
       }
     } catch (...) {
       failure_ = std::current_exception();
+      next_ = builds_.size();  // nobody wants the others
     }
   }
 

@@ -26,7 +26,7 @@ struct KernelBuild {
 };
 
 // Told before each kernel that the calling thread builds: how many were begun before it, and of how
-// many.
+// many. What it throws ends the building.
 using BuildWatcher = std::function<void(size_t done, size_t total)>;
 
 // Builds all of them on as many threads as `pool` has; each for the threads that its candidate runs

@@ -147,6 +147,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   const PricingOptions& pricing = options.pricing;
   BuiltPlan base;
   base.graph = std::move(graph);
+  base.registry = &registry;
   base.plugins = std::move(plugins);
   base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
 
@@ -161,11 +162,12 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
                                 .layouts = *base.layouts,
                                 .registry = registry,
                                 .threads = pool.threads(),
-                                .precision = options.precision};
+                                .precision = options.precision,
+                                .nan = options.nan};
   Chooser chooser(base.graph, base.offers, *base.layouts, options.keeps_sparse_storage);
   chooser.limit_solving(pricing.solve_budget_seconds);
   const KernelsInUse in_use(options.siblings);
-  const StoredKernels stored(registry, pool.threads(), options.precision,
+  const StoredKernels stored(registry, pool.threads(), options.precision, options.nan,
                              options.find_stored_kernel);
   PlanAssembler assembler(pool, packs, in_use, stored);
   std::optional<PricedOffers> prices;

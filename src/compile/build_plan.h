@@ -23,6 +23,7 @@ namespace tessera {
 
 struct PlanOptions {
   int precision = TESSERA_PRECISION_FLOAT32;
+  int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
   bool keeps_sparse_storage = false;  // a sparse value that a kernel takes dense only is an error
@@ -30,6 +31,9 @@ struct PlanOptions {
   // The executor's plans for other shapes, whose kernels may serve again.
   std::vector<const BuiltPlan*> siblings = {};
   FindStoredKernel find_stored_kernel = {};  // null: none are stored
+  // Asked before each kernel of a known plan; throws where nobody wants the plan any more. Null: it
+  // is always wanted.
+  std::function<void()> check_wanted = {};
   const Log* log = nullptr;  // told of sparse values that are made dense; null: nobody
   PricingOptions pricing;
 };

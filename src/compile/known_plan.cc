@@ -29,7 +29,7 @@ std::vector<WantedCandidate> wanted_of(const tuning::KnownPlan& plan, const std:
 }
 
 Offers collect(const tessera_graph& view, std::span<const std::shared_ptr<const Plugin>> plugins,
-               const LayoutTable& layouts, ThreadPool& pool, int precision,
+               const LayoutTable& layouts, ThreadPool& pool, const PlanOptions& options,
                const tuning::KnownPlan& plan) {
   Offers offers;
   for (size_t index = 0; index < plugins.size(); ++index) {
@@ -39,7 +39,10 @@ Offers collect(const tessera_graph& view, std::span<const std::shared_ptr<const 
     Offers some;
     pool.execute([&] {
       some = collect_offers(view, plugins.subspan(index, 1), layouts,
-                            {.threads = pool.threads(), .precision = precision, .wanted = &wanted});
+                            {.threads = pool.threads(),
+                             .precision = options.precision,
+                             .nan = options.nan,
+                             .wanted = &wanted});
     });
     for (Candidate& candidate : some.candidates) {
       candidate.preference = static_cast<int>(index);
@@ -52,12 +55,12 @@ Offers collect(const tessera_graph& view, std::span<const std::shared_ptr<const 
 // As collect_offers_by_threads() has them.
 Offers collect_by_threads(const tessera_graph& view,
                           std::span<const std::shared_ptr<const Plugin>> plugins,
-                          const LayoutTable& layouts, ThreadPool& pool, int precision,
+                          const LayoutTable& layouts, ThreadPool& pool, const PlanOptions& options,
                           const tuning::KnownPlan& plan) {
-  Offers offers = collect(view, plugins, layouts, pool, precision, plan);
+  Offers offers = collect(view, plugins, layouts, pool, options, plan);
   if (pool.threads() == 1) return offers;
   ThreadPool one(1);
-  Offers alone = collect(view, plugins, layouts, one, precision, plan);
+  Offers alone = collect(view, plugins, layouts, one, options, plan);
   for (Candidate& candidate : alone.candidates) {
     if (candidate.is_view()) continue;
     candidate.threads = 1;
@@ -141,20 +144,21 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   PlanResult result;
   BuiltPlan base;
   base.graph = graph;
+  base.registry = &registry;
   base.plugins = std::move(plugins);
   base.layouts = std::make_shared<const LayoutTable>(base.plugins);
   watcher("propose");
   {
     const tessera_graph view(base.graph, registry);
-    base.offers =
-        collect_by_threads(view, base.plugins, *base.layouts, pool, options.precision, plan);
+    base.offers = collect_by_threads(view, base.plugins, *base.layouts, pool, options, plan);
   }
   const tuning::Subject subject{.graph = base.graph,
                                 .offers = base.offers,
                                 .layouts = *base.layouts,
                                 .registry = registry,
                                 .threads = pool.threads(),
-                                .precision = options.precision};
+                                .precision = options.precision,
+                                .nan = options.nan};
   const std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
   if (!chosen) return std::nullopt;
   const Placement placement{.chosen = *chosen};
@@ -162,10 +166,13 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   watcher("build");
   result.carried = tuning::carry(subject, *chosen);
   const KernelsInUse in_use(options.siblings);
-  const StoredKernels stored(registry, pool.threads(), options.precision,
+  const StoredKernels stored(registry, pool.threads(), options.precision, options.nan,
                              options.find_stored_kernel);
   PlanAssembler assembler(pool, packs, in_use, stored);
-  if (!assembler.build(placement, base).empty()) return std::nullopt;
+  const auto before_each_kernel = [&](size_t, size_t) {
+    if (options.check_wanted) options.check_wanted();
+  };
+  if (!assembler.build(placement, base, before_each_kernel).empty()) return std::nullopt;
   watcher("plan");
   if (options.returns_step_outputs) {
     result.step_outputs = values_between_steps(base.offers, placement);

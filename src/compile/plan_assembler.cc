@@ -73,7 +73,9 @@ int count_kernels(const BuiltPlan& built) {
 }
 
 BuiltPlan PlanAssembler::part_of(const BuiltPlan& base, const Placement& placement) {
-  BuiltPlan part{.graph = base.graph, .plugins = base.plugins, .layouts = base.layouts};
+  BuiltPlan part{.graph = base.graph,
+                 .registry = base.registry,
+                 .plugins = base.plugins, .layouts = base.layouts};
   part.offers.refusals = base.offers.refusals;
   part.offers.candidates.resize(base.offers.candidates.size());
   for (const int index : placement.chosen) {

@@ -114,8 +114,9 @@ class ConstantMaker {
     }
     const Candidate& candidate = built_.offers.candidates[static_cast<size_t>(constant.candidate)];
     const Status status = call_plugin([&](tessera_error* error) {
-      return constant.pack->pack(constant.pack->self, context_.face(), &from, memory,
-                                 constant.bytes, error);
+      const int32_t packed = constant.pack->pack(constant.pack->self, context_.face(), &from,
+                                                 memory, constant.bytes, error);
+      return context_.checked(packed, error);
     });
     if (!status.is_fine()) {
       throw Error(status.kind(), place,

@@ -36,25 +36,19 @@ MeasuredTime describe_time(const tuning::Timing& timing) {
 
 Offers collect_offers_for_all_threads(const tessera_graph& view,
                                       std::span<const std::shared_ptr<const Plugin>> plugins,
-                                      const LayoutTable& layouts, ThreadPool& pool, int precision,
-                                      bool skips_measured_only) {
+                                      const LayoutTable& layouts, ThreadPool& pool,
+                                      OfferOptions options) {
+  options.threads = pool.threads();
   Offers offers;
-  pool.execute([&] {
-    offers = collect_offers(view, plugins, layouts,
-                            {.threads = pool.threads(),
-                             .precision = precision,
-                             .skips_measured_only = skips_measured_only});
-  });
+  pool.execute([&] { offers = collect_offers(view, plugins, layouts, options); });
   return offers;
 }
 
 Offers collect_offers_for_one_thread(const tessera_graph& view,
                                      std::span<const std::shared_ptr<const Plugin>> plugins,
-                                     const LayoutTable& layouts, int precision,
-                                     bool skips_measured_only) {
+                                     const LayoutTable& layouts, const OfferOptions& options) {
   ThreadPool one(1);
-  Offers offers =
-      collect_offers_for_all_threads(view, plugins, layouts, one, precision, skips_measured_only);
+  Offers offers = collect_offers_for_all_threads(view, plugins, layouts, one, options);
   for (Candidate& candidate : offers.candidates) {
     const bool is_view = (candidate.flags & TESSERA_CANDIDATE_VIEW) != 0;
     if (!is_view) candidate.threads = 1;
@@ -64,13 +58,11 @@ Offers collect_offers_for_one_thread(const tessera_graph& view,
 
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
-                                 const LayoutTable& layouts, ThreadPool& pool, int precision,
-                                 bool skips_measured_only) {
-  Offers offers =
-      collect_offers_for_all_threads(view, plugins, layouts, pool, precision, skips_measured_only);
+                                 const LayoutTable& layouts, ThreadPool& pool,
+                                 const OfferOptions& options) {
+  Offers offers = collect_offers_for_all_threads(view, plugins, layouts, pool, options);
   if (pool.threads() == 1) return offers;
-  Offers alone =
-      collect_offers_for_one_thread(view, plugins, layouts, precision, skips_measured_only);
+  Offers alone = collect_offers_for_one_thread(view, plugins, layouts, options);
   // What it refuses then, it has refused before; views it has offered before.
   for (Candidate& candidate : alone.candidates) {
     if (candidate.threads == 1) offers.candidates.push_back(std::move(candidate));
@@ -101,20 +93,21 @@ TuningDescription describe_tuning(tuning::TuneReport report) {
 
 CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
                            const std::vector<std::shared_ptr<const Plugin>>& plugins,
-                           ThreadPool& pool, int precision, const OfferSelection& selection,
-                           tuning::TuneOptions options) {
+                           ThreadPool& pool, const OfferOptions& offered,
+                           const OfferSelection& selection, tuning::TuneOptions options) {
   check_selected_names(selection, registry, plugins);
   check_has_elements(graph);
   const LayoutTable layouts(plugins, sparse_forms(graph));
   const tessera_graph view(graph, registry);
   const Offers offers = select_offers(
-      collect_offers_by_threads(view, plugins, layouts, pool, precision), graph, selection);
+      collect_offers_by_threads(view, plugins, layouts, pool, offered), graph, selection);
   const tuning::Subject subject{.graph = graph,
                                 .offers = offers,
                                 .layouts = layouts,
                                 .registry = registry,
                                 .threads = pool.threads(),
-                                .precision = precision};
+                                .precision = offered.precision,
+                                .nan = offered.nan};
   options.only_checks = true;
   tuning::CostTable table;
   CheckedOffers checked;

@@ -47,21 +47,20 @@ struct PricingOptions {
 };
 
 // Offers for all threads, then those for one thread where there are several. `view` shows the
-// graph.
+// graph; OfferOptions::threads is not read.
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
-                                 const LayoutTable& layouts, ThreadPool& pool, int precision,
-                                 bool skips_measured_only = false);
+                                 const LayoutTable& layouts, ThreadPool& pool,
+                                 const OfferOptions& options);
 // Those for one thread, and views.
 Offers collect_offers_for_one_thread(const tessera_graph& view,
                                      std::span<const std::shared_ptr<const Plugin>> plugins,
-                                     const LayoutTable& layouts, int precision,
-                                     bool skips_measured_only);
+                                     const LayoutTable& layouts, const OfferOptions& options);
 // Those for all threads alone.
 Offers collect_offers_for_all_threads(const tessera_graph& view,
                                       std::span<const std::shared_ptr<const Plugin>> plugins,
-                                      const LayoutTable& layouts, ThreadPool& pool, int precision,
-                                      bool skips_measured_only);
+                                      const LayoutTable& layouts, ThreadPool& pool,
+                                      OfferOptions options);
 
 // Owns what prices refer to. The subject and the table must outlive it.
 class PricedOffers {
@@ -139,8 +138,8 @@ struct CheckedOffers {
 };
 CheckedOffers check_offers(const Graph& graph, const ops::Registry& registry,
                            const std::vector<std::shared_ptr<const Plugin>>& plugins,
-                           ThreadPool& pool, int precision, const OfferSelection& selection,
-                           tuning::TuneOptions options);
+                           ThreadPool& pool, const OfferOptions& offered,
+                           const OfferSelection& selection, tuning::TuneOptions options);
 
 // Throws LetGo where a constant's elements were let go: measuring runs the reference, which reads
 // all of them.

@@ -37,8 +37,14 @@ bool is_kernel_key(const std::string& name);
 class StoredKernels {
  public:
   // `find` may be null: nothing is stored.
-  StoredKernels(const ops::Registry& registry, int threads, int precision, FindStoredKernel find)
-      : registry_(registry), threads_(threads), precision_(precision), find_(std::move(find)) {}
+  // `precision` and `nan` as PlanOptions has them.
+  StoredKernels(const ops::Registry& registry, int threads, int precision, int nan,
+                FindStoredKernel find)
+      : registry_(registry),
+        threads_(threads),
+        precision_(precision),
+        nan_(nan),
+        find_(std::move(find)) {}
 
   // What was stored of the candidate's kernel.
   std::optional<StoredKernel> find(const Candidate& candidate, const Graph& graph,
@@ -55,6 +61,7 @@ class StoredKernels {
   const ops::Registry& registry_;
   int threads_;
   int precision_;
+  int nan_;
   FindStoredKernel find_;
 };
 

@@ -69,17 +69,21 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const bool are_pinned = !options.selection.pins.empty();
   // Of what was not chosen for other shapes, only as much is asked for as every bind gets.
   const tuning::CarriedChoice* const carried = pricing.known_plan ? nullptr : pricing.carried;
+  const auto offered = [&](bool skips_measured_only) {
+    return OfferOptions{.precision = options.precision,
+                        .nan = options.nan,
+                        .skips_measured_only = skips_measured_only};
+  };
   const bool is_for_all_threads =
       pricing.costs == nullptr || (carried != nullptr && !carried->has_alone);
   const bool may_skip_regions =
       pricing.costs == nullptr || (carried != nullptr && !carried->has_measured_only);
   if (is_for_all_threads) {
-    return collect_offers_for_all_threads(view, plugins, layouts, pool, options.precision,
-                                          may_skip_regions && !are_pinned);
+    return collect_offers_for_all_threads(view, plugins, layouts, pool,
+                                          offered(may_skip_regions && !are_pinned));
   }
   const auto collect = [&](bool skips_measured_only) {
-    return collect_offers_by_threads(view, plugins, layouts, pool, options.precision,
-                                     skips_measured_only);
+    return collect_offers_by_threads(view, plugins, layouts, pool, offered(skips_measured_only));
   };
   if (carried != nullptr) return collect(may_skip_regions && !are_pinned);
   const bool has_time = pricing.measures_all || pricing.tune.budget_seconds > 0;
@@ -87,9 +91,8 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   if (!pricing.measures || are_pinned || has_time || knows_plan) return collect(false);
   if (!is_tiny(graph, registry, options.precision)) return collect(false);
   const bool is_for_one = pool.threads() > 1 && is_for_one_thread(graph, registry);
-  Offers offers =
-      is_for_one ? collect_offers_for_one_thread(view, plugins, layouts, options.precision, true)
-                 : collect(true);
+  Offers offers = is_for_one ? collect_offers_for_one_thread(view, plugins, layouts, offered(true))
+                             : collect(true);
   if (needs_the_last(graph, offers, plugins.size())) return collect(false);
   return offers;
 }

@@ -67,6 +67,7 @@ class BranchSteps : public SharedViews {
     builder_.output("z");
     BuiltPlan built;
     built.graph = infer_types(builder_.graph(), registry_, Log());
+    built.registry = &registry_;
     const int64_t workspace_bytes = built_branches_[0].plan.arena_bytes;
     built.plugins = {open_mirror([=](const plugin::Graph& graph, Proposals& proposals) {
       for (int32_t id = 0; id < graph.node_count(); ++id) {

@@ -8,12 +8,14 @@
 #include "backend/kernel.h"
 #include "backend/layouts.h"
 #include "graph/graph.h"
+#include "ops/registry.h"
 #include "plan/execution_plan.h"
 
 namespace tessera {
 
 struct BuiltPlan {
   Graph graph;
+  const ops::Registry* registry = nullptr;             // of the graph's ops; outlives this
   std::vector<std::shared_ptr<const Plugin>> plugins;  // outlive all below
   std::shared_ptr<const LayoutTable> layouts;
   Offers offers;  // those chosen are referred to by the plan's steps

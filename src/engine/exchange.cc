@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -51,21 +52,22 @@ Exchange::Exchange(const BuiltPlan& built, StepProgram& program, std::vector<Sta
   }
   for (Input& input : inputs_) input.now = &input.bound;
   results_.resize(built.plan.results.size());
-  for (size_t result = 0; result < results_.size(); ++result) add_result(result);
+  std::unordered_map<const MemorySlot*, size_t> memory_of_slot;
+  for (size_t result = 0; result < results_.size(); ++result) add_result(result, memory_of_slot);
   for (const StatePorts& pair : pairs) states_.push_back(access_of(pair));
 }
 
-void Exchange::add_result(size_t index) {
+void Exchange::add_result(size_t index,
+                          std::unordered_map<const MemorySlot*, size_t>& memory_of_slot) {
   Result& result = results_[index];
   result.buffer = built_.plan.results[index];
   const int owner = owner_of(built_.plan, result.buffer);
   if (built_.plan.buffers[at(owner)].kind != Kind::Output) return;
   const MemorySlot* slot = program_.find_slot(owner);
-  auto memory = std::find_if(memories_.begin(), memories_.end(),
-                             [&](const OutputMemory& known) { return known.slot == slot; });
-  if (memory == memories_.end()) memory = memories_.insert(memory, OutputMemory{.slot = slot});
-  memory->results.push_back(index);
-  result.memory = static_cast<int>(memory - memories_.begin());
+  const auto [memory, is_new] = memory_of_slot.try_emplace(slot, memories_.size());
+  if (is_new) memories_.push_back({.slot = slot});
+  memories_[memory->second].results.push_back(index);
+  result.memory = static_cast<int>(memory->second);
 }
 
 Exchange::StateAccess Exchange::access_of(const StatePorts& pair) const {

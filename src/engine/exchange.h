@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/built_plan.h"
@@ -82,7 +83,7 @@ class Exchange {
     size_t output = 0;
   };
 
-  void add_result(size_t result);
+  void add_result(size_t result, std::unordered_map<const MemorySlot*, size_t>& memory_of_slot);
   StateAccess access_of(const StatePorts& pair) const;
   bool can_be_in_place(const StateAccess& access, int input_buffer) const;
   void arrange(std::span<const Tensor> given);

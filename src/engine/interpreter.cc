@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "engine/argument_check.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 
@@ -23,46 +24,38 @@ void check_fits(int64_t bytes, const std::string& where) {
 // /proc, and an allocation this small that fails is told by the allocator itself.
 constexpr int64_t kLargeBytes = int64_t{1} << 24;
 
-std::vector<Type> actual_output_types(const ops::Op& op, const Node& node,
-                                      std::span<const Tensor> inputs) {
-  std::vector<ops::InferInput> known;
-  for (const Tensor& input : inputs) known.push_back(ops::infer_input(input));
-  std::vector<Type> types;
-  for (ops::InferOutput& output : ops::infer(op, node, std::move(known))) {
-    types.push_back(std::move(output.type));
-  }
-  return types;
-}
-
 }  // namespace
 
-Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads)
+Interpreter::Interpreter(Graph graph, const ops::Registry& registry, int threads,
+                         Denormals denormals)
     : graph_(std::move(graph)),
       registry_(registry),
       schedule_(make_schedule(graph_)),
-      pool_(threads) {
+      pool_(threads, denormals) {
+  for (const Schedule::Step& step : schedule_.steps) {
+    needs_check_.push_back(needs_check(graph_, graph_[step.node], registry_));
+  }
   if (schedule_.peak_bytes) check_fits(*schedule_.peak_bytes, "intermediate values");
 }
 
-std::vector<Tensor> Interpreter::make_outputs(const Node& node,
-                                              std::span<const Tensor> inputs) const {
-  std::vector<Type> types;
-  bool is_known = true;
-  for (const ValueId id : node.outputs) {
-    types.push_back(id.is_none() ? Type{} : graph_[id].type);
-    is_known = is_known && (id.is_none() || types.back().is_known_tensor());
+std::vector<Tensor> Interpreter::make_outputs(const Node& node, std::span<const Tensor> inputs,
+                                              bool needs_check) const {
+  std::vector<ops::InferOutput> actual;
+  if (needs_check) {
+    std::vector<ops::InferInput> known;
+    for (const Tensor& input : inputs) known.push_back(ops::infer_input(input));
+    actual = check_arguments(graph_, node, registry_, std::move(known));
   }
-  if (!is_known) types = actual_output_types(registry_.of(node), node, inputs);
-
-  std::vector<Tensor> outputs(types.size());
-  for (size_t index = 0; index < types.size(); ++index) {
+  std::vector<Tensor> outputs(node.outputs.size());
+  for (size_t index = 0; index < outputs.size(); ++index) {
     if (node.outputs[index].is_none()) continue;
-    if (!is_known) {
-      TESSERA_CHECK(types[index].is_known_tensor(), "known inputs make every output type known");
-      const int64_t bytes = *type_bytes(types[index]);
+    const Type& type = needs_check ? actual[index].type : graph_[node.outputs[index]].type;
+    TESSERA_CHECK(type.is_known_tensor(), "known inputs make every output type known");
+    if (needs_check) {
+      const int64_t bytes = *type_bytes(type);
       if (bytes > kLargeBytes) check_fits(bytes, place(node));
     }
-    outputs[index] = Tensor(types[index].element, dims_from(*types[index].shape));
+    outputs[index] = Tensor(type.element, dims_from(*type.shape));
   }
   return outputs;
 }
@@ -78,18 +71,19 @@ std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepW
   }
 
   std::vector<Tensor> node_inputs;
-  for (const Schedule::Step& step : schedule_.steps) {
+  for (size_t index = 0; index < schedule_.steps.size(); ++index) {
+    const Schedule::Step& step = schedule_.steps[index];
     const Node& node = graph_[step.node];
     node_inputs.clear();
     for (const ValueId id : node.inputs) node_inputs.push_back(id.is_none() ? Tensor() : value(id));
-    std::vector<Tensor> outputs = make_outputs(node, node_inputs);
+    std::vector<Tensor> outputs = make_outputs(node, node_inputs, needs_check_[index]);
     const auto start = std::chrono::steady_clock::now();
     ops::run_kernel(registry_.of(node), node, node_inputs, outputs, pool_);
     if (watcher) {
       watcher({node, node_inputs, outputs, start, std::chrono::steady_clock::now() - start});
     }
-    for (size_t index = 0; index < outputs.size(); ++index) {
-      if (!node.outputs[index].is_none()) value(node.outputs[index]) = std::move(outputs[index]);
+    for (size_t output = 0; output < outputs.size(); ++output) {
+      if (!node.outputs[output].is_none()) value(node.outputs[output]) = std::move(outputs[output]);
     }
     for (const ValueId id : step.released) value(id) = Tensor();
   }

@@ -30,12 +30,13 @@ class Interpreter {
  public:
   // `graph` has all types that can be known before running; `registry` must outlive this.
   // Throws OutOfMemory where the values alive at once need more than the machine has.
-  Interpreter(Graph graph, const ops::Registry& registry, int threads);
+  Interpreter(Graph graph, const ops::Registry& registry, int threads,
+              Denormals denormals = Denormals::Keep);
 
   // `inputs` in the order of graph().inputs; an empty tensor where nothing reads the input. Gives
   // the graph's outputs, then its kept values. Types of inputs must be those of the graph (the
-  // caller has checked). Where a type is not known before running, the op's rule is asked again
-  // with the actual inputs.
+  // caller has checked). Where not all was known before running, the op's rule is asked again with
+  // the actual inputs; throws InvalidArgument where it refuses them or contradicts the graph.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const StepWatcher& watcher = {});
 
   const Graph& graph() const { return graph_; }
@@ -43,11 +44,13 @@ class Interpreter {
   int threads() const { return pool_.threads(); }
 
  private:
-  std::vector<Tensor> make_outputs(const Node& node, std::span<const Tensor> inputs) const;
+  std::vector<Tensor> make_outputs(const Node& node, std::span<const Tensor> inputs,
+                                   bool needs_check) const;
 
   Graph graph_;
   const ops::Registry& registry_;
   Schedule schedule_;
+  std::vector<bool> needs_check_;  // by step of the schedule
   ThreadPool pool_;
 };
 

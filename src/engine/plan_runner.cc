@@ -113,6 +113,7 @@ void PlanRunner::run_regions(const PlanWatcher& watcher) {
 void PlanRunner::run_region(const StaticRegion& region, RunContext& context,
                             const PlanWatcher& watcher) {
   prepare_dynamic(region);
+  if (region.check != nullptr) region.check->run(program_.inputs_of(region.begin));
   if (watcher || place_.has_time_limit()) {
     run_watched(region.begin, region.end, context, watcher);
   } else {
@@ -159,11 +160,12 @@ PlanRunner::Stop PlanRunner::call_all(std::span<const StepCall> calls, RunContex
       face->workspace = call->workspace;
       face->workspace_bytes = call->workspace_bytes;
       status = call->run(call->self, face, call->inputs, call->outputs, &error_);
-      if (status != TESSERA_OK) break;
+      if (status != TESSERA_OK || context.has_failed()) break;
     }
   } catch (...) {
     status = report(&error_, TESSERA_INTERNAL, "an exception left its kernel");
   }
+  status = context.checked(status, &error_);
   return {static_cast<size_t>(call - calls.data()), status};
 }
 

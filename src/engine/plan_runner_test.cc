@@ -30,6 +30,7 @@ class PlanRunners : public testing::Test {
                   std::vector<ValueId> also = {}) {
     BuiltPlan built;
     built.graph = std::move(graph);
+    built.registry = &registry_;
     built.plugins = {open_mirror(std::move(propose))};
     built.layouts = std::make_shared<const LayoutTable>(built.plugins);
     const tessera_graph view(built.graph, registry_);
@@ -165,6 +166,19 @@ TEST_F(PlanRunners, WriteInPlaceWhereTheInputIsNotNeededAnyMore) {
   // Somebody else wants the value between: it has to stay.
   const BuiltPlan kept = build(two_relus(), in_place, {{1}});
   EXPECT_EQ(kept.plan.steps[2].outputs[0].request, TESSERA_REQUEST_WRITE);
+}
+
+TEST_F(PlanRunners, GiveNothingForNothing) {
+  tessera::Graph empty = two_relus();
+  for (Value& value : empty.values) value.type = float_type(Shape{0});
+  PlanRunner runner(build(std::move(empty),
+                          [](const auto& graph, Proposals& proposals) {
+                            proposals.add(relu_candidate(graph.node(0), "mirror:a", true));
+                            proposals.add(relu_candidate(graph.node(1), "mirror:a", true));
+                          }),
+                    1);
+  const std::vector<Tensor> results = runner.run(std::vector{Tensor(DataType::Float32, {0})});
+  EXPECT_EQ(results[0].dims(), std::vector<int64_t>{0});
 }
 
 // x -> Relu -> y; Add(x, y) -> z; where `keeps_y`, y is an output, too.

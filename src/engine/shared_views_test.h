@@ -146,6 +146,7 @@ class SharedViews : public testing::Test {
   BuiltPlan build(const Needs& needs) {
     BuiltPlan built;
     built.graph = infer_types(builder_.graph(), registry_, Log());
+    built.registry = &registry_;
     built.plugins = {open_mirror([needs](const plugin::Graph& graph, Proposals& proposals) {
       for (int32_t id = 0; id < graph.node_count(); ++id) {
         const plugin::Node node = graph.node(id);

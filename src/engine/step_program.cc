@@ -171,11 +171,15 @@ void StepProgram::add_to_region(size_t index, bool has_several_threads) {
       std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
         return plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
       });
+  std::unique_ptr<const ArgumentCheck> check = ArgumentCheck::of(built_, step);
   const bool continues = !regions_.empty() && regions_.back().is_alone == is_alone &&
                          !regions_.back().makes_dynamic && regions_.back().released.empty() &&
-                         !makes_dynamic;
+                         !makes_dynamic && check == nullptr;
   if (!continues) {
-    regions_.push_back({.begin = index, .is_alone = is_alone, .makes_dynamic = makes_dynamic});
+    regions_.push_back({.begin = index,
+                        .is_alone = is_alone,
+                        .makes_dynamic = makes_dynamic,
+                        .check = std::move(check)});
   }
   StaticRegion& region = regions_.back();
   region.end = index + 1;
@@ -203,10 +207,15 @@ void StepProgram::move_arena(char* arena) {
 
 // Those of one slot in a row.
 void StepProgram::collect_patches() {
-  for (MemorySlot& slot : slots_) {
+  std::vector<std::vector<size_t>> faces_of(slots_.size());
+  for (size_t face = 0; face < faces_.size(); ++face) {
+    const int slot = slot_of_buffer_[at(owner_of(built_.plan, buffers_[face]))];
+    if (slot >= 0) faces_of[at(slot)].push_back(face);
+  }
+  for (size_t index = 0; index < slots_.size(); ++index) {
+    MemorySlot& slot = slots_[index];
     slot.first_patch = patches_.size();
-    for (size_t face = 0; face < faces_.size(); ++face) {
-      if (owner_of(built_.plan, buffers_[face]) != slot.buffer) continue;
+    for (const size_t face : faces_of[index]) {
       const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
       const bool is_whole = buffer.owner < 0;
       patches_.push_back({&faces_[face], is_whole ? 0 : buffer.offset, is_whole});

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/argument_check.h"
 #include "engine/built_plan.h"
 #include "engine/strided_copy.h"
 #include "tessera/backend_abi.h"
@@ -27,7 +28,8 @@ struct StepCall {
 };
 
 // Calls in a row between which nothing has to be done. One that makes a value whose size only
-// running shows is alone in its region, and so ends the one before.
+// running shows is alone in its region, and so ends the one before; so does one whose arguments
+// have to be checked.
 struct StaticRegion {
   // An argument that is a value of such a size, made before the region.
   struct DynamicArgument {
@@ -40,6 +42,8 @@ struct StaticRegion {
   size_t end = 0;
   bool is_alone = false;  // on one thread, where the pool has more
   bool makes_dynamic = false;
+  // Of the first call, before it is made; null where all was known when it was planned.
+  std::unique_ptr<const ArgumentCheck> check;
   std::vector<DynamicArgument> arguments;
   std::vector<int> released;  // buffers that nothing reads any more
 };

@@ -69,23 +69,12 @@ class Inference {
     }
   }
 
-  ops::InferInput known_of(ValueId id) const {
-    if (id.is_none()) return {};
-    const Value& value = graph_[id];
-    if (value.is_constant()) return ops::infer_input(value.constant);
-    ops::InferInput input;
-    input.is_present = true;
-    input.type = value.type;
-    input.elements = value.elements;
-    return input;
-  }
-
   void infer_node(const Node& node) {
     const ops::Op& op = registry_.of(node);
     if (op.infer == nullptr) return;
     std::vector<ops::InferInput> inputs;
     inputs.reserve(node.inputs.size());
-    for (const ValueId id : node.inputs) inputs.push_back(known_of(id));
+    for (const ValueId id : node.inputs) inputs.push_back(infer_input(graph_, id));
     std::vector<ops::InferOutput> outputs = run_rule(op, node, std::move(inputs));
     for (size_t index = 0; index < node.outputs.size(); ++index) {
       if (node.outputs[index].is_none()) continue;
@@ -153,6 +142,13 @@ class Inference {
 };
 
 }  // namespace
+
+ops::InferInput infer_input(const Graph& graph, ValueId id) {
+  if (id.is_none()) return {};
+  const Value& value = graph[id];
+  if (value.is_constant()) return ops::infer_input(value.constant);
+  return {.is_present = true, .type = value.type, .elements = value.elements};
+}
 
 Graph infer_types(const Graph& graph, const ops::Registry& registry, const Log& log,
                   const InferOptions& options) {

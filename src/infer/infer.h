@@ -7,6 +7,10 @@
 
 namespace tessera {
 
+// What a rule is told of value `id` of `graph`; nothing where it is left out. `graph` must outlive
+// it.
+ops::InferInput infer_input(const Graph& graph, ValueId id);
+
 struct InferOptions {
   // A declared shape of an inner value that contradicts the inferred one is an error.
   bool is_strict = false;

@@ -1,6 +1,8 @@
-// Clip. Its bounds are attributes up to version 10 and optional inputs from 11 on. A bound that is
-// not given is the lowest or the largest finite number, so infinities are clipped always. Where the
-// bounds cross, the result is the upper one. NaN stays.
+// Clip. Its bounds are attributes up to version 10, where they are finite unless a model says
+// otherwise, and optional inputs from 11 on. There a bound that is not given leaves infinities as
+// they are, as in the reference evaluator of ONNX (and in PyTorch); its text has the last finite
+// numbers instead (docs/decisions/0031). Where the bounds cross, the result is the upper one. NaN
+// stays, and of a bound that is NaN comes NaN.
 #include <limits>
 #include <string>
 
@@ -60,18 +62,14 @@ void infer_clip(InferContext& context) {
 
 template <class T>
 compute_t<T> lowest_of() {
-  using Number = compute_t<T>;
-  if constexpr (std::is_same_v<T, Float16>) return Number{-65504};
-  if constexpr (std::is_same_v<T, BFloat16>) return static_cast<float>(-0x1.fep127);
-  return std::numeric_limits<Number>::lowest();
+  using Limits = std::numeric_limits<compute_t<T>>;
+  return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
 }
 
 template <class T>
 compute_t<T> largest_of() {
-  using Number = compute_t<T>;
-  if constexpr (std::is_same_v<T, Float16>) return Number{65504};
-  if constexpr (std::is_same_v<T, BFloat16>) return static_cast<float>(0x1.fep127);
-  return std::numeric_limits<Number>::max();
+  using Limits = std::numeric_limits<compute_t<T>>;
+  return Limits::has_infinity ? Limits::infinity() : Limits::max();
 }
 
 template <class T>
@@ -104,8 +102,9 @@ void run_clip(const KernelCall& call) {
     call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         Number x = static_cast<Number>(elements[index]);
-        if (x < low) x = low;
-        if (x > high) x = high;
+        // Written so that a bound that is NaN counts.
+        if (x < low || low != low) x = low;
+        if (x > high || high != high) x = high;
         output[index] = static_cast<T>(x);
       }
     });

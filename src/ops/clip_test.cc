@@ -28,15 +28,25 @@ TEST(Clip, BoundsAreInputsSinceVersion11) {
               testing::ElementsAre(-1, 2, 2, testing::IsNan()));
 }
 
-TEST(Clip, WithoutBoundsInfinitiesAreClipped) {
-  for (const int opset : {6, 13}) {
-    EXPECT_THAT(values(run_op("Clip", opset, {}, {floats({2}, {-kInfinity, kInfinity})})[0]),
-                testing::ElementsAre(-kLargest, kLargest));
-  }
+TEST(Clip, OfABoundThatIsNanComesNan) {
+  const Tensor input = floats({2}, {-1, kInfinity});
+  EXPECT_THAT(values(run_op("Clip", 13, {}, {input, floats({}, {kNan}), floats({}, {6})})[0]),
+              testing::Each(testing::IsNan()));
+  EXPECT_THAT(values(run_op("Clip", 13, {}, {input, floats({}, {0}), floats({}, {kNan})})[0]),
+              testing::Each(testing::IsNan()));
+}
+
+TEST(Clip, WithoutBoundsInfinitiesStaySinceVersion11) {
+  const Tensor input = floats({2}, {-kInfinity, kInfinity});
+  EXPECT_THAT(values(run_op("Clip", 6, {}, {input})[0]), testing::ElementsAre(-kLargest, kLargest));
+  EXPECT_THAT(values(run_op("Clip", 13, {}, {input})[0]),
+              testing::ElementsAre(-kInfinity, kInfinity));
+  EXPECT_THAT(values(run_op("Clip", 13, {}, {input, floats({}, {0})})[0]),
+              testing::ElementsAre(0, kInfinity));
   const std::vector<Float16> half = {Float16(kInfinity)};
   const Tensor output =
       run_op("Clip", 13, {}, {Tensor::from<Float16>(DataType::Float16, {1}, half)})[0];
-  EXPECT_EQ(static_cast<float>(output.as<Float16>()[0]), 65504);
+  EXPECT_EQ(static_cast<float>(output.as<Float16>()[0]), kInfinity);
 }
 
 TEST(Clip, CrossedBoundsGiveTheUpperOne) {

@@ -38,7 +38,7 @@ void infer_compress(InferContext& context) {
   }
   const Dim length = has_axis || is_known(*input) ? output[axis] : unknown_dim(context, 0, 0);
   output[axis] = unknown_dim(context, 0, axis);
-  if (const Tensor* flags = context.input(1).constant) {
+  if (const Tensor* flags = context.constant(1)) {
     const int64_t count = element_count(flags->dims());
     if (length.is_known() && count > length.value()) {
       context.fail_input(1, "expected at most " + std::to_string(length.value()) +

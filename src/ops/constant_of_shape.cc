@@ -32,8 +32,8 @@ std::optional<Shape> inferred_shape(const InferContext& context) {
                               " dimensions, found " + rank.text());
   }
   Shape shape;
-  if (context.input(0).elements) {
-    shape = *context.input(0).elements;
+  if (const auto& elements = context.elements(0)) {
+    shape = *elements;
   } else {
     for (int64_t index = 0; index < rank.value(); ++index) {
       shape.push_back(unknown_dim(context, 0, static_cast<size_t>(index)));

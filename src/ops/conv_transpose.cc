@@ -1,6 +1,7 @@
 // ConvTranspose: the gradient of a convolution. Each output gathers from the inputs that a window
 // of the untransposed convolution would have spread to it; conv.cc is that convolution.
 #include <algorithm>
+#include <cmath>
 
 #include "ops/check_shape.h"
 #include "ops/convolution.h"
@@ -172,6 +173,56 @@ void convolve_transposed(const KernelCall& call, const Convolution& conv) {
   convolve<T>(call, conv, read_weights, gather_tap<T>);
 }
 
+// One output: its sum over the inputs that reach it, and no others.
+template <class T>
+double gathered(const KernelCall& call, const Convolution& conv, int64_t which, int64_t row,
+                int64_t index) {
+  const Window& window = conv.window;
+  const int64_t taps = tap_count(window);
+  const int64_t first_channel = which * conv.group_inputs;
+  const T* pictures = call.inputs[0].as<T>().data() + first_channel * input_count(window);
+  const T* weights = call.inputs[1].as<T>().data() + which % conv.groups * conv.group_inputs *
+                                                         conv.group_outputs * taps;
+  const int64_t column = index % window[2].output;
+  const int64_t line = index / window[2].output % window[1].output;
+  const int64_t plane = index / window[2].output / window[1].output;
+  double sum = 0;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const auto place = tap_at(window, tap);
+    const int64_t from_plane = source_of(window[0], plane, place[0]);
+    const int64_t from_line = source_of(window[1], line, place[1]);
+    const int64_t from_column = source_of(window[2], column, place[2]);
+    if (from_plane < 0 || from_line < 0 || from_column < 0) continue;
+    const int64_t source = (from_plane * window[1].input + from_line) * window[2].input +
+                           from_column;
+    for (int64_t channel = 0; channel < conv.group_inputs; ++channel) {
+      sum += to_double(pictures[channel * input_count(window) + source]) *
+             to_double(weights[(channel * conv.group_outputs + row) * taps + tap]);
+    }
+  }
+  return sum;
+}
+
+// Where weights are not finite, the product's zeros for inputs that are not there would spread
+// NaN to outputs that those weights have no part in.
+template <class T>
+void convolve_exactly(const KernelCall& call, const Convolution& conv) {
+  const int64_t columns = output_count(conv.window);
+  const T* bias = call.has_input(2) ? call.inputs[2].as<T>().data() : nullptr;
+  const std::span<T> target = call.outputs[0].as<T>();
+  const int64_t rows = conv.batch * conv.groups * conv.group_outputs;
+  call.pool.parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t place = begin * columns; place < end * columns; ++place) {
+      const int64_t which = place / columns / conv.group_outputs;
+      const int64_t row = place / columns % conv.group_outputs;
+      const int64_t channel = which % conv.groups * conv.group_outputs + row;
+      const double offset = bias == nullptr ? 0.0 : to_double(bias[channel]);
+      target[static_cast<size_t>(place)] =
+          from_double<T>(gathered<T>(call, conv, which, row, place % columns) + offset);
+    }
+  });
+}
+
 void run_conv_transpose(const KernelCall& call) {
   if (call.outputs[0].elements == 0) return;
   const auto weights = call.inputs[1].dims;
@@ -183,7 +234,9 @@ void run_conv_transpose(const KernelCall& call) {
                                   call.inputs[0].dims.subspan(2));
   visit_floating(call.outputs[0].type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    convolve_transposed<T>(call, conv);
+    const bool is_finite = std::ranges::all_of(
+        call.inputs[1].as<T>(), [](T weight) { return std::isfinite(to_double(weight)); });
+    is_finite ? convolve_transposed<T>(call, conv) : convolve_exactly<T>(call, conv);
   });
 }
 

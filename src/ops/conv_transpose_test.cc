@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <random>
 
 #include "ops/op_test.h"
@@ -54,6 +55,16 @@ TEST(ConvTranspose, EqualsTheDefinition) {
                   expected[static_cast<size_t>(at / kept * full + left + at % kept)], 1e-5);
     }
   }
+}
+
+TEST(ConvTranspose, AnInfiniteWeightReachesItsOutputsOnly) {
+  Attributes attributes;
+  attributes.set("strides", std::vector<int64_t>{2});
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor output = run_op("ConvTranspose", 11, attributes,
+                               {floats({1, 1, 2}, {1, 2}), floats({1, 2, 2}, {3, infinity, 4, 5}),
+                                floats({2}, {0, 1})})[0];
+  EXPECT_THAT(output.as<float>(), testing::ElementsAre(3, infinity, 6, infinity, 5, 6, 9, 11));
 }
 
 // Values of ONNX Runtime.

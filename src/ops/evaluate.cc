@@ -43,12 +43,16 @@ InferInput infer_input(const Tensor& tensor) {
   return input;
 }
 
-std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<InferInput> inputs) {
+Answer ask(const Op& op, const Node& node, std::vector<InferInput> inputs) {
   TESSERA_CHECK(op.infer != nullptr, "import refuses ops without a rule");
   check_types(op, node, inputs);
   InferContext context(op, node, std::move(inputs));
   op.infer(context);
-  return std::move(context.outputs());
+  return {.outputs = std::move(context.outputs()), .is_final = !context.has_open_question()};
+}
+
+std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<InferInput> inputs) {
+  return ask(op, node, std::move(inputs)).outputs;
 }
 
 std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Tensor> inputs,

@@ -19,6 +19,15 @@ InferInput infer_input(const Tensor& tensor);
 // rule throws them. A rule's result that is not complete although all inputs were is a bug.
 std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<InferInput> inputs);
 
+struct Answer {
+  std::vector<InferOutput> outputs;
+  // Whether the rule went only by what is known: it did not ask for elements that are not.
+  bool is_final = false;
+};
+
+// The same, and whether it will stay so.
+Answer ask(const Op& op, const Node& node, std::vector<InferInput> inputs);
+
 // The outputs of `node` for `inputs` (empty tensors where omitted), in new storage; empty where the
 // node leaves an output out.
 std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Tensor> inputs,

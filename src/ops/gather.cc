@@ -13,11 +13,12 @@ namespace {
 // Picks single numbers out of a list of dimensions: Gather(Shape(x), 1).
 void follow_elements(InferContext& context) {
   const std::vector<Dim>* data = followed_elements(context, 0);
-  const auto indices = context.known_integers(1);
+  const auto& indices = context.input(1).elements;
   if (data == nullptr || !indices || context.shape(0)->size() != 1) return;
   const auto count = static_cast<int64_t>(data->size());
   std::vector<Dim> elements;
-  for (const int64_t index : *indices) {
+  for (const Dim& place : *indices) {
+    const int64_t index = place.is_known() ? place.value() : count;
     // Out of range: an error only if the node is run.
     if (index < -count || index >= count) return;
     elements.push_back((*data)[static_cast<size_t>(index < 0 ? index + count : index)]);

@@ -132,7 +132,6 @@ TEST(Gru, TypesAndWrongModels) {
       {"directions", inputs(x, {2, 12, 5}, {2, 12, 4}, {2, 24})},
       {"half a bias", inputs(x, {1, 12, 5}, {1, 12, 4}, {1, 12})},
       {"rank", inputs({time, 5}, {1, 12, 5}, {1, 12, 4}, {1, 24})},
-      {"no features", inputs({time, batch, 0}, {1, 12, 0}, {1, 12, 4}, {1, 24})},
   };
   for (const auto& wrong : kWrong) {
     EXPECT_THROW(infer_op("GRU", 14, {}, wrong.inputs, 2), Error) << wrong.what;

@@ -90,10 +90,11 @@ void run_max_pool(const KernelCall& call) {
                       const int64_t place = channel * outputs + index;
                       target[place] = offset < 0 ? lowest<T>() : elements[offset];
                       if (indices == nullptr) return;
-                      const int64_t found = std::max<int64_t>(0, offset);
-                      indices[place] =
-                          channel * channel_elements +
-                          (is_column_major ? column_major_offset(window, found) : found);
+                      // A window of padding alone is found at the first element.
+                      const bool is_moved = is_column_major && offset > 0;
+                      indices[place] = channel * channel_elements +
+                                       (is_moved ? column_major_offset(window, offset)
+                                                 : std::max<int64_t>(0, offset));
                     });
   };
   switch (input.type) {

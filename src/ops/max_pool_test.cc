@@ -1,5 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <limits>
+#include <tuple>
+
 #include "ops/op_test.h"
 #include "tessera/error.h"
 
@@ -57,7 +60,30 @@ TEST(MaxPool, AHugeWindowOnHugePaddingEndsAtOnce) {
 
 TEST(MaxPool, AWindowLargerThanThePaddedInputIsRefused) {
   EXPECT_THROW(
-      infer_op("MaxPool", 12, window({5}, {1}), {typed(DataType::Float32, Shape{1, 1, 4})}), Error);
+      infer_op("MaxPool", 12, window({6}, {1}), {typed(DataType::Float32, Shape{1, 1, 4})}), Error);
+}
+
+// As ONNX's formula has it, which other runtimes follow.
+TEST(MaxPool, GivesNothingWhereTheFormulaGivesNoWindow) {
+  for (const auto& [length, kernel, stride] :
+       {std::tuple(4, 5, 1), std::tuple(4, 7, 3), std::tuple(0, 1, 1), std::tuple(0, 9, 1)}) {
+    const auto outputs = infer_op("MaxPool", 12, window({kernel}, {stride}),
+                                  {typed(DataType::Float32, Shape{2, 1, length})});
+    EXPECT_EQ(*outputs[0].type.shape, (Shape{2, 1, 0})) << length << " " << kernel;
+  }
+  Attributes same = window({3}, {1});
+  same.set("auto_pad", "SAME_UPPER");
+  EXPECT_EQ(run_op("MaxPool", 12, same, {floats({1, 1, 0}, {})})[0].dims(),
+            (std::vector<int64_t>{1, 1, 0}));
+}
+
+TEST(MaxPool, FindsNothingInPaddingAlone) {
+  Attributes attributes = window({1}, {1});
+  attributes.set("pads", std::vector<int64_t>{1, 1});
+  attributes.set("storage_order", int64_t{1});
+  const auto outputs = run_op("MaxPool", 12, attributes, {floats({1, 1, 0}, {})}, 2);
+  EXPECT_THAT(values(outputs[0]), testing::Each(-std::numeric_limits<float>::infinity()));
+  EXPECT_THAT(outputs[1].as<int64_t>(), testing::ElementsAre(0, 0));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void infer_non_zero(InferContext& context) {
                               Shape{unknown_dim(context, 0, 0), unknown_dim(context, 0, 1)});
   }
   Dim found = unknown_dim(context, 0, 1);
-  if (const Tensor* input = context.input(0).constant) {
+  if (const Tensor* input = context.constant(0)) {
     int64_t count = 0;
     visit_elements(input->type(), input->data(), element_count(input->dims()),
                    [&](bool is_non_zero) { count += is_non_zero ? 1 : 0; });
@@ -68,6 +68,7 @@ std::vector<Op> non_zero_ops() {
            .inputs = {{"X", "T"}},
            .outputs = {{"Y", "tensor(int64)"}},
            .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .traits = kSizedByData,
            .infer = infer_non_zero,
            .flops = no_flops,
            .kernel = run_non_zero}};

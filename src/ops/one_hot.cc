@@ -28,7 +28,8 @@ std::optional<int64_t> whole(T stored) {
 
 // The depth, which may be a symbol; nullopt while it is unknown.
 std::optional<Dim> depth_of(const InferContext& context) {
-  const InferInput& input = context.input(1);
+  const auto& elements = context.elements(1);
+  const Tensor* constant = context.constant(1);
   const auto fail = [&](const std::string& found) {
     context.fail_input(1, "expected one whole number of at least 0, found " + found);
   };
@@ -36,11 +37,11 @@ std::optional<Dim> depth_of(const InferContext& context) {
     if (product(*shape) != Dim(1)) fail("shape " + text(*shape));
   }
   std::optional<Dim> depth;
-  if (input.elements && input.elements->size() == 1) {
-    depth = input.elements->front();
-  } else if (input.constant != nullptr) {
-    visit_numeric(input.constant->type(), [&](auto tag) {
-      const auto value = whole(input.constant->as<typename decltype(tag)::type>().front());
+  if (elements && elements->size() == 1) {
+    depth = elements->front();
+  } else if (constant != nullptr) {
+    visit_numeric(constant->type(), [&](auto tag) {
+      const auto value = whole(constant->as<typename decltype(tag)::type>().front());
       if (!value) fail("a number that does not fit 64 bits");
       depth = *value;
     });

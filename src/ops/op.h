@@ -108,12 +108,20 @@ class InferContext {
   size_t output_count() const { return outputs_.size(); }
 
   bool has_input(size_t index) const { return index < inputs_.size() && inputs_[index].is_present; }
+  // For its type, and for elements that the rule only hands on (set_elements()).
   const InferInput& input(size_t index) const { return inputs_[index]; }
   DataType element(size_t index) const { return inputs_[index].type.element; }
   // nullptr while the rank is unknown.
   const Shape* shape(size_t index) const;
-  // The elements of an integer input where each one is a known number; else nullopt.
+  // The elements of an input that decide on sizes, or on what is legal; null or nullopt while they
+  // are unknown. That they were asked for is noted: see has_open_question().
+  const Tensor* constant(size_t index) const;
+  const std::optional<std::vector<Dim>>& elements(size_t index) const;
+  // The same of an integer input where each one is a known number; else nullopt.
   std::optional<std::vector<int64_t>> known_integers(size_t index) const;
+  // Whether the rule asked for elements that are not known yet: then it may answer otherwise, or
+  // refuse, once it is asked again with all that running shows.
+  bool has_open_question() const { return has_open_question_; }
 
   // Indices beyond the node's outputs, and outputs left out, are ignored.
   void set_output(size_t index, DataType element, std::optional<Shape> shape = std::nullopt);
@@ -131,10 +139,13 @@ class InferContext {
   [[noreturn]] void fail_unsupported(const std::string& message) const;
 
  private:
+  const InferInput& asked(size_t index) const;
+
   const Op& op_;
   const Node& node_;
   std::vector<InferInput> inputs_;
   std::vector<InferOutput> outputs_;
+  mutable bool has_open_question_ = false;
 };
 
 // Captures what it needs where the op comes from outside; must be safe to call from any thread.
@@ -217,6 +228,7 @@ enum Trait : uint32_t {
   kView = 1 << 2,         // the same elements in the same order under other dimensions
   kRandom = 1 << 3,       // two runs differ: never folded, never computed twice
   kKeepsZero = 1 << 4,    // of one input: zeros give zeros, so what is sparse stays sparse
+  kSizedByData = 1 << 5,  // the rule asks for the elements of an input that is no list of integers
 };
 
 struct Op {

@@ -52,7 +52,8 @@ Dim padded_dim(const InferContext& context, const Dim& dim, const Pads& pads) {
     context.fail("expected a dimension that fits 64 bits, found " + dim.text() + " with pads " +
                  std::to_string(pads.begin) + " and " + std::to_string(pads.end));
   };
-  if (__builtin_add_overflow(pads.begin, pads.end, &sum)) fail_overflow();
+  const bool has_opposite = pads.begin != INT64_MIN && pads.end != INT64_MIN;
+  if (!has_opposite || __builtin_add_overflow(pads.begin, pads.end, &sum)) fail_overflow();
   if (!dim.is_known()) return add(dim, sum);
   int64_t padded = 0;
   if (__builtin_add_overflow(dim.value(), sum, &padded)) fail_overflow();
@@ -97,6 +98,12 @@ std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, in
 
 void infer_pad(InferContext& context) {
   check_mode(context);
+  const bool has_element = context.element(0) != DataType::Undefined;
+  if (context.version() < kFirstInputVersion && has_element &&
+      !kFloatTypes.contains(context.element(0))) {
+    context.fail_input(0, "expected " + kFloatTypes.text() + " before version 11, found " +
+                              std::string(name(context.element(0))));
+  }
   if (context.has_input(2)) {
     const Shape* shape = context.shape(2);
     if (shape != nullptr && is_known(*shape) && product(*shape) != Dim(1)) {

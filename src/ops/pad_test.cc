@@ -46,6 +46,17 @@ TEST(Pad, TakesAttributesBeforeVersion11) {
   EXPECT_THAT(values(run_op("Pad", 10, given, {floats({1}, {1})})[0]), ElementsAre(1, 2.5F));
 }
 
+TEST(Pad, TakesFractionsOnlyBeforeVersion11) {
+  const auto given = attributes({{"pads", list({0, 1})}});
+  EXPECT_THAT(refusal("Pad", 10, given, {list_tensor({1})}), HasSubstr("found int64"));
+  EXPECT_EQ(run_op("Pad", 11, {}, {list_tensor({1}), list_tensor({0, 1})})[0].elements(), 2);
+}
+
+TEST(Pad, LeavesAScalarAsItIs) {
+  const Tensor none(DataType::Int64, {0});
+  EXPECT_THAT(values(run_op("Pad", 18, {}, {floats({}, {7}), none})[0]), ElementsAre(7));
+}
+
 TEST(Pad, RefusesBadPads) {
   const int64_t largest = std::numeric_limits<int64_t>::max();
   const int64_t smallest = std::numeric_limits<int64_t>::min();
@@ -56,7 +67,8 @@ TEST(Pad, RefusesBadPads) {
   };
   EXPECT_THAT(message({largest, 1}), HasSubstr("fits 64 bits"));
   EXPECT_THAT(message({largest, 0}), HasSubstr("fits 64 bits"));
-  EXPECT_THAT(message({smallest, 0}), HasSubstr("at least 0"));
+  EXPECT_THAT(message({smallest, 0}), HasSubstr("fits 64 bits"));
+  EXPECT_THAT(message({smallest, largest}), HasSubstr("fits 64 bits"));
   EXPECT_THAT(message({-2, -2}), HasSubstr("at least 0, found 3"));
   EXPECT_THAT(message({1}), HasSubstr("expected 2 pads for 1 axes, found 1"));
   EXPECT_THAT(message({-3, 1}, "edge"), HasSubstr("elements to repeat"));

@@ -44,7 +44,8 @@ T sloped(T x, T slope) {
     // Wraps around, which is defined for unsigned numbers only.
     return x < 0 ? static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(slope)) : x;
   } else {
-    return number < 0 ? T(number * static_cast<Number>(slope)) : x;
+    // Not number < 0: zero times a slope that is no number is none either.
+    return number > 0 ? x : T(number * static_cast<Number>(slope));
   }
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t kGrain = 8192;
 // Input `index` as T; nullopt where it is not constant.
 template <class T>
 std::optional<T> scalar(const InferContext& context, size_t index) {
-  const Tensor* constant = context.input(index).constant;
+  const Tensor* constant = context.constant(index);
   if (constant == nullptr) return std::nullopt;
   T value = 0;
   constexpr DataType kType = std::is_same_v<T, double> ? DataType::Float64 : DataType::Int64;
@@ -62,7 +62,7 @@ Dim integer_count(const InferContext& context, int64_t start, int64_t limit, int
 
 // An integer input, if it is carried or constant.
 std::optional<Dim> integer(const InferContext& context, size_t index) {
-  const auto& elements = context.input(index).elements;
+  const auto& elements = context.elements(index);
   if (elements && elements->size() == 1) return elements->front();
   const auto value = scalar<int64_t>(context, index);
   return value ? std::optional<Dim>(*value) : std::nullopt;

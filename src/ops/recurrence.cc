@@ -209,9 +209,6 @@ std::optional<Dim> infer_recurrence(InferContext& context, const RecurrentKind& 
   const Dim steps = (*input)[is_batched ? 1 : 0];
   const Dim batch = (*input)[is_batched ? 0 : 1];
   const Dim& features = (*input)[2];
-  if (features == Dim(0)) {
-    context.fail_input(0, "expected at least 1 feature, found [" + text(*input) + "]");
-  }
   const Dim directions = direction_count(context.node());
   const Dim width = multiply(*hidden, kind.gates);
   const Shape state =

@@ -43,6 +43,13 @@ TEST(Rnn, DefaultIsTanh) {
   EXPECT_NEAR(values(outputs[0])[1], std::tanh(-5 + 2 * first), 1e-7);
 }
 
+TEST(Rnn, NeedsNoFeatures) {
+  const auto outputs = run_op("RNN", 22, with_functions({"Relu"}),
+                              {floats({2, 1, 0}, {}), floats({1, 1, 0}, {}), kTwo, kBias}, 1);
+  // 0.75; 2 * 0.75 + 0.75.
+  EXPECT_THAT(values(outputs[0]), ElementsAre(0.75F, 2.25F));
+}
+
 TEST(Rnn, ParametersGoToTheFunctionsThatHaveThem) {
   const Tensor weights = floats({2, 1, 1}, {1, 1});
   const Tensor none = floats({2, 1, 1}, {0, 0});

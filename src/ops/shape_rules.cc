@@ -32,14 +32,14 @@ std::optional<Shape> unknown_shape(const InferContext& context, size_t output, i
 
 std::optional<std::vector<Dim>> dim_list(const InferContext& context, size_t index) {
   check_list(context, index);
-  const InferInput& input = context.input(index);
-  if (input.elements) return input.elements;
-  if (input.constant == nullptr) return std::nullopt;
+  if (const auto& elements = context.elements(index)) return elements;
+  const Tensor* constant = context.constant(index);
+  if (constant == nullptr) return std::nullopt;
   std::vector<Dim> dims;
-  if (input.constant->type() == DataType::Int64) {
-    for (const int64_t value : input.constant->as<int64_t>()) dims.emplace_back(value);
-  } else if (input.constant->type() == DataType::Int32) {
-    for (const int32_t value : input.constant->as<int32_t>()) dims.emplace_back(int64_t{value});
+  if (constant->type() == DataType::Int64) {
+    for (const int64_t value : constant->as<int64_t>()) dims.emplace_back(value);
+  } else if (constant->type() == DataType::Int32) {
+    for (const int32_t value : constant->as<int32_t>()) dims.emplace_back(int64_t{value});
   } else {
     return std::nullopt;
   }
@@ -58,7 +58,7 @@ std::optional<int64_t> list_length(const InferContext& context, size_t index) {
     if (shape->empty()) return 1;
     if (shape->front().is_known()) return shape->front().value();
   }
-  const auto& elements = context.input(index).elements;
+  const auto& elements = context.elements(index);
   if (elements) return static_cast<int64_t>(elements->size());
   return std::nullopt;
 }

@@ -34,6 +34,7 @@ void check_sizes(const InferContext& context, const std::vector<int64_t>& sizes,
 
 std::vector<Dim> equal_parts(const InferContext& context, const Dim& dim) {
   const auto count = static_cast<int64_t>(context.output_count());
+  if (count == 0) context.fail("expected at least one output, found none");
   if (count == 1) return {dim};
   if (context.version() < kFirstUnequalVersion) {
     if (dim.is_known() && dim.value() % count != 0) {
@@ -61,9 +62,9 @@ bool has_sizes(const InferContext& context) {
   const bool has_input = context.has_input(1);
   if (context.version() < kFirstUnequalVersion) return has_input;
   const int64_t* outputs = context.node().attributes.find_int("num_outputs");
-  if (has_input == (outputs != nullptr)) {
-    context.fail(std::string("expected either input 'split' or attribute 'num_outputs', found ") +
-                 (has_input ? "both" : "neither"));
+  // Where neither is there, as exporters of older versions leave it, parts are equal as before.
+  if (has_input && outputs != nullptr) {
+    context.fail("expected either input 'split' or attribute 'num_outputs', found both");
   }
   if (outputs != nullptr && *outputs != static_cast<int64_t>(context.output_count())) {
     context.fail("expected num_outputs to be the number of outputs, " +

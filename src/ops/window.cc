@@ -140,19 +140,21 @@ Dim window_output(const Node& node, const WindowAttributes& window, size_t axis,
   const int64_t padded = add(add(input, begin), end).value();
   // The reach of a window that is cut off at the end, so that kernels need not check again.
   add(padded, kernel);
-  if (kernel > padded || input == Dim(0)) {
+  if (input == Dim(0) && is_same(window.auto_pad)) return 0;
+  const int64_t stride = window.strides[axis];
+  const int64_t room = padded - kernel;
+  int64_t last = floor_quotient(room, stride);
+  if (window.rounds_up && !is_same(window.auto_pad)) {
+    last = std::min(ceil_quotient(room, stride), floor_quotient(input.value() + begin - 1, stride));
+  }
+  if (last < -1 && input != Dim(0)) {
     throw Error(ErrorKind::InvalidModel, place(node),
                 "expected a window no larger than the padded input along spatial axis " +
                     std::to_string(axis) + ", found a window of " + std::to_string(kernel) +
                     " on an input of " + input.text() + " with padding " + std::to_string(begin) +
                     " and " + std::to_string(end));
   }
-  const int64_t stride = window.strides[axis];
-  const int64_t room = padded - kernel;
-  if (!window.rounds_up || is_same(window.auto_pad)) return room / stride + 1;
-  const int64_t last = room / stride + (room % stride != 0 ? 1 : 0);
-  const int64_t last_start = (input.value() + begin - 1) / stride;
-  return std::min(last, last_start) + 1;
+  return std::max<int64_t>(0, last + 1);
 }
 
 Window known_window(const Node& node, const WindowAttributes& attributes,

@@ -57,8 +57,9 @@ void check_spatial_rank(const Node& node, size_t rank);
 int64_t dilated_kernel(const WindowAttributes& window, size_t axis);
 
 // Output length along `axis`; symbolic where the input is. Windows that would start in the padding
-// at the end are left out, as ONNX says. Throws InvalidModel at the node where the dilated kernel
-// is larger than the padded input, or a sum exceeds 64 bits.
+// at the end are left out, as ONNX says. 0 where ONNX's formula gives no window, and where an empty
+// axis makes it negative. Throws InvalidModel at the node where it is negative otherwise, or a sum
+// exceeds 64 bits.
 Dim window_output(const Node& node, const WindowAttributes& window, size_t axis, const Dim& input);
 
 // One spatial axis with every number known. Tap t of output o reads input o * stride + t * dilation

@@ -15,7 +15,11 @@ size_t at(int index) { return static_cast<size_t>(index); }
 }  // namespace
 
 Cover::Cover(const PlacementProblem& problem)
-    : problem_(problem), readers_(problem.nodes.size()), group_of_(problem.nodes.size(), kNone) {
+    : problem_(problem),
+      readers_(problem.nodes.size()),
+      group_of_(problem.nodes.size(), kNone),
+      farthest_(problem.nodes.size() + 1, kNone),
+      mark_of_(problem.nodes.size(), 0) {
   std::vector<int> producer(at(problem.value_count), kNone);
   for (size_t node = 0; node < problem.nodes.size(); ++node) {
     for (const int value : problem.nodes[node].outputs) {
@@ -40,7 +44,24 @@ bool Cover::try_accept(const std::vector<int>& nodes) {
   if (!can_accept(nodes)) return false;
   for (const int node : nodes) group_of_[at(node)] = static_cast<int>(groups_.size());
   groups_.push_back(nodes);
+  if (nodes.size() == 1) return true;
+  for (size_t place = at(nodes.front()) + 1; place < farthest_.size(); place += place & -place) {
+    farthest_[place] = std::max(farthest_[place], nodes.back());
+  }
   return true;
+}
+
+// Behind it no path leads back to a node up to `last`: readers stand behind what they read, and no
+// accepted group has nodes on both sides.
+int Cover::no_way_back_from(int last) const {
+  for (;;) {
+    int farthest = last;  // of the groups that begin up to `last`
+    for (size_t place = at(last) + 1; place > 0; place -= place & -place) {
+      farthest = std::max(farthest, farthest_[place]);
+    }
+    if (farthest == last) return last;
+    last = farthest;
+  }
 }
 
 int Cover::first_uncovered() const {
@@ -49,31 +70,33 @@ int Cover::first_uncovered() const {
 }
 
 bool Cover::makes_cycle(const std::vector<int>& nodes) const {
-  std::vector<bool> is_inside(problem_.nodes.size(), false);
-  for (const int node : nodes) is_inside[at(node)] = true;
-  std::vector<bool> is_seen(problem_.nodes.size(), false);
+  const uint64_t inside = ++newest_mark_;
+  for (const int node : nodes) mark_of_[at(node)] = inside;
+  const uint64_t seen = ++newest_mark_;
+  const int end = no_way_back_from(nodes.back());
   std::vector<int> stack;
+  bool is_back = false;
   const auto visit = [&](int node) {
-    if (is_seen[at(node)]) return;
-    is_seen[at(node)] = true;
+    if (node > end || mark_of_[at(node)] == seen) return;
+    is_back = is_back || mark_of_[at(node)] == inside;
+    mark_of_[at(node)] = seen;
     stack.push_back(node);
   };
   for (const int node : nodes) {
     for (const int reader : readers_[at(node)]) {
-      if (!is_inside[at(reader)]) visit(reader);
+      if (mark_of_[at(reader)] != inside) visit(reader);
     }
   }
-  while (!stack.empty()) {
+  while (!stack.empty() && !is_back) {
     const int node = stack.back();
     stack.pop_back();
-    if (is_inside[at(node)]) return true;
     // Whatever depends on one node of an accepted group depends on all of it.
     if (is_covered(node)) {
       for (const int member : groups_[at(group_of_[at(node)])]) visit(member);
     }
     for (const int reader : readers_[at(node)]) visit(reader);
   }
-  return false;
+  return is_back;
 }
 
 std::vector<int> Cover::order() const {

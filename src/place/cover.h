@@ -2,13 +2,14 @@
 // other. Used by all that choose.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "place/placement.h"
 
 namespace tessera {
 
-// Groups of nodes, accepted as long as they stay free of cycles.
+// Groups of nodes, accepted as long as they stay free of cycles. For one thread at a time.
 class Cover {
  public:
   // `problem` must outlive it.
@@ -32,11 +33,18 @@ class Cover {
 
  private:
   bool makes_cycle(const std::vector<int>& nodes) const;
+  int no_way_back_from(int last) const;
 
   const PlacementProblem& problem_;
   std::vector<std::vector<int>> readers_;  // by node: which nodes it feeds
   std::vector<std::vector<int>> groups_;
   std::vector<int> group_of_;  // by node
+  // A Fenwick tree over nodes: of the groups of several nodes that begin up to one, the last node
+  // of any.
+  std::vector<int> farthest_;
+  // What the newest search has met, by node.
+  mutable std::vector<uint64_t> mark_of_;
+  mutable uint64_t newest_mark_ = 0;
 };
 
 }  // namespace tessera

@@ -1,9 +1,15 @@
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/interval_index.h"
 #include "plan/execution_plan.h"
 #include "plan/explain_branches.h"
 
@@ -42,6 +48,7 @@ std::vector<Range> strided_ranges(const PlanBuffer& buffer) {
     ranges = std::move(longer);
   }
   std::sort(ranges.begin(), ranges.end());
+  if (ranges.empty()) ranges.emplace_back(buffer.offset, buffer.offset);
   return ranges;
 }
 
@@ -49,51 +56,58 @@ std::vector<Range> strided_ranges(const PlanBuffer& buffer) {
 class MemoryModel {
  public:
   explicit MemoryModel(const ExecutionPlan& plan)
-      : plan_(plan), is_written_(plan.buffers.size(), false) {
+      : plan_(plan), is_written_(plan.buffers.size(), false), place_(plan.buffers.size()) {
+    std::map<int, std::vector<Range>> hulls;  // by memory
     for (size_t index = 0; index < plan.buffers.size(); ++index) {
       const PlanBuffer& buffer = plan.buffers[index];
       const bool has_strides = buffer.type && buffer.strides.size() == buffer.type->dims.size();
       ranges_.push_back(has_strides && !buffer.strides.empty() ? strided_ranges(buffer)
                                                                : plain_range(buffer));
-      is_written_[index] =
-          (buffer.kind == Kind::Input || buffer.kind == Kind::Constant) && buffer.owner < 0;
+      const int id = memory_of(static_cast<int>(index));
+      place_[index] = hulls[id].size();
+      hulls[id].emplace_back(ranges_[index].front().first, ranges_[index].back().second);
+      memories_[id].buffers.push_back(static_cast<int>(index));
+    }
+    for (auto& [id, memory] : memories_) memory.written.emplace(hulls.at(id));
+    for (size_t index = 0; index < plan.buffers.size(); ++index) {
+      const PlanBuffer& buffer = plan.buffers[index];
+      const bool is_given = buffer.kind == Kind::Input || buffer.kind == Kind::Constant;
+      if (is_given && buffer.owner < 0) see(static_cast<int>(index));
     }
   }
 
   bool holds(int buffer) const { return is_written_[at(buffer)]; }
   const std::vector<Range>& ranges(int buffer) const { return ranges_[at(buffer)]; }
 
-  bool is_same_memory(int left, int right) const {
-    const PlanBuffer& one = plan_.buffers[at(left)];
-    const PlanBuffer& other = plan_.buffers[at(right)];
-    if (one.kind == Kind::Arena) return other.kind == Kind::Arena;
-    const int owner = one.owner < 0 ? left : one.owner;
-    return owner == (other.owner < 0 ? right : other.owner);
-  }
+  bool is_same_memory(int left, int right) const { return memory_of(left) == memory_of(right); }
 
   bool overlap(int left, int right) const {
     return is_same_memory(left, right) && overlap(ranges(left), ranges(right));
   }
 
   bool overlap_arena(int buffer, Range range) const {
-    return plan_.buffers[at(buffer)].kind == Kind::Arena && overlap(ranges(buffer), {range});
+    return memory_of(buffer) == kArena && overlap(ranges(buffer), {&range, 1});
   }
 
-  void overwrite_arena(Range range) {
-    for (size_t index = 0; index < ranges_.size(); ++index) {
-      if (overlap_arena(static_cast<int>(index), range)) is_written_[index] = false;
-    }
-  }
+  void overwrite_arena(Range range) { overwrite(kArena, {&range, 1}); }
 
   void write(int buffer) {
-    for (size_t index = 0; index < ranges_.size(); ++index) {
-      if (overlap(static_cast<int>(index), buffer)) is_written_[index] = false;
-    }
-    is_written_[at(buffer)] = true;
+    overwrite(memory_of(buffer), ranges(buffer));
+    see(buffer);
   }
 
   // What lies in memory that was written as something else is there without being written.
-  void see(int buffer) { is_written_[at(buffer)] = true; }
+  void see(int buffer) {
+    is_written_[at(buffer)] = true;
+    memories_.at(memory_of(buffer)).written->insert(place_[at(buffer)]);
+  }
+
+  // The arena, or the buffer that others lie in.
+  int memory_of(int buffer) const {
+    const PlanBuffer& described = plan_.buffers[at(buffer)];
+    if (described.kind == Kind::Arena) return kArena;
+    return described.owner < 0 ? buffer : described.owner;
+  }
 
   static bool contains(const std::vector<Range>& whole, const std::vector<Range>& part) {
     return std::all_of(part.begin(), part.end(), [&](const Range& range) {
@@ -113,7 +127,20 @@ class MemoryModel {
     return {{buffer.offset, buffer.offset + buffer.bytes}};
   }
 
-  static bool overlap(const std::vector<Range>& left, const std::vector<Range>& right) {
+  void overwrite(int id, std::span<const Range> ranges) {
+    const auto memory = memories_.find(id);
+    if (memory == memories_.end()) return;
+    std::vector<size_t> near;
+    memory->second.written->find(ranges.front().first, ranges.back().second, near);
+    for (const size_t place : near) {
+      const int buffer = memory->second.buffers[place];
+      if (!overlap(ranges_[at(buffer)], ranges)) continue;
+      is_written_[at(buffer)] = false;
+      memory->second.written->erase(place);
+    }
+  }
+
+  static bool overlap(std::span<const Range> left, std::span<const Range> right) {
     auto one = left.begin();
     auto other = right.begin();
     while (one != left.end() && other != right.end()) {
@@ -125,9 +152,19 @@ class MemoryModel {
     return false;
   }
 
+  static constexpr int kArena = -1;
+
+  // What lies in one memory, and what of that is written, by where it lies there.
+  struct Memory {
+    std::vector<int> buffers;
+    std::optional<IntervalIndex> written;  // of `buffers`
+  };
+
   const ExecutionPlan& plan_;
   std::vector<std::vector<Range>> ranges_;
   std::vector<bool> is_written_;
+  std::map<int, Memory> memories_;
+  std::vector<size_t> place_;  // by buffer: its place in Memory::buffers
 };
 
 class PlanChecker {
@@ -189,6 +226,7 @@ class PlanChecker {
     for (const PlanOutput& output : step.outputs) {
       if (wrong.empty()) wrong = explain_write(step, output);
     }
+    if (wrong.empty()) wrong = explain_outputs(step);
     if (wrong.empty()) wrong = explain_region(step);
     if (wrong.empty()) wrong = explain_workspace(step);
     return wrong.empty() ? explain_branches(plan_, step) : wrong;
@@ -216,9 +254,25 @@ class PlanChecker {
     if (output.request == TESSERA_REQUEST_ADD && shared == 0 && !memory_.holds(output.buffer)) {
       return "adds to " + name + ", which holds nothing";
     }
-    for (const PlanOutput& other : step.outputs) {
-      if (&other != &output && memory_.overlap(other.buffer, output.buffer)) {
-        return "writes two outputs to the same place";
+    return "";
+  }
+
+  std::string explain_outputs(const ExecutionStep& step) const {
+    using Placed = std::tuple<int, int64_t, int>;  // memory, where it begins, buffer
+    std::vector<Placed> placed;
+    for (const PlanOutput& output : step.outputs) {
+      placed.emplace_back(memory_.memory_of(output.buffer),
+                          memory_.ranges(output.buffer).front().first, output.buffer);
+    }
+    std::sort(placed.begin(), placed.end());
+    for (auto one = placed.begin(); one != placed.end(); ++one) {
+      const auto& [memory, begin, first] = *one;
+      const int64_t end = memory_.ranges(first).back().second;
+      for (auto other = one + 1; other != placed.end(); ++other) {
+        if (std::get<0>(*other) != memory || std::get<1>(*other) >= end) break;
+        if (memory_.overlap(first, std::get<2>(*other))) {
+          return "writes two outputs to the same place";
+        }
       }
     }
     return "";
@@ -239,6 +293,7 @@ class PlanChecker {
     if (step.workspace_bytes > 0 && workspace.second > plan_.arena_bytes) {
       return "has a workspace outside of memory";
     }
+    if (step.workspace_bytes == 0) return "";
     for (const int input : step.inputs) {
       if (memory_.overlap_arena(input, workspace)) return "has a workspace over what it reads";
     }
@@ -293,11 +348,15 @@ class PlanChecker {
       for (const PlanOutput& output : step.outputs) memory_.see(output.buffer);
       return;
     }
-    memory_.overwrite_arena({step.workspace_offset, step.workspace_offset + step.workspace_bytes});
+    if (step.workspace_bytes > 0) {
+      memory_.overwrite_arena(
+          {step.workspace_offset, step.workspace_offset + step.workspace_bytes});
+    }
     for (const PlanOutput& output : step.outputs) memory_.write(output.buffer);
   }
 
   std::string explain_results() const {
+    std::unordered_map<int, int> holders;  // by memory: the result in it
     for (size_t index = 0; index < plan_.results.size(); ++index) {
       const int result = plan_.results[index];
       const std::string name = "result " + name_of(result);
@@ -306,11 +365,9 @@ class PlanChecker {
       if (given.kind == Kind::Arena) return name + " is in the arena, which is not the caller's";
       if (!given.strides.empty()) return name + " is not dense";
       if (given.kind != Kind::Output && given.owner >= 0) return name + " is part of an input";
-      for (size_t other = 0; other < index; ++other) {
-        const int earlier = plan_.results[other];
-        if (earlier != result && memory_.is_same_memory(earlier, result)) {
-          return name + " shares memory with " + name_of(earlier);
-        }
+      const auto [earlier, is_new] = holders.try_emplace(memory_.memory_of(result), result);
+      if (!is_new && earlier->second != result) {
+        return name + " shares memory with " + name_of(earlier->second);
       }
     }
     return "";

@@ -1,12 +1,20 @@
 #include "plan/first_fit.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/interval_index.h"
 
 namespace tessera {
 namespace {
 
 constexpr size_t kMostForAllOrders = 4000;
+// Of buffers that are live at once: to look at so many takes about a second.
+constexpr size_t kMostMeetings = 20'000'000;
 
 using Key = double (*)(const GridBuffer&);
 
@@ -24,23 +32,102 @@ std::vector<size_t> sorted_by(std::span<const GridBuffer> buffers, Key key) {
   return order;
 }
 
+// By when they are live.
+IntervalIndex index_of(std::span<const GridBuffer> buffers) {
+  std::vector<std::pair<int64_t, int64_t>> times;
+  times.reserve(buffers.size());
+  for (const GridBuffer& buffer : buffers) times.emplace_back(buffer.first, buffer.end);
+  return IntervalIndex(times);
+}
+
+// Empty where more than kMostMeetings pairs are live at once.
 std::vector<int64_t> pack_in_order(std::span<const GridBuffer> buffers,
                                    const std::vector<size_t>& order) {
   std::vector<int64_t> offsets(buffers.size(), 0);
-  std::vector<size_t> placed;  // by offset
+  IntervalIndex placed = index_of(buffers);
+  size_t meetings = 0;
+  std::vector<size_t> live;  // together with the next one
   for (const size_t index : order) {
     const GridBuffer& buffer = buffers[index];
+    live.clear();
+    placed.find(buffer.first, buffer.end, live);
+    meetings += live.size();
+    if (meetings > kMostMeetings) return {};
+    std::sort(live.begin(), live.end(),
+              [&](size_t left, size_t right) { return offsets[left] < offsets[right]; });
     int64_t offset = 0;
-    for (const size_t other : placed) {
-      if (buffers[other].first >= buffer.end || buffer.first >= buffers[other].end) continue;
+    for (const size_t other : live) {
       if (offset + buffer.units <= offsets[other]) break;
       offset = std::max(offset, offsets[other] + buffers[other].units);
     }
     offsets[index] = offset;
-    const auto place =
-        std::upper_bound(placed.begin(), placed.end(), offset,
-                         [&](int64_t value, size_t other) { return value < offsets[other]; });
-    placed.insert(place, index);
+    placed.insert(index);
+  }
+  return offsets;
+}
+
+// Room that is free below the top, by offset and by size.
+class FreeRoom {
+ public:
+  // Takes the smallest that is large enough, else what lies above the top.
+  int64_t take(int64_t units) {
+    const auto found = by_size_.lower_bound({units, 0});
+    if (found == by_size_.end()) return std::exchange(top_, top_ + units);
+    const auto [size, offset] = *found;
+    remove(offset, size);
+    if (size > units) add(offset + units, size - units);
+    return offset;
+  }
+
+  void give_back(int64_t offset, int64_t units) {
+    const auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && next->first == offset + units) {
+      const int64_t size = next->second;
+      remove(offset + units, size);
+      units += size;
+    }
+    const auto behind = by_offset_.lower_bound(offset);
+    if (behind != by_offset_.begin()) {
+      const auto [begin, size] = *std::prev(behind);
+      if (begin + size == offset) {
+        remove(begin, size);
+        offset = begin;
+        units += size;
+      }
+    }
+    add(offset, units);
+  }
+
+ private:
+  void add(int64_t offset, int64_t size) {
+    by_offset_.emplace(offset, size);
+    by_size_.emplace(size, offset);
+  }
+  void remove(int64_t offset, int64_t size) {
+    by_offset_.erase(offset);
+    by_size_.erase({size, offset});
+  }
+
+  std::map<int64_t, int64_t> by_offset_;
+  std::set<std::pair<int64_t, int64_t>> by_size_;
+  int64_t top_ = 0;
+};
+
+// As they begin, each in the room that fits best: O(n log n).
+std::vector<int64_t> pack_as_they_begin(std::span<const GridBuffer> buffers) {
+  std::vector<size_t> begins(buffers.size());
+  std::iota(begins.begin(), begins.end(), size_t{0});
+  std::vector<size_t> ends = begins;
+  std::ranges::stable_sort(begins, {}, [&](size_t index) { return buffers[index].first; });
+  std::ranges::stable_sort(ends, {}, [&](size_t index) { return buffers[index].end; });
+  std::vector<int64_t> offsets(buffers.size(), 0);
+  FreeRoom room;
+  auto over = ends.begin();
+  for (const size_t index : begins) {
+    for (; buffers[*over].end <= buffers[index].first; ++over) {
+      room.give_back(offsets[*over], buffers[*over].units);
+    }
+    offsets[index] = room.take(buffers[index].units);
   }
   return offsets;
 }
@@ -51,6 +138,7 @@ std::vector<int64_t> pack_first_fit(std::span<const GridBuffer> buffers, int64_t
   std::vector<int64_t> best;
   for (const Key key : {Key{size_of}, Key{area_of}, Key{length_of}}) {
     std::vector<int64_t> offsets = pack_in_order(buffers, sorted_by(buffers, key));
+    if (offsets.empty()) return best.empty() ? pack_as_they_begin(buffers) : best;
     if (best.empty() || height_of(buffers, offsets) < height_of(buffers, best)) {
       best = std::move(offsets);
     }

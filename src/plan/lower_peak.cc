@@ -10,17 +10,14 @@ namespace {
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-void insert_once(std::vector<int>& values, int value) {
-  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-}
-
 class ProblemMaker {
  public:
   ProblemMaker(const ExecutionPlan& plan, const Offers& offers)
       : plan_(plan),
         offers_(offers),
         writer_(plan.buffers.size(), -1),
-        block_of_(plan.buffers.size(), -1) {}
+        block_of_(plan.buffers.size(), -1),
+        noted_by_(plan.steps.size(), -1) {}
 
   OrderProblem make() {
     for (const ExecutionStep& step : plan_.steps) add(step);
@@ -32,7 +29,7 @@ class ProblemMaker {
     OrderStep added{.workspace_bytes = stored_bytes(step.workspace_bytes)};
     bool has_unknown_sizes = false;
     for (const int input : step.inputs) {
-      if (writer_[at(input)] >= 0) insert_once(added.after, writer_[at(input)]);
+      if (writer_[at(input)] >= 0) wait_for(added, writer_[at(input)]);
       use(added, input);
     }
     for (const PlanOutput& output : step.outputs) {
@@ -43,10 +40,11 @@ class ProblemMaker {
     }
     if (step.kind == ExecutionStep::Kind::Kernel) add_in_place(step, added);
     if (has_unknown_sizes) {
-      barrier_ = static_cast<int>(problem_.steps.size());
-      for (int earlier = 0; earlier < barrier_; ++earlier) insert_once(added.after, earlier);
+      // The last barrier has waited for all before it.
+      const int last = std::exchange(barrier_, number_of_next());
+      for (int earlier = std::max(last, 0); earlier < barrier_; ++earlier) wait_for(added, earlier);
     } else if (barrier_ >= 0) {
-      insert_once(added.after, barrier_);
+      wait_for(added, barrier_);
     }
     problem_.steps.push_back(std::move(added));
   }
@@ -67,9 +65,20 @@ class ProblemMaker {
     return block_of_[at(owner)];
   }
 
+  int number_of_next() const { return static_cast<int>(problem_.steps.size()); }
+
+  // Each once, also of a step with thousands of inputs.
+  void wait_for(OrderStep& step, int earlier) {
+    if (std::exchange(noted_by_[at(earlier)], number_of_next()) == number_of_next()) return;
+    step.after.push_back(earlier);
+  }
+
   void use(OrderStep& step, int buffer) {
     const int used = block(buffer);
-    if (used >= 0) insert_once(step.blocks, used);
+    if (used < 0) return;
+    used_by_.resize(problem_.block_bytes.size(), -1);
+    if (std::exchange(used_by_[at(used)], number_of_next()) == number_of_next()) return;
+    step.blocks.push_back(used);
   }
 
   // Where share_in_place() will let an output have the memory of an input, if nothing else needs
@@ -99,6 +108,8 @@ class ProblemMaker {
   OrderProblem problem_;
   std::vector<int> writer_;    // by buffer: the step that writes it
   std::vector<int> block_of_;  // by owner
+  std::vector<int> noted_by_;  // by step: the newest that waits for it
+  std::vector<int> used_by_;   // by block: the newest step that uses it
   int barrier_ = -1;           // the newest step with outputs of unknown size
 };
 

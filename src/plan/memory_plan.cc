@@ -1,6 +1,9 @@
 #include "plan/memory_plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "plan/first_fit.h"
@@ -133,21 +136,40 @@ MemoryPlan plan_memory(const std::vector<BufferRequest>& requests, const Packing
 std::string explain_violation(const std::vector<BufferRequest>& requests, const MemoryPlan& plan,
                               int64_t alignment) {
   if (plan.offsets.size() != requests.size()) return "a request has no offset";
+  std::vector<size_t> order;  // by when they begin
   for (size_t one = 0; one < requests.size(); ++one) {
     const std::string name = "buffer " + std::to_string(one);
     const int64_t begin = plan.offsets[one];
-    const int64_t end = begin + requests[one].bytes;
-    if (begin < 0 || end > plan.arena_bytes) return name + " is not inside the arena";
-    if (begin % alignment != 0) return name + " is not aligned";
-    for (size_t other = 0; other < one; ++other) {
-      const bool is_apart_in_time = requests[one].upper <= requests[other].lower ||
-                                    requests[other].upper <= requests[one].lower;
-      const bool is_apart_in_space =
-          end <= plan.offsets[other] || plan.offsets[other] + requests[other].bytes <= begin;
-      if (!is_apart_in_time && !is_apart_in_space) {
-        return name + " overlaps buffer " + std::to_string(other);
-      }
+    if (begin < 0 || begin + requests[one].bytes > plan.arena_bytes) {
+      return name + " is not inside the arena";
     }
+    if (begin % alignment != 0) return name + " is not aligned";
+    if (requests[one].bytes > 0) order.push_back(one);
+  }
+  std::sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+    return std::pair(requests[left].lower, left) < std::pair(requests[right].lower, right);
+  });
+  // What is live lies apart, so that only the two neighbours of a new one can reach into it.
+  std::map<int64_t, size_t> live;                 // by offset
+  std::set<std::pair<int64_t, size_t>> by_upper;  // the same
+  const auto overlap = [&](size_t one, size_t other) {
+    return plan.offsets[one] < plan.offsets[other] + requests[other].bytes &&
+           plan.offsets[other] < plan.offsets[one] + requests[one].bytes;
+  };
+  for (const size_t one : order) {
+    for (auto over = by_upper.begin();
+         over != by_upper.end() && over->first <= requests[one].lower;) {
+      live.erase(plan.offsets[over->second]);
+      over = by_upper.erase(over);
+    }
+    const auto next = live.lower_bound(plan.offsets[one]);
+    for (const auto neighbour : {next, next == live.begin() ? next : std::prev(next)}) {
+      if (neighbour == live.end() || !overlap(one, neighbour->second)) continue;
+      return "buffer " + std::to_string(std::max(one, neighbour->second)) + " overlaps buffer " +
+             std::to_string(std::min(one, neighbour->second));
+    }
+    live.emplace(plan.offsets[one], one);
+    by_upper.emplace(requests[one].upper, one);
   }
   return "";
 }

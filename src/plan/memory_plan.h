@@ -37,8 +37,8 @@ struct MemoryPlan {
 MemoryPlan plan_memory(const std::vector<BufferRequest>& requests,
                        const PackingOptions& options = {});
 
-// Says what is wrong with `plan`, or "" when it is sound. Shares no code with plan_memory() and is
-// O(n^2) on purpose, so that neither can hide the other's mistake.
+// Says what is wrong with `plan`, or "" when it is sound: goes through time with what is live by
+// offset. Shares no code with plan_memory(), so that neither can hide the other's mistake.
 std::string explain_violation(const std::vector<BufferRequest>& requests, const MemoryPlan& plan,
                               int64_t alignment = 1);
 

@@ -17,6 +17,8 @@ constexpr int64_t kBeamWidth = 24;
 // Of the steps that a beam looks at, how many for each of its states and each step of the piece.
 constexpr int64_t kLooksInBeam = 4;
 
+constexpr int64_t kMostLookCost = 10'000'000;
+
 size_t at(int index) { return static_cast<size_t>(index); }
 
 // Some of the steps of a piece.
@@ -69,26 +71,51 @@ class BlockUsers {
     }
   }
 
+  // What looking at all steps of a piece once takes.
+  int64_t look_cost(const Piece& piece) const {
+    int64_t cost = 0;
+    for (int step = piece.begin; step < piece.end; ++step) {
+      for (const int block : problem_.steps[at(step)].blocks) {
+        cost += 1 + static_cast<int64_t>(users_[at(block)].size());
+      }
+    }
+    return cost;
+  }
+
+  // The same in the given order: of a step after all before it.
+  Effect effect_in_order(int step, int64_t live_bytes) const {
+    return effect_of(
+        step, live_bytes, [&](int block) { return users_[at(block)].front() == step; },
+        [&](int block) { return users_[at(block)].back() == step; });
+  }
+
   // Of `step` after all for which `has_run` holds, with `live_bytes` live before.
   template <class HasRun>
   Effect effect(int step, int64_t live_bytes, const HasRun& has_run) const {
+    return effect_of(
+        step, live_bytes, [&](int block) { return is_new(block, step, has_run); },
+        [&](int block) { return is_last(block, step, has_run); });
+  }
+
+ private:
+  template <class IsNew, class IsLast>
+  Effect effect_of(int step, int64_t live_bytes, const IsNew& is_new, const IsLast& is_last) const {
     const OrderStep& run = problem_.steps[at(step)];
     int64_t taken = 0;
     int64_t freed = 0;
     for (const int block : run.blocks) {
-      if (is_new(block, step, has_run)) taken += problem_.block_bytes[at(block)];
-      if (is_last(block, step, has_run)) freed += problem_.block_bytes[at(block)];
+      if (is_new(block)) taken += problem_.block_bytes[at(block)];
+      if (is_last(block)) freed += problem_.block_bytes[at(block)];
     }
     int64_t shared = 0;
     for (const OrderStep::InPlace& pair : run.in_place) {
-      const bool can_share = is_new(pair.to, step, has_run) && is_last(pair.from, step, has_run);
+      const bool can_share = is_new(pair.to) && is_last(pair.from);
       if (can_share) shared += problem_.block_bytes[at(pair.to)];
     }
     return {.peak_bytes = live_bytes + taken - shared + run.workspace_bytes,
             .live_bytes = live_bytes + taken - freed};
   }
 
- private:
   template <class HasRun>
   bool is_new(int block, int step, const HasRun& has_run) const {
     return std::none_of(users_[at(block)].begin(), users_[at(block)].end(),
@@ -166,7 +193,7 @@ class PieceSearch {
   // all that run before it otherwise.
   void run_what_costs_nothing(State& state) {
     bool has_run_one = true;
-    while (has_run_one) {
+    while (has_run_one && effort_ > 0) {
       has_run_one = false;
       effort_ -= piece_.end - piece_.begin;
       for (int step = piece_.begin; step < piece_.end; ++step) {
@@ -348,7 +375,7 @@ class Orderer {
     for (Piece& piece : pieces_) {
       live_before_.push_back(live);
       for (int step = piece.begin; step < piece.end; ++step) {
-        const Effect effect = users_.effect(step, live, [step](int other) { return other < step; });
+        const Effect effect = users_.effect_in_order(step, live);
         piece.peak_bytes = std::max(piece.peak_bytes, effect.peak_bytes);
         live = effect.live_bytes;
       }
@@ -362,6 +389,8 @@ class Orderer {
       const int64_t least = least_peak(problem_, pieces_[highest]);
       is_smallest = pieces_[highest].peak_bytes <= least;
       if (is_smallest || effort <= 0) break;
+      // Of a piece with so many users of its blocks not even a first look is worth its time.
+      if (users_.look_cost(pieces_[highest]) > kMostLookCost) break;
       PieceSearch search(problem_, users_, pieces_[highest], live_before_[highest]);
       const PieceSearch::Result result =
           search.search(pieces_[highest].peak_bytes, std::max(least, next_peak(highest)), effort);
@@ -391,16 +420,19 @@ class Orderer {
 
   void take(size_t index, const std::vector<int>& order) {
     Piece& piece = pieces_[index];
-    std::vector<bool> done(problem_.steps.size(), false);
-    std::fill(done.begin(), done.begin() + piece.begin, true);
+    std::vector<bool> done(at(piece.end - piece.begin), false);
+    const auto has_run = [&](int other) {
+      if (other < piece.begin) return true;
+      return other < piece.end && done[at(other - piece.begin)];
+    };
     int64_t live = live_before_[index];
     piece.peak_bytes = 0;
     for (size_t place = 0; place < order.size(); ++place) {
       const int step = order[place];
-      const Effect effect = users_.effect(step, live, [&](int other) { return done[at(other)]; });
+      const Effect effect = users_.effect(step, live, has_run);
       piece.peak_bytes = std::max(piece.peak_bytes, effect.peak_bytes);
       live = effect.live_bytes;
-      done[at(step)] = true;
+      done[at(step - piece.begin)] = true;
       order_[at(piece.begin) + place] = step;
     }
   }

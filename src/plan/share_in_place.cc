@@ -13,7 +13,8 @@ size_t at(int index) { return static_cast<size_t>(index); }
 
 class InPlaceSharer {
  public:
-  InPlaceSharer(ExecutionPlan& plan, const Offers& offers) : plan_(plan), offers_(offers) {
+  InPlaceSharer(ExecutionPlan& plan, const Offers& offers)
+      : plan_(plan), offers_(offers), users_(plan, offers) {
     count_last_uses();
   }
 
@@ -36,13 +37,20 @@ class InPlaceSharer {
  private:
   void count_last_uses() {
     last_use_.assign(plan_.buffers.size(), 0);
+    const auto use = [&](int buffer, size_t step) {
+      last_use_[at(owner_of(plan_, buffer))] = step;
+    };
     for (size_t index = 0; index < plan_.steps.size(); ++index) {
-      for (const int buffer : plan_.steps[index].inputs) last_use_[at(buffer)] = index;
-      for (const PlanOutput& output : plan_.steps[index].outputs) {
-        last_use_[at(output.buffer)] = index;
-      }
+      for (const int buffer : plan_.steps[index].inputs) use(buffer, index);
+      for (const PlanOutput& output : plan_.steps[index].outputs) use(output.buffer, index);
     }
-    for (const int buffer : plan_.results) last_use_[at(buffer)] = plan_.steps.size();
+    for (const int buffer : plan_.results) use(buffer, plan_.steps.size());
+  }
+
+  void move(int owner, int whole) {
+    size_t& last = last_use_[at(owner_of(plan_, whole))];
+    last = std::max(last, last_use_[at(owner)]);
+    users_.move(owner, whole, 0);
   }
 
   bool is_all_of_its_memory(int buffer) const {
@@ -53,10 +61,7 @@ class InPlaceSharer {
   // `port`, and that step neither reads nor writes anything else there.
   bool is_free_after(size_t index, int port, int owner) const {
     const ExecutionStep& step = plan_.steps[index];
-    for (size_t buffer = 0; buffer < plan_.buffers.size(); ++buffer) {
-      const bool is_there = owner_of(plan_, static_cast<int>(buffer)) == owner;
-      if (is_there && last_use_[buffer] > index) return false;
-    }
+    if (last_use_[at(owner)] > index) return false;
     for (size_t other = 0; other < step.inputs.size(); ++other) {
       if (static_cast<int>(other) != port && owner_of(plan_, step.inputs[other]) == owner) {
         return false;
@@ -74,16 +79,18 @@ class InPlaceSharer {
     const PlanBuffer& from = plan_.buffers[at(input)];
     const PlanBuffer& to = plan_.buffers[at(output)];
     const bool is_ours = from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
-    const bool is_same_size = from.bytes == to.bytes && from.strides.empty() && to.strides.empty();
+    // Nothing cannot be shared.
+    const bool is_same_size = from.bytes == to.bytes && from.bytes > 0 && from.strides.empty() &&
+                              to.strides.empty();
     const int from_owner = owner_of(plan_, input);
     const int to_owner = owner_of(plan_, output);
     if (!is_ours || !is_same_size || !is_free_after(index, port, from_owner)) return false;
-    if (is_all_of_its_memory(output) && can_move(plan_, offers_, to_owner, from.offset)) {
-      move_memory(plan_, to_owner, input, 0);
+    if (is_all_of_its_memory(output) && users_.can_move(to_owner, from.offset)) {
+      move(to_owner, input);
       return true;
     }
-    if (is_all_of_its_memory(input) && can_move(plan_, offers_, from_owner, to.offset)) {
-      move_memory(plan_, from_owner, output, 0);
+    if (is_all_of_its_memory(input) && users_.can_move(from_owner, to.offset)) {
+      move(from_owner, output);
       return true;
     }
     return false;
@@ -118,7 +125,8 @@ class InPlaceSharer {
 
   ExecutionPlan& plan_;
   const Offers& offers_;
-  std::vector<size_t> last_use_;  // by buffer: a step, or one past the last
+  MemoryUsers users_;
+  std::vector<size_t> last_use_;  // by owner, of its memory: a step, or one past the last
 };
 
 }  // namespace

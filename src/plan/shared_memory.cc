@@ -1,28 +1,23 @@
 #include "plan/shared_memory.h"
 
-#include <algorithm>
+#include <bit>
 
 namespace tessera {
 namespace {
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// Whether `is_fine` holds for all that steps need of buffers in the memory of `owner`.
-template <class Predicate>
-bool all_users(const ExecutionPlan& plan, const Offers& offers, int owner, Predicate is_fine) {
-  return std::all_of(plan.steps.begin(), plan.steps.end(), [&](const ExecutionStep& step) {
-    for (size_t position = 0; position < step.inputs.size(); ++position) {
-      const int buffer = step.inputs[position];
-      if (owner_of(plan, buffer) != owner) continue;
-      if (!is_fine(plan.buffers[at(buffer)], needs_of(step, offers, false, position))) return false;
-    }
-    for (size_t position = 0; position < step.outputs.size(); ++position) {
-      const int buffer = step.outputs[position].buffer;
-      if (owner_of(plan, buffer) != owner) continue;
-      if (!is_fine(plan.buffers[at(buffer)], needs_of(step, offers, true, position))) return false;
-    }
-    return true;
-  });
+static_assert(TESSERA_ALIGNMENT_BYTES == 64, "a bit of 64 for each offset that is not aligned");
+
+// Bit i: i bytes behind an aligned address a buffer that lies `offset` bytes further is aligned to
+// `alignment`, a power of two up to 64.
+uint64_t aligned_offsets(int64_t alignment, int64_t offset) {
+  uint64_t bits = 0;
+  const int64_t first = (alignment - offset % alignment) % alignment;
+  for (int64_t place = first; place < TESSERA_ALIGNMENT_BYTES; place += alignment) {
+    bits |= uint64_t{1} << static_cast<uint64_t>(place);
+  }
+  return bits;
 }
 
 }  // namespace
@@ -59,30 +54,61 @@ bool meets(const PlanBuffer& buffer, const PortNeeds& needs) {
          (buffer.strides.empty() || needs.accepts_strides);
 }
 
-bool can_move(const ExecutionPlan& plan, const Offers& offers, int owner, int64_t offset) {
-  if (offset % TESSERA_ALIGNMENT_BYTES == 0) return true;
-  return all_users(plan, offers, owner, [&](const PlanBuffer& buffer, const PortNeeds& needs) {
-    return (offset + buffer.offset) % needs.alignment_bytes == 0;
-  });
+MemoryUsers::MemoryUsers(ExecutionPlan& plan, const Offers& offers) : plan_(plan), offers_(offers) {
+  for (size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
+    note_buffer(static_cast<int>(buffer));
+  }
+  for (const ExecutionStep& step : plan.steps) note_step(step);
 }
 
-bool can_stride(const ExecutionPlan& plan, const Offers& offers, int buffer, int64_t offset) {
-  for (const PlanBuffer& other : plan.buffers) {
-    if (other.owner == buffer) return false;
-  }
-  return all_users(plan, offers, buffer, [&](const PlanBuffer&, const PortNeeds& needs) {
-    return needs.accepts_strides && offset % needs.alignment_bytes == 0;
-  });
+void MemoryUsers::note_buffer(int buffer) {
+  if (memories_.size() <= at(buffer)) memories_.resize(at(buffer) + 1);
+  const int owner = owner_of(plan_, buffer);
+  if (memories_.size() <= at(owner)) memories_.resize(at(owner) + 1);
+  memories_[at(owner)].members.push_back(buffer);
 }
 
-void move_memory(ExecutionPlan& plan, int owner, int whole, int64_t offset) {
-  const int new_owner = owner_of(plan, whole);
-  const int64_t begin = plan.buffers[at(whole)].offset + offset;
-  for (size_t index = 0; index < plan.buffers.size(); ++index) {
-    if (owner_of(plan, static_cast<int>(index)) != owner) continue;
-    plan.buffers[index].owner = new_owner;
-    plan.buffers[index].offset += begin;
+void MemoryUsers::note_step(const ExecutionStep& step) {
+  for (size_t position = 0; position < step.inputs.size(); ++position) {
+    note_use(step.inputs[position], needs_of(step, offers_, false, position));
   }
+  for (size_t position = 0; position < step.outputs.size(); ++position) {
+    note_use(step.outputs[position].buffer, needs_of(step, offers_, true, position));
+  }
+}
+
+void MemoryUsers::note_use(int buffer, const PortNeeds& needs) {
+  Memory& memory = memories_[at(owner_of(plan_, buffer))];
+  memory.fine_offsets &= aligned_offsets(needs.alignment_bytes, plan_.buffers[at(buffer)].offset);
+  memory.accepts_strides = memory.accepts_strides && needs.accepts_strides;
+}
+
+bool MemoryUsers::can_move(int owner, int64_t offset) const {
+  const auto place = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
+  return place == 0 || (memories_[at(owner)].fine_offsets >> place & 1U) != 0;
+}
+
+bool MemoryUsers::can_stride(int owner, int64_t offset) const {
+  const Memory& memory = memories_[at(owner)];
+  const auto place = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
+  return memory.members.size() == 1 && memory.accepts_strides &&
+         (memory.fine_offsets >> place & 1U) != 0;
+}
+
+void MemoryUsers::move(int owner, int whole, int64_t offset) {
+  const int new_owner = owner_of(plan_, whole);
+  const int64_t begin = plan_.buffers[at(whole)].offset + offset;
+  Memory& from = memories_[at(owner)];
+  Memory& to = memories_[at(new_owner)];
+  for (const int member : from.members) {
+    plan_.buffers[at(member)].owner = new_owner;
+    plan_.buffers[at(member)].offset += begin;
+    to.members.push_back(member);
+  }
+  to.fine_offsets &=
+      std::rotr(from.fine_offsets, static_cast<int>(begin % TESSERA_ALIGNMENT_BYTES));
+  to.accepts_strides = to.accepts_strides && from.accepts_strides;
+  from = {};
 }
 
 }  // namespace tessera

@@ -25,15 +25,41 @@ int owner_of(const ExecutionPlan& plan, int buffer);
 
 bool meets(const PlanBuffer& buffer, const PortNeeds& needs);
 
-// Whether all steps so far that read or write what lies in the memory of `owner` could do so if
-// that memory began `offset` bytes behind an aligned address.
-bool can_move(const ExecutionPlan& plan, const Offers& offers, int owner, int64_t offset);
+// Which buffers lie in whose memory, and what the steps so far that read or write them can live
+// with. Its questions take constant time, so that plans of many steps take no longer a step.
+class MemoryUsers {
+ public:
+  // `plan` must outlive it; what it holds already is noted.
+  MemoryUsers(ExecutionPlan& plan, const Offers& offers);
 
-// Whether they could use `buffer` there with strides. False where others lie in its memory.
-bool can_stride(const ExecutionPlan& plan, const Offers& offers, int buffer, int64_t offset);
+  // A buffer that `plan` has got since, once it has its owner.
+  void note_buffer(int buffer);
+  // A step that reads or writes buffers that were noted.
+  void note_step(const ExecutionStep& step);
 
-// Puts all that lies in the memory of `owner` into that of `whole`'s owner, beginning `offset`
-// bytes after `whole` does.
-void move_memory(ExecutionPlan& plan, int owner, int whole, int64_t offset);
+  // Whether all steps that use what lies in the memory of `owner` could do so if that memory began
+  // `offset` bytes behind an aligned address.
+  bool can_move(int owner, int64_t offset) const;
+  // Whether they could use `owner` there with strides. False where others lie in its memory.
+  bool can_stride(int owner, int64_t offset) const;
+
+  // Puts all that lies in the memory of `owner` into that of `whole`'s owner, beginning `offset`
+  // bytes after `whole` does.
+  void move(int owner, int whole, int64_t offset);
+
+ private:
+  struct Memory {
+    std::vector<int> members;  // the buffers in it, its owner included
+    // Bit i: all could use it if it began i bytes behind an aligned address.
+    uint64_t fine_offsets = ~uint64_t{0};
+    bool accepts_strides = true;  // all do
+  };
+
+  void note_use(int buffer, const PortNeeds& needs);
+
+  ExecutionPlan& plan_;
+  const Offers& offers_;
+  std::vector<Memory> memories_;  // by owner
+};
 
 }  // namespace tessera

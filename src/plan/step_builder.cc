@@ -25,7 +25,8 @@ StepBuilder::StepBuilder(const Graph& graph, const Offers& offers, const LayoutT
       offers_(offers),
       layouts_(layouts),
       conversion_prices_(conversion_prices),
-      present_(graph.values.size()) {
+      present_(graph.values.size()),
+      users_(plan_, offers) {
   for (size_t index = 0; index < graph.inputs.size(); ++index) {
     const LayoutId layout = layouts.exchanged_layout(graph[graph.inputs[index]]);
     const int buffer = add_buffer(Kind::Input, graph.inputs[index], layout);
@@ -59,7 +60,7 @@ void StepBuilder::add_kernel(int index) {
     note(port.value, port.layout, buffer);
     step.outputs.push_back({buffer, TESSERA_REQUEST_WRITE});
   }
-  plan_.steps.push_back(std::move(step));
+  add_step(std::move(step));
 }
 
 void StepBuilder::add_view(int index) {
@@ -78,7 +79,7 @@ void StepBuilder::add_view(int index) {
     step.outputs.push_back({buffer, TESSERA_REQUEST_WRITE});
     step.parts.push_back(output.part);
   }
-  plan_.steps.push_back(std::move(step));
+  add_step(std::move(step));
 }
 
 void StepBuilder::add_joint(int index) {
@@ -103,12 +104,12 @@ void StepBuilder::add_joint(int index) {
     copy.kind = ExecutionStep::Kind::Copy;
     copy.inputs = {step.inputs[position]};
     copy.outputs = {{part, TESSERA_REQUEST_WRITE}};
-    plan_.steps.push_back(std::move(copy));
+    add_step(std::move(copy));
     step.inputs[position] = part;
   }
   note(output.value, output.layout, whole);
   step.outputs.push_back({whole, TESSERA_REQUEST_WRITE});
-  plan_.steps.push_back(std::move(step));
+  add_step(std::move(step));
 }
 
 // Moves memory into that of `whole`, so that what is there need not be copied: all that lies in one
@@ -118,21 +119,19 @@ void StepBuilder::add_joint(int index) {
 std::vector<bool> StepBuilder::place_parts(const Candidate& candidate,
                                            const std::vector<int>& inputs, int whole) {
   std::vector<bool> is_placed(inputs.size(), false);
-  std::set<int> seen;
-  for (const int input : inputs) {
-    const int owner = owner_of(plan_, input);
-    if (!seen.insert(owner).second) continue;
+  std::map<int, std::vector<size_t>> inputs_of;  // by owner of their memory
+  for (size_t position = 0; position < inputs.size(); ++position) {
+    inputs_of[owner_of(plan_, inputs[position])].push_back(position);
+  }
+  for (const auto& [owner, members] : inputs_of) {
     const PlanBuffer& memory = plan_.buffers[at(owner)];
     if (memory.kind != Kind::Arena || memory.bytes == 0) continue;
-    std::vector<size_t> members;
     std::set<int64_t> shifts;
     int64_t bytes = 0;
     bool is_dense = true;
-    for (size_t position = 0; position < inputs.size(); ++position) {
-      if (owner_of(plan_, inputs[position]) != owner) continue;
+    for (const size_t position : members) {
       const PlanBuffer& buffer = plan_.buffers[at(inputs[position])];
       const StoragePart& part = candidate.inputs[position].part;
-      members.push_back(position);
       shifts.insert(part.offset_bytes - buffer.offset);
       bytes += buffer.bytes;
       is_dense = is_dense && part.is_dense() && buffer.strides.empty();
@@ -140,13 +139,13 @@ std::vector<bool> StepBuilder::place_parts(const Candidate& candidate,
     const int64_t shift = *shifts.begin();
     const bool is_all_of_it = shifts.size() == 1 && shift >= 0 && bytes == memory.bytes;
     if (!is_all_of_it) continue;
-    if (is_dense ? !can_move(plan_, offers_, owner, shift)
+    if (is_dense ? !users_.can_move(owner, shift)
                  : members.size() != 1 || !memory.strides.empty() || inputs[members[0]] != owner ||
-                       !can_stride(plan_, offers_, owner, shift)) {
+                       !users_.can_stride(owner, shift)) {
       continue;
     }
     if (!is_dense) plan_.buffers[at(owner)].strides = candidate.inputs[members[0]].part.strides;
-    move_memory(plan_, owner, whole, shift);
+    users_.move(owner, whole, shift);
     for (const size_t position : members) is_placed[position] = true;
   }
   return is_placed;
@@ -157,8 +156,8 @@ void StepBuilder::add_result(ValueId value) {
   const LayoutId layout = layouts_.exchanged_layout(graph_[value]);
   const int buffer = is_constant ? constant({.value = value, .layout = layout}, -1)
                                  : obtain(value, layout, kDense);
-  const bool is_given_already =
-      std::find(plan_.results.begin(), plan_.results.end(), buffer) != plan_.results.end();
+  is_result_.resize(plan_.buffers.size(), false);
+  const bool is_given_already = is_result_[at(buffer)];
   const int owner = owner_of(plan_, buffer);
   PlanBuffer& memory = plan_.buffers[at(owner)];
   const PlanBuffer& result = plan_.buffers[at(buffer)];
@@ -170,11 +169,14 @@ void StepBuilder::add_result(ValueId value) {
   if (is_given_already || is_whole || is_all_of_it) {
     if (memory.kind == Kind::Arena) memory.kind = Kind::Output;
     plan_.results.push_back(buffer);
+    is_result_[at(buffer)] = true;
     return;
   }
   const int copy = copied(buffer);
   plan_.buffers[at(copy)].kind = Kind::Output;
   plan_.results.push_back(copy);
+  is_result_.resize(plan_.buffers.size(), false);
+  is_result_[at(copy)] = true;
 }
 
 bool StepBuilder::is_made(ValueId value) const { return !present_[at(value.index)].empty(); }
@@ -188,7 +190,18 @@ ExecutionPlan StepBuilder::take() {
   return std::move(plan_);
 }
 
+void StepBuilder::add_step(ExecutionStep step) {
+  users_.note_step(step);
+  plan_.steps.push_back(std::move(step));
+}
+
 int StepBuilder::add_buffer(Kind kind, ValueId value, LayoutId layout) {
+  const int made = make_buffer(kind, value, layout);
+  users_.note_buffer(made);
+  return made;
+}
+
+int StepBuilder::make_buffer(Kind kind, ValueId value, LayoutId layout) {
   PlanBuffer buffer{.kind = kind, .value = value, .layout = layout};
   if (kind != Kind::Dynamic) buffer.type = known_type(graph_[value].type);
   if (buffer.type) {
@@ -201,11 +214,12 @@ int StepBuilder::add_buffer(Kind kind, ValueId value, LayoutId layout) {
 }
 
 int StepBuilder::add_part(int whole, ValueId value, LayoutId layout, const StoragePart& part) {
-  const int made = add_buffer(plan_.buffers[at(whole)].kind, value, layout);
+  const int made = make_buffer(plan_.buffers[at(whole)].kind, value, layout);
   PlanBuffer& buffer = plan_.buffers[at(made)];
   buffer.owner = owner_of(plan_, whole);
   buffer.offset = plan_.buffers[at(whole)].offset + part.offset_bytes;
   buffer.strides = part.strides;
+  users_.note_buffer(made);
   return made;
 }
 
@@ -270,7 +284,7 @@ int StepBuilder::convert(ValueId value, LayoutId layout) {
     step.conversion = conversion;
     step.inputs = {from};
     step.outputs = {{to, TESSERA_REQUEST_WRITE}};
-    plan_.steps.push_back(std::move(step));
+    add_step(std::move(step));
     note(value, conversion.to, to);
     from = to;
   }
@@ -286,7 +300,7 @@ int StepBuilder::copied(int buffer) {
   step.kind = ExecutionStep::Kind::Copy;
   step.inputs = {buffer};
   step.outputs = {{to, TESSERA_REQUEST_WRITE}};
-  plan_.steps.push_back(std::move(step));
+  add_step(std::move(step));
   note(value, layout, to);
   return to;
 }

@@ -34,7 +34,9 @@ class StepBuilder {
   void add_joint(int index);
   std::vector<bool> place_parts(const Candidate& candidate, const std::vector<int>& inputs,
                                 int whole);
+  void add_step(ExecutionStep step);
   int add_buffer(PlanBuffer::Kind kind, ValueId value, LayoutId layout);
+  int make_buffer(PlanBuffer::Kind kind, ValueId value, LayoutId layout);
   int add_part(int whole, ValueId value, LayoutId layout, const StoragePart& part);
   void note(ValueId value, LayoutId layout, int buffer);
   int obtain(ValueId value, LayoutId layout, const PortNeeds& needs);
@@ -51,6 +53,8 @@ class StepBuilder {
   ExecutionPlan plan_;
   std::vector<std::vector<std::pair<LayoutId, int>>> present_;  // by value: layout, buffer
   std::map<std::tuple<ValueId, LayoutId, std::string>, int> constants_;
+  MemoryUsers users_;
+  std::vector<bool> is_result_;  // by buffer
 };
 
 }  // namespace tessera

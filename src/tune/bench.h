@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/denormals.h"
 #include "graph/graph.h"
 #include "tessera/data_type.h"
 #include "tessera/tensor.h"
@@ -22,6 +23,12 @@ struct GroupCase {
   std::vector<Tensor> magnitudes;  // of what was summed for each output; empty where not known
   int threads = 1;                 // of the pool: what candidates for all threads run on
   int precision = 0;               // TESSERA_PRECISION_
+  int nan = 0;                     // TESSERA_NAN_
+  Denormals denormals = Denormals::Keep;  // what kernels run with
+  // The same of inputs with special values (verify/special_values.h), in the same orders; empty:
+  // what candidates do with those is not judged.
+  std::vector<Tensor> special_inputs = {};
+  std::vector<Tensor> special_outputs = {};
   // What the rest of the graph reads and writes until the group runs again.
   int64_t bytes_between = 0;
 };

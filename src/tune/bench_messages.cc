@@ -12,8 +12,10 @@ namespace tessera::tuning {
 
 template <class Archive>
 static void transfer(Archive& archive, GroupCase& group) {
-  auto& [graph, inputs, outputs, magnitudes, threads, precision, bytes_between] = group;
-  archive(graph, inputs, outputs, magnitudes, threads, precision, bytes_between);
+  auto& [graph, inputs, outputs, magnitudes, threads, precision, nan, denormals, special_inputs,
+         special_outputs, bytes_between] = group;
+  archive(graph, inputs, outputs, magnitudes, threads, precision, nan, denormals, special_inputs,
+          special_outputs, bytes_between);
 }
 
 namespace {
@@ -22,7 +24,7 @@ constexpr uint64_t kStageBits = 8;
 
 }  // namespace
 
-std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 1"; }
+std::string build_identity() { return "tessera " TESSERA_VERSION ", messages 2"; }
 
 int64_t now_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(

@@ -11,6 +11,7 @@
 #include "tessera/error.h"
 #include "verify/compare_tensors.h"
 #include "verify/random_tensor.h"
+#include "verify/special_values.h"
 
 namespace tessera::tuning {
 namespace {
@@ -88,6 +89,33 @@ bool is_one_of(const Node& node, const std::array<std::string_view, Count>& ops)
 struct IsComplete {};
 struct IsStopped {};
 
+// Puts into `values`, by value, what the reference makes of `node`. Products of what comes from
+// outside of the group are kept in `known`, unless that is null, and taken from there. Throws what
+// the reference refuses its inputs with.
+void evaluate_node(const Graph& group, const ops::Registry& registry, const Node& node,
+                   std::vector<Tensor>& values, ThreadPool& pool, KnownProducts* known) {
+  const auto of = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id.index)]; };
+  const ValueId first = node.outputs[0];
+  const bool is_kept = known != nullptr && is_product(node) && reads_true_values(group, node);
+  if (is_kept) {
+    const auto found = known->by_value.find(group[first].name);
+    if (found != known->by_value.end()) {
+      of(first) = found->second;
+      return;
+    }
+  }
+  std::vector<Tensor> given;
+  for (const ValueId id : node.inputs) given.push_back(id.is_none() ? Tensor() : of(id));
+  std::vector<Tensor> made = ops::evaluate(registry.of(node), node, given, pool);
+  for (size_t index = 0; index < made.size(); ++index) {
+    if (!node.outputs[index].is_none()) of(node.outputs[index]) = std::move(made[index]);
+  }
+  if (is_kept && known->bytes + of(first).bytes() <= known->most_bytes) {
+    known->bytes += of(first).bytes();
+    known->by_value.emplace(group[first].name, of(first));
+  }
+}
+
 Tensor draw(const TensorType& type, uint64_t seed) {
   if (is_floating(type.element)) {
     return verification::random_tensor(type.element, type.dims, false, seed);
@@ -116,11 +144,14 @@ std::vector<Tensor> draw_inputs(const Graph& graph, uint64_t seed) {
 }
 
 Capture::Capture(const Graph& graph, const ops::Registry& registry, int threads,
-                 std::vector<Tensor> inputs)
-    : interpreter_(graph, registry, threads), inputs_(std::move(inputs)) {}
+                 std::vector<Tensor> inputs, Denormals denormals)
+    : denormals_(denormals),
+      interpreter_(graph, registry, threads, denormals),
+      inputs_(std::move(inputs)) {}
 
 std::optional<CapturedValues> Capture::run(std::span<const ValueId> wanted,
                                            const Watcher& watcher) {
+  const DenormalRule rule(denormals_);
   CapturedValues found;
   std::set<ValueId> missing(wanted.begin(), wanted.end());
   const Graph& graph = interpreter_.graph();
@@ -151,7 +182,7 @@ std::optional<CapturedValues> Capture::run(std::span<const ValueId> wanted,
 
 std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
                                       std::span<const Tensor> inputs, ThreadPool& pool,
-                                      KnownMagnitudes* known) {
+                                      KnownProducts* known) {
   std::vector<Tensor> magnitudes(group.values.size());
   const auto of = [&](ValueId id) -> Tensor& { return magnitudes[static_cast<size_t>(id.index)]; };
   for (size_t index = 0; index < group.values.size(); ++index) {
@@ -174,25 +205,8 @@ std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& r
     // What is taken away is as large as what is added.
     if (node.domain.empty() && node.op == "Sub") node.op = "Add";
     if (!is_one_of(node, kOnMagnitudes)) continue;
-    const bool is_kept = known != nullptr && is_product(node) && reads_true_values(group, node);
-    if (is_kept) {
-      const auto found = known->by_value.find(group[first].name);
-      if (found != known->by_value.end()) {
-        of(first) = found->second;
-        continue;
-      }
-    }
-    std::vector<Tensor> given;
-    for (const ValueId id : node.inputs) given.push_back(id.is_none() ? Tensor() : of(id));
     try {
-      std::vector<Tensor> made = ops::evaluate(registry.of(node), node, given, pool);
-      for (size_t index = 0; index < made.size(); ++index) {
-        if (!node.outputs[index].is_none()) of(node.outputs[index]) = std::move(made[index]);
-      }
-      if (is_kept && known->bytes + of(first).bytes() <= known->most_bytes) {
-        known->bytes += of(first).bytes();
-        known->by_value.emplace(group[first].name, of(first));
-      }
+      evaluate_node(group, registry, node, magnitudes, pool, known);
     } catch (const Error&) {
       // A kernel that refuses magnitudes tells nothing about them.
     }
@@ -200,6 +214,39 @@ std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& r
   std::vector<Tensor> of_outputs;
   for (const ValueId id : group.outputs) of_outputs.push_back(of(id));
   return of_outputs;
+}
+
+SpecialRun run_special_values(const Graph& group, const ops::Registry& registry,
+                              std::span<const Tensor> inputs, ThreadPool& pool,
+                              KnownProducts* known) {
+  const std::vector<int> products = products_before(group);
+  const verification::SpecialValues kinds = verification::special_values_for(group, registry);
+  SpecialRun special;
+  std::vector<Tensor> values(group.values.size());
+  for (size_t index = 0; index < values.size(); ++index) {
+    if (products[index] > kMostProducts) return {};
+    values[index] = group.values[index].constant;
+  }
+  bool has_any = false;
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    const ValueId id = group.inputs[index];
+    Tensor changed = verification::with_special_values(inputs[index], group[id].name, kinds);
+    has_any = has_any || !changed.is_empty();
+    special.inputs.push_back(changed.is_empty() ? inputs[index] : std::move(changed));
+    values[static_cast<size_t>(id.index)] = special.inputs.back();
+  }
+  if (!has_any) return {};
+  try {
+    for (const Node& node : group.nodes) {
+      evaluate_node(group, registry, node, values, pool, known);
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  for (const ValueId id : group.outputs) {
+    special.outputs.push_back(values[static_cast<size_t>(id.index)]);
+  }
+  return special;
 }
 
 }  // namespace tessera::tuning

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/denormals.h"
 #include "engine/interpreter.h"
 #include "graph/graph.h"
 #include "ops/registry.h"
@@ -26,7 +27,7 @@ class Capture {
  public:
   // `inputs` in the order of the graph's. Every constant has its elements.
   Capture(const Graph& graph, const ops::Registry& registry, int threads,
-          std::vector<Tensor> inputs);
+          std::vector<Tensor> inputs, Denormals denormals = Denormals::Keep);
 
   // Told after each node: its op, how many were run, and of how many. Gives false to stop.
   using Watcher = std::function<bool(const std::string& op, size_t done, size_t total)>;
@@ -37,6 +38,7 @@ class Capture {
   std::optional<CapturedValues> run(std::span<const ValueId> wanted, const Watcher& watcher = {});
 
  private:
+  Denormals denormals_;
   Interpreter interpreter_;
   std::vector<Tensor> inputs_;
 };
@@ -47,13 +49,24 @@ class Capture {
 // as in a region of many layers: magnitudes of magnitudes tell nothing. `inputs` in the order of
 // the group's. `known`, where it is given, keeps what was computed of true values alone, for other
 // groups of the same graph and run: most begin with the same product.
-struct KnownMagnitudes {
+struct KnownProducts {
   std::map<std::string, Tensor> by_value;  // by name
   int64_t bytes = 0;
   int64_t most_bytes = int64_t{256} << 20;
 };
 std::vector<Tensor> summed_magnitudes(const Graph& group, const ops::Registry& registry,
                                       std::span<const Tensor> inputs, ThreadPool& pool,
-                                      KnownMagnitudes* known = nullptr);
+                                      KnownProducts* known = nullptr);
+
+// `inputs` of `group` with special values (verify/special_values.h), and its outputs by the
+// reference. Both are empty where there are none to put in, the reference refuses them, or more
+// than two products stand in a row: then all is NaN, and the reference takes long to say so.
+struct SpecialRun {
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+};
+SpecialRun run_special_values(const Graph& group, const ops::Registry& registry,
+                              std::span<const Tensor> inputs, ThreadPool& pool,
+                              KnownProducts* known = nullptr);
 
 }  // namespace tessera::tuning

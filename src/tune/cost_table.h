@@ -22,6 +22,7 @@ struct CostKey {
   std::string layouts;  // layouts_text()
   int threads = 1;
   int precision = 0;    // TESSERA_PRECISION_
+  int nan = 0;          // TESSERA_NAN_
   std::string density;  // of its inputs, where that changes the time; "": dense
   auto operator<=>(const CostKey&) const = default;
 };
@@ -64,6 +65,7 @@ struct PlanKey {
   std::string backends;  // in order of preference, with their ingredients
   int threads = 1;
   int precision = 0;
+  int nan = 0;
   auto operator<=>(const PlanKey&) const = default;
 };
 

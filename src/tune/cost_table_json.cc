@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "tessera costs";
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 // A text that nests deeper is no table, and could exhaust the stack of whoever reads it.
 constexpr int kMostDepth = 8;
 constexpr double kMostSeconds = 1e9;
@@ -33,7 +33,7 @@ Json kernel_json(const CostKey& key, const Cost& cost) {
   Json json = {
       {"work", key.work},           {"backend", key.backend}, {"ingredients", key.ingredients},
       {"algorithm", key.algorithm}, {"layouts", key.layouts}, {"threads", key.threads},
-      {"precision", key.precision}, {"density", key.density}};
+      {"precision", key.precision}, {"nan", key.nan},         {"density", key.density}};
   if (cost.cold) json["cold"] = timing_json(*cost.cold);
   if (cost.warm) json["warm"] = timing_json(*cost.warm);
   if (cost.in_context) json["in_context"] = timing_json(*cost.in_context);
@@ -75,6 +75,7 @@ Json plan_json(const PlanKey& key, const KnownPlan& plan) {
           {"backends", key.backends},
           {"threads", key.threads},
           {"precision", key.precision},
+          {"nan", key.nan},
           {"steps", std::move(steps)},
           {"timing", timing_json(plan.timing)},
           {"conversions", std::move(conversions)},
@@ -187,6 +188,7 @@ void read_kernel(const Json& json, const Place& place, CostTable& table) {
               .layouts = fields.text("layouts"),
               .threads = static_cast<int>(fields.whole("threads", 1, kMostThreads)),
               .precision = static_cast<int>(fields.whole("precision", 0, 1)),
+              .nan = static_cast<int>(fields.whole("nan", 0, 1)),
               .density = fields.text("density")};
   Cost cost{.cold = read_optional_timing(fields, "cold"),
             .warm = read_optional_timing(fields, "warm"),
@@ -282,7 +284,8 @@ void read_plan(const Json& json, const Place& place, CostTable& table) {
   PlanKey key{.graph = fields.text("graph"),
               .backends = fields.text("backends"),
               .threads = static_cast<int>(fields.whole("threads", 1, kMostThreads)),
-              .precision = static_cast<int>(fields.whole("precision", 0, 1))};
+              .precision = static_cast<int>(fields.whole("precision", 0, 1)),
+              .nan = static_cast<int>(fields.whole("nan", 0, 1))};
   KnownPlan plan;
   const Json& steps = fields.get("steps");
   const Place steps_place = fields.place("steps");

@@ -93,7 +93,7 @@ TEST(CostTable, SaysWhereItIsDamaged) {
       {"\"low\": 1e-05", "\"low\": 1", "/kernels/1/cold/low"},
       {"\"low\": 1e-05", "\"low\": -1", "/kernels/1/cold/low"},
       {R"("refusal": "numbers: element 0")", R"("refusal": "")", "neither"},
-      {"\"version\": 3,", "\"version\": 3", "JSON"},
+      {"\"version\": 4,", "\"version\": 4", "JSON"},
       {"\"low\": 1e-05", "\"low\": 1e+999", "too large"},
       {"\"steps\": [", R"("steps": 3, "x": [)", "/plans/0/steps"},
       {"\"nodes\": [", "\"nodes\": [-1, ", "/plans/0/steps/0/nodes"},
@@ -114,7 +114,7 @@ TEST(CostTable, SaysWhereItIsDamaged) {
 
 TEST(CostTable, TellsAnotherVersionFromDamage) {
   std::string text = write_cost_table(sample());
-  text.replace(text.find("\"version\": 3"), 12, "\"version\": 2");
+  text.replace(text.find("\"version\": 4"), 12, "\"version\": 2");
   EXPECT_THAT(error_of([&] { read_cost_table(text, "file"); }), HasSubstr("Unsupported"));
 }
 

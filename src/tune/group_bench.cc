@@ -134,9 +134,12 @@ CandidateKey key_of(const Candidate& candidate, const Graph& graph, const Layout
 
 struct GroupBench::State {
   State(std::vector<std::shared_ptr<const Plugin>> given, const ops::Registry& ops, int threads)
-      : plugins(std::move(given)), layouts(plugins), registry(ops), all(threads), one(1) {}
+      : plugins(std::move(given)),
+        layouts(plugins),
+        registry(ops),
+        pools(std::in_place, threads, Denormals::Flush) {}
 
-  ThreadPool& pool_of(int threads) { return threads == 1 ? one : all; }
+  ThreadPool& pool_of(int threads) { return threads == 1 ? pools->one : pools->all; }
   void enter(BenchStage stage, double announced_seconds = 0) const {
     if (watcher) watcher(stage, announced_seconds);
   }
@@ -157,14 +160,20 @@ struct GroupBench::State {
   std::vector<std::shared_ptr<const Plugin>> plugins;
   LayoutTable layouts;
   const ops::Registry& registry;
-  ThreadPool all;
-  ThreadPool one;
+  struct Pools {
+    Pools(int threads, Denormals rule) : denormals(rule), all(threads, rule), one(1, rule) {}
+    Denormals denormals;
+    ThreadPool all;
+    ThreadPool one;
+  };
+  std::optional<Pools> pools;
   Yardstick yardstick;
   StageWatcher watcher;  // empty in a process that must not end
 
   bool has_group = false;
   GroupCase group;
   verification::ExpectedValues expected;  // of the group's values, as far as they are known
+  std::vector<Tensor> special;            // the same of special values; empty: not judged
   std::vector<std::pair<CandidateKey, Candidate>> offered;
   std::map<int, Offers> proposed;  // by threads: what plug-ins offer for the group alone
   std::map<CandidateKey, Entry> entries;
@@ -189,8 +198,9 @@ std::optional<Candidate> GroupBench::State::propose(const CandidateKey& key) {
     const tessera_graph view(group.graph, registry);
     ThreadPool& pool = pool_of(key.threads);
     pool.execute([&] {
-      offers = collect_offers(view, plugins, layouts,
-                              {.threads = pool.threads(), .precision = group.precision});
+      offers = collect_offers(
+          view, plugins, layouts,
+          {.threads = pool.threads(), .precision = group.precision, .nan = group.nan});
     });
     asked = proposed.emplace(key.threads, std::move(offers)).first;
   }
@@ -233,7 +243,9 @@ Tensor GroupBench::State::pack(const tessera_pack& pack, const Tensor& tensor, T
   Status status;
   pool.execute([&] {
     status = call_plugin([&](tessera_error* error) {
-      return pack.pack(pack.self, context.face(), &from, packed.mutable_data(), pack.bytes, error);
+      return context.checked(
+          pack.pack(pack.self, context.face(), &from, packed.mutable_data(), pack.bytes, error),
+          error);
     });
   });
   if (status.is_fine()) return packed;
@@ -391,6 +403,10 @@ void GroupBench::load(const GroupCase& group) {
   state_->proposed.clear();
   state_->group = group;
   state_->has_group = true;
+  if (state_->pools->denormals != group.denormals) {
+    const int threads = state_->pools->all.threads();
+    state_->pools.emplace(threads, group.denormals);
+  }
   const Graph& graph = state_->group.graph;
   verification::ExpectedValues& expected = state_->expected;
   expected.values.assign(graph.values.size(), Tensor());
@@ -407,13 +423,22 @@ void GroupBench::load(const GroupCase& group) {
       expected.magnitudes[at(graph.outputs[index])] = group.magnitudes[index];
     }
   }
+  state_->special.clear();
+  if (group.special_inputs.empty()) return;
+  state_->special = expected.values;
+  for (size_t index = 0; index < group.special_inputs.size(); ++index) {
+    state_->special[at(graph.inputs[index])] = group.special_inputs[index];
+  }
+  for (size_t index = 0; index < group.special_outputs.size(); ++index) {
+    state_->special[at(graph.outputs[index])] = group.special_outputs[index];
+  }
 }
 
 void GroupBench::offer(const Candidate& candidate, const Graph& whole) {
   TESSERA_CHECK(state_->has_group, "a group is loaded before candidates of it are offered");
   std::optional<Candidate> moved = moved_to(candidate, whole, state_->group.graph);
   if (!moved) return;
-  const int threads = candidate.threads == 0 ? state_->all.threads() : candidate.threads;
+  const int threads = candidate.threads == 0 ? state_->pools->all.threads() : candidate.threads;
   CandidateKey key = key_of(*moved, state_->group.graph, state_->layouts, threads);
   state_->offered.emplace_back(std::move(key), *std::move(moved));
 }
@@ -450,14 +475,18 @@ Checked GroupBench::check(const CandidateKey& key) {
   const auto watcher = [&](bool is_running) {
     state_->enter(is_running ? BenchStage::Run : BenchStage::Prepare);
   };
-  const verification::CandidateTrial trial{.expected = state_->expected,
-                                           .layouts = state_->layouts,
-                                           .candidate = entry.candidate,
-                                           .pool = state_->pool_of(key.threads),
-                                           .place = "",
-                                           .precision = state_->group.precision,
-                                           .guard = guard,
-                                           .run_watcher = watcher};
+  const std::vector<Tensor>* special = state_->special.empty() ? nullptr : &state_->special;
+  const verification::CandidateTrial trial{
+      .expected = state_->expected,
+      .layouts = state_->layouts,
+      .candidate = entry.candidate,
+      .pool = state_->pool_of(key.threads),
+      .place = "",
+      .precision = state_->group.precision,
+      .special = special,
+      .special_kinds = verification::special_values_for(state_->group.graph, state_->registry),
+      .guard = guard,
+      .run_watcher = watcher};
   verification::NumberCheck numbers;
   try {
     numbers = verification::check_kernel(trial, *entry.kernel, report);

@@ -68,7 +68,8 @@ std::vector<std::optional<CostKey>> cost_keys(const Subject& subject,
                   .algorithm = candidate.algorithm,
                   .layouts = layouts_text(bench_key(subject, index), group.graph, *group.text),
                   .threads = threads_of(subject, candidate),
-                  .precision = subject.precision};
+                  .precision = subject.precision,
+                  .nan = subject.nan};
     }
   }
   return keys;

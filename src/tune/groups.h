@@ -27,6 +27,7 @@ struct Subject {
   const ops::Registry& registry;
   int threads = 1;    // of the pool
   int precision = 0;  // TESSERA_PRECISION_
+  int nan = 0;        // TESSERA_NAN_
 };
 
 // All candidates for one set of nodes.

@@ -51,8 +51,10 @@ std::optional<PlanKey> plan_key(const Subject& subject,
                                 const std::vector<std::shared_ptr<const Plugin>>& plugins) {
   const std::optional<GroupText> text = group_text(subject.graph, subject.registry);
   if (!text) return std::nullopt;
-  PlanKey key{
-      .graph = digest_text(text->text), .threads = subject.threads, .precision = subject.precision};
+  PlanKey key{.graph = digest_text(text->text),
+              .threads = subject.threads,
+              .precision = subject.precision,
+              .nan = subject.nan};
   for (const std::shared_ptr<const Plugin>& plugin : plugins) {
     key.backends += (key.backends.empty() ? "" : ", ") + plugin->name();
     if (!plugin->ingredients().empty()) key.backends += " " + plugin->ingredients();

@@ -74,7 +74,7 @@ struct Tuner::State {
         options_(std::move(options)),
         table_(table),
         own_bench_(std::move(plugins), subject.registry, subject.threads),
-        pool_(subject.threads),
+        pool_(subject.threads, options_.denormals),
         weights_(weights_between_runs(subject.graph)),
         graph_bytes_(value_bytes(subject.graph)),
         speed_(assumed_speed()),
@@ -238,7 +238,8 @@ struct Tuner::State {
     try {
       if (!capture_) {
         capture_.emplace(subject_.graph, subject_.registry, subject_.threads,
-                         are_drawn ? draw_inputs(subject_.graph, options_.seed) : options_.inputs);
+                         are_drawn ? draw_inputs(subject_.graph, options_.seed) : options_.inputs,
+                         options_.denormals);
       }
       return capture_->run(wanted, [&](const std::string& op, size_t done, size_t total) {
         return tell({.what = op, .done = done, .total = total, .phase = BindPhase::Reference},
@@ -284,6 +285,8 @@ struct Tuner::State {
     GroupCase made{.graph = pending.group->graph,
                    .threads = subject_.threads,
                    .precision = subject_.precision,
+                   .nan = subject_.nan,
+                   .denormals = options_.denormals,
                    .bytes_between = graph_bytes_};
     for (const ValueId id : made.graph.inputs) {
       made.inputs.push_back(values.at(by_name().at(made.graph[id].name)));
@@ -291,9 +294,15 @@ struct Tuner::State {
     for (const ValueId id : made.graph.outputs) {
       made.outputs.push_back(values.at(by_name().at(made.graph[id].name)));
     }
+    const DenormalRule rule(options_.denormals);
     const Phases::Running running(phases_, "magnitudes");
     made.magnitudes =
         summed_magnitudes(made.graph, subject_.registry, made.inputs, pool_, &known_magnitudes_);
+    if (subject_.nan == TESSERA_NAN_FAST) return made;
+    SpecialRun special =
+        run_special_values(made.graph, subject_.registry, made.inputs, pool_, &known_specials_);
+    made.special_inputs = std::move(special.inputs);
+    made.special_outputs = std::move(special.outputs);
     return made;
   }
 
@@ -467,7 +476,8 @@ struct Tuner::State {
   std::optional<Capture> capture_;
   bool has_tried_all_ = false;
   bool has_failed_ = false;  // the reference could not run
-  KnownMagnitudes known_magnitudes_;
+  KnownProducts known_magnitudes_;
+  KnownProducts known_specials_;
   std::optional<CapturedValues> all_values_;  // of all groups, where they may be kept
   mutable std::map<std::string, ValueId> by_name_;
   std::vector<int> trial_candidates_;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/denormals.h"
 #include "tessera/tessera.h"
 #include "tune/bench.h"
 #include "tune/cost_table.h"
@@ -34,6 +35,8 @@ struct TuneOptions {
   // Candidates of one group are measured in turns as long as their buffers stay below this; else
   // one after the other.
   int64_t buffer_bytes = int64_t{512} << 20;
+  // What kernels run with, here and in the plans.
+  Denormals denormals = Denormals::Flush;
   // Check and do not time: no entry has a time then, and no conversion is measured.
   bool only_checks = false;
   // The processor's speed, once there is much to measure; else a table says what it could be.

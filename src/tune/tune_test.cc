@@ -108,6 +108,52 @@ TEST_F(Tunings, MeasureWhatIsRightAndRefuseWhatIsWrong) {
   EXPECT_EQ(table_.conversions.size(), 2U);
 }
 
+// Right on every number, and 0 for NaN. With a denormal it gives 5.
+plugin::Candidate candidate_that(const plugin::Node& node, bool keeps_nan, bool keeps_denormals) {
+  plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
+  candidate.algorithm = "special";
+  candidate.build = [=](const plugin::BuildOptions&) {
+    return plugin::make_kernel(
+        [=](plugin::RunContext&, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          for (int64_t index = 0; index < inputs[0].elements(); ++index) {
+            const float x = inputs[0].as<float>()[index];
+            float& y = outputs[0].as<float>()[index];
+            y = x > 0 || (keeps_nan && x != x) ? x : 0;
+            if (!keeps_denormals && x > 0 && x < 1e-39F) y = 5;
+          }
+        });
+  };
+  return candidate;
+}
+
+TEST_F(Tunings, RefuseWhatLosesNanUnlessThatIsAllowed) {
+  offer([](const auto& graph, Proposals& proposals) {
+    proposals.add(candidate_that(graph.node(0), false, true));
+  });
+  tune_all();
+  ASSERT_EQ(table_.kernels.size(), 1U);
+  EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("special values: element"));
+  EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("expected nan, found 0"));
+  // What was refused so is another thing than what is allowed.
+  Subject fast{graph_, offers_, *layouts_, registry_};
+  fast.nan = TESSERA_NAN_FAST;
+  tune(fast, plugins_, {}, table_);
+  ASSERT_EQ(table_.kernels.size(), 2U);
+  EXPECT_EQ(table_.kernels.rbegin()->first.nan, TESSERA_NAN_FAST);
+  EXPECT_EQ(table_.kernels.rbegin()->second.refusal, "");
+}
+
+TEST_F(Tunings, JudgeDenormalsAsTheyAreTreated) {
+  offer([](const auto& graph, Proposals& proposals) {
+    proposals.add(candidate_that(graph.node(0), true, false));
+  });
+  tune_all({.denormals = Denormals::Flush});
+  EXPECT_EQ(table_.kernels.begin()->second.refusal, "");
+  table_ = {};
+  tune_all({.denormals = Denormals::Keep});
+  EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("special values"));
+}
+
 TEST_F(Tunings, MeasureNothingTwice) {
   offer_relus();
   const TuneReport first = tune_all();
@@ -400,7 +446,7 @@ TEST(Magnitudes, OfTrueValuesAreKeptForTheNextGroup) {
   builder.node("first", "MatMul", {"x", "w"}, {"a"}).node("second", "MatMul", {"a", "w"}, {"b"});
   builder.output("a").output("b");
   ThreadPool pool(1);
-  KnownMagnitudes known;
+  KnownProducts known;
   const auto compute = [&] {
     return summed_magnitudes(builder.graph(), registry, std::vector{ones}, pool, &known);
   };

@@ -126,7 +126,7 @@ class Attempt {
     // Where the socket was closed, its end is about to be known.
     const std::optional<ProcessEnd> end = process_->wait(
         delivery == Delivery::Closed ? std::chrono::seconds(2) : std::chrono::seconds(0));
-    process_->kill();
+    const bool is_left_behind = process_->kill().is_left_behind;
     if (!has_news_) {
       throw Error(ErrorKind::DeviceFailed, "program '" + options_.program.string() + "'",
                   end ? "it " + text(*end) + " before it began" : "it does not answer");
@@ -135,7 +135,8 @@ class Attempt {
     if (delivery == Delivery::Late) {
       return {step_,
               "the plug-in did not come back within " +
-                  seconds_text(options_.step_timeout_seconds) + " (--timeout)",
+                  seconds_text(options_.step_timeout_seconds) + " (--timeout)" +
+                  (is_left_behind ? ", and its process cannot be ended" : ""),
               true};
     }
     return {step_, "the plug-in disturbed what its process has to tell"};

@@ -102,6 +102,7 @@ struct WorkerBench::State {
   double limit_of(BenchStage stage) const;
   std::string explain_late(BenchStage stage) const;
   bool is_alive();
+  void end_process();
   void note_peak();
 
   template <class Result, class Content>
@@ -123,7 +124,7 @@ void WorkerBench::State::start() {
   auto [mine, its] = MessageChannel::make_sockets();
   SharedPage page = SharedPage::make();
   new (page.data()) ProgressPage();
-  worker.reset(new Worker{.process = {options.program, {}, std::move(its)},
+  worker.reset(new Worker{.process = {options.program, {}, std::move(its), options.wait},
                           .channel = {std::move(mine), kMostAnswerBytes, false},
                           .page = std::move(page)});
   const auto available = static_cast<double>(std::min(available_memory_bytes(), int64_t{1} << 50));
@@ -143,6 +144,7 @@ void WorkerBench::State::start() {
     wrong = "expected a program of " + build_identity() + ", found another one";
   }
   if (wrong.empty()) return;
+  end_process();
   worker.reset();
   throw Error(ErrorKind::DeviceFailed, "program '" + options.program.string() + "'", wrong);
 }
@@ -163,6 +165,7 @@ void WorkerBench::State::note_peak() {
 // Once more where a process does not start: what ended the one before may still hold memory.
 void WorkerBench::State::replace() {
   note_peak();
+  if (worker != nullptr) end_process();
   worker.reset();
   try {
     start();
@@ -238,8 +241,17 @@ Reply WorkerBench::State::exchange(const Message& request) {
   } else {
     reply.loss = explain_late(progress.stage);
   }
-  worker->process.kill();
+  end_process();
   return reply;
+}
+
+// Whatever holds it back, measuring goes on with another process.
+void WorkerBench::State::end_process() {
+  if (!worker->process.kill(options.kill_patience).is_left_behind) return;
+  if (options.log == nullptr) return;
+  options.log->warn("process " + std::to_string(worker->process.id()) +
+                    ", which measured, was killed and has not ended; it waits for the system, "
+                    "perhaps for a disk that does not answer, and is left behind");
 }
 
 template <class Content>
@@ -391,9 +403,10 @@ Outcome WorkerBench::convert_once(const ConversionKey& key) {
 }
 
 std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,
-                                          const WorkerOptions& options, const Log& log) {
+                                          WorkerOptions options, const Log& log) {
+  options.log = &log;
   try {
-    return std::make_unique<WorkerBench>(plugins, options);
+    return std::make_unique<WorkerBench>(plugins, std::move(options));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::DeviceFailed) throw;
     log.warn("libraries are measured in this process, which ends if one of them crashes: " +

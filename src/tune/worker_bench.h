@@ -3,12 +3,14 @@
 // docs/decisions/0010-measuring-in-another-process.md.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
 
 #include "backend/plugin.h"
+#include "base/child_process.h"
 #include "base/log.h"
 #include "tune/bench.h"
 
@@ -24,6 +26,12 @@ struct WorkerOptions {
   double build_timeout_seconds = kBuildSeconds;
   // That the process may write to; 0: nine tenths of what the machine has left.
   int64_t memory_bytes = 0;
+  // Told of a process that could not be ended; null: nobody.
+  const Log* log = nullptr;
+  // How long a process that was killed may take to end.
+  std::chrono::milliseconds kill_patience = ChildProcess::kKillPatience;
+  // waitpid(), or what a test has in its place.
+  ChildProcess::WaitFunction wait = ::waitpid;
 };
 
 // Starts its process at once, and a new one whenever that is lost. The group is then loaded again,
@@ -54,8 +62,8 @@ class WorkerBench final : public Bench {
 };
 
 // Null, with a warning, where the process cannot be started: what is measured is then measured in
-// this process.
+// this process. `log` outlives it.
 std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,
-                                          const WorkerOptions& options, const Log& log);
+                                          WorkerOptions options, const Log& log);
 
 }  // namespace tessera::tuning

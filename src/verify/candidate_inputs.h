@@ -38,8 +38,10 @@ struct RunInput {
 class CandidateInputs {
  public:
   // Converts what `trial` expects to the layouts that the candidate wants and packs it; what a pack
-  // does wrong is told to `report`. `trial` must outlive this. Throws Error where it fails.
-  CandidateInputs(const CandidateTrial& trial, Report& report);
+  // does wrong is told to `report`. `trial` must outlive this. Throws Error where it fails. What is
+  // the same tensor as in `others`, of the same candidate, is taken from there.
+  CandidateInputs(const CandidateTrial& trial, Report& report,
+                  const CandidateInputs* others = nullptr);
 
   int64_t bytes(size_t input) const { return made_[input].stored.memory->bytes(); }
   RunInput for_run(size_t input, const InputUse& use) const;

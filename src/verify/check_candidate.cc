@@ -80,7 +80,47 @@ class CandidateChecker {
       }
     }
     check_strides(kernel, *first);
+    if (takes_special_values()) check_special_values(kernel);
     return first;
+  }
+
+  bool takes_special_values() const {
+    const auto is_sparse = [&](const auto& port) {
+      return trial_.layouts.sparse_form(port.layout).has_value();
+    };
+    return trial_.special != nullptr &&
+           std::none_of(candidate_.inputs.begin(), candidate_.inputs.end(), is_sparse) &&
+           std::none_of(candidate_.outputs.begin(), candidate_.outputs.end(), is_sparse) &&
+           std::none_of(candidate_.outputs.begin(), candidate_.outputs.end(),
+                        [](const auto& port) { return port.is_size_unknown; });
+  }
+
+  void check_special_values(const Kernel& kernel) {
+    const ExpectedValues values{.values = *trial_.special, .magnitudes = {}};
+    const CandidateTrial trial{.expected = values,
+                               .layouts = trial_.layouts,
+                               .candidate = candidate_,
+                               .pool = pool_,
+                               .place = trial_.place,
+                               .precision = trial_.precision,
+                               .guard = trial_.guard,
+                               .run_watcher = trial_.run_watcher,
+                               .step_watcher = trial_.step_watcher};
+    CandidateChecker special(trial, report_);
+    // NaN times the zeros that pad weights is NaN, beside elements that are NaN too.
+    special.judges_padding_ = false;
+    tell("special values");
+    special.inputs_.emplace(trial, report_, &*inputs_);
+    const std::optional<Outcome> outcome = special.run(kernel, plain_request(), kGarbage);
+    if (!outcome) return;
+    const bool may_spread = (candidate_.flags & TESSERA_CANDIDATE_SPREADS_NAN) != 0;
+    for (size_t index = 0; index < outcome->outputs.size(); ++index) {
+      const ValueId id = candidate_.outputs[index].value;
+      report_.expect("special values", trial_.place,
+                     explain_lost_special(
+                         {expected(id), magnitude(id), special.expected(id), trial_.special_kinds},
+                         outcome->outputs[index], may_spread, trial_.precision));
+    }
   }
 
   // To write; for a kernel that can only add, to add to a copy of its input.
@@ -246,7 +286,7 @@ class CandidateChecker {
                            : "output " + std::to_string(index) + ": it writes between its rows");
         output = gathered(trial_.layouts, output);
       }
-      check_padding(candidate_.outputs[index], output);
+      if (judges_padding_) check_padding(candidate_.outputs[index], output);
       outcome.storage.emplace_back(output.memory->contents().begin(),
                                    output.memory->contents().end());
       outcome.outputs.push_back(
@@ -379,6 +419,7 @@ class CandidateChecker {
   const Candidate& candidate_;
   Report& report_;
   ThreadPool& pool_;
+  bool judges_padding_ = true;
   NumberCheck numbers_;
   std::optional<CandidateInputs> inputs_;
 };

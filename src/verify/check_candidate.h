@@ -10,6 +10,7 @@
 #include "verify/guarded_memory.h"
 #include "verify/op_case.h"
 #include "verify/report.h"
+#include "verify/special_values.h"
 
 namespace tessera::verification {
 
@@ -20,6 +21,10 @@ struct CandidateTrial {
   ThreadPool& pool;
   std::string place;  // for failures
   int precision = TESSERA_PRECISION_FLOAT32;
+  // The same values of a run on inputs with special values (special_values.h), by value id; null:
+  // what the kernel does with those is not judged.
+  const std::vector<Tensor>* special = nullptr;
+  SpecialValues special_kinds = SpecialValues::NaN;  // which those are
   // With Guard::Pages, writing to an input ends the process too. The expected values then lie in
   // pages that nobody may write to, between fences, and are not copied.
   Guard guard = Guard::Bytes;
@@ -38,7 +43,9 @@ struct NumberCheck {
 // Builds its kernel and runs it: into new buffers, twice; in place and adding, where it says that
 // it can; from saved bytes, where it offers that. Each run has guard bytes round every input,
 // output, pack and workspace, and is compared with what is expected. Constants are not copied for
-// each run: that they are left alone is told by a digest.
+// each run: that they are left alone is told by a digest. What is right so far then runs once on
+// special values, unless the size of an output is unknown or a port is sparse: what is not stored
+// meets none of them.
 NumberCheck check_candidate(const CandidateTrial& trial, Report& report);
 
 // The same with a kernel that has been built, but for saved bytes.

@@ -110,7 +110,8 @@ class LayoutChecker {
     Status status;
     pool.execute([&] {
       status = call_plugin([&](tessera_error* error) {
-        return convert(layout.self, context.face(), &source, &target, error);
+        return context.checked(convert(layout.self, context.face(), &source, &target, error),
+                               error);
       });
     });
     if (!status.is_fine()) return "it fails: " + status.message;

@@ -24,6 +24,11 @@ struct ExpectedValues {
 ExpectedValues expected_values(const OpCase& op_case, const ops::Registry& registry,
                                ThreadPool& pool);
 
+// What every value of a case holds for inputs with special values (special_values.h); empty where
+// it has no floating-point inputs, or the reference refuses such values.
+std::vector<Tensor> special_values_of(const OpCase& op_case, const ops::Registry& registry,
+                                      ThreadPool& pool);
+
 // How far two tensors are from each other, and how far they may be.
 struct Difference {
   double error = 0;      // the largest one of an element; infinite for NaN or other dimensions
@@ -33,7 +38,9 @@ struct Difference {
 
 // Floating elements may differ by a tolerance for their type and for `precision`
 // (TESSERA_PRECISION_), relative to the largest of: the expected element, `magnitude` (may be
-// empty), a tenth of the largest expected element. All others must be equal: their error is 0 or 1.
+// empty), a tenth of the largest expected element. NaN and infinities may stand for each other, but
+// infinity not for -infinity. Where `magnitude` is none of a number, any of them will do: a sum in
+// another order may overflow. All others must be equal: their error is 0 or 1.
 Difference measure_difference(const Tensor& expected, const Tensor& magnitude, const Tensor& found,
                               int precision = TESSERA_PRECISION_FLOAT32);
 

@@ -35,10 +35,20 @@ TEST(ExplainDifference, ComparesWhatIsNoNumber) {
   EXPECT_NE(explain_difference(floats({1}), Tensor(), floats({NAN})), "");
   EXPECT_NE(explain_difference(floats({NAN}), Tensor(), floats({1})), "");
   EXPECT_NE(explain_difference(floats({INFINITY}), Tensor(), floats({-INFINITY})), "");
+  EXPECT_EQ(explain_difference(floats({NAN, INFINITY}), Tensor(), floats({INFINITY, NAN})), "");
   // Also after an element with a small error.
   EXPECT_NE(explain_difference(floats({1, INFINITY}), Tensor(), floats({1.00001F, 5})), "");
   EXPECT_NE(explain_difference(floats({1, INFINITY}), Tensor(), floats({1.00001F, -INFINITY})), "");
   EXPECT_NE(explain_difference(floats({1, 5}), Tensor(), floats({1.00001F, INFINITY})), "");
+}
+
+TEST(ExplainDifference, ForgivesSumsThatOverflowInAnotherOrder) {
+  const Tensor overflown = floats({INFINITY, INFINITY, INFINITY});
+  EXPECT_EQ(explain_difference(floats({INFINITY, 0, 1}), overflown, floats({NAN, -INFINITY, NAN})),
+            "");
+  EXPECT_EQ(explain_difference(floats({INFINITY}), floats({INFINITY}), floats({-INFINITY})), "");
+  // What is lost is lost.
+  EXPECT_NE(explain_difference(floats({INFINITY}), floats({INFINITY}), floats({1})), "");
 }
 
 TEST(ExplainDifference, WantsEqualWholeNumbersAndShapes) {

@@ -151,10 +151,13 @@ class BackendVerifier {
   void try_candidates(const OpCase& op_case, std::span<const Candidate> candidates,
                       const std::string& what) {
     if (candidates.empty()) return;
-    ThreadPool pool(1);
-    ThreadPool candidates_pool(threads_);
+    // As a bind has them that says nothing of denormals.
+    const DenormalRule rule(Denormals::Flush);
+    ThreadPool pool(1, Denormals::Flush);
+    ThreadPool candidates_pool(threads_, Denormals::Flush);
     const std::optional<ExpectedValues> expected = values_of(op_case, pool);
     if (!expected) return;
+    const std::vector<Tensor> special = special_values_of(op_case, registry_, pool);
     for (const Candidate& candidate : candidates) {
       std::string place = op_case.text + ", " + what;
       if (!candidate.algorithm.empty()) place += " '" + candidate.algorithm + "'";
@@ -169,6 +172,8 @@ class BackendVerifier {
                        .candidate = candidate,
                        .pool = candidates_pool,
                        .place = place,
+                       .special = special.empty() ? nullptr : &special,
+                       .special_kinds = special_values_for(op_case.graph, registry_),
                        .step_watcher = tell},
                       report_);
     }

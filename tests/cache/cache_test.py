@@ -184,6 +184,7 @@ CHANGES = {
     "inputs": ["--shape", "x=1x16x20x20", "--threads", "1"],
     "threads": ["--shape", "x=1x16x24x24", "--threads", "2"],
     "precision": [*SHAPE, "--precision", "bfloat16"],
+    "nan": [*SHAPE, "--nan", "fast"],
     "exclusions": [*SHAPE, "--exclude", "reference:Sub"],
     "pins": [*SHAPE, "--pin", "conv0=reference"],
     "backends": [*SHAPE, "--backends", "reference"],

@@ -3,6 +3,7 @@
 
 import json
 import os
+import time
 
 import numpy as np
 import onnx
@@ -185,3 +186,34 @@ def test_the_trace_of_bench_shows_the_change(tuned, call, relu, slow, tmp_path):
     assert "tune" not in stages("--swap", "on")
     code, _, errors = call(*arguments, "--swap", "perhaps", **slow)
     assert code == 2 and "--swap" in errors
+
+
+LEAK = """
+import ctypes
+for leaked in (executor, model):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(leaked))
+for _ in range(3):
+    y, = executor.run({"x": x})
+"""
+
+
+def test_a_process_ends_after_what_is_built_behind_it(tuned):
+    """Of an executor that nobody destroys: else the thread that builds would use what exit() has
+    destroyed already."""
+    ended = tuned("executor, _ = bind()" + LEAK + "print(json.dumps(time.time()))")
+    assert time.time() - ended > SECONDS_TO_BUILD / 2
+
+
+def test_the_interpreter_waits_before_it_is_taken_down(tuned):
+    """As what is built may have something to log."""
+    before, after = tuned("executor, _ = bind()" + LEAK + """
+import atexit, os
+def threads():
+    return len(os.listdir("/proc/self/task"))
+before = threads()
+atexit._run_exitfuncs()
+executor.run({"x": x})
+executor.wait_for_swap()
+print(json.dumps([before, threads()]))
+""")
+    assert after == before - 1

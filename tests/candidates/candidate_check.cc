@@ -1,10 +1,13 @@
 #include "candidate_check.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "backend/graph_view.h"
 #include "backend/host.h"
@@ -76,6 +79,23 @@ CandidateCheck::CandidateCheck(const std::string& backend)
   }
 }
 
+// All that there is, and what is offered in its place where NaN has to be kept.
+Offers CandidateCheck::offers_for(const tessera_graph& view, const LayoutTable& layouts) const {
+  OfferOptions options;
+  options.threads = kThreads;
+  options.nan = TESSERA_NAN_FAST;
+  Offers offers = collect_offers(view, plugins_, layouts, options);
+  constexpr std::array<std::string_view, 4> kRewritten = {"Clip", "Max", "Min", "Relu"};
+  const bool is_rewritten = std::ranges::any_of(view.graph.nodes, [&](const Node& node) {
+    return std::ranges::find(kRewritten, node.op) != kRewritten.end();
+  });
+  if (!is_rewritten) return offers;
+  options.nan = TESSERA_NAN_EXACT;
+  Offers exact = collect_offers(view, plugins_, layouts, options);
+  std::ranges::move(exact.candidates, std::back_inserter(offers.candidates));
+  return offers;
+}
+
 CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, Tensor>& fed,
                                 const Tolerance& tolerance,
                                 const std::map<std::string, SparseForm>& sparse) {
@@ -84,10 +104,8 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
   const LayoutTable layouts(layout_plugins_, sparse_forms(typed));
   const std::vector<Tensor> values = evaluate_all(typed, fed, registry_, pool_);
   const tessera_graph view(typed, registry_);
-  OfferOptions options;
-  options.threads = kThreads;
-  const Offers offers = collect_offers(view, plugins_, layouts, options);
   CheckResult result;
+  const Offers offers = offers_for(view, layouts);
   std::set<int32_t> taken;
   for (const Candidate& candidate : offers.candidates) {
     if (candidate.plugin != plugins_[0]) continue;

@@ -45,6 +45,8 @@ class CandidateCheck {
                   const std::map<std::string, SparseForm>& sparse = {});
 
  private:
+  Offers offers_for(const tessera_graph& view, const LayoutTable& layouts) const;
+
   ops::Registry registry_;
   ThreadPool pool_;
   std::vector<std::shared_ptr<const Plugin>> plugins_;         // the one that is checked

@@ -283,6 +283,31 @@ TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
 
 // --- The process ---------------------------------------------------------------------------------
 
+// As if the system held it in a call that no signal interrupts.
+pid_t wait_in_vain(pid_t /*id*/, int* /*status*/, int /*options*/) { return 0; }
+
+TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
+  const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
+  const Group group = make_group("Relu(3x4)", plugins);
+  std::vector<std::string> told;
+  const Log log([&](const std::string& message) { told.push_back(message); });
+  WorkerOptions stuck = options();
+  stuck.log = &log;
+  stuck.wait = wait_in_vain;
+  stuck.kill_patience = std::chrono::milliseconds(50);
+  WorkerBench bench(plugins, stuck);
+  bench.load(group.group);
+  ASSERT_THAT(bench.build(group.keys.at(0)).reason, IsEmpty());
+  const int first = bench.process_id();
+  ASSERT_EQ(::kill(first, SIGKILL), 0);
+  bench.run_once(group.keys[0], Weights::Warm);
+  EXPECT_NE(bench.process_id(), first);
+  EXPECT_THAT(bench.run_once(group.keys[0], Weights::Warm).reason, IsEmpty());
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0], HasSubstr("process " + std::to_string(first)));
+  EXPECT_THAT(told[0], HasSubstr("is left behind"));
+}
+
 TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
   const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
   const Group group = make_group("Relu(3x4)", plugins);

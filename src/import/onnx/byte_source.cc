@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/file_handle.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_import {
@@ -41,6 +42,7 @@ ByteSource ByteSource::open(const std::filesystem::path& file) {
                          : "a device, pipe or socket; from a pipe a model is read as '-'"));
   }
   source.size_ = status.st_size;
+  source.stamp_ = stamp_of(source.descriptor_);
   return source;
 }
 
@@ -56,6 +58,7 @@ ByteSource::ByteSource(ByteSource&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       memory_(other.memory_),
       size_(other.size_),
+      stamp_(other.stamp_),
       place_(std::move(other.place_)) {}
 
 ByteSource::~ByteSource() {
@@ -85,15 +88,19 @@ void ByteSource::read(int64_t offset, void* target, size_t count) const {
   }
 }
 
-std::shared_ptr<const std::byte> ByteSource::map() const {
+ByteSource::Mapping ByteSource::map() const {
   TESSERA_CHECK(descriptor_ >= 0 && size_ > 0, "only a file with contents can be mapped");
   const auto length = static_cast<size_t>(size_);
   void* address = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, descriptor_, 0);
   if (address == MAP_FAILED) {
     throw Error(ErrorKind::InvalidArgument, place_, "could not be mapped: " + system_text(errno));
   }
-  return {static_cast<const std::byte*>(address),
-          [length](const std::byte* start) { ::munmap(const_cast<std::byte*>(start), length); }};
+  const auto kept = std::make_shared<const FileHandle>(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
+  std::shared_ptr<const std::byte> start(static_cast<const std::byte*>(address),
+                                         [length, kept](const std::byte* mapped) {
+                                           ::munmap(const_cast<std::byte*>(mapped), length);
+                                         });
+  return {std::move(start), kept->get()};
 }
 
 }  // namespace tessera::onnx_import

@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "base/file_stamp.h"
 
 namespace tessera::onnx_import {
 
@@ -30,9 +33,16 @@ class ByteSource {
   // has become shorter or cannot be read.
   void read(int64_t offset, void* target, size_t count) const;
 
-  // The whole file mapped into memory, which lives as long as the pointer; it starts at a page.
-  // Only for a file that is not empty. Throws InvalidArgument.
-  std::shared_ptr<const std::byte> map() const;
+  // Of the file when it was opened; nullopt for memory.
+  const std::optional<FileStamp>& stamp() const { return stamp_; }
+
+  // A file mapped into memory.
+  struct Mapping {
+    std::shared_ptr<const std::byte> start;  // of a page; the mapping lives as long
+    int descriptor = -1;                     // of the same file, as long; -1: none was left
+  };
+  // The whole file, which must not be empty. Throws InvalidArgument.
+  Mapping map() const;
 
  private:
   ByteSource() = default;
@@ -40,6 +50,7 @@ class ByteSource {
   int descriptor_ = -1;
   std::string_view memory_;
   int64_t size_ = 0;
+  std::optional<FileStamp> stamp_;
   std::string place_;
 };
 

@@ -83,7 +83,7 @@ ExternalFile& ExternalData::open(const std::string& location, const std::string&
   const auto known = files_.find(file);
   if (known != files_.end()) return known->second;
   try {
-    return files_.emplace(file, ExternalFile{ByteSource::open(file), nullptr}).first->second;
+    return files_.emplace(file, ExternalFile{ByteSource::open(file), {}}).first->second;
   } catch (const Error& error) {
     throw Error(ErrorKind::InvalidModel, where,
                 "its external data '" + location + "': " + error.message());
@@ -91,8 +91,8 @@ ExternalFile& ExternalData::open(const std::string& location, const std::string&
 }
 
 const std::shared_ptr<const std::byte>& mapped(ExternalFile& file) {
-  if (file.mapping == nullptr) file.mapping = file.source.map();
-  return file.mapping;
+  if (file.mapping.start == nullptr) file.mapping = file.source.map();
+  return file.mapping.start;
 }
 
 }  // namespace tessera::onnx_import

@@ -25,7 +25,7 @@ ExternalLocation external_location(const onnx::TensorProto& tensor, const std::s
 
 struct ExternalFile {
   ByteSource source;
-  std::shared_ptr<const std::byte> mapping;  // null until mapped() is called
+  ByteSource::Mapping mapping;  // nothing until mapped() is called
 };
 
 // The data files of one model, each opened and mapped once. A file must be a regular one inside the

@@ -53,8 +53,14 @@ void check_header(const onnx::ModelProto& model, const std::string& where) {
   }
 }
 
+WeightMapping described(const ByteSource::Mapping& mapping, const ByteSource& source,
+                        const std::filesystem::path& file) {
+  return {mapping.start, source.size(), file, *source.stamp(), mapping.descriptor};
+}
+
 ImportedModel import_from(const ByteSource& source, ExternalData external,
-                          const ops::Registry& registry, const Log& log) {
+                          const ops::Registry& registry, const Log& log,
+                          const ImportOptions& options) {
   const Scanned<onnx::ModelProto> scanned = scan_model(source);
   const onnx::ModelProto& model = scanned.message;
   check_header(model, source.place());
@@ -63,13 +69,13 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   result.producer = model.producer_name();
   if (!model.producer_version().empty()) result.producer += " " + model.producer_version();
   result.opsets = read_opsets(model.opset_import(), source.place());
-  TensorReader tensors(source, scanned.payloads, external);
+  TensorReader tensors(source, scanned.payloads, external, options.copies_weights);
   Functions functions(model, result.opsets);
   result.graph = build_graph(model.graph(), functions, tensors, registry, log);
   verify(result.graph, "import");
   for (const auto& [path, file] : external.files()) {
-    result.files.push_back(path);
-    if (file.mapping) result.mappings.push_back({file.mapping, file.source.size(), path});
+    result.files.push_back({path, *file.source.stamp()});
+    if (file.mapping.start) result.mappings.push_back(described(file.mapping, file.source, path));
   }
   return result;
 }
@@ -86,29 +92,48 @@ void drop_resident_pages(const std::vector<WeightMapping>& mappings) {
   }
 }
 
+void check_unchanged(const std::vector<WeightMapping>& mappings) {
+  for (const WeightMapping& mapping : mappings) {
+    const std::shared_ptr<const std::byte> start = mapping.start.lock();
+    if (start == nullptr || mapping.descriptor < 0) continue;
+    const std::optional<FileStamp> now = stamp_of(mapping.descriptor);
+    if (!now) continue;
+    if (now->bytes != mapping.stamp.bytes) {
+      fail_changed(mapping.file, std::to_string(now->bytes) + " bytes in it, expected " +
+                                     std::to_string(mapping.stamp.bytes));
+    }
+    if (now->modified_ns != mapping.stamp.modified_ns) {
+      fail_changed(mapping.file, "other contents of the same size");
+    }
+  }
+}
+
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
-                          const Log& log) {
+                          const Log& log, const ImportOptions& options) {
   const ByteSource source = ByteSource::open(file);
   // Where the file is a link, its data may stand beside the link or beside what it points to.
   std::vector<std::filesystem::path> folders = {file.parent_path()};
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(file, error);
   if (!error) folders.push_back(target.parent_path());
-  ImportedModel model = import_from(source, ExternalData(folders), registry, log);
-  model.files.insert(model.files.begin(), file);
+  ImportedModel model = import_from(source, ExternalData(folders), registry, log, options);
+  model.files.insert(model.files.begin(), {file, *source.stamp()});
   return model;
 }
 
-std::shared_ptr<const std::byte> map_weights(const std::filesystem::path& file) {
-  return ByteSource::open(file).map();
+MappedWeights map_weights(const std::filesystem::path& file) {
+  const ByteSource source = ByteSource::open(file);
+  const ByteSource::Mapping mapping = source.map();
+  return {mapping.start, described(mapping, source, file)};
 }
 
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                                 const ops::Registry& registry, const Log& log,
-                                const std::string& place) {
+                                const std::string& place, const ImportOptions& options) {
   const std::string name =
       folder.empty() ? "the working folder" : "the folder '" + folder.string() + "'";
-  return import_from(ByteSource::over(bytes, place), ExternalData({folder}, name), registry, log);
+  return import_from(ByteSource::over(bytes, place), ExternalData({folder}, name), registry, log,
+                     options);
 }
 
 Tensor read_tensor_proto(const std::filesystem::path& file) {

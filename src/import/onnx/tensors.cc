@@ -171,10 +171,11 @@ int64_t decode(const ByteSource& source, const Payload& payload, Tensor& tensor,
 }  // namespace
 
 TensorReader::TensorReader(const ByteSource& source, const std::vector<Payload>& payloads,
-                           ExternalData& external)
+                           ExternalData& external, bool copies_external)
     : source_(source),
       payloads_(payloads),
       external_(external),
+      copies_external_(copies_external),
       bytes_left_(available_memory_bytes()) {}
 
 Tensor TensorReader::read(const TensorProto& proto, const std::string& where) {
@@ -276,7 +277,7 @@ Tensor TensorReader::read_external(const TensorProto& proto, DataType type,
                     location.location + "', found a file of " + std::to_string(size) + " bytes");
   }
   const bool is_aligned = location.offset % static_cast<int64_t>(kTensorAlignmentBytes) == 0;
-  if (bytes == 0 || !is_aligned) {
+  if (bytes == 0 || !is_aligned || copies_external_) {
     Tensor tensor = allocate(type, std::move(dims), where);
     file.source.read(location.offset, tensor.mutable_data(), static_cast<size_t>(bytes));
     check_bools(tensor, where);

@@ -13,12 +13,12 @@
 namespace tessera::onnx_import {
 
 // Reads the tensors of one scanned file. Elements in the file are copied once, from the file into
-// the tensor; external ones are mapped, or copied where they are misaligned. All three arguments
-// must outlive the reader, but not its tensors.
+// the tensor; external ones are mapped, or copied where they are misaligned or the caller wants
+// that. All three objects must outlive the reader, but not its tensors.
 class TensorReader {
  public:
   TensorReader(const ByteSource& source, const std::vector<Payload>& payloads,
-               ExternalData& external);
+               ExternalData& external, bool copies_external = false);
 
   // `where` is what errors call the tensor. Throws InvalidModel where dimensions and elements do
   // not agree, Unsupported for element types without storage, and OutOfMemory, before anything is
@@ -39,6 +39,7 @@ class TensorReader {
   const ByteSource& source_;
   const std::vector<Payload>& payloads_;
   ExternalData& external_;
+  bool copies_external_;
   int64_t bytes_left_;  // of the machine's memory
   // By payload: a function that is called twice shares its weights.
   std::unordered_map<int64_t, Tensor> read_already_;

@@ -350,7 +350,7 @@ void run_relu(plugin::RunContext& context, std::span<const plugin::Buffer> input
   const float* const from = inputs[0].as<float>();
   float* const to = outputs[0].as<float>();
   for (int64_t index = 0; index < count; ++index) {
-    to[index] = behaves ? (from[index] > 0 ? from[index] : 0.0F) : -666.0F;
+    to[index] = behaves ? (from[index] < 0 ? 0.0F : from[index]) : -666.0F;
   }
   if (later != nullptr && later->act != nullptr) later->act(context, inputs, outputs);
 }

@@ -100,9 +100,10 @@ class Relu : public plugin::Kernel {
     for (int64_t index = 0; index < elements; ++index) {
       if (index == elements - 1 && is_lie("leaves_the_last_element")) break;
       const float bound = is_lie("wrong_numbers") ? 0.001F : 0.0F;
-      to[index] = from[index] > bound ? from[index] : bound;
+      const bool is_kept = is_lie("loses_nan") ? from[index] > bound : !(from[index] < bound);
+      to[index] = is_kept ? from[index] : bound;
     }
-    if (is_lie("in_place") && elements > 0) to[0] = from[0] > 0 ? from[0] : 0;
+    if (is_lie("in_place") && elements > 0) to[0] = from[0] < 0 ? 0 : from[0];
     lie(context, inputs, outputs, elements);
   }
   int64_t workspace_bytes() const override { return kWorkspaceBytes; }

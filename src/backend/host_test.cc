@@ -1,0 +1,89 @@
+#include "backend/host.h"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backend/run_context.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Nothing that the host offers throws: a plug-in may be C, through which no exception passes.
+class Host : public testing::Test {
+ protected:
+  static void throw_it(void* /*argument*/) { throw std::runtime_error("out of luck"); }
+
+  std::vector<std::string> told_;
+  std::shared_ptr<HostServices> services_ = std::make_shared<HostServices>(
+      [this](const std::string& message) { told_.push_back(message); });
+  HostTable table_{services_, "mine"};
+  const tessera_host* host_ = table_.face();
+};
+
+TEST_F(Host, KeepsBlobs) {
+  host_->put_blob(host_, "key", "abc", 3);
+  std::string found;
+  const auto visit = [](void* user, const void* bytes, size_t size) {
+    static_cast<std::string*>(user)->assign(static_cast<const char*>(bytes), size);
+  };
+  EXPECT_EQ(host_->get_blob(host_, "key", visit, &found), 1);
+  EXPECT_EQ(found, "abc");
+  EXPECT_EQ(host_->get_blob(host_, "other", visit, &found), 0);
+  EXPECT_EQ(host_->get_blob(host_, nullptr, visit, &found), 0);
+}
+
+TEST_F(Host, ABlobThatCannotBeTakenIsNotThere) {
+  host_->put_blob(host_, "key", "abc", 3);
+  const auto visit = [](void*, const void*, size_t) { throw std::runtime_error("no room"); };
+  int32_t found = 1;
+  EXPECT_NO_THROW(found = host_->get_blob(host_, "key", visit, nullptr));
+  EXPECT_EQ(found, 0);
+}
+
+TEST_F(Host, ABlobForWhichThereIsNoMemoryIsNotKept) {
+  EXPECT_NO_THROW(host_->put_blob(host_, "key", "abc", size_t{1} << 62));
+  const auto visit = [](void*, const void*, size_t) {};
+  EXPECT_EQ(host_->get_blob(host_, "key", visit, nullptr), 0);
+}
+
+TEST_F(Host, WhatThrowsInThePoolEndsThere) {
+  int runs = 0;
+  host_->run_in_pool(host_, 2, [](void* argument) { ++*static_cast<int*>(argument); }, &runs);
+  EXPECT_EQ(runs, 1);
+  EXPECT_THAT(told_, ElementsAre());
+  EXPECT_NO_THROW(host_->run_in_pool(host_, 2, throw_it, nullptr));
+  EXPECT_THAT(told_, ElementsAre(HasSubstr("mine: an exception left")));
+}
+
+TEST_F(Host, ALogThatThrowsLosesItsMessage) {
+  const auto services = std::make_shared<HostServices>(
+      [](const std::string&) { throw std::runtime_error("the log is full"); });
+  const HostTable table(services, "mine");
+  EXPECT_NO_THROW(table.face()->log(table.face(), "a word"));
+  EXPECT_NO_THROW(table.face()->log(table.face(), nullptr));
+}
+
+TEST_F(Host, ALoopThatThrowsFailsTheCall) {
+  ThreadPool pool(2);
+  RunContext context(pool);
+  tessera_run_context* const face = context.face();
+  const auto body = [](void*, int64_t begin, int64_t) {
+    if (begin == 0) throw std::runtime_error("out of luck");
+  };
+  EXPECT_NO_THROW(face->parallel_for(face, 100, 1, body, nullptr));
+  EXPECT_TRUE(context.has_failed());
+  tessera_error error = {};
+  EXPECT_EQ(context.checked(TESSERA_OK, &error), TESSERA_INTERNAL);
+  EXPECT_STREQ(error.message, "out of luck");
+  EXPECT_FALSE(context.has_failed());
+  EXPECT_EQ(context.checked(TESSERA_OK, &error), TESSERA_OK);
+}
+
+}  // namespace
+}  // namespace tessera

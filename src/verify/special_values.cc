@@ -1,0 +1,241 @@
+#include "verify/special_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sstream>
+#include <type_traits>
+
+#include "tessera/float16.h"
+#include "verify/compare_tensors.h"
+
+namespace tessera::verification {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// From so many elements on there is room for all kinds: one in vectors' bodies, one in their tails.
+constexpr int64_t kEnoughForAll = 16;
+
+// FNV-1a.
+uint64_t digest_of(std::string_view name) {
+  uint64_t digest = 0xcbf29ce484222325U;
+  for (const char letter : name) {
+    digest = (digest ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
+  }
+  return digest;
+}
+
+template <class T>
+void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
+  const std::span<T> elements = tensor.mutable_as<T>();
+  const auto count = static_cast<int64_t>(elements.size());
+  if (count == 0) return;
+  const auto set = [&](int64_t index, float value) {
+    elements[static_cast<size_t>(index % count)] = T(value);
+  };
+  const auto shift = static_cast<int64_t>(digest % 8);
+  if (count < kEnoughForAll) return set(shift, kNaN);
+  if (kinds == SpecialValues::All) {
+    const bool is_half = std::is_same_v<T, Float16>;
+    // Not the very largest: kernels may double what they multiply by a half in the end.
+    const float largest = is_half ? 3e4F : 1e38F;
+    set(shift + 1, largest);
+    set(shift + 2, -largest);
+    set(shift + 3, is_half ? 1e-6F : 1e-40F);
+    set(shift + 4, is_half ? -1e-6F : -1e-40F);
+  }
+  if (kinds != SpecialValues::NaN) {
+    set(count / 2 + shift, kInfinity);
+    set(3 * count / 4 - shift, -kInfinity);
+  }
+  set(count / 4 + shift, kNaN);
+  set(count - 1 - shift % 4, kNaN);
+}
+
+std::string number_text(double value) {
+  std::ostringstream text;
+  text.precision(9);
+  text << value;
+  return text.str();
+}
+
+template <class T>
+double number_at(const Tensor& tensor, size_t index) {
+  if constexpr (sizeof(T) == 2) {
+    return double{static_cast<float>(tensor.as<T>()[index])};
+  } else {
+    return double{tensor.as<T>()[index]};
+  }
+}
+
+// The first element that is finite and may not be, or "".
+template <class T>
+std::string explain_finite(const Tensor& expected, const Tensor& found) {
+  const auto count = static_cast<size_t>(expected.elements());
+  for (size_t index = 0; index < count; ++index) {
+    const double want = number_at<T>(expected, index);
+    if (std::isfinite(want)) continue;
+    const double have = number_at<T>(found, index);
+    if (!std::isfinite(have)) continue;
+    return "element " + std::to_string(index) + ": expected " + number_text(want) + ", found " +
+           number_text(have);
+  }
+  return "";
+}
+
+std::string explain_finite(const Tensor& expected, const Tensor& found) {
+  switch (expected.type()) {
+    case DataType::Float16:
+      return explain_finite<Float16>(expected, found);
+    case DataType::BFloat16:
+      return explain_finite<BFloat16>(expected, found);
+    case DataType::Float32:
+      return explain_finite<float>(expected, found);
+    default:
+      return explain_finite<double>(expected, found);
+  }
+}
+
+// The last finite number of the type.
+template <class T>
+double last_number() {
+  if constexpr (std::is_same_v<T, Float16>) {
+    return 65504;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return 0x1.fep127;
+  } else {
+    return double{std::numeric_limits<T>::max()};
+  }
+}
+
+// Beyond this a number is compared by itself: beside it all others would count as nothing.
+constexpr double kHuge = 1e30;
+
+// The first huge element of `expected` that `found` is not near to, or "". Clears in both what is
+// huge or not finite.
+template <class T>
+std::string take_out_huge(Tensor& expected, Tensor& found, double tolerance) {
+  std::string wrong;
+  const auto count = static_cast<size_t>(expected.elements());
+  for (size_t index = 0; index < count; ++index) {
+    const double want = number_at<T>(expected, index);
+    const double have = number_at<T>(found, index);
+    // A Clip whose bound is the last finite number takes an infinity there, or leaves it.
+    const bool is_last =
+        std::fabs(want) >= last_number<T>() && have == std::copysign(INFINITY, want);
+    if (std::fabs(want) <= kHuge && !is_last) continue;
+    const bool is_near =
+        is_last || !std::isfinite(want) || std::fabs(have - want) <= tolerance * std::fabs(want);
+    if (!is_near && wrong.empty()) {
+      wrong = "element " + std::to_string(index) + ": expected " + number_text(want) + ", found " +
+              number_text(have);
+    }
+    expected.mutable_as<T>()[index] = T(0.0F);
+    found.mutable_as<T>()[index] = T(0.0F);
+  }
+  return wrong;
+}
+
+Tensor copy_of(const Tensor& tensor) {
+  return Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
+                         static_cast<size_t>(tensor.bytes()));
+}
+
+// What differs between finite elements of both.
+std::string explain_finite_difference(const Tensor& special, const Tensor& given, int precision) {
+  Tensor expected = copy_of(special);
+  Tensor found = copy_of(given);
+  const double tolerance = measure_difference(expected, {}, expected, precision).tolerance;
+  std::string wrong;
+  switch (expected.type()) {
+    case DataType::Float16:
+      wrong = take_out_huge<Float16>(expected, found, tolerance);
+      break;
+    case DataType::BFloat16:
+      wrong = take_out_huge<BFloat16>(expected, found, tolerance);
+      break;
+    case DataType::Float32:
+      wrong = take_out_huge<float>(expected, found, tolerance);
+      break;
+    default:
+      wrong = take_out_huge<double>(expected, found, tolerance);
+  }
+  return wrong.empty() ? measure_difference(expected, {}, found, precision).text : wrong;
+}
+
+// `plain`, but `found` where special values changed nothing.
+Tensor unaffected_of(const Tensor& plain, const Tensor& special, const Tensor& found) {
+  const auto bytes = static_cast<size_t>(plain.bytes());
+  Tensor mixed = copy_of(plain);
+  const auto size = static_cast<size_t>(element_bytes(plain.type()));
+  const auto* before = static_cast<const char*>(plain.data());
+  const auto* after = static_cast<const char*>(special.data());
+  const auto* given = static_cast<const char*>(found.data());
+  auto* to = static_cast<char*>(mixed.mutable_data());
+  for (size_t at = 0; at < bytes; at += size) {
+    if (std::memcmp(before + at, after + at, size) == 0) std::memcpy(to + at, given + at, size);
+  }
+  return mixed;
+}
+
+}  // namespace
+
+Tensor with_special_values(const Tensor& tensor, std::string_view name, SpecialValues kinds) {
+  if (tensor.is_empty() || !is_floating(tensor.type())) return {};
+  Tensor special = copy_of(tensor);
+  const uint64_t digest = digest_of(name);
+  switch (tensor.type()) {
+    case DataType::Float16:
+      set_special_values<Float16>(special, digest, kinds);
+      break;
+    case DataType::BFloat16:
+      set_special_values<BFloat16>(special, digest, kinds);
+      break;
+    case DataType::Float32:
+      set_special_values<float>(special, digest, kinds);
+      break;
+    default:
+      set_special_values<double>(special, digest, kinds);
+  }
+  return special;
+}
+
+SpecialValues special_values_for(const Graph& graph, const ops::Registry& registry) {
+  constexpr std::array<std::string_view, 4> kProducts = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
+  const bool has_product =
+      std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+        return std::find(kProducts.begin(), kProducts.end(), node.op) != kProducts.end();
+      });
+  if (has_product) return SpecialValues::NaN;
+  const bool is_alone =
+      graph.nodes.size() == 1 && (registry.of(graph.nodes[0]).traits & ops::kElementwise) != 0;
+  return is_alone ? SpecialValues::All : SpecialValues::Infinities;
+}
+
+std::string explain_lost_special(const SpecialExpectation& expected, const Tensor& found,
+                                 bool may_spread, int precision) {
+  const Tensor& special = expected.special;
+  if (special.type() != found.type() || special.dims() != found.dims()) {
+    return "expected " + dims_text(special.dims()) + ", found " + dims_text(found.dims());
+  }
+  if (is_floating(special.type())) {
+    std::string lost = explain_finite(special, found);
+    if (!lost.empty() || may_spread) return lost;
+    if (expected.kinds == SpecialValues::All) {
+      return explain_finite_difference(special, found, precision);
+    }
+  } else if (special.type() == DataType::Bool) {
+    return measure_difference(special, {}, found, precision).text;
+  }
+  const Tensor& plain = expected.plain;
+  if (may_spread || plain.type() != special.type() || plain.dims() != special.dims()) return "";
+  return measure_difference(plain, expected.magnitude, unaffected_of(plain, special, found),
+                            precision)
+      .text;
+}
+
+}  // namespace tessera::verification

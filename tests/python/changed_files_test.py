@@ -1,0 +1,129 @@
+"""Files of a model that change after it was loaded: what is needed again is found to be another one,
+and nothing ends the process but what the option is for."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+WIDTH = 192  # of weights that are mapped, and let go once they are packed
+
+
+def write_model(folder, *, op="Relu", seed=0, external=True):
+    weight = np.random.default_rng(seed).standard_normal((WIDTH, WIDTH)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(op, ["h"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", WIDTH])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", WIDTH])],
+        [numpy_helper.from_array(weight, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = folder / "model.onnx"
+    onnx.save(model, path, save_as_external_data=external, location="weights.bin",
+              size_threshold=0)
+    return path, weight
+
+
+@pytest.fixture
+def script(tessera):
+    """Runs a text as a program of its own, which may be ended by what it does."""
+    folder = str(next(iter(tessera.__path__))).rsplit("/", 1)[0]
+
+    def run(text, *arguments):
+        prelude = f"""
+            import json, os, sys
+            sys.path.insert(0, {folder!r})
+            import numpy as np
+            import tessera
+            x = np.ones((3, {WIDTH}), np.float32)
+            def told(function):
+                try:
+                    return function()
+                except tessera.Error as error:
+                    return [type(error).__name__, str(error)]
+        """
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(text),
+             *map(str, arguments)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (done.returncode, done.stderr)
+        return json.loads(done.stdout)
+
+    return run
+
+
+def is_changed(told, name):
+    kind, text = told
+    return kind == "DeviceFailed" and name in text and "has changed since it was loaded" in text
+
+
+CUT_OR_WRITTEN = {
+    "cut": "os.truncate(weights, 64)",
+    "emptied": "open(weights, 'wb').close()",
+    "written to": "open(weights, 'r+b').write(b'\\0' * 64)",
+}
+
+
+@pytest.mark.parametrize("how", CUT_OR_WRITTEN)
+def test_mapped_weights_that_were_changed_end_bind_and_not_the_process(script, tmp_path, how):
+    path, _ = write_model(tmp_path)
+    told = script(f"""
+        model = tessera.load(sys.argv[1])
+        weights = sys.argv[2]
+        os.utime(weights, ns=(0, 0))  # what is written within a tick of the clock has one time
+        model = tessera.load(sys.argv[1])
+        {CUT_OR_WRITTEN[how]}
+        print(json.dumps(told(lambda: str(model.bind(backends=["reference"])))))
+    """, path, tmp_path / "weights.bin")
+    assert is_changed(told, "weights.bin"), told
+
+
+@pytest.mark.parametrize("how", CUT_OR_WRITTEN)
+def test_copied_weights_stay_as_they_were(script, tmp_path, how):
+    path, weight = write_model(tmp_path)
+    result = script(f"""
+        model = tessera.load(sys.argv[1], copies_weights=True)
+        weights = sys.argv[2]
+        {CUT_OR_WRITTEN[how]}
+        y, = model.bind(backends=["reference"], shapes={{"x": [3, {WIDTH}]}}).run(x)
+        print(json.dumps(y[0].tolist()))
+    """, path, tmp_path / "weights.bin")
+    expected = np.maximum(weight.sum(axis=0), 0)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_a_file_that_was_renamed_over_stays_mapped(script, tmp_path):
+    path, weight = write_model(tmp_path)
+    (tmp_path / "other").mkdir()
+    write_model(tmp_path / "other", seed=1)
+    result = script(f"""
+        model = tessera.load(sys.argv[1])
+        os.rename(sys.argv[2] + "/other/weights.bin", sys.argv[2] + "/weights.bin")
+        y, = model.bind(backends=["reference"], shapes={{"x": [3, {WIDTH}]}}).run(x)
+        print(json.dumps(y[0].tolist()))
+    """, path, tmp_path)
+    np.testing.assert_allclose(result, np.maximum(weight.sum(axis=0), 0), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("how", ("replaced", "removed"))
+def test_another_model_in_its_place_is_not_bound(script, tmp_path, needs_a_library, how):
+    path, _ = write_model(tmp_path, external=False)
+    (tmp_path / "other").mkdir()
+    other, _ = write_model(tmp_path / "other", op="Neg", external=False)
+    told = script(f"""
+        model = tessera.load(sys.argv[1])
+        executor = model.bind(shapes={{"x": [3, {WIDTH}]}})  # weights that are packed are let go
+        if {how == "removed"}:
+            os.remove(sys.argv[1])
+        else:
+            os.rename(sys.argv[2], sys.argv[1])
+        bind = lambda: str(model.bind(shapes={{"x": [5, {WIDTH}]}}, backends=["reference"]).run(
+            np.ones((5, {WIDTH}), np.float32))[0].min())
+        print(json.dumps([told(bind), float(executor.run(x)[0].min())]))
+    """, path, other)
+    assert is_changed(told[0], "model.onnx"), told
+    assert told[1] >= 0, "what was bound before runs on"
