@@ -105,7 +105,8 @@ class Proposer {
       if (!operations) return false;
       const ConvolutionDescription& description = described(problem, *form, *operations);
       if (!description.is_there()) return false;
-      if (context_.loses_nan(description.base().impl_info_str(), operations->has_sigmoid())) return false;
+      if (context_.loses_nan(description.base().impl_info_str(), operations->has_sigmoid()))
+        return false;
       plugin::Candidate candidate = candidate_of(node, problem, group, description, *operations);
       if (candidate.algorithm != one->algorithm || ports_text(candidate) != one->ports)
         return false;
