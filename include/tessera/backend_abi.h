@@ -457,8 +457,8 @@ typedef struct tessera_propose_options {
   /* Where a plan is known: only these candidates are of use, and nobody asks why others are
    * refused. Whatever else is offered is let go of at once. Null: everything is of use. */
   const tessera_wanted* wanted;
-  /* What candidates may do with NaN and infinities: TESSERA_NAN_. Not there for older hosts, which
-   * want what they always got: see struct_size. */
+  /* What candidates may do with NaN and infinities: TESSERA_NAN_. Not sent by older hosts (see
+   * struct_size), for which EXACT is right. */
   int32_t nan;
   int32_t reserved;
 } tessera_propose_options;
