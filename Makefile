@@ -39,7 +39,7 @@ test-without:
 
 fuzz:
 	@tools/setup check
-	@tools/build fuzz
+	@tools/build fuzz fuzzers
 	@tools/fuzz $(FUZZ_ARGUMENTS)
 
 check:

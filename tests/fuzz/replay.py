@@ -9,7 +9,7 @@ import sys
 from findings import is_newest
 from fuzz_case import load_case
 from runner import Runner, usable_backends
-from verdict import describe, find_problem, names_of
+from verdict import describe, explain_ruling, find_problem, names_of
 
 
 def explain(run, problem):
@@ -30,6 +30,8 @@ def replay(runner, path):
         for index, run in enumerate(runs):
             problem = find_problem(run, {judge: judged[judge][index] for judge in judged},
                                    names_of(case.model), is_newest(case.model, op))
+            if problem and explain_ruling(op, problem, path.stem):
+                problem = None
             count += problem is not None
             print(f"{path.name}, {backend or 'all'}, run {index}: {explain(run, problem)}")
     return count

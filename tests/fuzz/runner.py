@@ -20,6 +20,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 JUDGES = ("onnxruntime", "reference")
 # What a process may write to, so that a model cannot take the machine's memory.
 MOST_BYTES = 3 << 30
+# As long as run_cases lets a run take; a machine may be busy.
+SECONDS_A_RUN = 5
 SANITIZER_OPTIONS = {
     # A crash must leave its text; memory is bounded here, as sanitizers map terabytes.
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:"
@@ -39,6 +41,7 @@ class Worker:
         self.seconds = seconds
         self.is_ready_line = is_ready_line
         self.limits_memory = limits_memory
+        self.limit = seconds  # of the request that is being answered
         self.process = None
         self.errors = tempfile.TemporaryFile()
 
@@ -57,6 +60,7 @@ class Worker:
             self.process.stdout.readline()
 
     def send(self, request):
+        self.limit = self.seconds + SECONDS_A_RUN * len(request.get("runs", ()))
         if self.process is None or self.process.poll() is not None:
             self.start()
         try:
@@ -66,14 +70,14 @@ class Worker:
             pass  # receive() sees the end
 
     def receive(self):
-        """The answer, or {"crash": TEXT} or {"hang": SECONDS}."""
-        end = time.monotonic() + self.seconds
+        """The answer, or {"crash": TEXT} or {"hang": TEXT}."""
+        end = time.monotonic() + self.limit
         text = b""
         while not text.endswith(b"\n"):
             left = max(0, end - time.monotonic())
             if not select.select([self.process.stdout], [], [], left)[0]:
                 self.stop()
-                return {"hang": self.seconds}
+                return {"hang": f"no answer for {self.limit} s"}
             part = os.read(self.process.stdout.fileno(), 1 << 20)
             if not part:
                 return {"crash": self.explain_end()}
@@ -157,7 +161,7 @@ class Runner:
     def runs_of(self, name, answer, case):
         for kind in ("crash", "hang"):
             if kind in answer:
-                failure = {"kind": kind, "message": str(answer[kind])}
+                failure = {"kind": kind, "message": answer[kind]}
                 return [failure] if len(case.runs) == 1 else self.one_by_one(name, case, failure)
         for run in answer["runs"]:
             if run["kind"] == "":

@@ -20,6 +20,10 @@ TOLERANCES = {np.dtype(np.float16): 2e-2, BFLOAT16: 8e-2, np.dtype(np.float32): 
 # Where the judges are wrong, or neither is as the standard has it: op, kind of problem, what name and
 # text of the problem have (regular expressions), and the sentence of the standard that decides.
 RULINGS = (
+    ("Resize|Upsample", "refuses", "expected .* to be one of", "Four modes: 'round_prefer_floor' "
+     "(default, as known as round half down), 'round_prefer_ceil' (as known as round half up), 'floor', "
+     "'ceil'."),
+    ("Split", "refuses", "num_outputs", "Number of outputs to split parts of the tensor into."),
     (".*", "refuses", "expected an axis in", "Accepted range is [-r, r-1] where r = rank(input)."),
     ("ConstantOfShape", "refuses", "expected one dimension", "1D tensor. The shape of the expected "
      "output tensor."),

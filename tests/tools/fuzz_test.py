@@ -31,4 +31,4 @@ def test_figures_stand_at_the_end(fuzz, tmp_path):
 
 def test_a_missing_build_is_said(fuzz, tmp_path):
     done = fuzz("--bin-dir", str(tmp_path))
-    assert done.returncode == 2 and "tools/build fuzz" in done.stderr
+    assert done.returncode == 2 and "tools/build fuzz fuzzers" in done.stderr
