@@ -268,7 +268,8 @@ struct Celu {
   static HWY_INLINE V of(D d, V x, const Parameters& p) {
     const V alpha = hn::Set(d, p.alpha);
     const V negative = hn::Mul(alpha, expm1_of(d, hn::Div(x, alpha)));
-    const V below = hn::IfThenElseZero(hn::Lt(negative, hn::Zero(d)), negative);
+    // NaN, as the formula has it where alpha is 0.
+    const V below = hn::IfThenZeroElse(hn::Ge(negative, hn::Zero(d)), negative);
     return hn::IfThenElse(hn::IsNaN(x), x, hn::Add(relu_of(d, x), below));
   }
 };

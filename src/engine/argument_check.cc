@@ -13,11 +13,13 @@ namespace {
 size_t at(int index) { return static_cast<size_t>(index); }
 
 // Whether an op's rule knows all that it can ask for of an input: a tensor of known size with
-// fractions, which is no list. Saves asking for nearly all nodes of a network.
+// fractions that is no list and no single number. Saves asking for nearly all nodes of a network.
 bool is_plain(const Value& value) {
   if (value.is_constant()) return true;
   if (!value.type.is_known_tensor()) return false;
-  return ops::kFloatTypes.contains(value.type.element) && value.type.shape->size() > 1;
+  const std::vector<int64_t> dims = dims_from(*value.type.shape);
+  return ops::kFloatTypes.contains(value.type.element) && dims.size() > 1 &&
+         element_count(dims) != 1;
 }
 
 bool agrees(const Dim& planned, const Dim& actual) {

@@ -55,7 +55,9 @@ void run_celu(const KernelCall& call) {
     const double alpha = attributes.get_float("alpha");
     for (double& x : elements) {
       const double negative = alpha * std::expm1(x / alpha);
-      x = std::isnan(x) ? x : std::max(0.0, x) + std::min(0.0, negative);
+      // Where alpha is 0, the formula's quotient and product are NaN.
+      const double below = negative >= 0 ? 0 : negative;
+      x = std::isnan(x) ? x : std::max(0.0, x) + below;
     }
   });
 }

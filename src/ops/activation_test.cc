@@ -57,6 +57,13 @@ TEST(Activation, NanStays) {
   }
 }
 
+TEST(Activation, CeluOfNoAlphaIsWhatItsFormulaSays) {
+  Attributes attributes;
+  attributes.set("alpha", 0.0F);
+  EXPECT_THAT(values(run_op("Celu", 24, attributes, {floats({3}, {-1, 0, 1})})[0]),
+              testing::ElementsAre(0, testing::IsNan(), testing::IsNan()));
+}
+
 TEST(Activation, LargeInputsDoNotOverflow) {
   const Tensor input = floats({2}, {-1000, 1000});
   EXPECT_THAT(values(run_op("Softplus", 6, {}, {input})[0]), testing::ElementsAre(0, 1000));

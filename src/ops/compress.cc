@@ -15,10 +15,7 @@ int64_t count_true(const void* condition, int64_t count) {
 }
 
 void infer_compress(InferContext& context) {
-  const Shape* condition = context.shape(1);
-  if (condition != nullptr && condition->size() != 1) {
-    context.fail_input(1, "expected one dimension, found shape " + text(*condition));
-  }
+  check_one_dimension(context, 1);
   const bool has_axis = context.node().attributes.has("axis");
   const Shape* input = context.shape(0);
   if (input == nullptr) {

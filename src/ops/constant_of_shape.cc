@@ -22,9 +22,7 @@ Tensor value_of(const Node& node) {
 std::optional<Shape> inferred_shape(const InferContext& context) {
   const Shape* input = context.shape(0);
   if (input == nullptr) return std::nullopt;
-  if (input->size() != 1) {
-    context.fail_input(0, "expected one dimension, found shape " + text(*input));
-  }
+  check_one_dimension(context, 0);
   const Dim& rank = input->front();
   if (!rank.is_known()) return std::nullopt;
   if (rank.value() > kMostShapeElements) {

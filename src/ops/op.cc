@@ -30,24 +30,14 @@ const Shape* InferContext::shape(size_t index) const {
   return type.shape ? &*type.shape : nullptr;
 }
 
-const InferInput& InferContext::asked(size_t index) const {
-  const InferInput& input = inputs_[index];
-  const Shape* dims = shape(index);
-  const bool is_list =
-      dims == nullptr || dims->size() < 2 || !kFloatTypes.contains(input.type.element);
-  TESSERA_CHECK(is_list || (op_.traits & kSizedByData) != 0 || !op_.domain.empty(),
-                "op " + op_.name + " needs the trait kSizedByData");
-  return input;
-}
-
 const Tensor* InferContext::constant(size_t index) const {
-  const InferInput& input = asked(index);
+  const InferInput& input = inputs_[index];
   if (input.is_present && input.constant == nullptr) has_open_question_ = true;
   return input.constant;
 }
 
 const std::optional<std::vector<Dim>>& InferContext::elements(size_t index) const {
-  const InferInput& input = asked(index);
+  const InferInput& input = inputs_[index];
   const bool is_decided =
       input.constant != nullptr || (input.elements && is_known(*input.elements));
   if (input.is_present && !is_decided) has_open_question_ = true;

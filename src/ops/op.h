@@ -139,8 +139,6 @@ class InferContext {
   [[noreturn]] void fail_unsupported(const std::string& message) const;
 
  private:
-  const InferInput& asked(size_t index) const;
-
   const Op& op_;
   const Node& node_;
   std::vector<InferInput> inputs_;

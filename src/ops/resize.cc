@@ -198,6 +198,7 @@ void resize_to_sizes(InferContext& context, std::span<const int64_t> axes, Shape
 
 void resize_by_scales(InferContext& context, std::span<const int64_t> axes, Shape& shape) {
   const size_t place = scales_place(context.version());
+  check_one_dimension(context, place);
   const Tensor* scales = context.constant(place);
   if (scales != nullptr) {
     check_length(context, place, static_cast<size_t>(scales->elements()), axes.size());

@@ -104,6 +104,13 @@ std::optional<int64_t> small_count(const std::optional<Shape>& shape) {
   return count;
 }
 
+void check_one_dimension(const InferContext& context, size_t index) {
+  const Shape* shape = context.shape(index);
+  if (shape != nullptr && shape->size() != 1) {
+    context.fail_input(index, "expected one dimension, found shape " + text(*shape));
+  }
+}
+
 const std::vector<Dim>* followed_elements(const InferContext& context, size_t index) {
   const InferInput& input = context.input(index);
   if (!input.elements) return nullptr;

@@ -41,6 +41,9 @@ Dim product(std::vector<Dim> dims);
 // rule then does not follow elements.
 std::optional<int64_t> small_count(const std::optional<Shape>& shape);
 
+// fail_input()s where the input has another rank than 1.
+void check_one_dimension(const InferContext& context, size_t index);
+
 // The elements of input `index` where they agree with its shape; nullptr otherwise.
 const std::vector<Dim>* followed_elements(const InferContext& context, size_t index);
 

@@ -23,6 +23,7 @@ std::pmr::vector<float> scales_attribute(
 
 std::optional<std::pmr::vector<float>> scales_of(const InferContext& context) {
   if (context.version() < kFirstInputVersion) return scales_attribute(context.node());
+  check_one_dimension(context, 1);
   const Tensor* scales = context.constant(1);
   if (scales == nullptr) return std::nullopt;
   return std::pmr::vector<float>(scales->as<float>().begin(), scales->as<float>().end());

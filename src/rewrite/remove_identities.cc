@@ -47,10 +47,18 @@ bool keeps_order_of_axes(const Graph& graph, const Node& node) {
   for (size_t axis = 0; axis < order->size(); ++axis) {
     if ((*order)[axis] != static_cast<int64_t>(axis)) return false;
   }
-  return true;
+  // Of another rank it is an error, which only running shows.
+  const Type& type = input_type(graph, node);
+  return type.shape && type.shape->size() == order->size();
 }
 
+// Also what the caller gives may say which shape it has: then the declared one is a claim.
 bool keeps_known_shape(const Graph& graph, const Node& node) {
+  for (size_t index = 1; index < node.inputs.size(); ++index) {
+    if (node.inputs[index].is_none()) continue;
+    const Value& list = graph[node.inputs[index]];
+    if (!list.is_constant() && !(list.elements && is_known(*list.elements))) return false;
+  }
   const Type& type = input_type(graph, node);
   return type.is_known_tensor() && type == output_type(graph, node);
 }

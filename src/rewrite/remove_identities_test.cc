@@ -95,6 +95,24 @@ TEST_F(RemoveIdentities, RemovesWhatChangesNothing) {
   }
 }
 
+// What the model declares may turn out wrong, which is for running to say.
+TEST_F(RemoveIdentities, WhatOnlyRunningShowsStays) {
+  GraphBuilder reshape = builder();
+  reshape.input("x", float_type(Shape{2, 3})).input("shape", Type::tensor(DataType::Int64, Shape{2}));
+  reshape.declare("y", float_type(Shape{2, 3}));
+  reshape.node("reshape", "Reshape", {"x", "shape"}, {"y"}).node("end", "Relu", {"y"}, {"z"});
+  reshape.output("z");
+  EXPECT_THAT(node_names(run(remove_identities, reshape)), ElementsAre("reshape", "end"));
+
+  GraphBuilder transpose = builder();
+  transpose.input("x", Type::tensor(DataType::Float32));
+  transpose
+      .node("transpose", "Transpose", {"x"}, {"y"}, attribute("perm", std::vector<int64_t>{0, 1}))
+      .node("end", "Relu", {"y"}, {"z"})
+      .output("z");
+  EXPECT_THAT(node_names(run(remove_identities, transpose)), ElementsAre("transpose", "end"));
+}
+
 TEST_F(RemoveIdentities, AChainGoesAtOnce) {
   GraphBuilder graph = builder();
   graph.input("x", float_type(Shape{2}))

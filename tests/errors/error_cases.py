@@ -298,7 +298,7 @@ CASES = [
          ("node 'n' (Add)", "2x3", "2x4")),
     Case("input shape contradicts the weights", inspect(conv_model(input_shape=(1, 5, 8, 8))),
          ("node 'conv1' (Conv)", "5", "3")),
-    Case("kernel larger than its input", inspect(conv_model((4, 3, 9, 9))),
+    Case("kernel larger than its input", inspect(conv_model((4, 3, 10, 10))),
          ("node 'conv1' (Conv)",)),
     Case("stride zero", inspect(conv_model(strides=[0, 1])), ("node 'conv1' (Conv)", "strides")),
     Case("negative group", inspect(conv_model(group=-1)), ("node 'conv1' (Conv)", "group")),
