@@ -193,18 +193,18 @@ std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity
   // A bound that is the last finite number bounds nothing but infinities.
   const bool has_low = is_relu || function.alpha > std::numeric_limits<float>::lowest();
   const bool has_high = !is_relu && function.beta < std::numeric_limits<float>::max();
-  if (has_low && has_high) {
-    if (function.alpha != 0 || !may_lose_infinity) return {};
-    // x times a step from 0 to 1 that is too steep to be seen: NaN stays, and -infinity becomes it.
-    return {{algorithm::eltwise_hardswish, std::numeric_limits<float>::max(), 0},
-            {algorithm::eltwise_clip_v2, -kInfinity, function.beta}};
-  }
-  if (!has_low) {
-    return {{algorithm::eltwise_clip_v2, -kInfinity, has_high ? function.beta : kInfinity}};
-  }
+  if (!has_low && !has_high) return {{algorithm::eltwise_linear, 1, 0}};
+  if (!may_lose_infinity) return {};
+  // Here NaN becomes -infinity, which the minimum passes.
+  const Eltwise minimum = {algorithm::eltwise_clip_v2, -kInfinity, function.beta};
+  if (!has_low) return {minimum};
   const float low = is_relu ? 0 : function.alpha;
-  const Eltwise negation = {algorithm::eltwise_linear, -1, 0};
-  return {negation, {algorithm::eltwise_clip_v2, -kInfinity, 0 - low}, negation};
+  if (low != 0) return {};
+  // x times a step from 0 to 1 that is too steep to be seen: NaN stays, and -infinity becomes it.
+  std::vector<Eltwise> functions = {
+      {algorithm::eltwise_hardswish, std::numeric_limits<float>::max(), 0}};
+  if (has_high) functions.push_back(minimum);
+  return functions;
 }
 
 EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool may_lose_infinity) {
@@ -213,6 +213,7 @@ EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool may_lose_infinity
   if (found == answers().end()) return refuse("");
   EltwiseAnswer answer = found->second(node);
   if (!answer.node || nan == TESSERA_NAN_FAST) return answer;
+  if (node.op() == "Log") return refuse("oneDNN's Log of denormals is not exact: only nan=fast");
   answer.node->functions = keeping_nan(answer.node->functions.front(), may_lose_infinity);
   return answer.node->functions.empty() ? refuse(explain_lost_nan(node.op())) : answer;
 }

@@ -24,8 +24,7 @@ struct Eltwise {
 };
 
 // What computes `function` and gives no finite number for NaN, one after the other; empty if
-// nothing of the library does. Its maximum and minimum with a number give that number for NaN: with
-// -infinity, which is not finite, and which the other one of the two passes. With
+// nothing of the library does: its maximum and minimum with a number give that number for NaN. With
 // `may_lose_infinity` also what gives NaN or -infinity for -infinity where that is finite.
 std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity = false);
 

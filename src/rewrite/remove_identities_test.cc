@@ -98,7 +98,8 @@ TEST_F(RemoveIdentities, RemovesWhatChangesNothing) {
 // What the model declares may turn out wrong, which is for running to say.
 TEST_F(RemoveIdentities, WhatOnlyRunningShowsStays) {
   GraphBuilder reshape = builder();
-  reshape.input("x", float_type(Shape{2, 3})).input("shape", Type::tensor(DataType::Int64, Shape{2}));
+  reshape.input("x", float_type(Shape{2, 3}))
+      .input("shape", Type::tensor(DataType::Int64, Shape{2}));
   reshape.declare("y", float_type(Shape{2, 3}));
   reshape.node("reshape", "Reshape", {"x", "shape"}, {"y"}).node("end", "Relu", {"y"}, {"z"});
   reshape.output("z");
