@@ -18,12 +18,12 @@ class Kept:
     file: pathlib.Path
 
 
-def fuzz(collector, seeds, first_number, seconds, folder, say=lambda text: None):
-    """Tries draw_model(first_number) and those that follow for so many seconds, and writes each new
-    finding to `folder`. Gives a list of Kept."""
+def fuzz(collector, seeds, first_number, seconds, folder, say=lambda text: None, most_models=None):
+    """Tries draw_model(first_number) and those that follow for so many seconds, or until there were
+    `most_models`, and writes each new finding to `folder`. Gives a list of Kept."""
     end = time.monotonic() + seconds
     kept, number = [], first_number
-    while time.monotonic() < end:
+    while time.monotonic() < end and number - first_number != most_models:
         kept += try_model(collector, seeds, number, folder, say)
         number += 1
     return kept
