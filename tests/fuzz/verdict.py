@@ -18,7 +18,8 @@ RANDOM_OPS = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNorm
 TOLERANCES = {np.dtype(np.float16): 2e-2, BFLOAT16: 8e-2, np.dtype(np.float32): 1e-3,
               np.dtype(np.float64): 1e-6}
 # Where the judges are wrong, or neither is as the standard has it: op, kind of problem, what name and
-# text of the problem have (regular expressions), and the sentence of the standard that decides.
+# text of the problem have (regular expressions), and the sentence of the standard that decides, or what
+# Tessera's own limit is.
 RULINGS = (
     ("Pad", "refuses", "expected mode", "Supported modes: `constant`(default), `reflect`, `edge`; since "
      "version 19 also `wrap`."),
@@ -53,6 +54,12 @@ RULINGS = (
     ("GroupNormalization", "refuses", "scale|bias", "scale: Scale tensor of shape (C)."),
     ("Split", "refuses", "found neither", "Either input 'split' or the attribute 'num_outputs' should "
      "be specified, but not both."),
+    (".*", "refuses", "input '[^']*': expected [a-z0-9]* scalar, found", "An empty list of dimension sizes "
+     "is valid: it is a scalar."),
+    ("LRN", "differs", "expected nan|expected -?inf", "square_sum[n, c, d1, ..., dk] = sum(X[n, i, d1, ..., dk] ^ 2), where "
+     "max(0, c - floor((size - 1) / 2)) <= i <= min(C - 1, c + ceil((size - 1) / 2))."),
+    ("Conv.*|.*Pool", "refuses", "to 2147483647, found", "A limit: strides, dilations and pads have 31 "
+     "bits."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
 )
 
