@@ -203,7 +203,9 @@ void run_converted(const KernelCall& call, const Computation& computation, const
 std::pmr::vector<int64_t> right_dims(const KernelCall& call) {
   const TensorView& right = call.inputs[1];
   std::pmr::vector<int64_t> dims(right.dims.begin(), right.dims.end(), &call.scratch);
-  if (call.node.version >= kFirstNumpyVersion) return dims;
+  const bool is_old = call.node.version < kFirstNumpyVersion;
+  // Without stretching, the dimensions are those of the left, whatever `axis` says.
+  if (!is_old || call.node.attributes.get_int("broadcast") == 0) return dims;
   return *aligned(call.node.attributes, call.inputs[0].dims.size(), dims);
 }
 

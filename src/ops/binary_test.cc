@@ -174,6 +174,12 @@ TEST(Binary, OldFormAlignsTheRightOperandAtAxis) {
             "from axis 3, found 2");
 }
 
+TEST(Binary, OldFormNeedsNoAxisWhereNothingIsStretched) {
+  const Tensor pair = floats({2}, {1, 2});
+  EXPECT_THAT(values(run_op("Add", 6, ints_of({{"axis", -7}}), {pair, pair})[0]),
+              testing::ElementsAre(2, 4));
+}
+
 TEST(Binary, OldFormNeverStretchesTheLeftOperand) {
   EXPECT_THAT(
       error_of([&] {
