@@ -187,6 +187,13 @@ void read_operand(PrimitiveOffer& offer, int argument, const Value& value,
 }
 
 void PostOperations::append(const Eltwise& function) {
+  if (function.is_prelu) {
+    slopes_.push_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(operations_.len()) | DNNL_ARG_WEIGHTS);
+    constexpr int kOneSlopeForAll = 0;  // a mask of axes
+    operations_.append_prelu(kOneSlopeForAll);
+    key_ += "prelu;";
+    return;
+  }
   operations_.append_eltwise(function.algorithm, function.alpha, function.beta);
   has_sigmoid_ = has_sigmoid_ || function.algorithm == algorithm::eltwise_logistic;
   const auto bits = [](float number) { return std::to_string(std::bit_cast<uint32_t>(number)); };
@@ -232,6 +239,7 @@ void PostOperations::read_operands(PrimitiveOffer& offer) const {
   for (const Operand& operand : operands_) {
     read_operand(offer, operand.argument, graph_.value(operand.value), operand.form);
   }
+  for (const int slope : slopes_) offer.keep(slope, describe(Format::RowMajor, {1}), {0.0F});
   if (summed_ >= 0) offer.add_to(graph_.value(summed_));
 }
 

@@ -132,6 +132,7 @@ class PostOperations {
   std::string key_;
   bool has_sigmoid_ = false;
   std::vector<Operand> operands_;
+  std::vector<int> slopes_;  // DNNL_ARG_ of PReLUs, which read a zero
   int32_t summed_ = -1;
 };
 

@@ -185,7 +185,7 @@ bool Eltwise::keeps_zero() const {
   }
 }
 
-std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity) {
+std::vector<Eltwise> keeping_nan(const Eltwise& function, bool behind_product) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool is_relu = function.algorithm == algorithm::eltwise_relu && function.alpha == 0;
   if (function.algorithm == algorithm::eltwise_hardsigmoid) return {};
@@ -194,27 +194,26 @@ std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity
   const bool has_low = is_relu || function.alpha > std::numeric_limits<float>::lowest();
   const bool has_high = !is_relu && function.beta < std::numeric_limits<float>::max();
   if (!has_low && !has_high) return {{algorithm::eltwise_linear, 1, 0}};
-  if (!may_lose_infinity) return {};
+  if (!behind_product) return {};
   // Here NaN becomes -infinity, which the minimum passes.
   const Eltwise minimum = {algorithm::eltwise_clip_v2, -kInfinity, function.beta};
   if (!has_low) return {minimum};
   const float low = is_relu ? 0 : function.alpha;
   if (low != 0) return {};
-  // x times a step from 0 to 1 that is too steep to be seen: NaN stays, and -infinity becomes it.
-  std::vector<Eltwise> functions = {
-      {algorithm::eltwise_hardswish, std::numeric_limits<float>::max(), 0}};
+  // What is not above 0 is multiplied by 0: NaN stays, and -infinity becomes it.
+  std::vector<Eltwise> functions = {{.algorithm = algorithm::eltwise_relu, .is_prelu = true}};
   if (has_high) functions.push_back(minimum);
   return functions;
 }
 
-EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool may_lose_infinity) {
+EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool behind_product) {
   if (!node.domain().empty()) return refuse("");
   const auto found = answers().find(node.op());
   if (found == answers().end()) return refuse("");
   EltwiseAnswer answer = found->second(node);
   if (!answer.node || nan == TESSERA_NAN_FAST) return answer;
   if (node.op() == "Log") return refuse("oneDNN's Log of denormals is not exact: only nan=fast");
-  answer.node->functions = keeping_nan(answer.node->functions.front(), may_lose_infinity);
+  answer.node->functions = keeping_nan(answer.node->functions.front(), behind_product);
   return answer.node->functions.empty() ? refuse(explain_lost_nan(node.op())) : answer;
 }
 

@@ -18,6 +18,9 @@ struct Eltwise {
   dnnl::algorithm algorithm = dnnl::algorithm::undef;
   float alpha = 0;
   float beta = 0;
+  // Of a Relu that is a post-operation: a PReLU with the slope 0, which compares and multiplies, and
+  // so keeps NaN where the library's Relu, a maximum, gives 0.
+  bool is_prelu = false;
 
   // Whether it gives zero for zero, so that padding stays as it must be.
   bool keeps_zero() const;
@@ -25,8 +28,9 @@ struct Eltwise {
 
 // What computes `function` and gives no finite number for NaN, one after the other; empty if
 // nothing of the library does: its maximum and minimum with a number give that number for NaN. With
-// `may_lose_infinity` also what gives NaN or -infinity for -infinity where that is finite.
-std::vector<Eltwise> keeping_nan(const Eltwise& function, bool may_lose_infinity = false);
+// `behind_product`, for post-operations there, also what gives NaN or -infinity for -infinity where
+// that is finite.
+std::vector<Eltwise> keeping_nan(const Eltwise& function, bool behind_product = false);
 
 // A node that is such functions, one after the other, of one of its inputs; its other inputs are
 // constants.
@@ -43,7 +47,7 @@ struct EltwiseAnswer {
   std::optional<EltwiseNode> node;
   std::string reason;  // where there is no node; "" for ops that are no functions of one variable
 };
-EltwiseAnswer find_eltwise(const plugin::Node& node, int32_t nan, bool may_lose_infinity = false);
+EltwiseAnswer find_eltwise(const plugin::Node& node, int32_t nan, bool behind_product = false);
 
 // Why something that loses NaN is not offered.
 std::string explain_lost_nan(std::string_view what);

@@ -62,7 +62,7 @@ TEST(BackgroundTaskDeathTest, EndsBeforeWhatItUses) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto leak_and_exit = [](bool from_main_thread) {
     // Nobody ends it; a sanitizer of leaks still sees it.
-    static BackgroundTask* kept = nullptr;
+    [[maybe_unused]] static BackgroundTask* kept = nullptr;
     kept = BackgroundTask::start(read_what_is_static).release();
     std::this_thread::sleep_for(milliseconds(50));
     if (from_main_thread) std::exit(0);
