@@ -33,7 +33,17 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
   return port;
 }
 
+// By node, the places of its refusals in Offers::refusals.
+std::vector<std::vector<size_t>> refusals_of_nodes(const BuiltPlan& built) {
+  std::vector<std::vector<size_t>> of_nodes(built.graph.nodes.size());
+  for (size_t place = 0; place < built.offers.refusals.size(); ++place) {
+    of_nodes[static_cast<size_t>(built.offers.refusals[place].node.index)].push_back(place);
+  }
+  return of_nodes;
+}
+
 void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
+                     const std::vector<std::vector<size_t>>& refusals,
                      const ops::Registry& registry, PlanStep& described) {
   const Candidate& candidate = built.offers.candidates[static_cast<size_t>(step.candidate)];
   described.backend = candidate.backend();
@@ -46,15 +56,21 @@ void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
     described.flops += ops::node_flops(built.graph, node, registry).value_or(0);
   }
   described.name = described.nodes.back();
-  for (const Refusal& refusal : built.offers.refusals) {
-    const bool is_for_step = std::find(candidate.nodes.begin(), candidate.nodes.end(),
-                                       refusal.node) != candidate.nodes.end();
-    if (!is_for_step || refusal.backend == candidate.backend()) continue;
+  std::vector<size_t> places;
+  for (const NodeId id : candidate.nodes) {
+    const std::vector<size_t>& of_node = refusals[static_cast<size_t>(id.index)];
+    places.insert(places.end(), of_node.begin(), of_node.end());
+  }
+  std::sort(places.begin(), places.end());
+  for (const size_t place : places) {
+    const Refusal& refusal = built.offers.refusals[place];
+    if (refusal.backend == candidate.backend()) continue;
     described.refusals.push_back({refusal.backend, built.graph[refusal.node].name, refusal.reason});
   }
 }
 
-PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step, int threads,
+PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
+                       const std::vector<std::vector<size_t>>& refusals, int threads,
                        const ops::Registry& registry) {
   PlanStep described{.threads = threads};
   for (const int input : step.inputs) {
@@ -71,7 +87,7 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step, int th
   // A view moves nothing.
   if (step.kind == ExecutionStep::Kind::View) described.bytes = 0;
   if (step.candidate >= 0) {
-    describe_kernel(built, step, registry, described);
+    describe_kernel(built, step, refusals, registry, described);
     return described;
   }
   const bool is_conversion = step.kind == ExecutionStep::Kind::Convert;
@@ -126,8 +142,9 @@ MemoryDescription describe_memory(const BuiltPlan& built, const std::vector<Plan
 PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes, int threads,
                               const ops::Registry& registry) {
   PlanDescription description{.arena_bytes = built.plan.arena_bytes, .pack_bytes = pack_bytes};
+  const std::vector<std::vector<size_t>> refusals = refusals_of_nodes(built);
   for (const ExecutionStep& step : built.plan.steps) {
-    description.steps.push_back(describe_step(built, step, threads, registry));
+    description.steps.push_back(describe_step(built, step, refusals, threads, registry));
   }
   description.memory = describe_memory(built, description.steps);
   description.library_bytes = description.memory.library_bytes;
