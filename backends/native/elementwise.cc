@@ -1,6 +1,7 @@
 // Functions of elements, of one operand or more, in whatever dense layout; and groups of them in
 // one pass.
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -123,11 +124,15 @@ void propose_elementwise(ProposeContext& context) {
       context.refuse(id, failure.what());
     }
   }
+  std::map<std::pair<int32_t, size_t>, Written> groups;  // by their last node and their size
   const auto fits = [&](const std::vector<int32_t>& nodes) {
-    return write(graph, nodes).has_value();
+    std::optional<Written> written = write(graph, nodes);
+    if (!written) return false;
+    groups.emplace(std::pair(nodes.back(), nodes.size()), *std::move(written));
+    return true;
   };
   for (const std::vector<int32_t>& nodes : find_element_groups(graph, is_element, fits)) {
-    context.add(candidate_of(context, nodes, *write(graph, nodes)));
+    context.add(candidate_of(context, nodes, std::move(groups.at({nodes.back(), nodes.size()}))));
   }
   for (Candidate& candidate : single) context.add(std::move(candidate));
 }
