@@ -7,9 +7,12 @@
 #include <mutex>
 #include <openvino/op/clamp.hpp>
 #include <openvino/op/constant.hpp>
+#include <openvino/op/convolution.hpp>
+#include <openvino/op/group_conv.hpp>
 #include <openvino/op/maximum.hpp>
 #include <openvino/op/minimum.hpp>
 #include <openvino/op/multiply.hpp>
+#include <openvino/op/prelu.hpp>
 #include <openvino/op/relu.hpp>
 #include <openvino/openvino.hpp>
 #include <optional>
@@ -107,10 +110,40 @@ ov::Output<ov::Node> at_most(const ov::Output<ov::Node>& input, double limit) {
   return std::make_shared<ov::op::v0::Clamp>(input, -kInfinity, limit);
 }
 
-// OpenVINO's maximum with a number, which Relu and Clamp begin with, gives that number for NaN.
-// Between negations it is a minimum, which gives -infinity: not finite, either. OpenVINO computes
-// all of it behind a convolution or product, as it does Relu, for about 1 % more time.
+bool is_behind_convolution(ov::Output<ov::Node> value) {
+  constexpr int kFurthest = 3;  // a bias and a scale between
+  for (int step = 0; step < kFurthest && value.get_node()->get_input_size() > 0; ++step) {
+    if (ov::is_type<ov::op::v1::Convolution>(value.get_node()) ||
+        ov::is_type<ov::op::v1::GroupConvolution>(value.get_node())) {
+      return true;
+    }
+    value = value.get_node()->input_value(0);
+  }
+  return false;
+}
+
+// Zeros along the axis that OpenVINO computes slopes along in the same pass as what is before;
+// nullopt where they would be one number: of such a slope it makes a maximum again.
+std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& input) {
+  if (input.get_partial_shape().is_dynamic()) return std::nullopt;
+  const ov::Shape& shape = input.get_shape();
+  if (shape.size() < 2) return std::nullopt;
+  const size_t axis = shape.size() > 3 || is_behind_convolution(input) ? 1 : shape.size() - 1;
+  if (shape[axis] < 2) return std::nullopt;
+  ov::Shape slopes(shape.size(), 1);
+  slopes[axis] = shape[axis];
+  return ov::op::v0::Constant::create(ov::element::f32, slopes,
+                                      std::vector<float>(shape[axis], 0));
+}
+
+// OpenVINO's maximum with a number, which Relu and Clamp begin with, gives that number for NaN. A
+// PReLU with slopes of 0 compares and multiplies, so that NaN stays. Between negations a maximum is
+// a minimum, which gives -infinity: not finite, either. OpenVINO computes all of it behind a
+// convolution or product, as it does Relu.
 ov::Output<ov::Node> at_least(const ov::Output<ov::Node>& input, float limit) {
+  if (const auto slopes = slopes_of_zero(input); slopes && limit == 0) {
+    return std::make_shared<ov::op::v0::PRelu>(input, *slopes);
+  }
   const auto negated = std::make_shared<ov::op::v1::Multiply>(input, number(-1));
   return std::make_shared<ov::op::v1::Multiply>(at_most(negated, 0 - double{limit}), number(-1));
 }
