@@ -68,6 +68,11 @@ CASES = {
     "Conv": ([op("Conv", ("x", "w", "b"), pads=[1, 1, 1, 1])], IMAGE, CONV),
     "Conv, Relu": ([conv(), op("Relu", "c")], IMAGE, CONV),
     "Conv, Add, Relu": ([conv(), op("Add", ("c", "x"), "a"), op("Relu", "a")], IMAGE, CONV),
+    # What NaN became on its way must not be a number again behind a bounded function.
+    "Conv, Relu, Sigmoid": ([conv(), op("Relu", "c", "r"), op("Sigmoid", "r")], IMAGE, CONV),
+    "MatMul, Add, Relu, Tanh": ([*PRODUCT_AND_SUM, op("Relu", "a", "r"), op("Tanh", "r")], ROWS,
+                                PRODUCT),
+    "Relu, Sigmoid": ([op("Relu", "x", "r"), op("Sigmoid", "r")], IMAGE, {}),
     "Conv, Clip to 6": ([conv(), op("Clip", ("c", "zero", "six"))], IMAGE, CONV | LIMITS),
     "Conv, Clip": ([conv(), op("Clip", ("c", "half", "six"))], IMAGE, CONV | LIMITS),
     "Conv, HardSwish": ([conv(), op("HardSwish", "c")], IMAGE, CONV),
