@@ -96,7 +96,7 @@ LoadedModel load_model(ImportedModel source, const CompileOptions& options,
   for (const ValueId id : made) model.made_values.push_back(typed[id].name);
   if (options.keeps_all_values) typed.kept = made;
 
-  Rewritten rewritten = rewrite(typed, registry, pool);
+  Rewritten rewritten = rewrite(std::move(typed), registry, pool);
   model.graph = std::move(rewritten.graph);
   model.passes = std::move(rewritten.reports);
   return model;
@@ -110,8 +110,7 @@ BoundGraph bind_graph(const LoadedModel& model,
   if (model.is_settled && is_nothing_new) return {model.graph, true};
   Graph graph = specialise(model.graph, shapes);
   graph.kept = values_named(model, fetch);
-  const Graph typed = infer_types(graph, registry, log);
-  Rewritten rewritten = rewrite(typed, registry, pool);
+  Rewritten rewritten = rewrite(infer_types(graph, registry, log), registry, pool);
   const bool is_as_loaded = is_nothing_new && is_same(model.graph, rewritten);
   return {std::move(rewritten.graph), is_as_loaded};
 }

@@ -62,9 +62,9 @@ Tensor scaled(const Tensor& source, const std::vector<double>& factors,
 
 class BatchNormFolding {
  public:
-  explicit BatchNormFolding(const Graph& graph)
-      : graph_(graph), uses_(use_counts(graph)), producers_(producers(graph)) {
-    for (const Value& value : graph.values) names_.insert(value.name);
+  explicit BatchNormFolding(Graph graph)
+      : graph_(std::move(graph)), uses_(use_counts(graph_)), producers_(producers(graph_)) {
+    for (const Value& value : graph_.values) names_.insert(value.name);
   }
 
   Graph run(const PassContext& context) {
@@ -183,8 +183,10 @@ class BatchNormFolding {
 
 }  // namespace
 
-Graph fold_batch_norm(const Graph& graph, const PassContext& context) {
-  return BatchNormFolding(graph).run(context);
+Graph fold_batch_norm(Graph graph, const PassContext& context) {
+  const bool has_any = std::ranges::any_of(
+      graph.nodes, [](const Node& node) { return is_op(node, "BatchNormalization"); });
+  return has_any ? BatchNormFolding(std::move(graph)).run(context) : graph;
 }
 
 }  // namespace tessera

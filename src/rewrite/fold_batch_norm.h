@@ -13,6 +13,6 @@
 
 namespace tessera {
 
-Graph fold_batch_norm(const Graph& graph, const PassContext& context);
+Graph fold_batch_norm(Graph graph, const PassContext& context);
 
 }  // namespace tessera

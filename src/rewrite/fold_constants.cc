@@ -37,8 +37,8 @@ std::optional<Tensor> inferred_tensor(const Value& value) {
 
 class ConstantFolding {
  public:
-  ConstantFolding(const Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), uses_(use_counts(graph)) {}
+  ConstantFolding(Graph graph, const PassContext& context)
+      : graph_(std::move(graph)), context_(context), uses_(use_counts(graph_)) {}
 
   Graph run() {
     for (Node& node : graph_.nodes) {
@@ -160,8 +160,8 @@ class ConstantFolding {
 
 }  // namespace
 
-Graph fold_constants(const Graph& graph, const PassContext& context) {
-  return ConstantFolding(graph, context).run();
+Graph fold_constants(Graph graph, const PassContext& context) {
+  return ConstantFolding(std::move(graph), context).run();
 }
 
 }  // namespace tessera

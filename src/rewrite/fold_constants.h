@@ -17,6 +17,6 @@ inline constexpr int64_t kMostGrownBytes = int64_t{16} << 20;
 // What all results that are larger than their inputs may take together.
 inline constexpr int64_t kMostGrownBytesTogether = int64_t{256} << 20;
 
-Graph fold_constants(const Graph& graph, const PassContext& context);
+Graph fold_constants(Graph graph, const PassContext& context);
 
 }  // namespace tessera

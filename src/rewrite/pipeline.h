@@ -34,7 +34,7 @@ struct PassContext {
 
 // A pass is a pure function; graph outputs and Graph::kept keep their names and meaning. The result
 // is legal but for nodes marked is_removed and dead values, which the loop compacts.
-using PassFunction = Graph (*)(const Graph& graph, const PassContext& context);
+using PassFunction = Graph (*)(Graph graph, const PassContext& context);
 
 struct Pass {
   const char* name;
@@ -43,6 +43,6 @@ struct Pass {
 
 // Runs every pass of the table once, in order: runs it, compacts, verifies the graph (in builds
 // with TESSERA_CHECK), times it, reports it. Types must be inferred.
-Rewritten rewrite(const Graph& graph, const ops::Registry& registry, ThreadPool& pool);
+Rewritten rewrite(Graph graph, const ops::Registry& registry, ThreadPool& pool);
 
 }  // namespace tessera

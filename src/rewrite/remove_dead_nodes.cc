@@ -4,8 +4,7 @@
 
 namespace tessera {
 
-Graph remove_dead_nodes(const Graph& graph, const PassContext& context) {
-  Graph result = graph;
+Graph remove_dead_nodes(Graph graph, const PassContext& context) {
   std::vector<bool> is_needed(graph.values.size(), false);
   const auto need = [&](ValueId id) {
     if (!id.is_none()) is_needed[static_cast<size_t>(id.index)] = true;
@@ -13,10 +12,10 @@ Graph remove_dead_nodes(const Graph& graph, const PassContext& context) {
   for (const ValueId id : graph.outputs) need(id);
   for (const ValueId id : graph.kept) need(id);
   // Readers come after makers, so backwards every reader has been seen before its maker.
-  for (size_t index = result.nodes.size(); index-- > 0;) {
-    Node& node = result.nodes[index];
+  for (size_t index = graph.nodes.size(); index-- > 0;) {
+    Node& node = graph.nodes[index];
     node.is_removed = std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {
-      return !id.is_none() && (is_needed[static_cast<size_t>(id.index)] || result[id].is_state);
+      return !id.is_none() && (is_needed[static_cast<size_t>(id.index)] || graph[id].is_state);
     });
     if (node.is_removed) continue;
     for (const ValueId id : node.inputs) need(id);
@@ -24,10 +23,10 @@ Graph remove_dead_nodes(const Graph& graph, const PassContext& context) {
       for (const Capture& capture : body.graph.captures) need(capture.outer);
     }
   }
-  for (const Node& node : result.nodes) {
+  for (const Node& node : graph.nodes) {
     if (node.is_removed) context.changes.push_back(place(node) + " removed: nothing needs it");
   }
-  return result;
+  return graph;
 }
 
 }  // namespace tessera

@@ -8,6 +8,6 @@
 
 namespace tessera {
 
-Graph remove_dead_nodes(const Graph& graph, const PassContext& context);
+Graph remove_dead_nodes(Graph graph, const PassContext& context);
 
 }  // namespace tessera

@@ -78,15 +78,15 @@ constexpr Rule kRules[] = {
 
 class IdentityRemoval {
  public:
-  explicit IdentityRemoval(const Graph& graph)
-      : graph_(graph),
-        replacements_(graph),
-        uses_(use_counts(graph)),
-        is_made_by_node_(graph.values.size(), false),
-        must_keep_name_(graph.values.size(), false) {
-    for (const ValueId id : graph.outputs) must_keep_name_[static_cast<size_t>(id.index)] = true;
-    for (const ValueId id : graph.kept) must_keep_name_[static_cast<size_t>(id.index)] = true;
-    for (const Node& node : graph.nodes) {
+  explicit IdentityRemoval(Graph graph)
+      : graph_(std::move(graph)),
+        replacements_(graph_),
+        uses_(use_counts(graph_)),
+        is_made_by_node_(graph_.values.size(), false),
+        must_keep_name_(graph_.values.size(), false) {
+    for (const ValueId id : graph_.outputs) must_keep_name_[static_cast<size_t>(id.index)] = true;
+    for (const ValueId id : graph_.kept) must_keep_name_[static_cast<size_t>(id.index)] = true;
+    for (const Node& node : graph_.nodes) {
       for (const ValueId id : node.outputs) {
         if (!id.is_none()) is_made_by_node_[static_cast<size_t>(id.index)] = true;
       }
@@ -140,8 +140,8 @@ class IdentityRemoval {
 
 }  // namespace
 
-Graph remove_identities(const Graph& graph, const PassContext& context) {
-  return IdentityRemoval(graph).run(context);
+Graph remove_identities(Graph graph, const PassContext& context) {
+  return IdentityRemoval(std::move(graph)).run(context);
 }
 
 }  // namespace tessera

@@ -11,6 +11,6 @@
 
 namespace tessera {
 
-Graph remove_identities(const Graph& graph, const PassContext& context);
+Graph remove_identities(Graph graph, const PassContext& context);
 
 }  // namespace tessera
