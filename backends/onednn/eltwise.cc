@@ -194,15 +194,14 @@ std::vector<Eltwise> keeping_nan(const Eltwise& function, bool behind_product) {
   const bool has_low = is_relu || function.alpha > std::numeric_limits<float>::lowest();
   const bool has_high = !is_relu && function.beta < std::numeric_limits<float>::max();
   if (!has_low && !has_high) return {{algorithm::eltwise_linear, 1, 0}};
-  if (!behind_product) return {};
-  // Here NaN becomes -infinity, which the minimum passes.
-  const Eltwise minimum = {algorithm::eltwise_clip_v2, -kInfinity, function.beta};
-  if (!has_low) return {minimum};
+  // Of two bounds only 0 and another: what NaN becomes has to become NaN again.
   const float low = is_relu ? 0 : function.alpha;
-  if (low != 0) return {};
+  if (!behind_product || !has_low || low != 0) return {};
+  std::vector<Eltwise> functions;
+  // NaN becomes -infinity, which the minimum passes.
+  if (has_high) functions.push_back({algorithm::eltwise_clip_v2, -kInfinity, function.beta});
   // What is not above 0 is multiplied by 0: NaN stays, and -infinity becomes it.
-  std::vector<Eltwise> functions = {{.algorithm = algorithm::eltwise_relu, .is_prelu = true}};
-  if (has_high) functions.push_back(minimum);
+  functions.push_back({.algorithm = algorithm::eltwise_relu, .is_prelu = true});
   return functions;
 }
 

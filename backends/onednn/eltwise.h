@@ -28,8 +28,8 @@ struct Eltwise {
 
 // What computes `function` and gives no finite number for NaN, one after the other; empty if
 // nothing of the library does: its maximum and minimum with a number give that number for NaN. With
-// `behind_product`, for post-operations there, also what gives NaN or -infinity for -infinity where
-// that is finite.
+// `behind_product`, for post-operations there, also what gives NaN for -infinity where that is
+// finite.
 std::vector<Eltwise> keeping_nan(const Eltwise& function, bool behind_product = false);
 
 // A node that is such functions, one after the other, of one of its inputs; its other inputs are

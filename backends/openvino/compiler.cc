@@ -1,19 +1,24 @@
 #include "compiler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <openvino/op/add.hpp>
 #include <openvino/op/clamp.hpp>
 #include <openvino/op/constant.hpp>
 #include <openvino/op/convolution.hpp>
 #include <openvino/op/group_conv.hpp>
+#include <openvino/op/less.hpp>
+#include <openvino/op/matmul.hpp>
 #include <openvino/op/maximum.hpp>
 #include <openvino/op/minimum.hpp>
 #include <openvino/op/multiply.hpp>
 #include <openvino/op/prelu.hpp>
 #include <openvino/op/relu.hpp>
+#include <openvino/op/select.hpp>
 #include <openvino/openvino.hpp>
 #include <optional>
 #include <random>
@@ -105,47 +110,76 @@ ov::Output<ov::Node> number(float value) {
   return ov::op::v0::Constant::create(ov::element::f32, ov::Shape{}, {value});
 }
 
-ov::Output<ov::Node> at_most(const ov::Output<ov::Node>& input, double limit) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return std::make_shared<ov::op::v0::Clamp>(input, -kInfinity, limit);
-}
+enum class Product : uint8_t { None, Convolution, MatrixProduct };
 
-bool is_behind_convolution(ov::Output<ov::Node> value) {
-  constexpr int kFurthest = 3;  // a bias and a scale between
-  for (int step = 0; step < kFurthest && value.get_node()->get_input_size() > 0; ++step) {
-    if (ov::is_type<ov::op::v1::Convolution>(value.get_node()) ||
-        ov::is_type<ov::op::v1::GroupConvolution>(value.get_node())) {
-      return true;
-    }
-    value = value.get_node()->input_value(0);
+// What `value` comes out of, with a bias, a scale or a sum between.
+Product product_before(const ov::Output<ov::Node>& value, int furthest = 3) {
+  const ov::Node* node = value.get_node();
+  if (ov::is_type<ov::op::v1::Convolution>(node) ||
+      ov::is_type<ov::op::v1::GroupConvolution>(node)) {
+    return Product::Convolution;
   }
-  return false;
+  if (ov::is_type<ov::op::v0::MatMul>(node)) return Product::MatrixProduct;
+  if (!ov::is_type<ov::op::v1::Add>(node) && !ov::is_type<ov::op::v1::Multiply>(node)) {
+    return Product::None;
+  }
+  if (furthest == 0) return Product::None;
+  for (const ov::Output<ov::Node>& input : node->input_values()) {
+    const Product found = product_before(input, furthest - 1);
+    if (found != Product::None) return found;
+  }
+  return Product::None;
 }
 
-// Zeros along the axis that OpenVINO computes slopes along in the same pass as what is before;
-// nullopt where they would be one number: of such a slope it makes a maximum again.
+// Zeros along the axis that OpenVINO computes slopes along in the pass of the product before
+// `input`; nullopt if there is none, or if they would be one number: of such a slope it makes a
+// maximum again.
 std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& input) {
-  if (input.get_partial_shape().is_dynamic()) return std::nullopt;
+  const Product product = product_before(input);
+  if (product == Product::None || input.get_partial_shape().is_dynamic()) return std::nullopt;
   const ov::Shape& shape = input.get_shape();
   if (shape.size() < 2) return std::nullopt;
-  const size_t axis = shape.size() > 3 || is_behind_convolution(input) ? 1 : shape.size() - 1;
+  const bool has_channels = product == Product::Convolution || shape.size() > 3;
+  const size_t axis = has_channels ? 1 : shape.size() - 1;
   if (shape[axis] < 2) return std::nullopt;
   ov::Shape slopes(shape.size(), 1);
   slopes[axis] = shape[axis];
-  return ov::op::v0::Constant::create(ov::element::f32, slopes,
-                                      std::vector<float>(shape[axis], 0));
+  return ov::op::v0::Constant::create(ov::element::f32, slopes, std::vector<float>(shape[axis], 0));
 }
 
-// OpenVINO's maximum with a number, which Relu and Clamp begin with, gives that number for NaN. A
-// PReLU with slopes of 0 compares and multiplies, so that NaN stays. Between negations a maximum is
-// a minimum, which gives -infinity: not finite, either. OpenVINO computes all of it behind a
-// convolution or product, as it does Relu.
-ov::Output<ov::Node> at_least(const ov::Output<ov::Node>& input, float limit) {
-  if (const auto slopes = slopes_of_zero(input); slopes && limit == 0) {
-    return std::make_shared<ov::op::v0::PRelu>(input, *slopes);
+// `limit` where `lesser` is less than `greater`, one of which is `input`; else the input.
+// OpenVINO's Less is false for NaN; its Greater is true.
+ov::Output<ov::Node> limited(const ov::Output<ov::Node>& input, const ov::Output<ov::Node>& limit,
+                             const ov::Output<ov::Node>& lesser,
+                             const ov::Output<ov::Node>& greater) {
+  const auto is_beyond = std::make_shared<ov::op::v1::Less>(lesser, greater);
+  return std::make_shared<ov::op::v1::Select>(is_beyond, limit, input);
+}
+
+// Relu and Clip so that NaN stays. OpenVINO's maximum with a number, which both begin with, gives
+// that number for NaN. In the pass of the product before, a PReLU with slopes of 0 compares and
+// multiplies, so that NaN stays; a Clamp before it, which is without a lower bound, makes -infinity
+// of NaN, and the PReLU NaN of that. As it does so of any -infinity, numbers are compared and
+// chosen where there is no product.
+ov::Output<ov::Node> between(const ov::Output<ov::Node>& input, float low, float high) {
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (std::isnan(low) || std::isnan(high)) {
+    return std::make_shared<ov::op::v1::Multiply>(input, number(low + high));
   }
-  const auto negated = std::make_shared<ov::op::v1::Multiply>(input, number(-1));
-  return std::make_shared<ov::op::v1::Multiply>(at_most(negated, 0 - double{limit}), number(-1));
+  const bool has_high = high < kLargest;
+  if (low == 0 && high >= 0) {
+    if (const auto slopes = slopes_of_zero(input)) {
+      const ov::Output<ov::Node> below =
+          has_high ? std::make_shared<ov::op::v0::Clamp>(input, -kInfinity, high) : input;
+      return std::make_shared<ov::op::v0::PRelu>(below, *slopes);
+    }
+  }
+  // Even of no bounds something is computed: an output that is an input would not be written.
+  const ov::Output<ov::Node> lowest = number(low > -kLargest ? low : -kInfinity);
+  ov::Output<ov::Node> value = limited(input, lowest, input, lowest);
+  if (has_high) value = limited(value, number(high), number(high), value);
+  return value;
 }
 
 // A node that clips: a Clamp, or the pair of Maximum and Minimum that it is read as where its
@@ -185,22 +219,18 @@ std::optional<Clip> clip_of(const std::shared_ptr<ov::Node>& node) {
   return Clip{below->input, below->bound, above->bound};
 }
 
-// Writes Relu and Clip so that NaN does not become finite. explain_unsupported() leaves Clips with
-// at most one bound; the other one is the last finite number then.
+// Writes Relu and Clip so that NaN does not become finite.
 void keep_nan(ov::Model& network) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
+  constexpr float kLargest = std::numeric_limits<float>::max();
   for (const std::shared_ptr<ov::Node>& node : network.get_ordered_ops()) {
-    std::optional<ov::Output<ov::Node>> other;
-    if (ov::is_type<ov::op::v0::Relu>(node)) other = at_least(node->input_value(0), 0);
+    ov::Output<ov::Node> other;
+    if (ov::is_type<ov::op::v0::Relu>(node)) other = between(node->input_value(0), 0, kLargest);
     if (const std::optional<Clip> clip = clip_of(node)) {
-      constexpr double kInfinity = std::numeric_limits<double>::infinity();
-      other = clip->low > -kLargest
-                  ? at_least(clip->input, static_cast<float>(clip->low))
-                  : at_most(clip->input, clip->high < kLargest ? clip->high : kInfinity);
+      other = between(clip->input, static_cast<float>(clip->low), static_cast<float>(clip->high));
     }
-    if (!other) continue;
-    other->get_node()->set_friendly_name(node->get_friendly_name());
-    node->output(0).replace(*other);
+    if (other.get_node() == nullptr) continue;
+    other.get_node()->set_friendly_name(node->get_friendly_name());
+    node->output(0).replace(other);
   }
 }
 

@@ -212,29 +212,12 @@ std::optional<std::string> explain_softmax(const Node& node) {
   return std::nullopt;
 }
 
-// Whether a Clip has two bounds.
-bool is_clip_between(const Node& node) {
-  constexpr int kFirstInputVersion = 11;
-  const auto bound = [&](size_t index, const char* attribute, float otherwise) {
-    const Value value = node.input(index);
-    if (node.version() < kFirstInputVersion) {
-      return node.attributes().get_float(attribute, otherwise);
-    }
-    const bool is_here = value.is_present() && value.type().data_type == TESSERA_FLOAT32;
-    return is_here ? value.constant_as<float>()[0] : otherwise;
-  };
-  constexpr float kLargest = std::numeric_limits<float>::max();
-  const float low = bound(1, "min", -kLargest);
-  const float high = bound(2, "max", kLargest);
-  return low > -kLargest && high < kLargest;
-}
-
 std::optional<std::string> explain_lost_nan(const Node& node) {
   constexpr std::string_view kLosers[] = {"GlobalMaxPool", "HardSigmoid", "Max",       "MaxPool",
                                           "Min",           "ReduceMax",   "ReduceMin", "Softmax"};
   const bool is_loser =
       std::find(std::begin(kLosers), std::end(kLosers), node.op()) != std::end(kLosers);
-  if (is_loser || (node.op() == "Clip" && is_clip_between(node))) {
+  if (is_loser) {
     return "its " + std::string(node.op()) +
            " gives a finite number for NaN, which only nan=fast allows";
   }

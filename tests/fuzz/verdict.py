@@ -60,6 +60,10 @@ RULINGS = (
      "max(0, c - floor((size - 1) / 2)) <= i <= min(C - 1, c + ceil((size - 1) / 2))."),
     ("Conv.*|.*Pool", "refuses", "to 2147483647, found", "A limit: strides, dilations and pads have 31 "
      "bits."),
+    ("ReduceSumSquare", "differs", "expected shape .*expected int64, found int32", "Defines behavior when axes is not "
+     "provided or is empty. If false (default), reduction happens over all axes [...] If true, reduction "
+     "happens over an empty set of axes"),
+    ("Resize", "refuses", "sizes of at least 0", "Target size of the output tensor."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
 )
 

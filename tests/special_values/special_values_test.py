@@ -24,7 +24,8 @@ CONV = {"w": floats(32, 32, 3, 3) / 10, "b": floats(32)}
 DEPTHWISE = {"w": floats(32, 1, 3, 3)}
 ROWS = (12, 64)
 PRODUCT = {"w": floats(64, 48) / 8, "b": floats(48)}
-LIMITS = {"zero": np.float32(0), "six": np.float32(6), "half": np.float32(-0.5)}
+LIMITS = {"zero": np.float32(0), "six": np.float32(6), "half": np.float32(-0.5),
+          "nothing": np.float32(np.nan)}
 
 
 def conv(**attributes):
@@ -46,6 +47,10 @@ CASES = {
     "Clip": ([op("Clip", ("x", "half", "six"))], (7, 33), LIMITS),
     "Clip below": ([op("Clip", ("x", "half"))], (7, 33), LIMITS),
     "Clip above": ([op("Clip", ("x", "", "six"))], (7, 33), LIMITS),
+    "Clip to a number": ([op("Clip", ("x", "six", "half"))], (7, 33), LIMITS),
+    "Clip by NaN": ([op("Clip", ("x", "nothing", "six"))], (7, 33), LIMITS),
+    "Clip, Sigmoid": ([op("Clip", ("x", "half", "six"), "c"), op("Sigmoid", "c")], (7, 33), LIMITS),
+    "Clip above, Sigmoid": ([op("Clip", ("x", "", "six"), "c"), op("Sigmoid", "c")], (7, 33), LIMITS),
     "Max": ([op("Max", ("x", "other"))], (7, 33), {"other": floats(7, 33)}),
     "Max of a number": ([op("Max", ("x", "half"))], (7, 33), LIMITS),
     "Min": ([op("Min", ("other", "x"))], (7, 33), {"other": floats(7, 33)}),
@@ -74,6 +79,11 @@ CASES = {
                                 PRODUCT),
     "Relu, Sigmoid": ([op("Relu", "x", "r"), op("Sigmoid", "r")], IMAGE, {}),
     "Conv, Clip to 6": ([conv(), op("Clip", ("c", "zero", "six"))], IMAGE, CONV | LIMITS),
+    "Conv, Clip to 6, Sigmoid": ([conv(), op("Clip", ("c", "zero", "six"), "d"), op("Sigmoid", "d")],
+                                 IMAGE, CONV | LIMITS),
+    "Conv, Clip above, Sigmoid": ([conv(), op("Clip", ("c", "", "six"), "d"), op("Sigmoid", "d")],
+                                  IMAGE, CONV | LIMITS),
+    "Conv, Clip to a number": ([conv(), op("Clip", ("c", "zero", "half"))], IMAGE, CONV | LIMITS),
     "Conv, Clip": ([conv(), op("Clip", ("c", "half", "six"))], IMAGE, CONV | LIMITS),
     "Conv, HardSwish": ([conv(), op("HardSwish", "c")], IMAGE, CONV),
     "Conv, HardSigmoid": ([conv(), op("HardSigmoid", "c")], IMAGE, CONV),
