@@ -140,7 +140,7 @@ std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& i
   const ov::Shape& shape = input.get_shape();
   if (shape.size() < 2) return std::nullopt;
   const bool has_channels = product == Product::Convolution || shape.size() > 3;
-  const size_t axis = has_channels ? 1 : shape.size() - 1;
+  const auto axis = static_cast<std::ptrdiff_t>(has_channels ? 1 : shape.size() - 1);
   if (shape[axis] < 2) return std::nullopt;
   ov::Shape slopes(shape.size(), 1);
   slopes[axis] = shape[axis];

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -46,10 +47,10 @@ std::optional<Graph> load(const std::filesystem::path& file, bool is_rewritten,
                           const ops::Registry& registry) {
   const Log silent([](const std::string&) {});
   try {
-    const Graph typed = infer_types(import_onnx(file, registry, silent).graph, registry, silent);
+    Graph typed = infer_types(import_onnx(file, registry, silent).graph, registry, silent);
     if (!is_rewritten) return typed;
     ThreadPool pool(1);
-    return rewrite(typed, registry, pool).graph;
+    return rewrite(std::move(typed), registry, pool).graph;
   } catch (const Error& error) {
     std::cerr << error.what() << "\n";
     return std::nullopt;

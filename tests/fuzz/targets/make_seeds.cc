@@ -149,15 +149,15 @@ void add_index(Corpus corpus, const std::filesystem::path& model) {
 }  // namespace tessera::fuzzing
 
 int main(int count, char** arguments) {
-  using namespace tessera::fuzzing;
+  namespace fuzzing = tessera::fuzzing;
   if (count != 2) {
     std::cerr << "usage: make_fuzz_seeds FOLDER\n";
     return 2;
   }
   const std::filesystem::path folder = arguments[1];
   const std::filesystem::path model = folder / "model" / "weights.onnx";
-  add_caches(Corpus(folder, "cache"));
-  add_packs(Corpus(folder, "packs"));
-  add_messages(Corpus(folder, "messages"), model);
-  add_index(Corpus(folder, "model_index"), model);
+  fuzzing::add_caches(fuzzing::Corpus(folder, "cache"));
+  fuzzing::add_packs(fuzzing::Corpus(folder, "packs"));
+  fuzzing::add_messages(fuzzing::Corpus(folder, "messages"), model);
+  fuzzing::add_index(fuzzing::Corpus(folder, "model_index"), model);
 }
