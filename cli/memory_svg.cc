@@ -153,7 +153,7 @@ std::string axes_svg(const MemoryReport& report, const Scale& scale) {
   for (int64_t at = 0; at <= bytes; at += byte_tick) {
     text += line_svg("grid", {kLeft - 5, scale.y(at)}, {kWidth - kRight, scale.y(at)});
     text +=
-        text_at(kLeft - 9, scale.y(at) + 4, " class=\"soft\" text-anchor=\"end\"", bytes_text(at));
+        text_at(kLeft - 9, scale.y(at) + 4, R"( class="soft" text-anchor="end")", bytes_text(at));
   }
   const int64_t step_tick = tick_of(report.steps, /*is_binary=*/false);
   for (int64_t at = 0; at < report.steps; at += step_tick) {
@@ -172,7 +172,7 @@ std::string heading_svg(const MemoryReport& report) {
       memory.is_proven_smallest
           ? ", the smallest there is (proven)"
           : "; at least " + exact_text(memory.lower_bound_bytes) + " are needed at once";
-  return text_at(16, 26, " font-size=\"18\" font-weight=\"600\"",
+  return text_at(16, 26, R"( font-size="18" font-weight="600")",
                  "Memory for intermediate values" + whose) +
          text_at(16, 47, "",
                  exact_text(memory.arena_bytes) + bound + ". Without sharing it would be " +
@@ -200,7 +200,7 @@ std::string memory_svg(const MemoryReport& report) {
   text += line_svg("bound\" stroke-dasharray=\"6 4", {kLeft, y}, {kWidth - kRight, y},
                    "lower bound: " + exact_text(bound));
   return text +
-         text_at(kWidth - kRight, y - 5, " class=\"boundtext\" text-anchor=\"end\"",
+         text_at(kWidth - kRight, y - 5, R"( class="boundtext" text-anchor="end")",
                  "needed at once: " + bytes_text(bound)) +
          "</svg>\n";
 }
