@@ -62,8 +62,8 @@ void add_bind_options(CommandOptions command, BindArguments& arguments) {
       "in",
       kGroup);
   command.add_option("--nan", arguments.nan,
-                     "MODE: exact (default): where NaN or an infinity is right, no kernel may\n"
-                     "give a finite number; fast: also kernels that may lose them",
+                     "MODE: exact (default): NaN stays NaN, and no kernel gives a finite\n"
+                     "number for an infinity; fast: also kernels that may lose them",
                      kGroup);
   command.add_option("--device", arguments.device, "KIND: kind of device to run on (default cpu)",
                      kGroup);

@@ -43,7 +43,7 @@ class Context : public plugin::ProposeContext {
   // Attributes for a primitive: scratchpad from outside, arithmetic as exact as asked for.
   dnnl::primitive_attr attributes() const;
 
-  // Whether what gives a finite number for NaN is of no use.
+  // Whether what gives something else for NaN is of no use.
   bool keeps_nan() const { return options().nan == TESSERA_NAN_EXACT; }
   // Whether a primitive with a Sigmoid in it is of no use for that reason.
   bool loses_nan(std::string_view implementation, bool has_sigmoid) const {

@@ -188,7 +188,10 @@ bool Eltwise::keeps_zero() const {
 std::vector<Eltwise> keeping_nan(const Eltwise& function, bool behind_product) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool is_relu = function.algorithm == algorithm::eltwise_relu && function.alpha == 0;
-  if (function.algorithm == algorithm::eltwise_hardsigmoid) return {};
+  // Its exponential of NaN is infinity.
+  const bool is_loser = function.algorithm == algorithm::eltwise_hardsigmoid ||
+                        function.algorithm == algorithm::eltwise_exp;
+  if (is_loser) return {};
   if (!is_relu && function.algorithm != algorithm::eltwise_clip_v2) return {function};
   // A bound that is the last finite number bounds nothing but infinities.
   const bool has_low = is_relu || function.alpha > std::numeric_limits<float>::lowest();
@@ -217,8 +220,7 @@ EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool behind_product) {
 }
 
 std::string explain_lost_nan(std::string_view what) {
-  return "oneDNN's " + std::string(what) +
-         " gives a finite number for NaN, which only nan=fast allows";
+  return "oneDNN's " + std::string(what) + " does not keep NaN, which only nan=fast allows";
 }
 
 std::optional<float> constant_number(const Value& value) {

@@ -26,7 +26,7 @@ struct Eltwise {
   bool keeps_zero() const;
 };
 
-// What computes `function` and gives no finite number for NaN, one after the other; empty if
+// What computes `function` and gives NaN for NaN, one after the other; empty if
 // nothing of the library does: its maximum and minimum with a number give that number for NaN. With
 // `behind_product`, for post-operations there, also what gives NaN for -infinity where that is
 // finite.

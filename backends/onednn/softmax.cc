@@ -106,9 +106,7 @@ void propose_softmaxes(Context& context) {
     if (const auto reason = explain_unusable(node.input(0))) {
       return context.refuse(node.id(), *reason);
     }
-    if (context.keeps_nan() && node.op() == "Softmax") {
-      return context.refuse(node.id(), explain_lost_nan("Softmax"));
-    }
+    if (context.keeps_nan()) return context.refuse(node.id(), explain_lost_nan(node.op()));
     SoftmaxOffer(context, node).offer();
   });
 }

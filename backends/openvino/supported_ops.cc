@@ -213,13 +213,13 @@ std::optional<std::string> explain_softmax(const Node& node) {
 }
 
 std::optional<std::string> explain_lost_nan(const Node& node) {
-  constexpr std::string_view kLosers[] = {"GlobalMaxPool", "HardSigmoid", "Max",       "MaxPool",
-                                          "Min",           "ReduceMax",   "ReduceMin", "Softmax"};
+  constexpr std::string_view kLosers[] = {"Exp",       "GlobalMaxPool", "HardSigmoid", "LogSoftmax",
+                                          "Max",       "MaxPool",       "Min",         "ReduceMax",
+                                          "ReduceMin", "Softmax"};
   const bool is_loser =
       std::find(std::begin(kLosers), std::end(kLosers), node.op()) != std::end(kLosers);
   if (is_loser) {
-    return "its " + std::string(node.op()) +
-           " gives a finite number for NaN, which only nan=fast allows";
+    return "its " + std::string(node.op()) + " does not keep NaN, which only nan=fast allows";
   }
   if (node.op() == "Log") return "its Log is finite for denormals, which are zero elsewhere";
   // It reads C all the same.

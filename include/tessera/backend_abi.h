@@ -431,8 +431,8 @@ typedef struct tessera_candidate {
 
 enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
 
-/* EXACT: where the op's reference gives NaN or an infinity, a kernel may not give a finite number
- * (it may give another of these values). FAST: it may. */
+/* EXACT: where the op's reference gives NaN, so does a kernel; where it gives an infinity, a kernel
+ * gives no finite number. FAST: neither is asked for. */
 enum { TESSERA_NAN_EXACT = 0, TESSERA_NAN_FAST = 1 };
 
 /* One candidate that is asked for: the nodes of its group, ascending, its algorithm, and its ports

@@ -122,7 +122,10 @@ const std::vector<int64_t>& dims_of(const AnyTensor& tensor) {
 }
 
 void check_kind(const ExchangedValue& input, const Tensor& given) {
-  if (given.type() != input.description.type || input.form) feed(input, given);
+  const DataType expected = input.description.type;
+  if ((given.type() != expected && expected != DataType::Undefined) || input.form) {
+    feed(input, given);
+  }
 }
 
 void check_kind(const ExchangedValue& input, const AnyTensor& given) {

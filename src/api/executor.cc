@@ -61,6 +61,10 @@ std::vector<Tensor> Executor::State::inputs_in_order(
       continue;
     }
     ++known;
+    if (!input.is_read) {
+      check_kind({input, plan().input_forms[index]}, found->second);
+      check_declared(input, dims_of(found->second));
+    }
     ordered.push_back(input.is_read ? feed({input, plan().input_forms[index]}, found->second)
                                     : Tensor());
   }
@@ -101,7 +105,7 @@ void Executor::State::settle(const std::map<std::string, AnyOrTensor>& given) {
     const ValueDescription& input = plan().inputs[index];
     const auto found = given.find(input.name);
     if (found != given.end()) {
-      if (input.is_read) check_kind({input, plan().input_forms[index]}, found->second);
+      check_kind({input, plan().input_forms[index]}, found->second);
       return &dims_of(found->second);
     }
     return bound_inputs[index] ? &dims_of(*bound_inputs[index]) : nullptr;

@@ -84,6 +84,10 @@ struct Executor::State {
   void switch_to(const std::vector<Dims>& dims);
   std::unique_ptr<ShapePlan> make_plan(const std::vector<Dims>& dims);
   [[noreturn]] void refuse_shape(size_t input, const Dims& dims) const;
+  bool is_as_declared(const std::string& name, const Dims& dims) const;
+  // An input that nothing reads any more, maybe because its size was all that anybody wanted.
+  // Throws InvalidArgument.
+  void check_declared(const ValueDescription& input, const Dims& dims) const;
   // Whether there may be shapes for which a value of this name has these dimensions.
   bool may_become(const std::string& name, const Dims& dims) const;
   void bind_input(size_t input, const AnyTensor& memory);

@@ -145,13 +145,24 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
   return made;
 }
 
-bool Executor::State::may_become(const std::string& name, const Dims& dims) const {
-  if (has_one_shape) return false;
+bool Executor::State::is_as_declared(const std::string& name, const Dims& dims) const {
   const auto shape = declared.find(name);
   return shape == declared.end() ||
          std::equal(
              shape->second.begin(), shape->second.end(), dims.begin(), dims.end(),
              [](const Dim& known, int64_t dim) { return !known.is_known() || known == Dim(dim); });
+}
+
+bool Executor::State::may_become(const std::string& name, const Dims& dims) const {
+  return !has_one_shape && is_as_declared(name, dims);
+}
+
+void Executor::State::check_declared(const ValueDescription& input, const Dims& dims) const {
+  if (is_as_declared(input.name, dims)) return;
+  const std::string type(name(input.type));
+  throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
+              "expected " + type + " " + text(declared.at(input.name)) + ", found " + type + " " +
+                  dims_text(dims));
 }
 
 void Executor::State::bind_input(size_t index, const AnyTensor& memory) {

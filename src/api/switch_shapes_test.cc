@@ -160,6 +160,37 @@ TEST_F(SwitchedShapes, CountWhereOnlyTheShapeIsRead) {
             9);
 }
 
+TEST_F(SwitchedShapes, AreCheckedWhereOnlyTheShapeIsRead) {
+  Executor executor = bind(2);
+  Inputs inputs = inputs_of(2);
+  inputs.insert_or_assign("like", Tensor(DataType::Float32, {1, 1, 1}));
+  EXPECT_THAT(error_text([&] { executor.run(inputs); }),
+              HasSubstr("input 'like': the model declares float32 othersx1"));
+  inputs.insert_or_assign("like", Tensor(DataType::Int32, {1, 1}));
+  EXPECT_THAT(error_text([&] { executor.run(inputs); }),
+              HasSubstr("input 'like': expected float32 1x1, found int32 1x1"));
+}
+
+// Such an input is gone from the plan: its size was a constant.
+TEST(UnreadInputs, AreAsTheModelDeclares) {
+  for (const std::vector<int64_t>& declared : {std::vector<int64_t>{3}, std::vector<int64_t>{}}) {
+    onnx::ModelProto model = onnx_import::make_model();
+    add_input(*model.mutable_graph(), "x", declared);
+    add_node(*model.mutable_graph(), "Size", {"x"}, {"y"}, "size");
+    add_output(*model.mutable_graph(), "y");
+    Executor executor = load(ModelBytes{.bytes = model.SerializeAsString(), .name = "size"}).bind();
+    EXPECT_EQ(executor.run({}).size(), 1U);
+    EXPECT_EQ(executor.run({{"x", Tensor(DataType::Float32, declared)}}).size(), 1U);
+    const auto feed = [&](DataType type, std::vector<int64_t> dims) {
+      return error_text([&] { executor.run({{"x", Tensor(type, std::move(dims))}}); });
+    };
+    const std::string expected = declared.empty() ? "float32 scalar" : "float32 3";
+    EXPECT_THAT(feed(DataType::Float32, {2}),
+                HasSubstr("input 'x': expected " + expected + ", found float32 2"));
+    EXPECT_THAT(feed(DataType::Int64, declared), HasSubstr("found int64"));
+  }
+}
+
 TEST_F(SwitchedShapes, AreForgottenByLastUse) {
   EXPECT_THAT(error_text([&] { bind(1, {.most_shapes = 0}); }),
               HasSubstr("most_shapes: expected at least 1, found 0"));

@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -56,6 +57,13 @@ int64_t address_space_available_bytes() {
 int64_t available_memory_bytes() {
   return std::min({machine_available_bytes(), control_group_available_bytes(),
                    address_space_available_bytes()});
+}
+
+int64_t machine_memory_bytes() {
+  const int64_t pages = ::sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
+  const int64_t machine = pages > 0 && page_bytes > 0 ? pages * page_bytes : kUnknown;
+  return std::min(machine, read_number("/sys/fs/cgroup/memory.max"));
 }
 
 int64_t peak_resident_bytes(int process_id) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/memory.h"
 #include "compile/chooser.h"
 #include "compile/fit_budget.h"
 #include "compile/kernels_in_use.h"
@@ -29,6 +30,28 @@ int64_t constant_bytes(const Graph& graph) {
     if (value.is_constant()) bytes += value.constant.bytes();
   }
   return bytes;
+}
+
+// Throws OutOfMemory for a value that is larger than the machine's memory: before a library
+// prepares for it, with tables as long as it, say.
+void check_largest_fits(const Graph& graph) {
+  int64_t largest = 0;
+  const Node* writer = nullptr;
+  for (const Node& node : graph.nodes) {
+    for (const ValueId output : node.outputs) {
+      if (output.is_none() || graph[output].sparse) continue;
+      const int64_t bytes = type_bytes(graph[output].type).value_or(0);
+      if (bytes <= largest) continue;
+      largest = bytes;
+      writer = &node;
+    }
+  }
+  const int64_t most = machine_memory_bytes();
+  if (largest <= most) return;
+  throw Error(ErrorKind::OutOfMemory, place(*writer),
+              "expected an output of at most the " + std::to_string(most) +
+                  " bytes of memory that this machine has, found one of " +
+                  std::to_string(largest) + " bytes");
 }
 
 // Tells the log of each sparse value that a chosen kernel takes dense; an error where that was to
@@ -152,6 +175,7 @@ PlanResult build_plan(Graph graph, const ops::Registry& registry,
   base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
 
   check_selected_names(options.selection, registry, base.plugins);
+  check_largest_fits(base.graph);
   watcher("propose");
   base.offers = select_offers(
       collect_wanted_offers(base.graph, registry, base.plugins, *base.layouts, pool, options),

@@ -73,7 +73,8 @@ double number_at(const Tensor& tensor, size_t index) {
   }
 }
 
-// The first element that is finite and may not be, or "".
+// The first element that is a number where none may be, or "". NaN stays NaN; of an infinity
+// another order of a sum may make NaN.
 template <class T>
 std::string explain_finite(const Tensor& expected, const Tensor& found) {
   const auto count = static_cast<size_t>(expected.elements());
@@ -81,7 +82,7 @@ std::string explain_finite(const Tensor& expected, const Tensor& found) {
     const double want = number_at<T>(expected, index);
     if (std::isfinite(want)) continue;
     const double have = number_at<T>(found, index);
-    if (!std::isfinite(have)) continue;
+    if (std::isnan(want) ? std::isnan(have) : !std::isfinite(have)) continue;
     return "element " + std::to_string(index) + ": expected " + number_text(want) + ", found " +
            number_text(have);
   }

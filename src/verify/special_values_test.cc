@@ -71,9 +71,10 @@ TEST(WithSpecialValues, HasThemElsewhereInAnotherInput) {
   EXPECT_NE(text("a"), text("b"));
 }
 
-TEST(ExplainLostSpecial, WantsNoFiniteNumberForOneThatIsNot) {
+TEST(ExplainLostSpecial, WantsNaNForNaNAndNothingFiniteForAnInfinity) {
   EXPECT_EQ(lost(1, NAN, NAN), "");
-  EXPECT_EQ(lost(1, NAN, -INFINITY), "");
+  EXPECT_EQ(lost(1, NAN, -INFINITY), "element 0: expected nan, found -inf");
+  EXPECT_EQ(lost(1, INFINITY, -INFINITY), "");
   EXPECT_EQ(lost(1, INFINITY, NAN), "");
   EXPECT_EQ(lost(1, NAN, 0), "element 0: expected nan, found 0");
   EXPECT_EQ(lost(1, INFINITY, 3), "element 0: expected inf, found 3");
@@ -91,7 +92,8 @@ TEST(ExplainLostSpecial, WantsTheRestAsItIs) {
 TEST(ExplainLostSpecial, WantsWhatOneElementwiseOpGives) {
   EXPECT_EQ(lost_alone(0, 0), "");
   EXPECT_EQ(lost_alone(3e38F, 3.00001e38F), "");
-  EXPECT_EQ(lost_alone(NAN, INFINITY), "");
+  EXPECT_EQ(lost_alone(NAN, NAN), "");
+  EXPECT_EQ(lost_alone(NAN, INFINITY), "element 0: expected nan, found inf");
   EXPECT_EQ(lost_alone(0, NAN), "element 0: expected 0, found nan");
   EXPECT_EQ(lost_alone(3e38F, INFINITY), "element 0: expected 3.00000001e+38, found inf");
   EXPECT_EQ(lost_alone(-92, -88), "element 0: expected -92, found -88");

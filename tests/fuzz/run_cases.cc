@@ -4,9 +4,9 @@
 // Reads one JSON object a line from stdin:
 //   {"model": FILE, "backends": [NAME...], "threads": N, "keeps_denormals": false,
 //    "runs": [{NAME: FILE.npy or FILE.pb, ...}, ...], "outputs": FOLDER}
-// loads the model, binds it to the shapes of the first run's inputs without measuring, and runs it
-// on each run's inputs. Writes one line for each model to stdout: what came of each run, or of
-// loading or binding for all of them, as
+// loads the model, binds it to the shapes of the first run's inputs that it takes, without
+// measuring, and runs it on each run's inputs. Writes one line for each model to stdout: what came
+// of each run, or of loading for all of them, as
 //   {"runs": [{"kind": "", "stage": "run", "outputs": [{"file": FILE, "type": T, "dims": [...]}]},
 //             {"kind": "InvalidArgument", "stage": "run", "where": ..., "message": ...}]}
 // A kind of "exception" is one that is no tessera::Error.
@@ -98,18 +98,18 @@ json answer(const json& request) {
   json results = json::array();
   try {
     const Model model = load_file(request.at("model"));
-    stage = "bind";
-    const Inputs first = read_inputs(runs.at(0));
-    Executor executor = bind(model, request, first);
-    stage = "run";
+    std::optional<Executor> executor;
     for (size_t run = 0; run < runs.size(); ++run) {
       try {
-        const Inputs inputs = run == 0 ? first : read_inputs(runs[run]);
+        const Inputs inputs = read_inputs(runs[run]);
+        stage = "bind";
+        if (!executor) executor = bind(model, request, inputs);
+        stage = "run";
         results.push_back(
             {{"kind", ""},
              {"stage", stage},
              {"outputs",
-              outputs_json(executor.run(inputs), request.at("outputs").get<std::string>(), run)}});
+              outputs_json(executor->run(inputs), request.at("outputs").get<std::string>(), run)}});
       } catch (const std::exception& error) {
         results.push_back(error_json(error, stage));
       }

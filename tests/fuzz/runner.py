@@ -22,6 +22,7 @@ JUDGES = ("onnxruntime", "reference")
 MOST_BYTES = 3 << 30
 # As long as run_cases lets a run take; a machine may be busy.
 SECONDS_A_RUN = 5
+MEMORY_LIMIT_TEXT = "hard rss limit exhausted"
 SANITIZER_OPTIONS = {
     # A crash must leave its text; memory is bounded here, as sanitizers map terabytes.
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:"
@@ -90,6 +91,7 @@ class Worker:
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").splitlines()
         wanted = [line for line in lines if "ERROR" in line or "runtime error" in line or
+                  MEMORY_LIMIT_TEXT in line or
                   line.lstrip().startswith("#") and "/src/" in line or "terminate" in line]
         how = signal.Signals(-status).name if status < 0 else f"exit code {status}"
         return "\n".join([how, *wanted[:8]])
@@ -161,6 +163,10 @@ class Runner:
     def runs_of(self, name, answer, case):
         for kind in ("crash", "hang"):
             if kind in answer:
+                if MEMORY_LIMIT_TEXT in answer[kind]:
+                    # Of this program, not of the system, which would have given more.
+                    return [{"kind": "OutOfMemory", "where": "", "message": answer[kind]}
+                            ] * len(case.runs)
                 failure = {"kind": kind, "message": answer[kind]}
                 return [failure] if len(case.runs) == 1 else self.one_by_one(name, case, failure)
         for run in answer["runs"]:

@@ -26,7 +26,7 @@ RULINGS = (
     ("GatherND", "refuses", "batch_dims", "b < min(q, r) is to be honored."),
     ("Pow", "differs", "2147483648|9223372036854775808", "Casting from floating point to fixed point: "
      "undefined if OOR."),
-    ("Global.*Pool", "differs", "expected shape", "The output tensor has the same rank as the input."),
+    ("Global.*Pool", "differs", "expected shape|beside .*(Shape|Size)", "The output tensor has the same rank as the input."),
     ("Resize|Upsample", "refuses", "expected .* to be one of", "Four modes: 'round_prefer_floor' "
      "(default, as known as round half down), 'round_prefer_ceil' (as known as round half up), 'floor', "
      "'ceil'."),
@@ -60,10 +60,26 @@ RULINGS = (
      "max(0, c - floor((size - 1) / 2)) <= i <= min(C - 1, c + ceil((size - 1) / 2))."),
     ("Conv.*|.*Pool", "refuses", "to 2147483647, found", "A limit: strides, dilations and pads have 31 "
      "bits."),
-    ("ReduceSumSquare", "differs", "expected shape .*expected int64, found int32", "Defines behavior when axes is not "
+    ("ReduceSumSquare", "differs", "from reference: output 0: expected u?int64, found u?int32", "Defines behavior when axes is not "
      "provided or is empty. If false (default), reduction happens over all axes [...] If true, reduction "
      "happens over an empty set of axes"),
     ("Resize", "refuses", "sizes of at least 0", "Target size of the output tensor."),
+    ("ReduceL2|Shrink", "differs", "18446744073709551615", "Casting from floating point to fixed point: "
+     "undefined if OOR."),
+    ("Resize", "refuses", "expected a coordinate_transformation_mode of version", "half_pixel_symmetric is "
+     "of version 19 on."),
+    ("Resize", "refuses", "axes = \\[\\].*expected 0 elements", "The number of elements of 'sizes' should be "
+     "the same as the rank of input 'X', or the length of 'axes', if provided."),
+    ("Conv.*|.*Pool", "refuses", "attribute 'pads': expected . numbers, found", "pads format should be as "
+     "follow [x1_begin, x2_begin...x1_end, x2_end,...]"),
+    ("Gelu", "refuses", "approximate", "`approximate=tanh`, `approximate=none`"),
+    ("Reshape", "differs", r"allowzero = (-|[2-9]|1\d)", "allowzero=1 indicates that if any value in the 'shape' "
+     "input is set to zero, the zero value is honored, similar to NumPy."),
+    ("PRelu", "differs", "beside .*(Shape|Size)", "This operator supports unidirectional broadcasting "
+     "(tensor slope should be unidirectional broadcastable to input tensor X)"),
+    ("GRU|LSTM|RNN|Reciprocal|Div|Pow|Exp", "differs", "clip = 1e-30|NonZero.*expected shape", "Elements may "
+     "be zero that are not with another rounding, or where denormals are flushed."),
+    ("Squeeze", "refuses", "each axis once", "List of integers indicating the dimensions to squeeze."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
 )
 
