@@ -54,7 +54,7 @@ RULINGS = (
     ("GroupNormalization", "refuses", "scale|bias", "scale: Scale tensor of shape (C)."),
     ("Split", "refuses", "found neither", "Either input 'split' or the attribute 'num_outputs' should "
      "be specified, but not both."),
-    (".*", "refuses", "input '[^']*': expected [a-z0-9]* scalar, found", "An empty list of dimension sizes "
+    (".*", "refuses", "input '[^']*': (expected|the model declares) [a-z0-9]* scalar, ", "An empty list of dimension sizes "
      "is valid: it is a scalar."),
     ("LRN", "differs", "expected nan|expected -?inf", "square_sum[n, c, d1, ..., dk] = sum(X[n, i, d1, ..., dk] ^ 2), where "
      "max(0, c - floor((size - 1) / 2)) <= i <= min(C - 1, c + ceil((size - 1) / 2))."),
@@ -79,7 +79,10 @@ RULINGS = (
      "(tensor slope should be unidirectional broadcastable to input tensor X)"),
     ("GRU|LSTM|RNN|Reciprocal|Div|Pow|Exp", "differs", "clip = 1e-30|NonZero.*expected shape", "Elements may "
      "be zero that are not with another rounding, or where denormals are flushed."),
-    ("Squeeze", "refuses", "each axis once", "List of integers indicating the dimensions to squeeze."),
+    ("Squeeze|Pad", "refuses", "each axis once", "List of integers indicating the dimensions to squeeze. "
+     "[...] If axes is repeated, the behavior is undefined (Pad)."),
+    ("Elu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * (exp(x) - 1.) for x < 0, f(x) = x for x >= 0"),
+    ("Resize", "differs", r"cubic_coeff_a = -?1e\+?30", "Sums overflow in one order and not in another."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
 )
 
