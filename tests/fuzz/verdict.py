@@ -79,8 +79,7 @@ RULINGS = (
      "(tensor slope should be unidirectional broadcastable to input tensor X)"),
     ("GRU|LSTM|RNN|Reciprocal|Div|Pow|Exp", "differs", "clip = 1e-30|NonZero.*expected shape", "Elements may "
      "be zero that are not with another rounding, or where denormals are flushed."),
-    ("Squeeze|Pad", "refuses", "each axis once", "List of integers indicating the dimensions to squeeze. "
-     "[...] If axes is repeated, the behavior is undefined (Pad)."),
+    ("Squeeze|Pad", "refuses", "each axis once", "Behavior is undefined if an axis is repeated."),
     ("Elu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * (exp(x) - 1.) for x < 0, f(x) = x for x >= 0"),
     ("Resize", "differs", r"cubic_coeff_a = -?1e\+?30", "Sums overflow in one order and not in another."),
     ("Range", "differs", "inf", "number_of_elements = max( ceil( (limit - start) / delta ) , 0 )"),
