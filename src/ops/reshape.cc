@@ -43,13 +43,25 @@ Quotient cancelled(const std::vector<Dim>& above, const std::vector<Dim>& below)
   return quotient;
 }
 
-// The dimension that makes `given` hold as many elements as `input`.
-Dim inferred_dim(const InferContext& context, const Shape& input, const std::vector<Dim>& given) {
-  if (std::find(given.begin(), given.end(), Dim(0)) != given.end()) {
-    context.fail("expected no dimension of 0 beside one of -1, found " + text(given));
+bool has_zero(const Shape& shape) {
+  return std::find(shape.begin(), shape.end(), Dim(0)) != shape.end();
+}
+
+Shape without_zeros(Shape shape) {
+  std::erase(shape, Dim(0));
+  return shape;
+}
+
+// The dimension that makes `given` hold as many elements as `input`. Of no elements any would: then
+// it is the one that would do if the zeros were ones, so that a batch of 0 changes nothing else.
+// The standard does not say so; ONNX Runtime does it where allowzero is set.
+Dim inferred_dim(const InferContext& context, const Shape& input, const Shape& given) {
+  if (has_zero(given) && is_known(input) && !has_zero(input)) {
+    context.fail("expected as many elements as " + text(input) + ", found " + text(given) +
+                 " beside -1");
   }
-  if (std::find(input.begin(), input.end(), Dim(0)) != input.end()) return 0;
-  Quotient quotient = cancelled(input, given);
+  if (has_zero(input) && !has_zero(given)) return 0;
+  Quotient quotient = cancelled(without_zeros(input), without_zeros(given));
   const bool is_number_exact = quotient.number_above.value() % quotient.number_below.value() == 0;
   if (quotient.symbols_below.empty() && (is_number_exact || quotient.symbols_above.empty())) {
     if (!is_number_exact) {
@@ -69,7 +81,7 @@ Shape reshaped(const InferContext& context, const Shape* input, const std::vecto
   const bool is_zero_a_size =
       context.version() >= 14 && context.node().attributes.get_int("allowzero") != 0;
   Shape output;
-  std::vector<Dim> given;
+  Shape given;
   std::optional<size_t> inferred;
   for (size_t axis = 0; axis < wanted.size(); ++axis) {
     Dim dim = wanted[axis];

@@ -30,6 +30,17 @@ TEST(Reshape, CopiesZerosAndSolvesMinusOne) {
   EXPECT_THAT(reshaped({0, 4}, {2, 0}, 1), ElementsAre(2, 0));
 }
 
+TEST(Reshape, SolvesMinusOneBesideZerosAsIfTheyWereOnes) {
+  for (const int64_t allowzero : {0, 1}) {
+    EXPECT_THAT(reshaped({0, 4, 32}, {0, 4, -1, 8}, allowzero), ElementsAre(0, 4, 4, 8));
+    EXPECT_THAT(reshaped({0, 3}, {0, -1}, allowzero), ElementsAre(0, 3));
+    EXPECT_THAT(reshaped({0}, {0, -1}, allowzero), ElementsAre(0, 1));
+    EXPECT_THAT(reshaped({0, 3}, {2, -1}, allowzero), ElementsAre(2, 0));
+  }
+  EXPECT_THAT(reshaped({4, 0, 8}, {0, -1}, 0), ElementsAre(4, 0));
+  EXPECT_THAT(reshaped({4, 0, 8}, {0, -1}, 1), ElementsAre(0, 32));
+}
+
 TEST(Reshape, RefusesWhatHasAnotherNumberOfElements) {
   struct Case {
     std::vector<int64_t> dims;
@@ -44,8 +55,8 @@ TEST(Reshape, RefusesWhatHasAnotherNumberOfElements) {
       {{6}, {-2}, 0, "at least -1, found -2"},
       {{6}, {kSmallest}, 0, "at least -1"},
       {{6}, {6, 0}, 0, "expected dimension 1 of the input"},
-      {{0, 3}, {0, -1}, 0, "no dimension of 0 beside one of -1"},
-      {{0}, {0, -1}, 1, "no dimension of 0 beside one of -1"},
+      {{2, 3}, {0, -1}, 1, "as many elements as 2x3, found 0 beside -1"},
+      {{0, 6}, {0, 4, -1}, 1, "evenly"},
       {{6}, {kLargest, kLargest}, 0, "exceeds 64 bits"},
   };
   for (const Case& item : cases) {
