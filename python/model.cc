@@ -273,8 +273,8 @@ backends: names of the backends to use, best first; the reference is always last
 exclude: Exclusion objects, each of which keeps a backend from nodes.
 pins: Pin objects, each of which forces nodes onto a backend.
 precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
-nan: "exact": where the ops' definitions give NaN or an infinity, no kernel gives a finite number,
-    and other elements are not affected (but within one tile of Winograd's convolutions). "fast":
+nan: "exact": NaN stays NaN, where the ops' definitions give an infinity no kernel gives a finite
+    number, and other elements are not affected (but within one tile of Winograd's convolutions). "fast":
     also kernels that may lose them, such as a Relu that makes 0 of NaN.
 fetch_step_outputs: give every output of every step after `fetch`.
 optimize: None means true, but for TESSERA_OPTIMIZE=0 in the environment and with a cost_table;

@@ -122,8 +122,8 @@ struct LoadOptions {
 // The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
 enum class Precision { Float32, BFloat16 };
 
-// What kernels may do with NaN and infinities. Exact: where the ops' definitions give NaN or an
-// infinity, so does every kernel (not always the same of them), and elements that read none are
+// What kernels may do with NaN and infinities. Exact: where the ops' definitions give NaN, so
+// does every kernel; where they give an infinity, an infinity or NaN; and elements that read none are
 // what they are without; but for convolutions by Winograd's algorithm, where what is read by one
 // element reaches those of the same tile of 4 x 4. Fast: kernels that give a finite number there
 // are allowed too, such as a maximum that drops NaN.
