@@ -47,9 +47,12 @@ def pytest_configure(config):
 
 
 def stop_being_deaf():
-    """Started in the background by a shell, we and whom we start would be deaf to Control-C."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Started in the background by a shell, or by nohup, we and whom we start would be deaf to
+    Control-C, or to the end of the terminal."""
+    for number, handler in ((signal.SIGINT, signal.default_int_handler),
+                            (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

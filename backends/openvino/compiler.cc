@@ -147,13 +147,15 @@ std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& i
   return ov::op::v0::Constant::create(ov::element::f32, slopes, std::vector<float>(shape[axis], 0));
 }
 
-// `limit` where `lesser` is less than `greater`, one of which is `input`; else the input.
-// OpenVINO's Less is false for NaN; its Greater is true.
-ov::Output<ov::Node> limited(const ov::Output<ov::Node>& input, const ov::Output<ov::Node>& limit,
-                             const ov::Output<ov::Node>& lesser,
-                             const ov::Output<ov::Node>& greater) {
-  const auto is_beyond = std::make_shared<ov::op::v1::Less>(lesser, greater);
-  return std::make_shared<ov::op::v1::Select>(is_beyond, limit, input);
+// Of NaN OpenVINO's Less is false, so that NaN stays; its Greater is true.
+ov::Output<ov::Node> at_least(const ov::Output<ov::Node>& input, float low) {
+  const auto is_below = std::make_shared<ov::op::v1::Less>(input, number(low));
+  return std::make_shared<ov::op::v1::Select>(is_below, number(low), input);
+}
+
+ov::Output<ov::Node> at_most(const ov::Output<ov::Node>& input, float high) {
+  const auto is_above = std::make_shared<ov::op::v1::Less>(number(high), input);
+  return std::make_shared<ov::op::v1::Select>(is_above, number(high), input);
 }
 
 // Relu and Clip so that NaN stays. OpenVINO's maximum with a number, which both begin with, gives
@@ -176,10 +178,8 @@ ov::Output<ov::Node> between(const ov::Output<ov::Node>& input, float low, float
     }
   }
   // Even of no bounds something is computed: an output that is an input would not be written.
-  const ov::Output<ov::Node> lowest = number(low > -kLargest ? low : -kInfinity);
-  ov::Output<ov::Node> value = limited(input, lowest, input, lowest);
-  if (has_high) value = limited(value, number(high), number(high), value);
-  return value;
+  const ov::Output<ov::Node> raised = at_least(input, low > -kLargest ? low : -kInfinity);
+  return has_high ? at_most(raised, high) : raised;
 }
 
 // A node that clips: a Clamp, or the pair of Maximum and Minimum that it is read as where its
