@@ -129,6 +129,6 @@ int main() {
   while (std::getline(std::cin, line)) {
     const std::string text = tessera::answer(nlohmann::json::parse(line))
                                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    std::cout << text << std::endl;
+    std::cout << text << '\n' << std::flush;
   }
 }
