@@ -79,6 +79,10 @@ RULINGS = (
      "(tensor slope should be unidirectional broadcastable to input tensor X)"),
     ("GRU|LSTM|RNN|Reciprocal|Div|Pow|Exp", "differs", "clip = 1e-30|NonZero.*expected shape", "Elements may "
      "be zero that are not with another rounding, or where denormals are flushed."),
+    ("GRU", "differs", r"expected \d\.\d+e-0[6-9], found \d\.\d+e-0[6-9]", "What is left of 1 - z where z is "
+     "nearly 1 differs by a rounding of z."),
+    ("ConstantOfShape|Expand|Tile|Range", "hang", "=2147483648", "A limit of these tests: gigabytes take longer "
+     "than a run may, under sanitizers."),
     ("Squeeze|Pad", "refuses", "each axis once", "Behavior is undefined if an axis is repeated."),
     ("Elu", "differs", "alpha = (nan|-?inf)", "f(x) = alpha * (exp(x) - 1.) for x < 0, f(x) = x for x >= 0"),
     ("Resize", "differs", r"cubic_coeff_a = -?1e\+?30", "Sums overflow in one order and not in another."),
