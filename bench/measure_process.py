@@ -34,7 +34,7 @@ def load_all(task):
         else:
             loaded[name] = runtimes.Tessera(task["model"], inputs, task["threads"],
                                              backends, task.get("costs", {}).get(name, ""),
-                                             runtimes.nan_of(name))
+                                             **runtimes.bind_options_of(name))
         load_ms[name] = (time.perf_counter() - started) * 1e3
     versions = {name: loaded[name].version() for name in loaded if ":" not in name}
     return loaded, load_ms, versions

@@ -7,21 +7,23 @@ import numpy as np
 NAN_FAST_ROW = "tessera:nan=fast"
 
 
-def nan_of(row):
-    """What Tessera is bound with for the row of that name."""
-    return "fast" if row == NAN_FAST_ROW else "exact"
+def bind_options_of(row):
+    """What Tessera is bound with for the row of that name, beside what all rows have. An earlier build
+    that has no such option (bench/builds.py) is not given it."""
+    return {"nan": "fast"} if row == NAN_FAST_ROW else {}
 
 
 class Tessera:
     """Tessera on all its backends, or on those named."""
 
-    def __init__(self, model, inputs, threads, backends=(), costs="", nan="exact"):
+    def __init__(self, model, inputs, threads, backends=(), costs="", **options):
         import tessera
 
         shapes = {name: array.shape for name, array in inputs.items()}
         self.inputs = inputs
         self.executor = tessera.load(model, log=lambda message: None, threads=threads).bind(
-            shapes, threads=threads, backends=backends, cost_table=costs, optimize=False, nan=nan
+            shapes, threads=threads, backends=backends, cost_table=costs, optimize=False,
+            **options
         )
 
     def run(self):

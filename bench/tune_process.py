@@ -22,8 +22,8 @@ def main():
     shapes = {name: array.shape for name, array in inputs.items()}
     executor = tessera.load(task["model"], log=lambda message: None, threads=task["threads"]).bind(
         shapes, threads=task["threads"], backends=task["backends"], optimize=True,
-        retune=True, nan=runtimes.nan_of(task["row"]),
-        tune_budget_seconds=task["budget_seconds"], tuning_inputs=inputs)
+        retune=True, tune_budget_seconds=task["budget_seconds"], tuning_inputs=inputs,
+        **runtimes.bind_options_of(task.get("row", "")))
     pathlib.Path(task["costs"]).write_text(executor.costs)
     plan = executor.plan()
     json.dump({

@@ -113,7 +113,8 @@ class BroadcastGroup {
     const dnnl::primitive_desc_base description = describe_work(*main, operand, result, attributes);
     if (!description) return false;
     if (is_reference(description) && !accepts_reference) return false;
-    if (context_.loses_nan(description.impl_info_str(), operations.has_sigmoid())) return false;
+    if (context_.is_useless(description.impl_info_str(), operations.needs_compiled_code()))
+      return false;
     PrimitiveOffer offer(std::move(nodes), description);
     offer.read_as(DNNL_ARG_SRC_0, work_.main, main->wanted, main->layout);
     if (operand) {

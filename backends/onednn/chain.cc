@@ -187,6 +187,8 @@ void read_operand(PrimitiveOffer& offer, int argument, const Value& value,
 }
 
 void PostOperations::append(const Eltwise& function) {
+  needs_compiled_code_ = needs_compiled_code_ || function.is_prelu ||
+                         function.algorithm == algorithm::eltwise_logistic;
   if (function.is_prelu) {
     slopes_.push_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(operations_.len()) | DNNL_ARG_WEIGHTS);
     constexpr int kOneSlopeForAll = 0;  // a mask of axes
@@ -195,7 +197,6 @@ void PostOperations::append(const Eltwise& function) {
     return;
   }
   operations_.append_eltwise(function.algorithm, function.alpha, function.beta);
-  has_sigmoid_ = has_sigmoid_ || function.algorithm == algorithm::eltwise_logistic;
   const auto bits = [](float number) { return std::to_string(std::bit_cast<uint32_t>(number)); };
   key_ += "function " + std::to_string(static_cast<int>(function.algorithm)) + " " +
           bits(function.alpha) + " " + bits(function.beta) + ";";

@@ -45,9 +45,10 @@ class Context : public plugin::ProposeContext {
 
   // Whether what gives something else for NaN is of no use.
   bool keeps_nan() const { return options().nan == TESSERA_NAN_EXACT; }
-  // Whether a primitive with a Sigmoid in it is of no use for that reason.
-  bool loses_nan(std::string_view implementation, bool has_sigmoid) const {
-    return keeps_nan() && has_sigmoid && has_portable_functions(implementation);
+  // Whether a primitive with such functions in it (PostOperations::needs_compiled_code()) is of no
+  // use for that reason.
+  bool is_useless(std::string_view implementation, bool needs_compiled_code) const {
+    return keeps_nan() && needs_compiled_code && has_portable_functions(implementation);
   }
 
   // The least time in which these threads could do so much; `implementation` is impl_info_str(),

@@ -105,7 +105,8 @@ class Proposer {
       if (!operations) return false;
       const ConvolutionDescription& description = described(problem, *form, *operations);
       if (!description.is_there()) return false;
-      if (context_.loses_nan(description.base().impl_info_str(), operations->has_sigmoid()))
+      if (context_.is_useless(description.base().impl_info_str(),
+                              operations->needs_compiled_code()))
         return false;
       plugin::Candidate candidate = candidate_of(node, problem, group, description, *operations);
       if (candidate.algorithm != one->algorithm || ports_text(candidate) != one->ports)
@@ -185,7 +186,9 @@ class Proposer {
     if (!group.steps.empty()) {
       description = described(problem, solution.form, *operations);
       if (!is_like(solution, description)) return;
-      if (context_.loses_nan(description.base().impl_info_str(), operations->has_sigmoid())) return;
+      if (context_.is_useless(description.base().impl_info_str(),
+                              operations->needs_compiled_code()))
+        return;
     }
     context_.add(candidate_of(node, problem, group, description, *operations));
   }

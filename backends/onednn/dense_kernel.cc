@@ -193,7 +193,7 @@ bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference
   const bool has_sigmoid = std::ranges::any_of(work.operations, [](const PostOperation& operation) {
     return operation.function.algorithm == dnnl::algorithm::eltwise_logistic;
   });
-  if (context.loses_nan(facts.implementation, has_sigmoid)) return false;
+  if (context.is_useless(facts.implementation, has_sigmoid)) return false;
   plugin::Candidate candidate;
   candidate.nodes = work.nodes;
   std::sort(candidate.nodes.begin(), candidate.nodes.end());

@@ -109,7 +109,8 @@ class ProductGroup {
                                                    bias, written_, attributes, true);
     if (!description) return false;
     if (is_reference(description) && !accepts_reference) return false;
-    if (context_.loses_nan(description.impl_info_str(), operations_.has_sigmoid())) return false;
+    if (context_.is_useless(description.impl_info_str(), operations_.needs_compiled_code()))
+      return false;
     PrimitiveOffer offer(nodes_, description);
     offer.read_as(DNNL_ARG_SRC, product_.left.value, product_.left.desc, TESSERA_LAYOUT_DEFAULT);
     if (is_packed) {
