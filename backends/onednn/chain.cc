@@ -186,6 +186,14 @@ void read_operand(PrimitiveOffer& offer, int argument, const Value& value,
   }
 }
 
+int64_t count_reads(const std::vector<ChainStep>& steps, int32_t value) {
+  int64_t count = 0;
+  for (const ChainStep& step : steps) {
+    count += std::ranges::count(step.operations, value, &PostOperation::operand);
+  }
+  return count;
+}
+
 void PostOperations::append(const Eltwise& function) {
   needs_compiled_code_ = needs_compiled_code_ || function.is_prelu ||
                          function.algorithm == algorithm::eltwise_logistic;

@@ -33,6 +33,9 @@ struct ChainStep {
   int32_t result = -1;  // value
 };
 
+// How many of the steps' operations read that value.
+int64_t count_reads(const std::vector<ChainStep>& steps, int32_t value);
+
 // The functions of a graph that several nodes write out, by what they read. Context::chains() has
 // them.
 class Chains {

@@ -57,6 +57,7 @@ struct Group {
   std::vector<int32_t> nodes;
   std::vector<ChainStep> steps;
   int32_t result = -1;
+  int32_t read = -1;  // value that is convolved
 };
 
 // Proposes the convolutions of one graph.
@@ -81,7 +82,7 @@ class Proposer {
  private:
   // All groups that begin with `node`, the smallest first.
   std::vector<Group> groups_of(const Node& node) const {
-    std::vector<Group> groups = {{{node.id()}, {}, node.output(0).id()}};
+    std::vector<Group> groups = {{{node.id()}, {}, node.output(0).id(), node.input(0).id()}};
     for (const ChainStep& step : chains_.after(node.output(0))) {
       if (groups.size() > kMostFusedSteps) break;
       Group larger = groups.back();
@@ -201,7 +202,7 @@ class Proposer {
     const ResultView view = {problem.output, plain_view(problem.output.size()), output};
     bool has_sum = false;
     for (const ChainStep& step : group.steps) {
-      if (!has_sum && append_sum(step, view, operations)) {
+      if (!has_sum && append_sum(group, step, view, operations)) {
         has_sum = true;
       } else if (!operations.append(step, view)) {
         return std::nullopt;
@@ -246,13 +247,16 @@ class Proposer {
   }
 
   // A sum with a tensor of the result's own type is added where it lies, which a primitive can do
-  // once. False where `step` is no such sum.
-  bool append_sum(const ChainStep& step, const ResultView& view, PostOperations& operations) const {
+  // once, and which leaves nothing of it for others to read: neither the convolution nor another
+  // step. False where `step` is no such sum.
+  bool append_sum(const Group& group, const ChainStep& step, const ResultView& view,
+                  PostOperations& operations) const {
     if (step.operations.size() != 1) return false;
     const PostOperation& operation = step.operations.front();
     if (operation.operand < 0 || operation.arithmetic != dnnl::algorithm::binary_add) return false;
     const Value operand = context_.graph().value(operation.operand);
     if (operand.is_constant() || operand.type().dims != view.dims) return false;
+    if (operand.id() == group.read || count_reads(group.steps, operand.id()) > 1) return false;
     operations.append_sum(operation.operand);
     return true;
   }

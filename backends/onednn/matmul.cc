@@ -170,7 +170,8 @@ bool offer_group(Context& context, const Node& node, const Product& product,
   ProductGroup group(context, node, product);
   bool has_sum = false;
   for (size_t index = 0; index < extent.steps; ++index) {
-    const bool is_here = extent.is_summed && !has_sum && group.is_residual(steps[index]);
+    const bool is_here = extent.is_summed && !has_sum && group.is_residual(steps[index]) &&
+                         count_reads(steps, steps[index].operations.front().operand) == 1;
     has_sum = has_sum || is_here;
     if (!group.append(steps[index], is_here)) return false;
   }

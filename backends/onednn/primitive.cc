@@ -239,6 +239,11 @@ void PrimitiveOffer::allow_in_place(const Value& value) {
 void PrimitiveOffer::add_to(const Value& value) {
   plugin::OutputPort& output = candidate_.outputs.back();
   output.requests |= TESSERA_REQUEST_ADD;
+  for (const plugin::InputPort& port : candidate_.inputs) {
+    if (port.value == value.id()) {
+      throw Failure(TESSERA_INTERNAL, "would read '" + value.name() + "' while adding to it");
+    }
+  }
   added_input_ = input_port(value, output.layout.c_str());
   output.in_place_input = added_input_;
 }

@@ -73,6 +73,14 @@ CASES = {
     "Conv": ([op("Conv", ("x", "w", "b"), pads=[1, 1, 1, 1])], IMAGE, CONV),
     "Conv, Relu": ([conv(), op("Relu", "c")], IMAGE, CONV),
     "Conv, Add, Relu": ([conv(), op("Add", ("c", "x"), "a"), op("Relu", "a")], IMAGE, CONV),
+    # What is added to where it lies must not be read by anybody else.
+    "Relu, Conv, Add": ([op("Relu", "x", "r"), op("Conv", ("r", "w", "b"), "c", pads=[1, 1, 1, 1]),
+                         op("Add", ("c", "r"), "a"), op("Relu", "a")], IMAGE, CONV),
+    "Conv, Add, Mul": ([conv(), op("Neg", "x", "n"), op("Add", ("c", "n"), "a"),
+                        op("Mul", ("a", "n"))], IMAGE, CONV),
+    "MatMul, Add, Mul": ([op("MatMul", ("x", "w"), "m"), op("Neg", "x", "n"),
+                          op("Add", ("m", "n"), "a"), op("Mul", ("a", "n"))], ROWS,
+                         {"w": floats(64, 64) / 8}),
     # What NaN became on its way must not be a number again behind a bounded function.
     "Conv, Relu, Sigmoid": ([conv(), op("Relu", "c", "r"), op("Sigmoid", "r")], IMAGE, CONV),
     "MatMul, Add, Relu, Tanh": ([*PRODUCT_AND_SUM, op("Relu", "a", "r"), op("Tanh", "r")], ROWS,
