@@ -33,7 +33,7 @@ int32_t absorbable(const Graph& graph, const std::vector<bool>& is_element, cons
 
 // The largest group whose result is that of `last`, ascending.
 std::vector<int32_t> group_before(const Graph& graph, const std::vector<bool>& is_element,
-                               int32_t last) {
+                                  int32_t last) {
   const std::vector<int64_t> dims = elementwise_result(graph.node(last)).type().dims;
   std::vector<int32_t> group = {last};
   bool has_grown = true;

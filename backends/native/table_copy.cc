@@ -117,7 +117,8 @@ void TableCopy::choose_form(const SourceTable& line) {
   // Of a source without elements there is nothing to pick.
   const bool has_source =
       std::any_of(line.begin(), line.end(), [](int64_t source) { return source != kFilled; });
-  if (!is_small || !has_source || static_cast<int64_t>(runs_.size()) * kShortRun < line_cells_) return;
+  if (!is_small || !has_source || static_cast<int64_t>(runs_.size()) * kShortRun < line_cells_)
+    return;
   form_ = Form::Pick;
   // What is filled is picked from somewhere first.
   for (const int64_t source : line)

@@ -246,9 +246,9 @@ class Proposer {
            format_of(description.output_desc()) == solution.output;
   }
 
-  // A sum with a tensor of the result's own type is added where it lies, which a primitive can do
-  // once, and which leaves nothing of it for others to read: neither the convolution nor another
-  // step. False where `step` is no such sum.
+  // A tensor of the result's own type is added in place: the result overwrites it. A primitive can
+  // do so once, and only if neither the convolution nor another step reads that tensor. False where
+  // `step` is no such sum.
   bool append_sum(const Group& group, const ChainStep& step, const ResultView& view,
                   PostOperations& operations) const {
     if (step.operations.size() != 1) return false;

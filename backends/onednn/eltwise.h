@@ -18,8 +18,8 @@ struct Eltwise {
   dnnl::algorithm algorithm = dnnl::algorithm::undef;
   float alpha = 0;
   float beta = 0;
-  // Of a Relu that is a post-operation: a PReLU with the slope 0, which compares and multiplies, and
-  // so keeps NaN where the library's Relu, a maximum, gives 0.
+  // Of a Relu that is a post-operation: a PReLU with the slope 0, which compares and multiplies,
+  // and so keeps NaN where the library's Relu, a maximum, gives 0.
   bool is_prelu = false;
 
   // Whether it gives zero for zero, so that padding stays as it must be.

@@ -123,10 +123,10 @@ struct LoadOptions {
 enum class Precision { Float32, BFloat16 };
 
 // What kernels may do with NaN and infinities. Exact: where the ops' definitions give NaN, so
-// does every kernel; where they give an infinity, an infinity or NaN; and elements that read none are
-// what they are without; but for convolutions by Winograd's algorithm, where what is read by one
-// element reaches those of the same tile of 4 x 4. Fast: kernels that give a finite number there
-// are allowed too, such as a maximum that drops NaN.
+// does every kernel; where they give an infinity, an infinity or NaN; and elements that read none
+// are what they are without; but for convolutions by Winograd's algorithm, where what is read by
+// one element reaches those of the same tile of 4 x 4. Fast: kernels that give a finite number
+// there are allowed too, such as a maximum that drops NaN.
 enum class NanMode { Exact, Fast };
 
 // Forces nodes onto a backend, and onto one of its algorithms.

@@ -10,7 +10,8 @@ namespace tessera {
 // INT64_MAX where the system does not tell.
 int64_t available_memory_bytes();
 
-// What the machine has in all, or the process's control group may take of it. INT64_MAX as above.
+// Bytes of memory that the machine has, or the limit of the process's control group where that is
+// less. INT64_MAX where the system does not tell.
 int64_t machine_memory_bytes();
 
 // The most that a process had resident at any time: this one, or the one with that id. 0 where the

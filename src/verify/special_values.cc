@@ -76,7 +76,7 @@ double number_at(const Tensor& tensor, size_t index) {
 // The first element that is a number where none may be, or "". NaN stays NaN; of an infinity
 // another order of a sum may make NaN.
 template <class T>
-std::string explain_finite(const Tensor& expected, const Tensor& found) {
+std::string explain_lost(const Tensor& expected, const Tensor& found) {
   const auto count = static_cast<size_t>(expected.elements());
   for (size_t index = 0; index < count; ++index) {
     const double want = number_at<T>(expected, index);
@@ -89,16 +89,16 @@ std::string explain_finite(const Tensor& expected, const Tensor& found) {
   return "";
 }
 
-std::string explain_finite(const Tensor& expected, const Tensor& found) {
+std::string explain_lost(const Tensor& expected, const Tensor& found) {
   switch (expected.type()) {
     case DataType::Float16:
-      return explain_finite<Float16>(expected, found);
+      return explain_lost<Float16>(expected, found);
     case DataType::BFloat16:
-      return explain_finite<BFloat16>(expected, found);
+      return explain_lost<BFloat16>(expected, found);
     case DataType::Float32:
-      return explain_finite<float>(expected, found);
+      return explain_lost<float>(expected, found);
     default:
-      return explain_finite<double>(expected, found);
+      return explain_lost<double>(expected, found);
   }
 }
 
@@ -225,7 +225,7 @@ std::string explain_lost_special(const SpecialExpectation& expected, const Tenso
     return "expected " + dims_text(special.dims()) + ", found " + dims_text(found.dims());
   }
   if (is_floating(special.type())) {
-    std::string lost = explain_finite(special, found);
+    std::string lost = explain_lost(special, found);
     if (!lost.empty() || may_spread) return lost;
     if (expected.kinds == SpecialValues::All) {
       return explain_finite_difference(special, found, precision);

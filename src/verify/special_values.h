@@ -35,10 +35,11 @@ struct SpecialExpectation {
 };
 
 // What `found`, of the inputs with special values, has wrong; "" if nothing. Where the reference
-// gives NaN, so has `found`; where it gives an infinity, `found` may not be finite. Where the reference gives the same with and
-// without special values, `found` has to be near it, as measure_difference() says, unless
-// `may_spread`. All other elements read special values and are finite all the same: bools have to
-// be equal, and floating-point numbers near with SpecialValues::All; else they may be anything.
+// gives NaN, so has `found`; where it gives an infinity, `found` may not be finite. Where the
+// reference gives the same with and without special values, `found` has to be near it, as
+// measure_difference() says, unless `may_spread`. All other elements read special values and are
+// finite all the same: bools have to be equal, and floating-point numbers near with
+// SpecialValues::All; else they may be anything.
 std::string explain_lost_special(const SpecialExpectation& expected, const Tensor& found,
                                  bool may_spread, int precision);
 
