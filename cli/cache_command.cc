@@ -178,8 +178,7 @@ CommandResult explain_miss(const CacheArguments& arguments) {
   const CacheReport report = find(arguments);
   const ExitCode code = report.is_hit ? kFine : kAnswerIsNo;
   if (arguments.is_json) return {code, json_text(cache_json(report))};
-  return {code, wrapped(report.is_hit ? "hit: " + report.file.string() : "miss: " + report.reason,
-                        stdout_style())};
+  return {code, cache_answer_text(report, stdout_style())};
 }
 
 struct CacheRow {

@@ -1,6 +1,10 @@
 #include "cli/cache_report.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+#include <utility>
 
 #include "cli/quantities.h"
 
@@ -26,14 +30,64 @@ Json to_json(const std::vector<CacheIngredient>& ingredients) {
   return json;
 }
 
+constexpr int64_t kNanoseconds = 1'000'000'000;
+
+// What a bind without options has.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kUsual = {{
+    {"fetch", ""},
+    {"layouts", ""},
+    {"strict storage", "no"},
+    {"device", "cpu"},
+    {"memory budget", "0"},
+    {"optimize for", "latency"},
+    {"backends", "all"},
+    {"pins", ""},
+    {"exclusions", ""},
+    {"state pairs", ""},
+    {"denormals", "flushed"},
+    {"precision", "float32"},
+    {"nan", "exact"},
+}};
+
+bool is_usual(const CacheIngredient& ingredient) {
+  return std::ranges::any_of(kUsual, [&](const auto& usual) {
+    return usual.first == ingredient.name && usual.second == ingredient.value;
+  });
+}
+
+// Those that are not as without options; "" where all are.
+std::string options_text(const std::vector<CacheIngredient>& ingredients) {
+  std::string text;
+  for (const CacheIngredient& ingredient : ingredients) {
+    const bool is_option = std::ranges::any_of(
+        kUsual, [&](const auto& usual) { return usual.first == ingredient.name; });
+    if (!is_option || is_usual(ingredient)) continue;
+    text += (text.empty() ? "" : ", ") + ingredient.name + " " + ingredient.value;
+  }
+  return text;
+}
+
+// "5 min", since then.
+std::string age_text(int64_t since_ns) {
+  const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+  const int64_t seconds = std::max<int64_t>(0, now - since_ns / kNanoseconds);
+  if (seconds < 60) return std::to_string(seconds) + " s";
+  if (seconds < 3600) return std::to_string(seconds / 60) + " min";
+  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
+  return std::to_string(seconds / (24 * 3600)) + " days";
+}
+
 double seconds_of(const CacheFileDescription& file) {
   double seconds = 0;
   for (const CacheSection& section : file.sections) seconds += section.seconds;
   return seconds;
 }
 
-std::string table_of(const std::vector<CacheIngredient>& ingredients, const TextStyle& style) {
-  TextTable table({{"depends on"}, {"value", Align::Left, true}});
+std::string table_of(const std::string& title, const std::vector<CacheIngredient>& ingredients,
+                     const TextStyle& style) {
+  TextTable table({{title}, {"value", Align::Left, true}});
   for (const CacheIngredient& ingredient : ingredients) {
     table.add_row({ingredient.name, ingredient.value.empty() ? "none" : ingredient.value});
   }
@@ -43,48 +97,79 @@ std::string table_of(const std::vector<CacheIngredient>& ingredients, const Text
 }  // namespace
 
 std::string ingredients_text(const CacheReport& report, const TextStyle& style) {
-  return wrapped("fingerprint " + report.fingerprint, style) + table_of(report.ingredients, style);
+  return wrapped("fingerprint " + report.fingerprint, style) +
+         table_of("the file depends on", report.ingredients, style) + "\n" +
+         table_of("a plan in it depends on", report.entry_ingredients, style);
 }
 
 Json ingredients_json(const CacheReport& report) {
-  return {{"fingerprint", report.fingerprint}, {"ingredients", to_json(report.ingredients)}};
+  return {{"fingerprint", report.fingerprint},
+          {"ingredients", to_json(report.ingredients)},
+          {"entry_ingredients", to_json(report.entry_ingredients)}};
 }
 
 Json cache_json(const CacheReport& report) {
   if (report.fingerprint.empty()) return nullptr;
-  return {{"is_hit", report.is_hit}, {"file", report.file.string()}, {"reason", report.reason}};
+  return {{"is_hit", report.is_hit},
+          {"file", report.file.string()},
+          {"change", report.change},
+          {"reason", report.reason}};
+}
+
+std::string cache_answer_text(const CacheReport& report, const TextStyle& style) {
+  std::string text =
+      wrapped(report.is_hit ? "hit: " + report.file.string() : "miss: " + report.reason, style);
+  if (!report.change.empty()) {
+    text += wrapped(report.change + "; it runs while what is new is measured behind it", style);
+  }
+  for (const CacheTypeReport& type : report.types) {
+    if (type.origin.empty()) continue;
+    text += wrapped("  " + type.type + ": " + type.origin + ", saves " +
+                        time_text(type.seconds_saved) + " of measuring",
+                    style);
+  }
+  return text;
 }
 
 std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style) {
-  TextTable table({{"section"},
+  TextTable table({{"of"},
+                   {"what"},
+                   {"origin"},
                    {"saves", Align::Right},
                    {"size", Align::Right},
+                   {"age", Align::Right},
                    {"depends on", Align::Left, true}});
   for (const CacheSection& section : file.sections) {
+    // That nothing is left to be measured goes without saying where there is a plan.
+    if (section.content == "settled") continue;
     std::string ingredients;
     for (const CacheIngredient& ingredient : section.ingredients) {
+      if (is_usual(ingredient)) continue;
       ingredients += (ingredients.empty() ? "" : ", ") + ingredient.name + " " + ingredient.value;
     }
-    table.add_row(
-        {section.type, time_text(section.seconds), bytes_text(section.bytes), ingredients});
+    table.add_row({section.type, section.content, section.origin, time_text(section.seconds),
+                   bytes_text(section.bytes), age_text(section.made_ns), ingredients});
   }
-  return wrapped(file.file.string() + ", " + bytes_text(file.bytes) + ", saves " +
-                     time_text(seconds_of(file)) + " of measuring",
+  return wrapped(file.file.string() + (file.model.empty() ? "" : " of " + file.model) + ", " +
+                     bytes_text(file.bytes) + ", saves " + time_text(seconds_of(file)) +
+                     " of measuring, written by " + file.written_by,
                  style) +
-         wrapped("fingerprint " + file.fingerprint, style) + table_of(file.ingredients, style) +
-         "\n" + table.text(style);
+         wrapped("fingerprint " + file.fingerprint, style) +
+         table_of("depends on", file.ingredients, style) + "\n" + table.text(style);
 }
 
 Json to_json(const CacheFileDescription& file) {
-  Json json = {{"file", file.file.string()},
-               {"size_bytes", file.bytes},
-               {"saved_us", microseconds_json(seconds_of(file))},
-               {"fingerprint", file.fingerprint},
-               {"ingredients", to_json(file.ingredients)},
-               {"sections", Json::array()}};
+  Json json = {
+      {"file", file.file.string()},      {"model", file.model},
+      {"written_by", file.written_by},   {"used_unix_seconds", file.used_ns / kNanoseconds},
+      {"size_bytes", file.bytes},        {"saved_us", microseconds_json(seconds_of(file))},
+      {"fingerprint", file.fingerprint}, {"ingredients", to_json(file.ingredients)},
+      {"sections", Json::array()}};
   for (const CacheSection& section : file.sections) {
     json["sections"].push_back({{"section", section.type},
                                 {"content", section.content},
+                                {"origin", section.origin},
+                                {"made_unix_seconds", section.made_ns / kNanoseconds},
                                 {"size_bytes", section.bytes},
                                 {"saved_us", microseconds_json(section.seconds)},
                                 {"ingredients", to_json(section.ingredients)}});
@@ -95,10 +180,14 @@ Json to_json(const CacheFileDescription& file) {
 std::string cache_list_text(const std::vector<ListedCache>& files, const TextStyle& style) {
   if (files.empty()) return "no caches\n";
   TextTable table({{"file", Align::Left, true},
+                   {"model", Align::Left, true},
+                   {"inputs", Align::Left, true},
+                   {"threads", Align::Right},
+                   {"options", Align::Left, true},
                    {"saves", Align::Right},
                    {"size", Align::Right},
-                   {"threads", Align::Right},
-                   {"inputs", Align::Left, true}});
+                   {"age", Align::Right},
+                   {"last use", Align::Right}});
   std::string damages;
   for (const ListedCache& listed : files) {
     const CacheFileDescription& file = listed.description;
@@ -106,8 +195,23 @@ std::string cache_list_text(const std::vector<ListedCache>& files, const TextSty
       damages += wrapped(listed.damage, style);
       continue;
     }
-    table.add_row({listed.path.string(), time_text(seconds_of(file)), bytes_text(file.bytes),
-                   value_of(file.ingredients, "threads"), value_of(file.ingredients, "inputs")});
+    // One row for each plan; what belongs to all of them stands in the first.
+    bool is_first = true;
+    for (const CacheSection& section : file.sections) {
+      if (section.type != "plan") continue;
+      table.add_row({is_first ? listed.path.string() : "", is_first ? file.model : "",
+                     value_of(section.ingredients, "inputs"),
+                     value_of(section.ingredients, "threads"), options_text(section.ingredients),
+                     is_first ? time_text(seconds_of(file)) : "",
+                     is_first ? bytes_text(file.bytes) : "", age_text(section.made_ns),
+                     is_first ? age_text(file.used_ns) : ""});
+      is_first = false;
+    }
+    if (is_first) {
+      table.add_row({listed.path.string(), file.model, "", "", "no plan",
+                     time_text(seconds_of(file)), bytes_text(file.bytes), "",
+                     age_text(file.used_ns)});
+    }
   }
   return table.text(style) + damages;
 }

@@ -15,6 +15,9 @@ Json ingredients_json(const CacheReport& report);
 // {"hit", "file", "reason"}; null where nothing was looked up.
 Json cache_json(const CacheReport& report);
 
+// Hit or miss, why, and whose word it is.
+std::string cache_answer_text(const CacheReport& report, const TextStyle& style);
+
 // A cache file with its sections.
 std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style);
 Json to_json(const CacheFileDescription& file);

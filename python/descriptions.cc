@@ -207,19 +207,23 @@ nb::object to_python(const BackendDescription& backend) {
 }
 
 nb::object to_python(const CacheReport& report) {
-  nb::dict ingredients;
-  for (const CacheIngredient& ingredient : report.ingredients) {
-    ingredients[nb::str(ingredient.name.c_str())] = nb::str(ingredient.value.c_str());
-  }
+  const auto to_dict = [](const std::vector<CacheIngredient>& list) {
+    nb::dict ingredients;
+    for (const CacheIngredient& ingredient : list) {
+      ingredients[nb::str(ingredient.name.c_str())] = nb::str(ingredient.value.c_str());
+    }
+    return ingredients;
+  };
   nb::list types;
   for (const CacheTypeReport& type : report.types) {
-    types.append(class_named("CacheTypeReport")("type"_a = type.type, "loaded"_a = type.loaded,
-                                                "measured"_a = type.measured,
-                                                "seconds_saved"_a = type.seconds_saved));
+    types.append(class_named("CacheTypeReport")(
+        "type"_a = type.type, "loaded"_a = type.loaded, "measured"_a = type.measured,
+        "seconds_saved"_a = type.seconds_saved, "origin"_a = type.origin));
   }
   return class_named("CacheReport")(
-      "fingerprint"_a = report.fingerprint, "ingredients"_a = ingredients,
-      "is_hit"_a = report.is_hit, "file"_a = report.file.string(), "reason"_a = report.reason,
+      "fingerprint"_a = report.fingerprint, "ingredients"_a = to_dict(report.ingredients),
+      "entry_ingredients"_a = to_dict(report.entry_ingredients), "is_hit"_a = report.is_hit,
+      "file"_a = report.file.string(), "change"_a = report.change, "reason"_a = report.reason,
       "saved"_a = report.saved.string(), "not_saved"_a = report.not_saved, "types"_a = types);
 }
 

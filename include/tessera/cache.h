@@ -23,16 +23,24 @@ struct CacheTypeReport {
   int64_t loaded = 0;        // prices, or plans
   int64_t measured = 0;      // the same
   double seconds_saved = 0;  // that it took to find out what was loaded
+  // Who found out what was loaded: "found here", in this process; "found by this user"; "found by
+  // somebody else", where each kernel is judged before its results count. "": nothing was loaded.
+  std::string origin;
 };
 
 struct CacheReport {
   std::string fingerprint;  // 40 hexadecimal digits; "" where bind() did not optimise
   std::vector<CacheIngredient> ingredients;  // of it
-  bool is_hit = false;                       // the plan was known, and nothing was measured
-  std::filesystem::path file;                // that was loaded; "": none
-  std::string reason;                        // why it is no hit
-  std::filesystem::path saved;               // where what was found out went; "": nowhere
-  std::string not_saved;                     // why not
+  // Of the plan, one of many in the file: shapes, options, threads, and the libraries there are.
+  std::vector<CacheIngredient> entry_ingredients;
+  bool is_hit = false;         // the plan was known, and nothing was measured
+  std::filesystem::path file;  // that was loaded; "": none
+  // Where the plan that was loaded was found with other libraries than there are now: which. It
+  // runs until what these offer was measured, behind the runs, and something faster was found.
+  std::string change;
+  std::string reason;           // why it is no hit
+  std::filesystem::path saved;  // where what was found out went; "": nowhere
+  std::string not_saved;        // why not
   std::vector<CacheTypeReport> types;
 };
 
@@ -40,16 +48,21 @@ struct CacheSection {
   std::string type;
   std::string content;
   std::vector<CacheIngredient> ingredients;  // of its own
+  std::string origin;                        // as CacheTypeReport has it
   double seconds = 0;                        // that it took to find out
   int64_t bytes = 0;
+  int64_t made_ns = 0;  // when, since 1970
 };
 
 struct CacheFileDescription {
   std::filesystem::path file;
   std::string fingerprint;
+  std::string model;       // the file name of the model that was bound last
+  std::string written_by;  // "bind", on its own, or "save_cache"
   std::vector<CacheIngredient> ingredients;
   std::vector<CacheSection> sections;
   int64_t bytes = 0;
+  int64_t used_ns = 0;  // the last time, since 1970
 };
 
 // What a cache file holds, verified. Throws InvalidArgument where there is none that may be read
@@ -65,9 +78,10 @@ struct PrunedCaches {
   int64_t bytes = 0;
 };
 
-// Removes from a user's folder what is worth least (seconds saved a byte, less the longer it was
-// not used) until caches, packs and indices together take `most_bytes` at most. bind() does so for
-// 8 GiB whenever it adds packs. Files of working folders are never touched.
+// Removes from a user's folder what was not used for longest, until caches, packs, kernels and
+// indices together take `most_bytes` at most; never what a process is using. bind() does so for
+// 8 GiB, 10,000 files and a year whenever it keeps something there, and in working folders for
+// 1 GiB, 256 files and 180 days of the caches that it wrote on its own.
 PrunedCaches prune_caches(const std::filesystem::path& folder,
                           int64_t most_bytes = int64_t{8} << 30);
 

@@ -376,11 +376,12 @@ class Executor {
   const std::vector<StageRecord>& stages() const;
 
   // Keeps what bind() found out, or knew: all of it, or of one `type`: "all", "plan", or a
-  // backend's name or alias. In a file of the same fingerprint that replaces this type alone.
-  // Throws InvalidArgument for an unknown type, for a file that is none of Tessera's, and where
-  // this was bound without optimize; Unsupported for a backend that this machine does not have;
-  // DeviceFailed where the file cannot be written. With `include_packs` also the packed weights,
-  // which only the same user on a machine with the same processor and key can use.
+  // backend's name or alias: its prices and verdicts, and its compiled kernels. In a file of the
+  // same model that replaces this alone. Throws InvalidArgument for an unknown type, for a file
+  // that is none of Tessera's, where there is nothing of this type to save, and where this was
+  // bound without optimize; Unsupported for a backend that this machine does not have; DeviceFailed
+  // where the file cannot be written. With `include_packs` also the packed weights, which only the
+  // same user on a machine with the same processor and key can use.
   void save_cache(const std::filesystem::path& file, const std::string& type = "all",
                   bool include_packs = false) const;
   // Plans anew, for the shapes that bind() was given, with what the file knows, and measures what

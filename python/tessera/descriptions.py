@@ -356,6 +356,7 @@ class CacheTypeReport:
     loaded: int  # prices, or plans
     measured: int  # the same
     seconds_saved: float  # that it took to find out what was loaded
+    origin: str  # of that: "found here", "found by this user", "found by somebody else"; "": nothing
 
 
 @dataclass(frozen=True)
@@ -364,8 +365,10 @@ class CacheReport:
 
     fingerprint: str  # 40 hexadecimal digits; "" where it was bound without optimize
     ingredients: dict[str, str]  # of it, by name
+    entry_ingredients: dict[str, str]  # of the plan, one of many in the file: shapes, options, ...
     is_hit: bool  # the plan was known, and nothing was measured
     file: str  # that was loaded; "": none
+    change: str  # what of the libraries is another since the plan was found; they compete behind it
     reason: str  # why it is no hit
     saved: str  # where what was found out went; "": nowhere
     not_saved: str  # why not

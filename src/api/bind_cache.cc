@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "api/cache_ingredients.h"
+#include "base/file_stamp.h"
 #include "cache/cache_folder.h"
+#include "cache/origin.h"
 #include "cache/stored_file.h"
+#include "cache/user_folder.h"
 #include "tessera/error.h"
 #include "tune/groups.h"
 
@@ -37,11 +40,12 @@ bool is_of_same_model(const std::vector<cache::Ingredient>& left,
   return one != nullptr && other != nullptr && *one == *other;
 }
 
-std::optional<std::vector<cache::Ingredient>> ingredients_of(const std::filesystem::path& path) {
+// nullopt where it cannot be used.
+std::optional<cache::CacheFile> head_of(const std::filesystem::path& path) {
   const cache::FileText text = cache::read_stored_file(path, cache::kMostFileBytes);
   if (!text.bytes) return std::nullopt;
   try {
-    return cache::decode_ingredients(*text.bytes, path.string());
+    return cache::decode(*text.bytes, /*key=*/nullptr, path.string());
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -58,6 +62,35 @@ std::string explain_interrupted(double seconds, bool is_frozen) {
   std::snprintf(text.data(), text.size(), "%.1f s", std::max(seconds, 0.1));
   const std::string after = std::string("interrupted after ") + text.data();
   return is_frozen ? "measuring was " + after : after + "; measuring continues";
+}
+
+// What is told of a file of the model without a plan for the binding.
+std::string explain_no_plan(const cache::CacheFile& file, const tuning::Binding& binding,
+                            const std::string& place) {
+  try {
+    const std::string nearest = tuning::take_plan(file, binding, {}, place).nearest;
+    if (!nearest.empty()) return place + " has a plan for another case, " + nearest;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return place + " has measured times, but no plan";
+}
+
+// After something was kept in a folder: without what killed processes left, and within limits.
+void tidy_up(const std::filesystem::path& folder, bool is_users) {
+  cache::sweep(folder);
+  if (is_users) {
+    cache::prune(cache::list_kept_files(folder), cache::kUserLimits);
+    return;
+  }
+  std::vector<cache::KeptFile> all;
+  for (const std::filesystem::path& path : cache::list_folder(folder)) {
+    const std::optional<FileStamp> stamp = stamp_of(path);
+    if (stamp) all.push_back({path, stamp->bytes, stamp->modified_ns});
+  }
+  // What is in them is looked at only where there are too many.
+  const bool is_too_much = !cache::beyond(all, cache::kWorkingLimits, system_time_ns()).empty();
+  if (is_too_much) cache::prune(cache::list_automatic_files(folder), cache::kWorkingLimits);
 }
 
 // Prices and conversions of one backend that `known` lacks.
@@ -77,6 +110,7 @@ std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibr
     CacheTypeReport report{.type = type, .measured = measured};
     if (known.entries.contains(type)) report.loaded = known.entries.at(type);
     if (known.seconds.contains(type)) report.seconds_saved = known.seconds.at(type);
+    if (known.origins.contains(type)) report.origin = cache::origin_text(known.origins.at(type));
     if (report.loaded > 0 || report.measured > 0) reports.push_back(report);
   };
   for (const tuning::PricedLibrary& library : libraries) {
@@ -92,41 +126,80 @@ std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibr
 }  // namespace
 
 std::string explain_miss(const std::vector<std::filesystem::path>& folders,
-                         const std::vector<cache::Ingredient>& ingredients) {
+                         const std::vector<cache::Ingredient>& model,
+                         const tuning::Binding& binding) {
   std::string nearest;
   size_t least = 0;
   std::string names;
   for (const std::filesystem::path& folder : folders) {
     names += (names.empty() ? "'" : ", '") + folder.string() + "'";
     for (const std::filesystem::path& path : cache::list_folder(folder)) {
-      const auto there = ingredients_of(path);
-      if (!there || !is_of_same_model(*there, ingredients)) continue;
-      const size_t count = cache::different_names(*there, ingredients).size();
+      const std::optional<cache::CacheFile> file = head_of(path);
+      if (!file || !is_of_same_model(file->ingredients, model)) continue;
+      const size_t count = cache::different_names(file->ingredients, model).size();
       if (!nearest.empty() && count >= least) continue;
       least = count;
-      const std::string difference = cache::explain_difference(*there, ingredients);
-      nearest = place_of(path) + (difference.empty() ? " has prices for this, but no plan"
-                                                     : " was made for another case, " + difference);
+      const std::string difference = cache::explain_difference(file->ingredients, model);
+      nearest = difference.empty() ? explain_no_plan(*file, binding, place_of(path))
+                                   : place_of(path) + " was made for another case, " + difference;
     }
   }
   return nearest.empty() ? "no cache of this model in " + names : nearest;
 }
 
 BindCache::BindCache(CacheQuestion question, FoundPlans& plans, const Log& log)
-    : question_(std::move(question)),
-      fingerprint_(cache::fingerprint_of(question_.ingredients)),
-      plans_(plans),
-      log_(log) {}
+    : question_(std::move(question)), plans_(plans), log_(log) {}
+
+const std::vector<tuning::PricedLibrary>& BindCache::versions() {
+  if (!versions_) versions_ = question_.find_versions();
+  return *versions_;
+}
+
+const cache::Fingerprint& BindCache::entry() {
+  if (!entry_) {
+    std::vector<cache::Ingredient> all = question_.model;
+    all.insert(all.end(), question_.binding.begin(), question_.binding.end());
+    const std::vector<cache::Ingredient> versions = tuning::versions_in_key(this->versions());
+    all.insert(all.end(), versions.begin(), versions.end());
+    entry_ = cache::fingerprint_of(all);
+  }
+  return *entry_;
+}
 
 void BindCache::look_up(const std::function<bool(const std::string& what)>& keeps_waiting) {
   look();
   if (plan_) return;
   if (question_.is_frozen) miss();
-  turn_.emplace(plans_.wait_for_turn(fingerprint_));
+  turn_.emplace(plans_.wait_for_turn(entry()));
   look();
   if (!plan_) wait_for_lock(keeps_waiting);
   if (lock_) look();
   if (plan_) let_go();
+}
+
+bool BindCache::try_look_up() {
+  turn_ = plans_.try_turn(entry());
+  if (!turn_) return false;
+  bool is_somebody_at_it = false;
+  wait_for_lock([&](const std::string&) {
+    is_somebody_at_it = true;
+    return false;
+  });
+  if (is_somebody_at_it) {
+    let_go();
+    return false;
+  }
+  look();
+  return true;
+}
+
+void BindCache::drop_plan(const std::string& reason) {
+  dropped_ = reason;
+  log_.warn(reason);
+  plan_.reset();
+  remembered_.reset();
+  reasons_.push_back(reason);
+  if (question_.is_frozen) miss();
 }
 
 CacheReport BindCache::find() {
@@ -137,48 +210,70 @@ CacheReport BindCache::find() {
   report.is_hit = plan_.has_value();
   if (!report.is_hit) report.reason = told.reason();
   for (const auto& [type, count] : known_->entries) {
-    report.types.push_back({.type = type, .loaded = count, .seconds_saved = known_->seconds[type]});
+    report.types.push_back({.type = type,
+                            .loaded = count,
+                            .seconds_saved = known_->seconds[type],
+                            .origin = cache::origin_text(known_->origins[type])});
   }
   return report;
 }
 
-BindCache::Told BindCache::told() const {
-  return {fingerprint_, question_.ingredients, question_.folders, file_, reasons_};
+BindCache::Told BindCache::told() {
+  return {question_.model,
+          question_.binding,
+          tuning::versions_in_key(versions()),
+          question_.folders,
+          file_,
+          reasons_,
+          change_,
+          plan_origin_};
 }
 
 CacheReport BindCache::Told::described() const {
-  return {.fingerprint = text(fingerprint), .ingredients = describe(ingredients), .file = file};
+  std::vector<cache::Ingredient> entry = binding;
+  entry.insert(entry.end(), versions.begin(), versions.end());
+  return {.fingerprint = text(cache::fingerprint_of(model)),
+          .ingredients = describe(model),
+          .entry_ingredients = describe(entry),
+          .file = file,
+          .change = change};
 }
 
 std::string BindCache::Told::reason() const {
-  return reasons.empty() ? explain_miss(folders, ingredients) : joined(reasons);
+  return reasons.empty() ? explain_miss(folders, model, binding) : joined(reasons);
 }
 
 void BindCache::look() {
   plan_.reset();
+  plan_origin_ = cache::Origin::Here;
+  change_.clear();
   plan_seconds_ = 0;
   known_.reset();
   sources_.clear();
   remembered_.reset();
   file_.clear();
   reasons_.clear();
+  if (!dropped_.empty()) reasons_.push_back(dropped_);
   if (!question_.looks_up) return;
+  std::optional<FoundPlans::Found> found = plans_.find(entry());
   look_into_given();
-  if (!plan_) look_into_folders();
-  if (plan_) return;
-  std::optional<FoundPlans::Found> found = plans_.find(fingerprint_);
-  if (!found) return;
+  const bool is_settled = plan_ && change_.empty();
+  if (!is_settled) look_into_folders();
+  // What this process found for these libraries goes before what a file has for others.
+  if (!found || (plan_ && change_.empty())) return;
   plan_ = std::move(found->plan);
+  plan_origin_ = cache::Origin::Here;
+  change_.clear();
   remembered_ = std::move(found->record);
 }
 
-// Of many files, of as many shapes, one is meant: only where none is, that is worth a word.
+// Of many files one is meant: only where none is, that is worth a word.
 void BindCache::look_into_given() {
   std::string unfit;
   bool is_any_fit = false;
   for (const GivenCache& given : question_.given) {
     const std::string difference =
-        cache::explain_difference(given.file.ingredients, question_.ingredients);
+        cache::explain_difference(given.file.ingredients, question_.model);
     if (difference.empty()) {
       is_any_fit = true;
       look_into(given.file, given.type, given.path);
@@ -191,48 +286,58 @@ void BindCache::look_into_given() {
   log_.warn(unfit);
 }
 
-void BindCache::look_into(const cache::CacheFile& file, const std::string& type,
+void BindCache::look_into(cache::CacheFile file, const std::string& type,
                           const std::filesystem::path& path) {
-  sources_.push_back({file, type, path});
-  if (!type.empty() && type != tuning::kPlanSection) return;
-  tuning::TakenPlan taken = tuning::take_plan(file, question_.find_libraries, place_of(path));
-  if (!taken.refusal.empty()) reasons_.push_back(std::move(taken.refusal));
+  const Source& source = sources_.emplace_back(Source{std::move(file), type, path});
+  if (!dropped_.empty() || (!type.empty() && type != tuning::kPlanSection)) return;
+  tuning::TakenPlan taken =
+      tuning::take_plan(source.file, question_.binding, versions(), place_of(path));
   if (taken.interrupted_seconds) {
     reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, question_.is_frozen));
-  } else if (file.find(tuning::kPlanSection, tuning::kCostsContent) == nullptr) {
-    reasons_.push_back(place_of(path) + " has measured times, but no plan");
+  } else if (!taken.plan) {
+    reasons_.push_back(explain_no_plan(source.file, question_.binding, place_of(path)));
   }
   if (!taken.plan) return;
+  // One for these libraries is not replaced by one for others.
+  if (plan_ && !taken.change.empty()) return;
   plan_ = std::move(taken.plan);
+  plan_origin_ = taken.origin;
   plan_seconds_ = taken.seconds;
+  change_.clear();
+  if (!taken.change.empty()) {
+    change_ = "the plan of " + place_of(path) + " was found with other libraries, " + taken.change;
+  }
   file_ = path;
 }
 
 void BindCache::look_into_folders() {
+  const std::optional<cache::UserKey> key = cache::find_key(question_.key_folder);
   for (const std::filesystem::path& folder : question_.folders) {
-    const cache::FoundCache found =
-        cache::find_in_folder(folder, question_.ingredients, /*key=*/nullptr);
+    cache::FoundCache found = cache::find_in_folder(folder, question_.model, key ? &*key : nullptr);
     if (!found.reason.empty()) reasons_.push_back(found.reason);
     if (!found.file) continue;
     try {
-      look_into(*found.file, "", found.path);
+      look_into(*std::move(found.file), "", found.path);
     } catch (const Error& error) {
       reasons_.emplace_back(error.what());
     }
-    if (plan_) return;
+    if (plan_) cache::note_use(found.path);
+    if (plan_ && change_.empty()) return;
   }
 }
 
-tuning::TakenCosts BindCache::take_costs(const std::vector<Source>& sources,
-                                         const std::vector<tuning::PricedLibrary>& libraries) {
+tuning::TakenCosts BindCache::take_all(const std::vector<Source>& sources,
+                                       const std::vector<tuning::PricedLibrary>& libraries) {
   tuning::TakenCosts all;
   for (const Source& source : sources) {
+    if (source.type == tuning::kPlanSection) continue;
     try {
       tuning::TakenCosts taken =
-          tuning::take_sections(source.file, source.type, libraries, place_of(source.path));
+          tuning::take_costs(source.file, source.type, libraries, place_of(source.path));
       tuning::merge(all.costs, taken.costs);
       for (const auto& [of, count] : taken.entries) all.entries[of] = count;
       for (const auto& [of, seconds] : taken.seconds) all.seconds[of] = seconds;
+      for (const auto& [of, origin] : taken.origins) all.origins[of] = origin;
       for (std::string& reason : taken.reasons) all.reasons.push_back(std::move(reason));
     } catch (const Error& error) {
       all.reasons.emplace_back(error.what());
@@ -244,7 +349,7 @@ tuning::TakenCosts BindCache::take_costs(const std::vector<Source>& sources,
 // Prices are of use only where something is still to be found out.
 void BindCache::read_costs() {
   if (known_) return;
-  known_ = take_costs(sources_, question_.find_libraries({}));
+  known_ = take_all(sources_, question_.find_libraries({}));
   for (const std::string& reason : known_->reasons) {
     const bool is_told = std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end();
     if (!is_told) reasons_.push_back(reason);
@@ -254,7 +359,7 @@ void BindCache::read_costs() {
 
 // The folder that will be written to is where others look whether somebody is at it.
 void BindCache::wait_for_lock(const std::function<bool(const std::string& what)>& keeps_waiting) {
-  const std::string name = "." + text(fingerprint_) + ".lock";
+  const std::string name = "." + text(entry()) + ".lock";
   for (const std::filesystem::path& folder : question_.folders) {
     if (!cache::make_private_folder(folder).empty()) continue;
     if (!cache::explain_unsafe_folder(folder).empty()) continue;
@@ -278,8 +383,8 @@ void BindCache::let_go() {
   turn_.reset();
 }
 
-void BindCache::miss() const {
-  throw Error(ErrorKind::CacheMiss, "fingerprint " + text(fingerprint_),
+void BindCache::miss() {
+  throw Error(ErrorKind::CacheMiss, "fingerprint " + text(cache::fingerprint_of(question_.model)),
               "expected a stored plan, because `frozen` forbids measuring; " + told().reason() +
                   ". Bind once without `frozen`");
 }
@@ -289,8 +394,17 @@ void BindCache::tell(tuning::CostTable& costs, PricingOptions& pricing) {
   tuning::merge(costs, known_->costs);
   costs.machine = tuning::this_machine();
   pricing.known_plan = plan_;
-  pricing.relies_on_known_plan = question_.looks_up;
+  // Where libraries are others now it is one of those that are tried.
+  pricing.relies_on_known_plan = question_.looks_up && change_.empty();
   if (question_.is_frozen) pricing.measures = false;
+  for (const Source& source : sources_) {
+    for (const tuning::PricedLibrary& library : versions()) {
+      const bool is_asked_for = source.type == library.backend;
+      if (is_asked_for && tuning::is_settled(source.file, question_.binding, library)) {
+        pricing.settled_backends.insert(library.backend);
+      }
+    }
+  }
 }
 
 std::shared_ptr<const CacheRecord> BindCache::keep(const PlanResult& result,
@@ -303,36 +417,48 @@ std::shared_ptr<const CacheRecord> BindCache::keep(const PlanResult& result,
 }
 
 // Copies what it reads from: it may be asked long after this bind.
-std::shared_ptr<const CacheRecord> BindCache::record_hit(const PlanResult& result) const {
+std::shared_ptr<const CacheRecord> BindCache::record_hit(const PlanResult& result) {
   CacheReport report = told().described();
   report.is_hit = true;
   if (remembered_) {
-    return std::make_shared<CacheRecord>(question_.ingredients,
+    return std::make_shared<CacheRecord>(question_.model, question_.binding,
                                          [remembered = remembered_, report = std::move(report)] {
                                            CacheRecord::Contents contents = remembered->contents();
                                            contents.report = report;
                                            return contents;
                                          });
   }
-  return std::make_shared<CacheRecord>(
-      question_.ingredients,
-      [sources = sources_, find_libraries = question_.find_libraries, plan = result.plan,
-       seconds = plan_seconds_, report = std::move(report)] {
-        CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
-        tuning::TakenCosts known = take_costs(sources, contents.libraries);
-        contents.report.types = describe_types(contents.libraries, known, nullptr);
-        contents.report.types.push_back(
-            {.type = tuning::kPlanSection, .loaded = 1, .seconds_saved = seconds});
-        contents.found.plan = plan;
-        contents.found.costs = std::move(known.costs);
-        contents.found.costs.machine = tuning::this_machine();
-        for (const auto& [type, spent] : known.seconds) contents.found.seconds += spent;
-        return contents;
-      });
+  const auto read = [sources = sources_, find_libraries = question_.find_libraries,
+                     plan = result.plan, seconds = plan_seconds_, origin = plan_origin_,
+                     report = std::move(report)] {
+    CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
+    tuning::TakenCosts known = take_all(sources, contents.libraries);
+    contents.report.types = describe_types(contents.libraries, known, nullptr);
+    contents.report.types.push_back({.type = tuning::kPlanSection,
+                                     .loaded = 1,
+                                     .seconds_saved = seconds,
+                                     .origin = cache::origin_text(origin)});
+    contents.found.plan = plan;
+    contents.found.costs = std::move(known.costs);
+    contents.found.costs.machine = tuning::this_machine();
+    for (const auto& [type, spent] : known.seconds) contents.found.seconds += spent;
+    return contents;
+  };
+  // A stranger's plan was judged; the next process need not judge it again.
+  const bool is_worth_saving = plan_origin_ == cache::Origin::Stranger && !question_.is_frozen;
+  if (!is_worth_saving) {
+    return std::make_shared<CacheRecord>(question_.model, question_.binding, read);
+  }
+  CacheRecord::Contents contents = read();
+  save(contents.report, contents.found, contents.libraries);
+  const bool is_saved = !contents.report.saved.empty();
+  return std::make_shared<const CacheRecord>(
+      question_.model, question_.binding, [contents = std::move(contents)] { return contents; },
+      is_saved);
 }
 
 std::shared_ptr<const CacheRecord> BindCache::record_found(const PlanResult& result,
-                                                           const tuning::CostTable& costs) const {
+                                                           const tuning::CostTable& costs) {
   struct Finding {
     Told told;
     tuning::FoundCosts found;
@@ -374,32 +500,42 @@ std::shared_ptr<const CacheRecord> BindCache::record_found(const PlanResult& res
     return contents;
   };
   std::shared_ptr<const CacheRecord> record;
-  if (found.seconds >= kSecondsWorthSaving) {
+  // What stands there instead would be judged again.
+  if (found.seconds >= kSecondsWorthSaving || !dropped_.empty()) {
     CacheRecord::Contents contents = read();
     contents.report.not_saved.clear();
     save(contents.report, contents.found, contents.libraries);
     const bool is_saved = !contents.report.saved.empty();
     record = std::make_shared<const CacheRecord>(
-        question_.ingredients, [contents = std::move(contents)] { return contents; }, is_saved);
+        question_.model, question_.binding, [contents = std::move(contents)] { return contents; },
+        is_saved);
   } else {
     // Programs that meet new graphs all the time do not ask, so nothing is read for them.
-    record = std::make_shared<const CacheRecord>(question_.ingredients, read);
+    record = std::make_shared<const CacheRecord>(question_.model, question_.binding, read);
   }
-  if (found.plan) plans_.add(fingerprint_, {*found.plan, record});
+  if (found.plan) plans_.add(entry(), {*found.plan, record});
   return record;
 }
 
 void BindCache::save(CacheReport& report, const tuning::FoundCosts& found,
                      const std::vector<tuning::PricedLibrary>& libraries) const {
-  const cache::CacheFile file{.ingredients = question_.ingredients,
-                              .sections = tuning::to_sections(found, libraries)};
+  const cache::CacheFile file{
+      .ingredients = question_.model,
+      .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, question_.model_name}},
+      .sections = tuning::to_sections(found, libraries, question_.binding)};
+  const std::optional<cache::UserKey> key = cache::make_key(question_.key_folder);
   std::vector<std::string> reasons;
   for (const std::filesystem::path& folder : question_.folders) {
     std::string reason = cache::make_private_folder(folder);
     if (reason.empty()) {
-      cache::SavedCache saved = cache::save_in_folder(folder, file, /*key=*/nullptr);
+      cache::SavedCache saved =
+          cache::save_in_folder(folder, file, key ? &*key : nullptr, tuning::merged);
       if (saved.reason.empty()) {
         report.saved = std::move(saved.path);
+        if (!reasons.empty() && plans_.is_first_to_tell_of_folder()) {
+          log_.warn("what was measured is kept in '" + folder.string() + "': " + joined(reasons));
+        }
+        tidy_up(folder, folder == question_.key_folder);
         return;
       }
       reason = std::move(saved.reason);

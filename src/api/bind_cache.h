@@ -37,11 +37,16 @@ class CacheRecord {
     tuning::FoundCosts found;
     CacheReport report;
   };
-  CacheRecord(std::vector<cache::Ingredient> ingredients, std::function<Contents()> read,
-              bool is_saved = false)
-      : ingredients_(std::move(ingredients)), read_(std::move(read)), is_saved_(is_saved) {}
+  CacheRecord(std::vector<cache::Ingredient> model, tuning::Binding binding,
+              std::function<Contents()> read, bool is_saved = false)
+      : model_(std::move(model)),
+        binding_(std::move(binding)),
+        read_(std::move(read)),
+        is_saved_(is_saved) {}
 
-  const std::vector<cache::Ingredient>& ingredients() const { return ingredients_; }
+  // Of the file, and of the plan's section in it.
+  const std::vector<cache::Ingredient>& model() const { return model_; }
+  const tuning::Binding& binding() const { return binding_; }
   // Whether the bind has written a file.
   bool is_saved() const { return is_saved_; }
   const Contents& contents() const {
@@ -50,7 +55,8 @@ class CacheRecord {
   }
 
  private:
-  std::vector<cache::Ingredient> ingredients_;
+  std::vector<cache::Ingredient> model_;
+  tuning::Binding binding_;
   std::function<Contents()> read_;
   bool is_saved_;
   mutable std::once_flag is_read_;
@@ -58,15 +64,23 @@ class CacheRecord {
 };
 
 struct CacheQuestion {
-  std::vector<cache::Ingredient> ingredients;
+  std::vector<cache::Ingredient> model;  // of the file
+  std::string model_name;                // for people
+  tuning::Binding binding;               // of the plan
+  // Of all that the bind may use; opens none that is remembered.
+  std::function<std::vector<tuning::PricedLibrary>()> find_versions;
   // Opens what it is asked for; no names: all that the model is bound with.
   tuning::FindLibraries find_libraries;
   std::vector<GivenCache> given;
   std::vector<std::filesystem::path> folders;  // see cache_folders()
+  std::filesystem::path key_folder;            // the user's; "" for none
   bool is_frozen = false;
   bool looks_up = true;
 };
 
+// One bind's dealings with what was found out before. look_up() comes first; then, where plan() has
+// none or it could not be built, tell() and, after measuring, keep(). A plan that was built is kept
+// too, which costs nothing.
 class BindCache {
  public:
   BindCache(CacheQuestion question, FoundPlans& plans, const Log& log);
@@ -76,8 +90,17 @@ class BindCache {
   // where nothing may be found out.
   void look_up(const std::function<bool(const std::string& what)>& keeps_waiting);
 
+  // Without waiting, for a bind beside the runs of another: false where somebody else is at it.
+  bool try_look_up();
+
   // The plan that was found; nullptr where none was.
   const tuning::KnownPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
+  // Whose word it is. A stranger's is a proposal: see drop_plan().
+  cache::Origin plan_origin() const { return plan_origin_; }
+  // Where it was found with other libraries than there are now: which, in a sentence; else "".
+  const std::string& change() const { return change_; }
+  // It turned out to be no good. What look_up() would do without it; throws CacheMiss as that does.
+  void drop_plan(const std::string& reason);
 
   // What look_up() would find now, without waiting.
   CacheReport find();
@@ -85,52 +108,60 @@ class BindCache {
   // Puts what is known into `costs`, and the plan into `pricing`.
   void tell(tuning::CostTable& costs, PricingOptions& pricing);
 
-  // Keeps what a bind came to, where it was found out. Throws CacheMiss where it should have been
-  // known.
+  // Keeps what a bind came to, where it was found out, or judged for the first time. Throws
+  // CacheMiss where it should have been known.
   std::shared_ptr<const CacheRecord> keep(const PlanResult& result, const tuning::CostTable& costs);
 
  private:
-  // A file that fits, of which sections of `type` count ("": all).
+  // A file that fits, of which prices of `type` count ("": all).
   struct Source {
     cache::CacheFile file;
     std::string type;
     std::filesystem::path path;
   };
   void look();
-  void look_into(const cache::CacheFile& file, const std::string& type,
-                 const std::filesystem::path& path);
+  void look_into(cache::CacheFile file, const std::string& type, const std::filesystem::path& path);
   void look_into_given();
   void look_into_folders();
   void read_costs();
   void wait_for_lock(const std::function<bool(const std::string& what)>& keeps_waiting);
   void let_go();
+  const std::vector<tuning::PricedLibrary>& versions();
+  const cache::Fingerprint& entry();
   // What is told of a look-up, also after it.
   struct Told {
-    cache::Fingerprint fingerprint;
-    std::vector<cache::Ingredient> ingredients;
+    std::vector<cache::Ingredient> model;
+    tuning::Binding binding;
+    std::vector<cache::Ingredient> versions;
     std::vector<std::filesystem::path> folders;
     std::filesystem::path file;
     std::vector<std::string> reasons;
+    std::string change;
+    cache::Origin origin;
     CacheReport described() const;
     std::string reason() const;
   };
-  [[noreturn]] void miss() const;
-  Told told() const;
+  [[noreturn]] void miss();
+  Told told();
   void save(CacheReport& report, const tuning::FoundCosts& found,
             const std::vector<tuning::PricedLibrary>& libraries) const;
-  std::shared_ptr<const CacheRecord> record_hit(const PlanResult& result) const;
+  std::shared_ptr<const CacheRecord> record_hit(const PlanResult& result);
   std::shared_ptr<const CacheRecord> record_found(const PlanResult& result,
-                                                  const tuning::CostTable& costs) const;
+                                                  const tuning::CostTable& costs);
 
-  static tuning::TakenCosts take_costs(const std::vector<Source>& sources,
-                                       const std::vector<tuning::PricedLibrary>& libraries);
+  static tuning::TakenCosts take_all(const std::vector<Source>& sources,
+                                     const std::vector<tuning::PricedLibrary>& libraries);
 
   CacheQuestion question_;
-  cache::Fingerprint fingerprint_;
+  std::optional<std::vector<tuning::PricedLibrary>> versions_;
+  std::optional<cache::Fingerprint> entry_;  // of the plan, for turns and locks
   FoundPlans& plans_;
   const Log& log_;
   std::optional<tuning::KnownPlan> plan_;
+  cache::Origin plan_origin_ = cache::Origin::Here;
+  std::string change_;
   double plan_seconds_ = 0;  // that it took to find
+  std::string dropped_;      // why a plan that was found does not count
   std::vector<Source> sources_;
   std::shared_ptr<const CacheRecord> remembered_;  // where this process found the plan
   std::optional<tuning::TakenCosts> known_;        // once the prices of `sources_` are read
@@ -140,8 +171,9 @@ class BindCache {
   std::optional<cache::FileLock> lock_;
 };
 
-// Why no file of the folders fits: the ingredient that differs, where one is of the same model.
+// Why no file of the folders fits: what differs, where one is of the same model.
 std::string explain_miss(const std::vector<std::filesystem::path>& folders,
-                         const std::vector<cache::Ingredient>& ingredients);
+                         const std::vector<cache::Ingredient>& model,
+                         const tuning::Binding& binding);
 
 }  // namespace tessera

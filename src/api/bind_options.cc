@@ -10,6 +10,7 @@
 
 #include "api/backends_state.h"
 #include "api/cache_folders.h"
+#include "api/cache_ingredients.h"
 #include "api/describe.h"
 #include "api/exchanged_layouts.h"
 #include "base/likely_name.h"
@@ -22,25 +23,31 @@ namespace tessera {
 
 std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
                                                           const BindOptions& options) {
-  return set.choose(options.backends.empty() ? backends_of_environment() : options.backends);
+  return set.choose(wanted_backends(options));
 }
 
 std::vector<std::shared_ptr<const Plugin>> choose_some_plugins(
     BackendSet& set, const BindOptions& options, const std::vector<std::string>& names) {
-  return set.choose_some(options.backends.empty() ? backends_of_environment() : options.backends,
-                         names);
+  return set.choose_some(wanted_backends(options), names);
 }
 
-std::vector<std::string> choose_names(BackendSet& set, const BindOptions& options) {
-  return set.choose_names(options.backends.empty() ? backends_of_environment() : options.backends);
+std::vector<std::string> wanted_backends(const BindOptions& options) {
+  return options.backends.empty() ? backends_of_environment() : options.backends;
+}
+
+std::vector<tuning::PricedLibrary> priced_versions(BackendSet& set, const BindOptions& options) {
+  auto libraries = tuning::priced_libraries(set.choose_versions(wanted_backends(options)));
+  add_core_revision(libraries);
+  return libraries;
 }
 
 tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const BindOptions& options) {
-  std::vector<std::string> chosen =
-      options.backends.empty() ? backends_of_environment() : options.backends;
-  return [set = std::move(set), chosen = std::move(chosen)](const std::vector<std::string>& names) {
-    return tuning::priced_libraries(names.empty() ? set->choose(chosen)
-                                                  : set->choose_some(chosen, names));
+  return [set = std::move(set),
+          chosen = wanted_backends(options)](const std::vector<std::string>& names) {
+    auto libraries = tuning::priced_libraries(names.empty() ? set->choose(chosen)
+                                                            : set->choose_some(chosen, names));
+    add_core_revision(libraries);
+    return libraries;
   };
 }
 

@@ -26,8 +26,11 @@ std::vector<std::shared_ptr<const Plugin>> choose_plugins(BackendSet& set,
 std::vector<std::shared_ptr<const Plugin>> choose_some_plugins(
     BackendSet& set, const BindOptions& options, const std::vector<std::string>& names);
 
-// Their names, of which those that are remembered are not opened.
-std::vector<std::string> choose_names(BackendSet& set, const BindOptions& options);
+// The names that were asked for; none: all.
+std::vector<std::string> wanted_backends(const BindOptions& options);
+
+// Of all that may be used, what prices depend on; those that are remembered are not opened.
+std::vector<tuning::PricedLibrary> priced_versions(BackendSet& set, const BindOptions& options);
 
 // What is asked for by name among those, or all; no others are opened.
 tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const BindOptions& options);

@@ -2,6 +2,7 @@
 #include "tessera/cache.h"
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -11,11 +12,14 @@
 #include "api/executor_state.h"
 #include "api/model_state.h"
 #include "backend/catalog.h"
+#include "base/file_stamp.h"
 #include "base/likely_name.h"
 #include "base/parallel.h"
 #include "base/writable_path.h"
 #include "cache/cache_folder.h"
+#include "cache/origin.h"
 #include "cache/stored_file.h"
+#include "cache/user_key.h"
 #include "tune/cost_sections.h"
 
 namespace tessera {
@@ -58,29 +62,46 @@ std::string section_type(const std::string& type, BackendSet& set) {
   return set.resolve_alias(type);
 }
 
-// The type and content of a section of packs.
+// Contents of sections: files of packs (cache/pack_file.h), of the type of a backend, or, where all
+// are saved, of this.
 constexpr const char* kPacks = "packs";
+constexpr const char* kKernels = "kernels";
+
+// What is kept in files of its own, of a backend or of all.
+using StoredSections = std::function<std::vector<cache::Section>(const std::string& backend)>;
 
 void save(const CacheRecord* record, const std::filesystem::path& path, const std::string& type,
-          BackendSet& set, std::optional<std::string> packs) {
+          BackendSet& set, const std::string& model_name, const StoredSections& stored) {
   const std::string wanted = section_type(type, set);
   if (record == nullptr) {
     throw Error(ErrorKind::InvalidArgument, place_of(path),
                 "there is nothing to save yet: call bind(optimize=true) first");
   }
   const CacheRecord::Contents& contents = record->contents();
-  cache::CacheFile file{.ingredients = record->ingredients(),
-                        .sections = tuning::to_sections(contents.found, contents.libraries)};
+  cache::CacheFile file{
+      .ingredients = record->model(),
+      .notes = {{cache::kWrittenBy, cache::kBySaveCache}, {cache::kModelNote, model_name}},
+      .sections = tuning::to_sections(contents.found, contents.libraries, record->binding())};
   if (!wanted.empty()) {
     std::erase_if(file.sections,
                   [&](const cache::Section& section) { return section.type != wanted; });
   }
-  if (packs) {
-    file.sections.push_back({.type = kPacks, .content = kPacks, .bytes = *std::move(packs)});
+  if (wanted != tuning::kPlanSection) {
+    for (cache::Section& section : stored(wanted)) {
+      file.put(std::move(section));
+    }
+  }
+  if (file.sections.empty()) {
+    throw Error(
+        ErrorKind::InvalidArgument, place_of(path),
+        "expected something to save of '" + type + "', found nothing: " +
+            (wanted == tuning::kPlanSection ? "no plan was found"
+                                            : "none of its kernels was measured for this model"));
   }
   const std::string reason = explain_unwritable_file(path);
   if (!reason.empty()) throw Error(ErrorKind::InvalidArgument, place_of(path), reason);
-  const cache::FileText present = cache::read_stored_file(path, cache::kMostFileBytes);
+  const cache::FileText present =
+      cache::read_stored_file(path, cache::kMostFileBytes, cache::Chosen::ByUser);
   const bool is_foreign =
       present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
   if (is_foreign || !present.refusal.empty()) {
@@ -88,49 +109,70 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
                 "expected the name of a new file or of a cache, found a file that is none" +
                     (is_foreign ? "" : ": " + present.refusal));
   }
-  const std::string failure = cache::save_in_file(path, file, /*key=*/nullptr);
+  const std::optional<cache::UserKey> key = cache::make_key(user_cache_folder());
+  const std::string failure = cache::save_in_file(path, file, key ? &*key : nullptr);
   if (failure.empty()) return;
   throw Error(ErrorKind::DeviceFailed, place_of(path), "cannot be written: " + failure);
 }
 
-// The file, which fits as far as `ingredients` tell.
+// The file, which must be of this model on this machine.
 GivenCache read_given(const std::filesystem::path& path, const std::string& type, BackendSet& set,
-                      const std::vector<cache::Ingredient>& ingredients) {
+                      const std::vector<cache::Ingredient>& model) {
   GivenCache given{.path = path, .type = section_type(type, set)};
-  given.file = cache::read_cache_file(path, /*key=*/nullptr);
-  std::vector<cache::Ingredient> there;
-  for (const cache::Ingredient& ingredient : given.file.ingredients) {
-    const bool counts =
-        std::any_of(ingredients.begin(), ingredients.end(),
-                    [&](const cache::Ingredient& known) { return known.name == ingredient.name; });
-    if (counts) there.push_back(ingredient);
-  }
-  const std::string difference = cache::explain_difference(there, ingredients);
+  const std::optional<cache::UserKey> key = cache::find_key(user_cache_folder());
+  given.file = cache::read_cache_file(path, key ? &*key : nullptr);
+  const std::string difference = cache::explain_difference(given.file.ingredients, model);
   if (!difference.empty()) {
     throw Error(ErrorKind::InvalidArgument, place_of(path), "it does not fit: " + difference);
   }
   // What is damaged behind right checksums is found now, while all is as it was.
-  tuning::take_sections(given.file, given.type, tuning::priced_libraries(set.choose({})),
-                        place_of(path));
+  std::vector<tuning::PricedLibrary> libraries = tuning::priced_libraries(set.choose({}));
+  add_core_revision(libraries);
+  tuning::take_costs(given.file, given.type, libraries, place_of(path));
+  tuning::check_plans(given.file, place_of(path));
   return given;
+}
+
+// Whoever gives a file to one executor means the plan for it.
+void check_has_plan(const GivenCache& given, const tuning::Binding& binding) {
+  if (!given.type.empty() && given.type != tuning::kPlanSection) return;
+  const tuning::TakenPlan taken = tuning::take_plan(given.file, binding, {}, place_of(given.path));
+  if (taken.plan || taken.nearest.empty()) return;
+  throw Error(ErrorKind::InvalidArgument, place_of(given.path),
+              "it does not fit: " + taken.nearest);
 }
 
 }  // namespace
 
-std::optional<std::string> Model::State::encoded_packs() {
-  const std::lock_guard lock(mutex);
-  std::optional<std::string> bytes;
-  if (warm_start) bytes = warm_start->encode_packs(loaded, packs);
+std::vector<cache::Section> Model::State::stored_sections(const std::string& backend,
+                                                          bool with_packs) {
+  const std::lock_guard guard(mutex);
+  std::vector<cache::Section> sections;
+  if (!warm_start) return sections;
+  const auto add = [&](const char* content, std::optional<std::string> bytes) {
+    if (!bytes || bytes->empty()) return;
+    sections.push_back({.type = backend.empty() ? kPacks : backend,
+                        .content = content,
+                        .made_ns = system_time_ns(),
+                        .bytes = *std::move(bytes)});
+  };
+  add(kKernels, warm_start->encode_kernels(backend));
+  if (!with_packs) return sections;
+  std::optional<std::string> bytes = warm_start->encode_packs(loaded, packs, backend);
   if (!bytes) log.warn("the packs are not saved: there is no folder of the user's with a key");
-  return bytes;
+  add(kPacks, std::move(bytes));
+  return sections;
 }
 
 void Model::State::take_packs(const GivenCache& given) {
-  const cache::Section* const section = given.file.find(kPacks, kPacks);
-  if (section == nullptr || !given.type.empty()) return;
-  const std::string reason =
-      warm_start ? warm_start->add_packs(section->bytes, given.path) : "this model keeps no index";
-  if (!reason.empty()) log.warn(reason);
+  for (const cache::Section& section : given.file.sections) {
+    if (section.content != kPacks && section.content != kKernels) continue;
+    if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
+    if (given.type == tuning::kPlanSection) continue;
+    const std::string reason =
+        warm_start ? warm_start->add_packs(section.bytes, given.path) : "this model keeps no index";
+    if (!reason.empty()) log.warn(reason);
+  }
 }
 
 void Model::save_cache(const std::filesystem::path& file, const std::string& type,
@@ -140,17 +182,13 @@ void Model::save_cache(const std::filesystem::path& file, const std::string& typ
     const std::lock_guard lock(state_->mutex);
     newest = state_->newest_cache;
   }
-  save(newest.get(), file, type, state_->backends.state_->set,
-       newest && include_packs ? state_->encoded_packs() : std::nullopt);
+  save(newest.get(), file, type, state_->backends.state_->set, state_->file.filename().string(),
+       [&](const std::string& backend) { return state_->stored_sections(backend, include_packs); });
 }
 
 void Model::load_cache(const std::filesystem::path& file, const std::string& type) {
-  std::vector<cache::Ingredient> ingredients;
-  {
-    const std::lock_guard lock(state_->mutex);
-    ingredients = model_ingredients(state_->loaded_structure());
-  }
-  GivenCache given = read_given(file, type, state_->backends.state_->set, ingredients);
+  GivenCache given =
+      read_given(file, type, state_->backends.state_->set, state_->model_ingredients());
   state_->take_packs(given);
   const std::lock_guard lock(state_->mutex);
   state_->given_caches.push_back(std::move(given));
@@ -174,16 +212,17 @@ CacheReport Model::find_cache(const BindOptions& options) const {
 
 void Executor::save_cache(const std::filesystem::path& file, const std::string& type,
                           bool include_packs) const {
-  save(state_->cache.get(), file, type, state_->model->backends.state_->set,
-       state_->cache && include_packs ? state_->model->encoded_packs() : std::nullopt);
+  Model::State& model = *state_->model;
+  save(state_->cache.get(), file, type, model.backends.state_->set, model.file.filename().string(),
+       [&](const std::string& backend) { return model.stored_sections(backend, include_packs); });
 }
 
 void Executor::load_cache(const std::filesystem::path& file, const std::string& type) {
   BackendSet& set = state_->model->backends.state_->set;
   BindOptions options = state_->options;
   options.optimize = true;
-  const GivenCache given =
-      read_given(file, type, set, state_->model->ingredients(options, threads()));
+  const GivenCache given = read_given(file, type, set, state_->model->model_ingredients());
+  check_has_plan(given, state_->model->cache_question(options, {}, threads()).binding);
   state_->model->take_packs(given);
   *this = state_->model->bind(options, {given});
 }
@@ -194,22 +233,26 @@ const CacheReport& Executor::cache_report() const {
 }
 
 CacheFileDescription describe_cache(const std::filesystem::path& file) {
-  const cache::CacheFile read = cache::read_cache_file(file, /*key=*/nullptr);
+  const std::optional<cache::UserKey> key = cache::find_key(user_cache_folder());
+  const cache::CacheFile read = cache::read_cache_file(file, key ? &*key : nullptr);
   CacheFileDescription description{.file = file,
                                    .fingerprint = text(read.fingerprint()),
+                                   .model = read.note(cache::kModelNote),
+                                   .written_by = read.note(cache::kWrittenBy),
                                    .ingredients = describe(read.ingredients)};
-  std::error_code failure;
-  const auto bytes = std::filesystem::file_size(file, failure);
-  if (!failure) description.bytes = static_cast<int64_t>(bytes);
-  const bool has_plan = read.find(tuning::kPlanSection, tuning::kCostsContent) != nullptr;
+  const std::optional<FileStamp> stamp = stamp_of(file);
+  if (stamp) {
+    description.bytes = stamp->bytes;
+    description.used_ns = stamp->modified_ns;
+  }
   for (const cache::Section& section : read.sections) {
-    // What was interrupted once has been found since.
-    if (has_plan && section.content == tuning::kInterruptedContent) continue;
     description.sections.push_back({.type = section.type,
                                     .content = section.content,
                                     .ingredients = describe(section.ingredients),
+                                    .origin = cache::origin_text(section.origin),
                                     .seconds = section.seconds,
-                                    .bytes = static_cast<int64_t>(section.bytes.size())});
+                                    .bytes = static_cast<int64_t>(section.bytes.size()),
+                                    .made_ns = section.made_ns});
   }
   return description;
 }

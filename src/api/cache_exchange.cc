@@ -32,7 +32,8 @@ PrunedCaches prune_caches(const std::filesystem::path& folder, int64_t most_byte
     throw Error(ErrorKind::InvalidArgument, "most_bytes",
                 "expected 0 or more, found " + std::to_string(most_bytes));
   }
-  const cache::Pruned pruned = cache::prune(folder, most_bytes);
+  cache::sweep(folder);
+  const cache::Pruned pruned = cache::prune(cache::list_kept_files(folder), {.bytes = most_bytes});
   return {.files = pruned.files, .bytes = pruned.bytes};
 }
 
@@ -86,9 +87,7 @@ int64_t import_caches(const std::filesystem::path& file, const std::filesystem::
     if (reason.empty()) return;
     throw Error(ErrorKind::DeviceFailed, "'" + path.string() + "'", "cannot be written: " + reason);
   };
-  for (cache::CacheFile& read : caches) {
-    // Code of another user's is of no use, and who has it here has it in the same place.
-    std::erase_if(read.sections, [](const auto& section) { return section.is_authenticated; });
+  for (const cache::CacheFile& read : caches) {
     check(cache::save_in_folder(folder, read, /*key=*/nullptr).reason, folder);
   }
   const std::filesystem::path shared = folder / kSharedPrices;

@@ -56,7 +56,6 @@ std::string fetch_text(const Graph& graph, const ModelStructure& structure,
 std::vector<cache::Ingredient> machine_ingredients() {
   return {{"tessera", tuning::first_two_numbers(version())},
           {"cache format", std::to_string(cache::kFormatVersion)},
-          {"kernel revision", kKernelRevision},
           {"processor", processor_model()},
           {"instruction set", instruction_set_name()}};
 }
@@ -72,7 +71,7 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
                                                 const BindOptions& options,
                                                 const std::vector<std::string>& backends,
                                                 int threads) {
-  std::vector<cache::Ingredient> all = model_ingredients(structure);
+  std::vector<cache::Ingredient> all;
   const auto add = [&](const char* name, std::string value) {
     all.push_back({name, std::move(value)});
   };
@@ -86,7 +85,8 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
   // "start" and "1-runs" are one thing.
   const int64_t runs = runs_per_build(options.optimize_for);
   add("optimize for", runs == 0 ? "latency" : std::to_string(runs) + "-runs");
-  add("backends", joined(backends, [](const std::string& name) { return name; }));
+  add("backends",
+      backends.empty() ? "all" : joined(backends, [](const auto& name) { return name; }));
   add("pins", joined(options.pins, [](const Pin& pin) {
         return pin.nodes + "=" + pin.backend + (pin.algorithm.empty() ? "" : ":" + pin.algorithm);
       }));
@@ -100,6 +100,12 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
   add("nan", options.nan == NanMode::Fast ? "fast" : "exact");
   add("threads", std::to_string(threads));
   return all;
+}
+
+void add_core_revision(std::vector<tuning::PricedLibrary>& libraries) {
+  for (tuning::PricedLibrary& library : libraries) {
+    library.stable.push_back({tuning::kCoreRevisionName, kKernelRevision});
+  }
 }
 
 std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients) {

@@ -10,6 +10,7 @@
 #include "cache/fingerprint.h"
 #include "graph/graph.h"
 #include "tessera/tessera.h"
+#include "tune/cost_sections.h"
 
 namespace tessera {
 
@@ -20,12 +21,15 @@ std::vector<cache::Ingredient> machine_ingredients();
 // are known. `structure` is of the graph that was loaded.
 std::vector<cache::Ingredient> model_ingredients(const ModelStructure& structure);
 
-// These, and what depends on how it is bound. `backends` are those that are asked, on `threads`.
+// What depends on how it is bound. `backends` are those that were asked for by name, on `threads`.
 std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
                                                 const ModelStructure& structure,
                                                 const BindOptions& options,
                                                 const std::vector<std::string>& backends,
                                                 int threads);
+
+// Has the versions of these libraries depend on that of the code around them.
+void add_core_revision(std::vector<tuning::PricedLibrary>& libraries);
 
 // For people, with digests.
 std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients);

@@ -32,42 +32,68 @@ std::vector<Ingredient> ingredients_of(const BindOptions& options,
   return bind_ingredients(graph, structure, options, backends, threads);
 }
 
-TEST(CacheIngredients, EachAloneIsAMissThatNamesIt) {
-  const std::vector<Ingredient> wanted = ingredients_of({});
-  for (const char* name : {"tessera", "cache format", "kernel revision", "processor",
-                           "instruction set", "model", "inputs", "threads"}) {
+tuning::FoundCosts some_plan() {
+  tuning::FoundCosts found;
+  found.plan = tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "reference"}}};
+  return found;
+}
+
+// What binding finds in a folder with one file of these.
+CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Binding& binding,
+                      const tuning::FoundCosts& found) {
+  const cache::TemporaryFolder folder;
+  const cache::CacheFile file{.ingredients = model,
+                              .sections = tuning::to_sections(found, {}, binding)};
+  EXPECT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
+  CacheQuestion question{
+      .model = model_ingredients({.digest = "0123"}),
+      .binding = ingredients_of({}),
+      .find_versions = [] { return std::vector<tuning::PricedLibrary>(); },
+      .find_libraries = [](const auto&) { return std::vector<tuning::PricedLibrary>(); },
+      .folders = {folder.path()}};
+  FoundPlans plans;
+  const Log silent([](const std::string&) {});
+  return BindCache(std::move(question), plans, silent).find();
+}
+
+TEST(CacheIngredients, OfTheFileEachAloneIsAMissThatNamesIt) {
+  const std::vector<Ingredient> wanted = model_ingredients({.digest = "0123"});
+  for (const char* name : {"tessera", "cache format", "processor", "instruction set", "model"}) {
     EXPECT_THAT(wanted, testing::Contains(testing::Field(&Ingredient::name, name)));
   }
+  EXPECT_TRUE(report_of(wanted, ingredients_of({}), some_plan()).is_hit);
   for (size_t index = 0; index < wanted.size(); ++index) {
     const std::string& name = wanted[index].name;
     SCOPED_TRACE(name);
-    const cache::TemporaryFolder folder;
-    cache::CacheFile file{.ingredients = wanted};
-    file.ingredients[index].value = "another";
-    file.put({.type = "plan", .content = "costs", .bytes = "something"});
-    ASSERT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
-    EXPECT_FALSE(cache::find_in_folder(folder.path(), wanted, nullptr).file);
-    const std::string reason = explain_miss({folder.path()}, wanted);
+    std::vector<Ingredient> other = wanted;
+    other[index].value = "another";
+    const CacheReport report = report_of(other, ingredients_of({}), some_plan());
+    EXPECT_FALSE(report.is_hit);
     if (name == "model") {
-      EXPECT_THAT(reason, HasSubstr("no cache of this model"));
+      EXPECT_THAT(report.reason, HasSubstr("no cache of this model"));
       continue;
     }
-    EXPECT_THAT(reason, HasSubstr(" another case, " + name + ": another in the file, "));
-    EXPECT_THAT(reason, testing::EndsWith(wanted[index].value + " now")) << "and nothing else";
+    EXPECT_THAT(report.reason, HasSubstr(" another case, " + name + ": another in the file, "));
+    EXPECT_THAT(report.reason, testing::EndsWith(wanted[index].value + " now")) << "nothing else";
+  }
+}
+
+TEST(CacheIngredients, OfThePlanEachAloneIsAMissThatNamesIt) {
+  const tuning::Binding wanted = ingredients_of({});
+  for (size_t index = 0; index < wanted.size(); ++index) {
+    SCOPED_TRACE(wanted[index].name);
+    tuning::Binding other = wanted;
+    other[index].value = "another";
+    const CacheReport report = report_of(model_ingredients({.digest = "0123"}), other, some_plan());
+    EXPECT_FALSE(report.is_hit);
+    EXPECT_THAT(report.reason, HasSubstr(" has a plan for another case, " + wanted[index].name +
+                                         ": another in the file, "));
   }
 }
 
 TEST(CacheIngredients, AFileWithoutAPlanSaysSo) {
-  const std::vector<Ingredient> wanted = ingredients_of({});
-  const cache::TemporaryFolder folder;
-  cache::CacheFile file{.ingredients = wanted};
-  file.put({.type = "mylib", .content = "costs", .seconds = 0.2, .bytes = "something"});
-  file.put({.type = "other", .content = "costs", .seconds = 0.1, .bytes = "something"});
-  ASSERT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
-  CacheQuestion question{.ingredients = wanted, .folders = {folder.path()}};
-  question.find_libraries = [](const auto&) { return std::vector<tuning::PricedLibrary>(); };
-  FoundPlans plans;
-  const CacheReport report = BindCache(std::move(question), plans, Log()).find();
+  const CacheReport report =
+      report_of(model_ingredients({.digest = "0123"}), ingredients_of({}), {});
   EXPECT_FALSE(report.is_hit);
   EXPECT_THAT(report.reason, testing::EndsWith("has measured times, but no plan"));
 }

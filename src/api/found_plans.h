@@ -2,6 +2,7 @@
 // binds of one model at once, one measures.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -41,20 +42,33 @@ class FoundPlans {
     plans_[fingerprint] = std::move(found);
   }
 
+  // Whether nobody was told yet that what is found is kept elsewhere than in the working folder.
+  bool is_first_to_tell_of_folder() { return !is_folder_told_.exchange(true); }
+
+  // nullopt where somebody else is finding the plan.
+  std::optional<Turn> try_turn(const cache::Fingerprint& fingerprint) {
+    Turn turn{.mutex = mutex_of(fingerprint)};
+    turn.lock = std::unique_lock(*turn.mutex, std::try_to_lock);
+    if (!turn.lock.owns_lock()) return std::nullopt;
+    return turn;
+  }
+
   // Waits until nobody else is.
   Turn wait_for_turn(const cache::Fingerprint& fingerprint) {
-    Turn turn;
-    {
-      const std::lock_guard lock(mutex_);
-      std::shared_ptr<std::mutex>& mutex = turns_[fingerprint];
-      if (!mutex) mutex = std::make_shared<std::mutex>();
-      turn.mutex = mutex;
-    }
+    Turn turn{.mutex = mutex_of(fingerprint)};
     turn.lock = std::unique_lock(*turn.mutex);
     return turn;
   }
 
  private:
+  std::shared_ptr<std::mutex> mutex_of(const cache::Fingerprint& fingerprint) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<std::mutex>& mutex = turns_[fingerprint];
+    if (!mutex) mutex = std::make_shared<std::mutex>();
+    return mutex;
+  }
+
+  std::atomic<bool> is_folder_told_ = false;
   mutable std::mutex mutex_;
   std::map<cache::Fingerprint, Found> plans_;
   std::map<cache::Fingerprint, std::shared_ptr<std::mutex>> turns_;

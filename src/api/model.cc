@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "cache/origin.h"
 #include "compile/build_plan.h"
 #include "compile/compile.h"
 #include "compile/known_plan.h"
@@ -31,6 +32,14 @@
 namespace tessera {
 
 namespace {
+
+// Has whoever is told of a bind know what it waits for.
+std::function<bool(const std::string& what)> waiting_teller(const BindOptions& options) {
+  return [&options](const std::string& what) {
+    return !options.on_progress ||
+           options.on_progress({.what = what, .phase = BindPhase::Waiting, .can_stop = true});
+  };
+}
 
 // Of all that the model is read from, then and now.
 void check_same_stamps(const std::vector<StampedFile>& expected,
@@ -105,7 +114,7 @@ void Model::State::keep_warm_start(const BuiltPlan& built, int threads,
   warm_start->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
 
-FindStoredKernel Model::State::stored_kernel_finder() const {
+FindStoredKernel Model::State::stored_kernel_finder() {
   if (!warm_start) return {};
   return [this](const std::string& key) { return warm_start->find_kernel(key); };
 }
@@ -127,10 +136,9 @@ void Model::State::tell_once_if_slow(const BindOptions& options) {
   });
 }
 
-std::vector<cache::Ingredient> Model::State::ingredients(const BindOptions& wanted, int threads) {
-  const std::vector<std::string> names = choose_names(backends.state_->set, wanted);
+std::vector<cache::Ingredient> Model::State::model_ingredients() {
   const std::lock_guard lock(mutex);
-  return bind_ingredients(loaded.graph, loaded_structure(), wanted, names, threads);
+  return tessera::model_ingredients(loaded_structure());
 }
 
 // So much has left pages behind that are worth giving back.
@@ -205,15 +213,13 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   if (is_optimized) {
     clock.begin("look up");
     cached.emplace(cache_question(options, more, pool.threads()), backends.state_->plans, log);
-    cached->look_up([&](const std::string& what) {
-      return !options.on_progress ||
-             options.on_progress({.what = what, .phase = BindPhase::Waiting, .can_stop = true});
-    });
+    cached->look_up(waiting_teller(options));
   }
   if (is_optimized) {
     open_packs();
     wanted.find_stored_kernel = stored_kernel_finder();
   }
+  if (cached) judge_strangers_plan(options, wanted, *cached, costs, pool, clock);
   std::optional<PlanResult> known;
   std::optional<tuning::KnownPlan> faster;  // to change over to
   if (cached && cached->plan() != nullptr && !options.describes_candidates) {
@@ -263,13 +269,77 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   state->cache = std::move(record);
   state->stages = clock.take();
   state->bound_at = clock.origin();
-  if (faster) {
+  const bool has_rivals = is_cached && cached && !cached->change().empty();
+  if (has_rivals && !options.frozen && may_swap(options)) {
+    log.warn(cached->change() + "; what these offer now is measured behind the runs");
+    state->swap_to([model = shared_from_this(), options = state->options, faster](TaskEnd& end) {
+      std::optional<PlanResult> best = model->compete(options, end);
+      return best || !faster ? std::move(best) : model->build_beside(options, *faster, end);
+    });
+  } else if (faster) {
     state->swap_to([model = shared_from_this(), options = state->options,
                     plan = *std::move(faster)](TaskEnd& end) {
       return model->build_beside(options, plan, end);
     });
   }
   return Executor(std::move(state));
+}
+
+void Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions& wanted,
+                                        BindCache& cached, tuning::CostTable& costs,
+                                        ThreadPool& pool, StageClock& clock) {
+  if (cached.plan() == nullptr || cache::may_vouch_for_results(cached.plan_origin())) return;
+  const tuning::KnownPlan plan = *cached.plan();
+  clock.begin("judge");
+  cached.tell(costs, wanted.pricing);
+  read_cost_store(options);
+  set_bench(options, wanted, pool);
+  const std::vector<std::string> names = backends_of(plan);
+  const auto plugins = choose_some_plugins(backends.state_->set, options, names);
+  std::string wrong = "it needs a library that cannot be used";
+  const auto judge = [&] {
+    const Graph graph = bound_graph(options, pool);
+    wanted.pricing.tune.inputs = tuning_inputs(graph, options);
+    wrong = explain_wrong_kernel(graph, *registry, plugins, pool, wanted, plan, costs);
+    return PlanResult();
+  };
+  if (plugins.size() == names.size()) build_with_weights(judge, clock);
+  // Kernels that were judged and never timed are nothing to choose by.
+  std::erase_if(costs.kernels, [](const auto& entry) {
+    const tuning::Cost& cost = entry.second;
+    return cost.refusal.empty() && !cost.cold && !cost.warm;
+  });
+  if (wrong.empty()) return;
+  cached.drop_plan("a plan that somebody else found is not used: " + wrong);
+  cached.look_up(waiting_teller(options));
+}
+
+std::optional<PlanResult> Model::State::compete(const BindOptions& given, TaskEnd& end) {
+  BindOptions options = given;
+  options.on_progress = [&end](const TuneProgress&) { return !end.is_cancelled(); };
+  ThreadPool pool(options.threads);
+  StageClock clock([](const auto&...) {});
+  PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.find_stored_kernel = stored_kernel_finder();
+  tuning::CostTable costs;
+  wanted.pricing = pricing_options(options, costs);
+  wanted.pricing.shared = &backends.state_->costs;
+  BindCache cached(cache_question(options, {}, pool.threads()), backends.state_->plans, log);
+  if (!cached.try_look_up()) return std::nullopt;
+  // Another process may have held the competition meanwhile.
+  const bool is_over = cached.plan() != nullptr && cached.change().empty();
+  PlanResult result = is_over ? PlanResult() : build_anew(options, wanted, &cached, pool, clock);
+  if (is_over) return build_known(options, wanted, *cached.plan(), pool, clock);
+  backends.state_->costs.add(costs);
+  check_weights();
+  const std::shared_ptr<const CacheRecord> record = cached.keep(result, costs);
+  add_to_cost_store(options, result.tuning.seconds, costs);
+  if (end.is_cancelled()) return std::nullopt;
+  if (record->is_saved()) keep_warm_start(result.built, pool.threads(), wanted);
+  const std::lock_guard lock(mutex);
+  newest_cache = record;
+  let_go_packed_constants(loaded.graph, result.built);
+  return result;
 }
 
 PlanResult Model::State::build_with_weights(const std::function<PlanResult()>& build,
@@ -283,19 +353,22 @@ PlanResult Model::State::build_with_weights(const std::function<PlanResult()>& b
   }
 }
 
+void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, ThreadPool& pool) {
+  if (options.in_process) return;
+  wanted.pricing.tune.start_bench = [this, &options, &pool] {
+    return tuning::start_worker(
+        choose_plugins(backends.state_->set, options),
+        {.threads = pool.threads(), .candidate_timeout_seconds = options.candidate_timeout_seconds},
+        log);
+  };
+}
+
 PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wanted,
                                     BindCache* cached, ThreadPool& pool, StageClock& clock) {
   BackendSet& set = backends.state_->set;
   const auto plugins = choose_plugins(set, options);
   wanted.pricing.measures_short_here = set.strangers().empty();
-  if (!options.in_process) {
-    wanted.pricing.tune.start_bench = [&] {
-      return tuning::start_worker(plugins,
-                                  {.threads = pool.threads(),
-                                   .candidate_timeout_seconds = options.candidate_timeout_seconds},
-                                  log);
-    };
-  }
+  set_bench(options, wanted, pool);
   if (cached != nullptr) {
     clock.begin("look up");
     cached->tell(*wanted.pricing.costs, wanted.pricing);
@@ -419,7 +492,8 @@ ModelDescription Model::describe(const std::map<std::string, std::vector<int64_t
 }
 
 std::vector<tuning::PricedLibrary> Model::State::libraries_of(const BindOptions& options) const {
-  return tuning::priced_libraries(choose_plugins(backends.state_->set, options));
+  const std::shared_ptr<BackendSet> set(backends.state_, &backends.state_->set);
+  return find_libraries(set, options)({});
 }
 
 void Model::State::read_cost_store(const BindOptions& options) {
@@ -442,13 +516,21 @@ void Model::State::add_to_cost_store(const BindOptions& options, double seconds,
 CacheQuestion Model::State::cache_question(const BindOptions& wanted,
                                            const std::vector<GivenCache>& more, int threads) {
   const std::shared_ptr<BackendSet> set(backends.state_, &backends.state_->set);
-  CacheQuestion question{.ingredients = ingredients(wanted, threads),
-                         .find_libraries = find_libraries(set, wanted),
-                         .given = more,
-                         .folders = cache_folders(wanted),
-                         .is_frozen = wanted.frozen,
-                         .looks_up = !wanted.retune};
+  const std::vector<cache::Ingredient> of_model = model_ingredients();
+  std::vector<std::string> asked = wanted_backends(wanted);
+  for (std::string& name : asked) name = set->resolve_alias(name);
   const std::lock_guard lock(mutex);
+  CacheQuestion question{
+      .model = of_model,
+      .model_name = file.filename().string(),
+      .binding = bind_ingredients(loaded.graph, loaded_structure(), wanted, asked, threads),
+      .find_versions = [set, wanted] { return priced_versions(*set, wanted); },
+      .find_libraries = find_libraries(set, wanted),
+      .given = more,
+      .folders = cache_folders(wanted),
+      .key_folder = user_cache_folder(),
+      .is_frozen = wanted.frozen,
+      .looks_up = !wanted.retune};
   question.given.insert(question.given.end(), given_caches.begin(), given_caches.end());
   return question;
 }

@@ -8,6 +8,7 @@
 #include "backend/packs.h"
 #include "base/byte_archive.h"
 #include "cache/cache_file.h"
+#include "cache/origin.h"
 #include "cache/stored_file.h"
 #include "graph/graph_archive.h"
 #include "graph/verify.h"
@@ -182,6 +183,16 @@ void transfer(Archive& archive, StampedFile& file) {
 }
 
 template <class Archive>
+void transfer(Archive& archive, LibraryIngredient& ingredient) {
+  archive(ingredient.name, ingredient.value);
+}
+
+template <class Archive>
+void transfer(Archive& archive, RememberedPlugin& plugin) {
+  archive(plugin.stamp, plugin.libraries, plugin.version.backend, plugin.version.ingredients);
+}
+
+template <class Archive>
 void transfer(Archive& archive, PassReport& report) {
   auto& [name, nodes_before, nodes_after, seconds, changes] = report;
   archive(name, nodes_before, nodes_after, seconds, changes);
@@ -202,7 +213,7 @@ FoundIndex read_model_index(const std::filesystem::path& file,
     const std::string difference = cache::explain_difference(stored.ingredients, ingredients);
     const cache::Section* const section = stored.find(kType, kContent);
     if (!difference.empty() || section == nullptr) return {{}, difference};
-    if (!section->is_authenticated || !section->is_trusted) return {{}, "it is another user's"};
+    if (!cache::may_be_taken_as_they_are(section->origin)) return {{}, "it is another user's"};
     ModelIndex index;
     std::vector<BlockPlace> places;
     int64_t block_bytes = 0;
@@ -231,8 +242,7 @@ std::string write_model_index(const std::filesystem::path& file,
                               const cache::UserKey& key, const ModelIndex& index) {
   if (has_sparse(index.model.graph)) return "it has sparse constants";
   cache::CacheFile stored{.ingredients = {ingredients.begin(), ingredients.end()}};
-  stored.sections.push_back(
-      {.type = kType, .content = kContent, .is_authenticated = true, .bytes = index_bytes(index)});
+  stored.sections.push_back({.type = kType, .content = kContent, .bytes = index_bytes(index)});
   if (static_cast<int64_t>(stored.sections.front().bytes.size()) > kMostIndexBytes) {
     return "its small constants take too much";
   }

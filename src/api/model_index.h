@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/library_version.h"
 #include "base/file_stamp.h"
 #include "cache/fingerprint.h"
 #include "cache/user_key.h"
@@ -24,11 +25,11 @@ struct ModelStructure {
 };
 
 struct ModelIndex {
-  std::vector<StampedFile> files;     // that the model was read from
-  std::vector<FileStamp> plugins;     // that could be used then
-  std::vector<StampedFile> packs;     // files of packs that were found to be right
-  std::vector<std::string> warnings;  // of load()
-  std::string weights;                // digest of all weights
+  std::vector<StampedFile> files;         // that the model was read from
+  std::vector<RememberedPlugin> plugins;  // that could be used then
+  std::vector<StampedFile> packs;         // files of packs that were found to be right
+  std::vector<std::string> warnings;      // of load()
+  std::string weights;                    // digest of all weights
   ModelStructure structure;
   LoadedModel model;
 };

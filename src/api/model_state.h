@@ -61,7 +61,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // and nobody asked for them by name.
   void tell_once_if_slow(const BindOptions& options);
   const ModelStructure& loaded_structure();  // needs the mutex
-  std::vector<cache::Ingredient> ingredients(const BindOptions& wanted, int threads);
+  std::vector<cache::Ingredient> model_ingredients();
 
   CacheQuestion cache_question(const BindOptions& wanted, const std::vector<GivenCache>& more,
                                int threads);
@@ -69,11 +69,22 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // Opens what is stored of the weights; keeps what is not stored yet.
   void open_packs();
   void keep_warm_start(const BuiltPlan& built, int threads, const PlanOptions& options);
-  FindStoredKernel stored_kernel_finder() const;
-  // For a file to ship; none, which the log is told, where there is no key.
-  std::optional<std::string> encoded_packs();
+  FindStoredKernel stored_kernel_finder();
+  // For a file to ship: compiled kernels of a backend, or of all where that is "", and their packs.
+  std::vector<cache::Section> stored_sections(const std::string& backend, bool with_packs);
   // Those of a file that was given, where this user packed them; else the log is told.
   void take_packs(const GivenCache& given);
+
+  // Where a plan was found that nobody vouches for: has each of its kernels that was not judged
+  // here compared with the reference, and drops the plan where one is wrong.
+  void judge_strangers_plan(const BindOptions& wanted, PlanOptions& plan_options, BindCache& cached,
+                            tuning::CostTable& costs, ThreadPool& pool, StageClock& clock);
+  // Has the process measure that is made for it.
+  void set_bench(const BindOptions& wanted, PlanOptions& plan_options, ThreadPool& pool);
+  // Measures what libraries offer that a known plan did not know, beside the runs of that plan, and
+  // chooses again. Nothing where somebody else is at it, or where it was cancelled; what was
+  // measured until then is kept.
+  std::optional<PlanResult> compete(const BindOptions& wanted, TaskEnd& end);
 
   // What build() makes; where elements of weights are needed that were let go, once more with
   // those.

@@ -1,14 +1,12 @@
 #include "api/warm_start.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/module_folder.h"
 #include "base/processor.h"
+#include "cache/cache_folder.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
 #include "tessera/error.h"
@@ -19,11 +17,20 @@ namespace {
 
 // The pack of a weight that some kernel reads as it is.
 constexpr const char* kPlain = "plain";
-constexpr const char* kPacksEnding = ".packs";
+constexpr const char* kKernelFile = "kernel.packs";
 constexpr size_t kNameDigits = 16;
 
 std::string short_digest(const std::string& text) {
   return cache::digest_text(text).substr(0, kNameDigits);
+}
+
+// Whether it is in a format of the backend's: its ingredients, behind the weight's digest and the
+// id, begin with the name.
+bool is_pack_of(const std::string& key, const std::string& backend) {
+  const size_t id = key.find(';');
+  const size_t ingredients = id == std::string::npos ? id : key.find(';', id + 1);
+  return ingredients != std::string::npos &&
+         key.compare(ingredients + 1, backend.size(), backend) == 0;
 }
 
 std::string stamp_text(const FileStamp& stamp) {
@@ -42,25 +49,10 @@ std::vector<std::filesystem::path> packs_in(const std::filesystem::path& folder)
   std::vector<std::filesystem::path> files;
   std::error_code failure;
   for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
-    if (entry.path().extension() == kPacksEnding) files.push_back(entry.path());
+    if (entry.path().extension() == cache::kPacksEnding) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
-}
-
-// Tells pruning that it is in use. Its contents are what counts, not its times.
-void touch(const std::filesystem::path& path) { ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0); }
-
-// The user's key, where there is a folder that has one already.
-std::optional<cache::UserKey> present_key(const std::filesystem::path& folder) {
-  std::error_code failure;
-  if (folder.empty() || !std::filesystem::exists(folder / "key", failure)) return std::nullopt;
-  return cache::find_or_make_key(folder).key;
-}
-
-std::optional<cache::UserKey> made_key(const std::filesystem::path& folder) {
-  if (folder.empty() || !cache::make_private_folder(folder).empty()) return std::nullopt;
-  return cache::find_or_make_key(folder).key;
 }
 
 }  // namespace
@@ -88,11 +80,11 @@ WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& 
 
 std::optional<LoadedModel> WarmStart::load(ModelStructure& structure, BackendSet& set,
                                            const Log& log) {
-  if (!key_) key_ = present_key(folder_);
+  if (!key_) key_ = cache::find_key(folder_);
   if (!key_) return std::nullopt;
   FoundIndex found = read_model_index(index_, ingredients_, *key_);
   if (!found.index) return std::nullopt;
-  touch(index_);
+  cache::note_use(index_);
   ModelIndex& index = *found.index;
   set.remember(index.plugins);
   plugins_ = std::move(index.plugins);
@@ -118,21 +110,11 @@ void WarmStart::settle_weights(Graph& graph) {
 void WarmStart::open_packs(Graph& graph, const Log& log) {
   if (are_packs_open_ || folder_.empty()) return;
   are_packs_open_ = true;
-  if (!key_) key_ = present_key(folder_);
+  if (!key_) key_ = cache::find_key(folder_);
   if (weights_.empty()) settle_weights(graph);
   if (!key_) return;
-  for (const std::filesystem::path& path : packs_in(packs_folder())) {
-    const auto known = std::find_if(trusted_.begin(), trusted_.end(),
-                                    [&](const auto& one) { return one.path == path; });
-    const auto stamp = known == trusted_.end() ? std::nullopt : std::optional(known->stamp);
-    cache::PackFile::Opened opened = cache::PackFile::open(path, processor_model(), *key_, stamp);
-    if (opened.file != nullptr) {
-      add_file(path, std::move(opened.file));
-    } else {
-      log.warn(opened.reason);
-    }
-  }
-  touch(packs_folder());
+  for (const std::filesystem::path& path : packs_in(packs_folder())) open_file(path, &log);
+  cache::note_use(packs_folder());
   for (Value& value : graph.values) {
     if (!is_large_weight(value) || value.constant.has_elements() || !value.digest) continue;
     const std::shared_ptr<const void> stored =
@@ -142,9 +124,32 @@ void WarmStart::open_packs(Graph& graph, const Log& log) {
   }
 }
 
+std::shared_ptr<cache::PackFile> WarmStart::open_file(const std::filesystem::path& path,
+                                                      const Log* log) {
+  std::optional<FileStamp> stamp;
+  {
+    const std::shared_lock lock(files_mutex_);
+    for (const StampedFile& one : trusted_) {
+      if (one.path == path) stamp = one.stamp;
+    }
+  }
+  cache::PackFile::Opened opened = cache::PackFile::open(path, processor_model(), *key_, stamp);
+  if (opened.file == nullptr) {
+    if (log != nullptr) log->warn(opened.reason);
+    return nullptr;
+  }
+  add_file(path, opened.file);
+  return opened.file;
+}
+
+// Of what it is, whichever model has it: two with the same region have one.
+std::filesystem::path WarmStart::kernel_folder(const std::string& key) const {
+  return folder_ / "kernels" / short_digest(key);
+}
+
 std::string WarmStart::add_packs(const std::string& bytes, const std::filesystem::path& file) {
   const std::string place = "packs in '" + file.string() + "'";
-  const std::optional<cache::UserKey> key = present_key(folder_);
+  const std::optional<cache::UserKey> key = cache::find_key(folder_);
   if (!key) return place + " are not used: they are another user's, as this one has no key";
   cache::PackFile::Opened opened = cache::PackFile::over(bytes, place, processor_model(), *key);
   if (opened.file == nullptr) return opened.reason;
@@ -170,16 +175,28 @@ std::shared_ptr<const void> WarmStart::find_pack(const PackKey& key, int64_t byt
   return nullptr;
 }
 
-std::optional<StoredKernel> WarmStart::find_kernel(const std::string& key) const {
+std::optional<StoredKernel> WarmStart::find_kernel(const std::string& key) {
   const auto find_in = [&](cache::PackFile& file) -> std::optional<StoredKernel> {
     std::optional<cache::PackFile::Found> found = file.find(key);
     if (!found) return std::nullopt;
     return StoredKernel{std::move(found->bytes), found->size};
   };
-  const std::shared_lock lock(files_mutex_);
-  for (const OpenFile& open : files_) {
-    if (auto found = find_in(*open.file)) return found;
+  {
+    const std::shared_lock lock(files_mutex_);
+    for (const OpenFile& open : files_) {
+      if (auto found = find_in(*open.file)) return found;
+    }
   }
+  const std::filesystem::path path = kernel_folder(key) / kKernelFile;
+  std::error_code failure;
+  if (key_ && std::filesystem::exists(path, failure)) {
+    const std::shared_ptr<cache::PackFile> file = open_file(path, nullptr);
+    if (file != nullptr) {
+      cache::note_use(path.parent_path());
+      if (auto found = find_in(*file)) return found;
+    }
+  }
+  const std::shared_lock lock(files_mutex_);
   for (const std::shared_ptr<cache::PackFile>& given : given_) {
     if (auto found = find_in(*given)) return found;
   }
@@ -236,23 +253,35 @@ std::vector<WarmStart::NamedBytes> WarmStart::kernels_to_store(
   return wanted;
 }
 
-std::optional<std::string> WarmStart::encode_packs(LoadedModel& model, const PackStore& packs) {
-  if (!key_) key_ = made_key(folder_);
+std::optional<std::string> WarmStart::encode_packs(LoadedModel& model, const PackStore& packs,
+                                                   const std::string& backend) {
+  if (!key_) key_ = cache::make_key(folder_);
   if (!key_) return std::nullopt;
   std::vector<cache::StoredPack> all = packs_to_store(model, packs, /*with_stored=*/true);
+  if (!backend.empty()) {
+    std::erase_if(all,
+                  [&](const cache::StoredPack& pack) { return !is_pack_of(pack.key, backend); });
+  }
+  return all.empty() ? "" : cache::encode_packs(all, processor_model(), *key_);
+}
+
+std::optional<std::string> WarmStart::encode_kernels(const std::string& backend) {
+  if (!key_) return std::nullopt;
+  std::vector<cache::StoredPack> all;
   std::vector<StoredKernel> held;
+  const std::shared_lock lock(files_mutex_);
   for (const OpenFile& open : files_) {
     for (const std::string& key : open.file->keys()) {
-      if (!is_kernel_key(key)) continue;
-      const std::optional<StoredKernel> kernel = find_kernel(key);
-      if (!kernel) continue;
-      held.push_back(*kernel);
+      if (!is_kernel_key(key) || (!backend.empty() && !is_kernel_of(key, backend))) continue;
+      std::optional<cache::PackFile::Found> found = open.file->find(key);
+      if (!found) continue;
+      held.push_back({found->bytes, found->size});
       all.push_back(
           {key,
-           {static_cast<const char*>(kernel->bytes.get()), static_cast<size_t>(kernel->size)}});
+           {static_cast<const char*>(held.back().bytes.get()), static_cast<size_t>(found->size)}});
     }
   }
-  return cache::encode_packs(all, processor_model(), *key_);
+  return all.empty() ? "" : cache::encode_packs(all, processor_model(), *key_);
 }
 
 // What is damaged makes room for what is not.
@@ -266,25 +295,34 @@ void WarmStart::drop_damaged() {
   });
 }
 
+// Where it cannot be written, nothing is lost but time.
+void WarmStart::write_file(const std::filesystem::path& path,
+                           std::span<const cache::StoredPack> packs) {
+  if (!cache::make_private_folder(path.parent_path()).empty()) return;
+  cache::sweep(path.parent_path());
+  if (!cache::write_packs(path, packs, processor_model(), *key_).empty()) return;
+  cache::PackFile::Opened written =
+      cache::PackFile::open(path, processor_model(), *key_, std::nullopt);
+  if (written.file != nullptr && written.file->is_sound()) add_file(path, std::move(written.file));
+}
+
 // Whether the list of files that are known to be right has changed.
 bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs,
                            const std::vector<SavableKernel>& kernels) {
   drop_damaged();
-  std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, false);
+  const std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, false);
+  std::string names;
+  for (const cache::StoredPack& pack : wanted) names += pack.key + "\n";
+  if (!wanted.empty())
+    write_file(packs_folder() / (short_digest(names) + cache::kPacksEnding), wanted);
   const std::vector<NamedBytes> saved = kernels_to_store(kernels);
-  for (const NamedBytes& kernel : saved) wanted.push_back({kernel.key, kernel.bytes});
-  if (!wanted.empty() && cache::make_private_folder(packs_folder()).empty()) {
-    std::string names;
-    for (const cache::StoredPack& pack : wanted) names += pack.key + "\n";
-    const std::filesystem::path path = packs_folder() / (short_digest(names) + kPacksEnding);
-    if (cache::write_packs(path, wanted, processor_model(), *key_).empty()) {
-      cache::prune(folder_, cache::kMostUserBytes);
-      cache::PackFile::Opened written =
-          cache::PackFile::open(path, processor_model(), *key_, std::nullopt);
-      if (written.file != nullptr && written.file->is_sound()) {
-        add_file(path, std::move(written.file));
-      }
-    }
+  for (const NamedBytes& kernel : saved) {
+    const cache::StoredPack one{kernel.key, kernel.bytes};
+    write_file(kernel_folder(kernel.key) / kKernelFile, {&one, 1});
+  }
+  if (!wanted.empty() || !saved.empty()) {
+    cache::sweep(folder_);
+    cache::prune(cache::list_kept_files(folder_), cache::kUserLimits);
   }
   std::vector<StampedFile> right;
   for (const OpenFile& open : files_) {
@@ -294,6 +332,7 @@ bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs,
                                   [](const StampedFile& left, const StampedFile& other) {
                                     return left.path == other.path && left.stamp == other.stamp;
                                   });
+  const std::unique_lock lock(files_mutex_);
   trusted_ = std::move(right);
   return !is_same;
 }
@@ -301,10 +340,10 @@ bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs,
 void WarmStart::keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
                      const std::vector<SavableKernel>& kernels, const BackendSet& set) {
   if (folder_.empty()) return;
-  if (!key_) key_ = made_key(folder_);
+  if (!key_) key_ = cache::make_key(folder_);
   if (!key_ || weights_.empty()) return;
   const bool has_new_packs = keep_packs(model, packs, kernels);
-  std::vector<FileStamp> plugins = set.usable_stamps();
+  std::vector<RememberedPlugin> plugins = set.remembered();
   if (has_index_ && !has_new_packs && plugins == plugins_) return;
   std::vector<StampedFile> files;
   for (const StampedFile& file : model.source.files) {

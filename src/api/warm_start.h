@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,9 +48,10 @@ class WarmStart {
   void open_packs(Graph& graph, const Log& log);
   // One that was stored; null where there is none. From any thread, once open_packs() is through.
   std::shared_ptr<const void> find_pack(const PackKey& key, int64_t bytes) const;
-  // A kernel that was stored, under a key of StoredKernels. As find_pack().
-  std::optional<StoredKernel> find_kernel(const std::string& key) const;
-  // Packs that somebody handed over; they are looked at behind the user's own.
+  // A kernel that was stored, by this model or any other, under a key of StoredKernels. As
+  // find_pack().
+  std::optional<StoredKernel> find_kernel(const std::string& key);
+  // Packs or kernels that somebody handed over; they are looked at behind the user's own.
   // Gives why they are not used, or "".
   std::string add_packs(const std::string& bytes, const std::filesystem::path& file);
 
@@ -58,8 +60,11 @@ class WarmStart {
   void keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
             const std::vector<SavableKernel>& kernels, const BackendSet& set);
 
-  // What keep() stores of packs and kernels, for a file to ship; none without a key.
-  std::optional<std::string> encode_packs(LoadedModel& model, const PackStore& packs);
+  // What keep() stores, for a file to ship: packs, weights as they are among them, or kernels; of
+  // one backend, or, where that is "", of all. None without a key, "" where there are none.
+  std::optional<std::string> encode_packs(LoadedModel& model, const PackStore& packs,
+                                          const std::string& backend);
+  std::optional<std::string> encode_kernels(const std::string& backend);
 
  private:
   struct OpenFile {
@@ -72,10 +77,13 @@ class WarmStart {
     std::string bytes;
   };
   std::filesystem::path packs_folder() const { return folder_ / "packs" / weights_; }
+  std::filesystem::path kernel_folder(const std::string& key) const;
+  std::shared_ptr<cache::PackFile> open_file(const std::filesystem::path& path, const Log* log);
   std::vector<cache::StoredPack> packs_to_store(LoadedModel& model, const PackStore& packs,
                                                 bool with_stored) const;
   std::vector<NamedBytes> kernels_to_store(const std::vector<SavableKernel>& kernels) const;
   bool is_stored(const std::string& key) const;
+  void write_file(const std::filesystem::path& path, std::span<const cache::StoredPack> packs);
   void add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file);
   void drop_damaged();
   void settle_weights(Graph& graph);
@@ -91,7 +99,7 @@ class WarmStart {
   bool has_index_ = false;  // as it would be written now
   bool are_packs_open_ = false;
   std::vector<StampedFile> trusted_;  // files of packs that were right under these stamps
-  std::vector<FileStamp> plugins_;
+  std::vector<RememberedPlugin> plugins_;
   std::vector<std::string> warnings_;
   std::string weights_;
   mutable std::shared_mutex files_mutex_;  // of the next two, which find_pack() reads

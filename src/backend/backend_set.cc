@@ -1,6 +1,7 @@
 #include "backend/backend_set.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/likely_name.h"
@@ -49,7 +50,33 @@ Unusable not_opened(const CatalogEntry* known, const Error& error) {
                            : "install it with tools/setup, or " + std::string(known->install)};
 }
 
+bool is_as_it_was(const StampedFile& file) { return stamp_of(file.path) == file.stamp; }
+
+// nullopt where one of its files changed so lately that another change could have the same stamp.
+std::optional<RememberedPlugin> stamped(const Plugin& plugin, int64_t now_ns) {
+  RememberedPlugin remembered{.version = version_of(plugin)};
+  const std::optional<FileStamp> stamp = stamp_of(plugin.file());
+  if (!stamp || !is_settled(*stamp, now_ns)) return std::nullopt;
+  remembered.stamp = *stamp;
+  for (const std::filesystem::path& file : plugin.libraries()) {
+    const std::optional<FileStamp> of = stamp_of(file);
+    if (!of || !is_settled(*of, now_ns)) return std::nullopt;
+    remembered.libraries.push_back({file, *of});
+  }
+  return remembered;
+}
+
 }  // namespace
+
+LibraryVersion version_of(const Plugin& plugin) {
+  LibraryVersion version{.backend = plugin.name()};
+  const tessera_backend& face = plugin.face();
+  for (const tessera_ingredient& ingredient :
+       std::span(face.ingredients, static_cast<size_t>(face.ingredient_count))) {
+    version.ingredients.push_back({ingredient.name, ingredient.value});
+  }
+  return version;
+}
 
 std::string sentence_of(const Unusable& unusable) {
   return unusable.reason + (unusable.remedy.empty() ? "" : "; " + unusable.remedy);
@@ -137,7 +164,7 @@ void BackendSet::load(const std::filesystem::path& library) {
 void BackendSet::open(Entry& entry) {
   if (entry.is_tried) return;
   entry.is_tried = true;
-  entry.is_remembered = false;
+  entry.remembered.reset();
   try {
     const std::string place =
         entry.known != nullptr ? "backend '" + std::string(entry.known->name) + "'" : "";
@@ -168,7 +195,7 @@ void BackendSet::open_all() {
 BackendSet::Entry* BackendSet::find(const std::string& name) {
   for (Entry& entry : entries_) {
     if (entry.known != nullptr && is_called(*entry.known, name)) {
-      if (!entry.is_remembered) open(entry);
+      if (!entry.remembered) open(entry);
       return &entry;
     }
   }
@@ -207,14 +234,14 @@ Error BackendSet::unknown(const std::string& name) const {
 std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std::string>& names) {
   std::vector<Entry*> chosen;
   const auto add = [&](Entry* entry) {
-    const bool is_usable = entry->is_remembered || entry->plugin != nullptr;
+    const bool is_usable = entry->remembered || entry->plugin != nullptr;
     if (!is_usable || std::find(chosen.begin(), chosen.end(), entry) != chosen.end()) return;
     chosen.push_back(entry);
   };
   for (const std::string& name : names) {
     Entry* const entry = find(name);
     if (entry == nullptr) throw unknown(name);
-    if (!entry->is_remembered && !entry->plugin) {
+    if (!entry->remembered && !entry->plugin) {
       throw Error(ErrorKind::Unsupported, "backend '" + name + "'",
                   "cannot be used: " + sentence_of(entry->unusable));
     }
@@ -222,7 +249,7 @@ std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std
   }
   if (names.empty()) {
     for (Entry& entry : entries_) {
-      if (!entry.is_remembered) open(entry);
+      if (!entry.remembered) open(entry);
     }
     for (Entry& entry : entries_) add(&entry);
   }
@@ -260,25 +287,41 @@ std::vector<std::shared_ptr<const Plugin>> BackendSet::choose_some(
   return chosen;
 }
 
-void BackendSet::remember(const std::vector<FileStamp>& usable) {
+std::vector<LibraryVersion> BackendSet::choose_versions(const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  std::vector<LibraryVersion> versions;
+  for (const Entry* entry : choose_entries(names)) {
+    versions.push_back(entry->plugin ? version_of(*entry->plugin) : entry->remembered->version);
+  }
+  return versions;
+}
+
+void BackendSet::remember(const std::vector<RememberedPlugin>& usable) {
   const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
     if (entry.known == nullptr || entry.is_tried || entry.file.empty()) continue;
     const std::optional<FileStamp> stamp = stamp_of(entry.file);
-    entry.is_remembered = stamp && std::find(usable.begin(), usable.end(), *stamp) != usable.end();
+    const auto found = std::ranges::find_if(usable, [&](const RememberedPlugin& plugin) {
+      return plugin.stamp == stamp && std::ranges::all_of(plugin.libraries, is_as_it_was);
+    });
+    entry.remembered = found == usable.end() ? std::nullopt : std::optional(*found);
   }
 }
 
-std::vector<FileStamp> BackendSet::usable_stamps() const {
+std::vector<RememberedPlugin> BackendSet::remembered() const {
   const std::lock_guard lock(mutex_);
-  std::vector<FileStamp> stamps;
+  const int64_t now_ns = system_time_ns();
+  std::vector<RememberedPlugin> all;
   for (const Entry& entry : entries_) {
     if (entry.known == nullptr || entry.file.empty()) continue;
-    if (!entry.is_remembered && entry.plugin == nullptr) continue;
-    const std::optional<FileStamp> stamp = stamp_of(entry.file);
-    if (stamp && is_settled(*stamp, system_time_ns())) stamps.push_back(*stamp);
+    if (entry.remembered) {
+      all.push_back(*entry.remembered);
+    } else if (entry.plugin != nullptr) {
+      std::optional<RememberedPlugin> plugin = stamped(*entry.plugin, now_ns);
+      if (plugin) all.push_back(*std::move(plugin));
+    }
   }
-  return stamps;
+  return all;
 }
 
 std::vector<std::shared_ptr<const Plugin>> BackendSet::strangers() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/catalog.h"
+#include "backend/library_version.h"
 #include "backend/plugin.h"
 #include "base/file_stamp.h"
 #include "tessera/error.h"
@@ -60,11 +61,14 @@ class BackendSet {
   std::vector<std::shared_ptr<const Plugin>> choose_some(const std::vector<std::string>& names,
                                                          const std::vector<std::string>& wanted);
 
-  // Plug-ins of the catalog that could be used when their files were as these stamps say: as long
-  // as they are, they count as usable without being opened.
-  void remember(const std::vector<FileStamp>& usable);
-  // The stamps of all that are usable.
-  std::vector<FileStamp> usable_stamps() const;
+  // What those that choose() gives say of their versions, in the same order. Plug-ins that are
+  // remembered are not opened for that.
+  std::vector<LibraryVersion> choose_versions(const std::vector<std::string>& names);
+
+  // As long as their files are as they were, they count as usable without being opened.
+  void remember(const std::vector<RememberedPlugin>& usable);
+  // Of the catalog's all that are usable and whose files had not changed for a while.
+  std::vector<RememberedPlugin> remembered() const;
 
   // The name of the backend that `name` is an alias of; else `name`.
   std::string resolve_alias(const std::string& name) const;
@@ -79,7 +83,7 @@ class BackendSet {
     const CatalogEntry* known = nullptr;  // null: added by path
     std::filesystem::path file;
     bool is_tried = false;
-    bool is_remembered = false;  // that it is usable; it need not be open
+    std::optional<RememberedPlugin> remembered;  // that it is usable; it need not be open
     std::shared_ptr<const Plugin> plugin;
     Unusable unusable;  // of one that was tried and has no plug-in
   };

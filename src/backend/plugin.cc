@@ -1,6 +1,7 @@
 #include "backend/plugin.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <set>
@@ -32,6 +33,20 @@ void* load_library(const std::filesystem::path& file, const std::string& place) 
   if (!status.is_fine()) fail(place, "could not be loaded: " + status.message);
   if (library == nullptr) fail(place, "could not be loaded: " + failure);
   return library;
+}
+
+// Of all that is loaded, by its file.
+std::set<std::string> loaded_files() {
+  std::set<std::string> files;
+  ::dl_iterate_phdr(
+      [](struct dl_phdr_info* info, size_t, void* found) {
+        if (info->dlpi_name != nullptr && *info->dlpi_name == '/') {
+          static_cast<std::set<std::string>*>(found)->insert(info->dlpi_name);
+        }
+        return 0;
+      },
+      &files);
+  return files;
 }
 
 void* find_symbol(void* library, const char* symbol, const std::string& place) {
@@ -171,6 +186,7 @@ void Plugin::release() {
 std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,
                                            std::shared_ptr<HostServices> services) {
   const std::string place = "plug-in '" + file.filename().string() + "'";
+  const std::set<std::string> before = loaded_files();
   void* library = load_library(file, place);
   const auto contract = reinterpret_cast<tessera_contract_version_function>(
       find_symbol(library, TESSERA_CONTRACT_VERSION_SYMBOL, place));
@@ -189,6 +205,9 @@ std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,
   }
   std::shared_ptr<Plugin> plugin(new Plugin(open_backend, place, std::move(services)));
   plugin->file_ = file;
+  for (const std::string& loaded : loaded_files()) {
+    if (!before.contains(loaded) && loaded != file) plugin->libraries_.emplace_back(loaded);
+  }
   return plugin;
 }
 

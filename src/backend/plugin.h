@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "backend/host.h"
 #include "tessera/backend_abi.h"
@@ -31,6 +32,8 @@ class Plugin {
 
   const tessera_backend& face() const { return face_; }
   const std::filesystem::path& file() const { return file_; }  // "" for one that is linked in
+  // Of the libraries that came into the process with it.
+  const std::vector<std::filesystem::path>& libraries() const { return libraries_; }
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }
   // All version ingredients in one text: what packs and measurements depend on.
@@ -46,6 +49,7 @@ class Plugin {
 
   HostTable host_;
   std::filesystem::path file_;
+  std::vector<std::filesystem::path> libraries_;
   tessera_backend face_ = {};
   std::string name_;
   std::string version_;

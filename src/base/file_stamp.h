@@ -29,6 +29,7 @@ void transfer(Archive& archive, FileStamp& stamp) {
 struct StampedFile {
   std::filesystem::path path;
   FileStamp stamp;
+  bool operator==(const StampedFile&) const = default;
 };
 
 // nullopt where there is no such regular file. Links are followed.

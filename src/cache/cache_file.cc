@@ -22,7 +22,7 @@ constexpr size_t kHeaderBytesChecked = 24;
 constexpr size_t kSectionAlignment = 64;
 constexpr double kMostSeconds = 1e9;
 // The least that an entry of a list takes.
-constexpr size_t kLeastSectionBytes = 3 * 4 + 3 * 8 + kChecksumBytes + 1 + sizeof(Mac);
+constexpr size_t kLeastSectionBytes = 3 * 4 + 4 * 8 + kChecksumBytes + sizeof(Mac);
 
 size_t align(size_t bytes) {
   return (bytes + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
@@ -52,6 +52,7 @@ struct StoredSection {
 struct Table {
   Fingerprint fingerprint;
   std::vector<Ingredient> ingredients;
+  std::vector<Ingredient> notes;
   std::vector<StoredSection> sections;
 };
 
@@ -66,18 +67,14 @@ StoredSection read_section_head(FieldReader& reader, const std::string& place) {
   if (!(section.seconds >= 0 && section.seconds <= kMostSeconds)) {
     fail_damaged(place, "expected seconds from 0 to 1e9");
   }
+  section.made_ns = static_cast<int64_t>(reader.number<uint64_t>("a time"));
+  if (section.made_ns < 0) fail_damaged(place, "expected a time since 1970");
   stored.offset = reader.number<uint64_t>("an offset");
   stored.length = reader.number<uint64_t>("a length");
   std::copy_n(reader.raw(kChecksumBytes, "a checksum").begin(), kChecksumBytes,
               stored.checksum.begin());
-  const auto is_authenticated = reader.number<uint8_t>("a truth value");
-  if (is_authenticated > 1) fail_damaged(place, "expected 0 or 1 for a truth value");
-  section.is_authenticated = is_authenticated == 1;
   const std::span<const char> mac = reader.raw(sizeof(Mac), "a code");
   std::memcpy(section.mac.data(), mac.data(), mac.size());
-  if (!section.is_authenticated && section.mac != Mac{}) {
-    fail_damaged(place, "expected no code for what needs none");
-  }
   return stored;
 }
 
@@ -117,12 +114,19 @@ Table read_table(std::span<const char> bytes, const std::string& place) {
   if (fingerprint_of(result.ingredients) != result.fingerprint) {
     fail_damaged(place, "expected the fingerprint of its ingredients");
   }
+  result.notes = reader.ingredients();
   const size_t count = reader.count("sections", kLeastSectionBytes);
   for (size_t index = 0; index < count; ++index) {
     result.sections.push_back(read_section_head(reader, place));
   }
   if (!reader.is_at_end()) fail_damaged(place, "expected its table to end with the last section");
   return result;
+}
+
+Fingerprint identity_of(const Section& section) {
+  std::vector<Ingredient> all = {{section.type, section.content}};
+  all.insert(all.end(), section.ingredients.begin(), section.ingredients.end());
+  return fingerprint_of(all);
 }
 
 bool is_zero(std::span<const char> bytes) {
@@ -133,14 +137,14 @@ bool is_zero(std::span<const char> bytes) {
 void check_lies_right(const Table& table, std::span<const char> bytes, size_t table_bytes,
                       const std::string& place) {
   size_t end = kHeaderBytes + table_bytes;
-  std::set<std::pair<std::string, std::string>> seen;
+  std::set<Fingerprint> seen;
   for (const StoredSection& stored : table.sections) {
     const size_t start = align(end);
     const bool is_inside = stored.offset == start && start <= bytes.size() &&
                            stored.length <= bytes.size() - start &&
                            is_zero(bytes.subspan(end, start - end));
     if (!is_inside) fail_damaged(place, "expected each section behind the one before");
-    if (!seen.emplace(stored.section.type, stored.section.content).second) {
+    if (!seen.insert(identity_of(stored.section)).second) {
       fail_damaged(place, "expected each section once");
     }
     end = start + stored.length;
@@ -159,8 +163,21 @@ size_t table_bytes_of(std::span<const char> bytes) {
 }  // namespace
 
 const Section* CacheFile::find(std::string_view type, std::string_view content) const {
+  const Section* newest = nullptr;
   for (const Section& section : sections) {
-    if (section.type == type && section.content == content) return &section;
+    if (section.type != type || section.content != content) continue;
+    if (newest == nullptr || section.made_ns >= newest->made_ns) newest = &section;
+  }
+  return newest;
+}
+
+const Section* CacheFile::find(std::string_view type, std::string_view content,
+                               std::span<const Ingredient> key) const {
+  for (const Section& section : sections) {
+    if (section.type == type && section.content == content &&
+        std::ranges::equal(section.ingredients, key)) {
+      return &section;
+    }
   }
   return nullptr;
 }
@@ -168,10 +185,27 @@ const Section* CacheFile::find(std::string_view type, std::string_view content) 
 void CacheFile::put(Section section) {
   for (Section& present : sections) {
     if (present.type != section.type || present.content != section.content) continue;
+    if (present.ingredients != section.ingredients) continue;
     present = std::move(section);
     return;
   }
   sections.push_back(std::move(section));
+}
+
+std::string CacheFile::note(std::string_view name) const {
+  for (const Ingredient& one : notes) {
+    if (one.name == name) return one.value;
+  }
+  return {};
+}
+
+void CacheFile::set_note(std::string_view name, std::string value) {
+  for (Ingredient& one : notes) {
+    if (one.name != name) continue;
+    one.value = std::move(value);
+    return;
+  }
+  notes.push_back({std::string(name), std::move(value)});
 }
 
 std::string encode(const CacheFile& file, const UserKey* key) {
@@ -179,6 +213,7 @@ std::string encode(const CacheFile& file, const UserKey* key) {
   FieldWriter table;
   table.raw({reinterpret_cast<const char*>(fingerprint.bytes.data()), fingerprint.bytes.size()});
   table.ingredients(file.ingredients);
+  table.ingredients(file.notes);
   table.number(static_cast<uint32_t>(file.sections.size()));
   // Offsets follow from the table's length, which does not depend on them.
   std::vector<size_t> offset_places;
@@ -187,16 +222,13 @@ std::string encode(const CacheFile& file, const UserKey* key) {
     table.text(section.content);
     table.ingredients(section.ingredients);
     table.number(std::bit_cast<uint64_t>(section.seconds));
+    table.number(static_cast<uint64_t>(section.made_ns));
     offset_places.push_back(table.bytes.size());
     table.number(uint64_t{0});
     table.number(uint64_t{section.bytes.size()});
     table.raw(checksum_of(section.bytes));
-    table.number(uint8_t{section.is_authenticated});
-    Mac mac = section.mac;
-    if (section.is_authenticated && mac == Mac{}) {
-      TESSERA_CHECK(key != nullptr, "who makes such a section has a key");
-      mac = mac_of(section, fingerprint, *key);
-    }
+    const bool is_to_be_signed = section.origin == Origin::Here && key != nullptr;
+    const Mac mac = is_to_be_signed ? mac_of(section, fingerprint, *key) : section.mac;
     table.raw({reinterpret_cast<const char*>(mac.data()), mac.size()});
   }
   size_t end = kHeaderBytes + table.bytes.size();
@@ -225,18 +257,17 @@ std::string encode(const CacheFile& file, const UserKey* key) {
 CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& place) {
   Table table = read_table(bytes, place);
   check_lies_right(table, bytes, table_bytes_of(bytes), place);
-  CacheFile file{.ingredients = std::move(table.ingredients)};
+  CacheFile file{.ingredients = std::move(table.ingredients), .notes = std::move(table.notes)};
   for (StoredSection& stored : table.sections) {
     const std::span<const char> content = bytes.subspan(stored.offset, stored.length);
     if (checksum_of(content) != stored.checksum) {
       fail_damaged(place, "section '" + stored.section.type + "' is not as it was written");
     }
     stored.section.bytes.assign(content.begin(), content.end());
-    if (stored.section.is_authenticated) {
-      const Section& section = stored.section;
-      stored.section.is_trusted =
-          key != nullptr && is_equal(mac_of(section, table.fingerprint, *key), section.mac);
-    }
+    Section& section = stored.section;
+    const bool is_ours = key != nullptr && section.mac != Mac{} &&
+                         is_equal(mac_of(section, table.fingerprint, *key), section.mac);
+    section.origin = is_ours ? Origin::Vouched : Origin::Stranger;
     file.sections.push_back(std::move(stored.section));
   }
   return file;
@@ -246,8 +277,9 @@ bool is_cache(std::span<const char> bytes) {
   return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
 }
 
-std::vector<Ingredient> decode_ingredients(std::span<const char> bytes, const std::string& place) {
-  return read_table(bytes, place).ingredients;
+CacheFile decode_head(std::span<const char> bytes, const std::string& place) {
+  Table table = read_table(bytes, place);
+  return {.ingredients = std::move(table.ingredients), .notes = std::move(table.notes)};
 }
 
 }  // namespace tessera::cache

@@ -17,13 +17,12 @@ const UserKey kKey({1, 2, 3});
 const UserKey kOtherKey({4});
 
 CacheFile example() {
-  CacheFile file{.ingredients = {{"graph", "a1"}, {"threads", "2"}}};
+  CacheFile file{.ingredients = {{"graph", "a1"}, {"threads", "2"}}, .notes = {{"model", "m"}}};
   file.put({.type = "plan", .content = "costs", .seconds = 1.5, .bytes = "the plan"});
   file.put({.type = "mylib", .content = "costs", .ingredients = {{"library", "3.2"}}, .bytes = ""});
   file.put({.type = "mylib",
             .content = "kernels",
             .ingredients = {{"library", "3.2.1"}},
-            .is_authenticated = true,
             .bytes = std::string(100, '\x90')});
   return file;
 }
@@ -64,40 +63,60 @@ TEST(CacheFile, ReadsWhatWasWritten) {
   EXPECT_EQ(read.ingredients, file.ingredients);
   EXPECT_EQ(read.fingerprint(), file.fingerprint());
   ASSERT_EQ(read.sections.size(), 3U);
-  EXPECT_EQ(read.sections[0], file.sections[0]);
-  EXPECT_EQ(read.sections[1], file.sections[1]);
-  EXPECT_EQ(read.sections[2].bytes, file.sections[2].bytes);
-  EXPECT_TRUE(read.sections[2].is_trusted);
+  EXPECT_EQ(read.notes, file.notes);
+  for (size_t index = 0; index < 3; ++index) {
+    EXPECT_EQ(read.sections[index].type, file.sections[index].type);
+    EXPECT_EQ(read.sections[index].content, file.sections[index].content);
+    EXPECT_EQ(read.sections[index].ingredients, file.sections[index].ingredients);
+    EXPECT_EQ(read.sections[index].seconds, file.sections[index].seconds);
+    EXPECT_EQ(read.sections[index].made_ns, file.sections[index].made_ns);
+    EXPECT_EQ(read.sections[index].bytes, file.sections[index].bytes);
+    EXPECT_EQ(read.sections[index].origin, Origin::Vouched);
+  }
 }
 
 TEST(CacheFile, AnEmptyOneIsOne) {
   EXPECT_EQ(decode(encode({}, nullptr), nullptr, "file"), CacheFile());
 }
 
-TEST(CacheFile, PutReplacesWhatIsOfTheSameTypeAndContent) {
+TEST(CacheFile, PutReplacesWhatIsOfTheSameTypeContentAndKey) {
   CacheFile file = example();
-  file.put({.type = "mylib", .content = "costs", .bytes = "new"});
-  EXPECT_EQ(file.sections.size(), 3U);
+  file.put({.type = "mylib", .content = "costs", .made_ns = 1, .bytes = "new"});
+  EXPECT_EQ(file.sections.size(), 4U) << "a version of its own";
   EXPECT_EQ(file.find("mylib", "costs")->bytes, "new");
+  EXPECT_EQ(file.find("mylib", "costs", example().sections[1].ingredients)->bytes, "");
+  file.put({.type = "mylib", .content = "costs", .made_ns = 1, .bytes = "newer"});
+  EXPECT_EQ(file.sections.size(), 4U);
+  EXPECT_EQ(file.find("mylib", "costs")->bytes, "newer");
   EXPECT_EQ(file.find("plan", "costs")->bytes, "the plan");
   EXPECT_EQ(file.find("mylib", "packs"), nullptr);
 }
 
-TEST(CacheFile, CodeIsTrustedByItsOwnKeyAloneAndKeptForItsOwner) {
+TEST(CacheFile, IsVouchedForByItsOwnKeyAloneAndKeptForItsOwner) {
   const std::string bytes = encode(example(), &kKey);
   for (const UserKey* key : {static_cast<const UserKey*>(nullptr), &kOtherKey}) {
     const CacheFile read = decode(bytes, key, "file");
-    EXPECT_TRUE(read.sections[0].is_trusted);
-    EXPECT_FALSE(read.sections[2].is_trusted);
-    EXPECT_EQ(encode(read, key), bytes);
+    for (const Section& section : read.sections) EXPECT_EQ(section.origin, Origin::Stranger);
+    EXPECT_EQ(encode(read, key), bytes) << "nobody vouches for what he has read";
   }
 }
 
-TEST(CacheFile, CodeDoesNotMoveToAnotherFingerprint) {
+TEST(CacheFile, WithoutAKeyNobodyVouches) {
+  for (const Section& section : decode(encode(example(), nullptr), &kKey, "file").sections) {
+    EXPECT_EQ(section.origin, Origin::Stranger);
+  }
+}
+
+TEST(CacheFile, NothingMovesToAnotherFingerprintOrKey) {
   CacheFile read = decode(encode(example(), &kKey), &kKey, "file");
   read.ingredients[1].value = "1";
-  const CacheFile moved = decode(encode(read, &kKey), &kKey, "file");
-  EXPECT_FALSE(moved.find("mylib", "kernels")->is_trusted);
+  CacheFile moved = decode(encode(read, &kKey), &kKey, "file");
+  EXPECT_EQ(moved.find("mylib", "kernels")->origin, Origin::Stranger);
+  read = decode(encode(example(), &kKey), &kKey, "file");
+  read.sections[1].ingredients[0].value = "3.3";
+  moved = decode(encode(read, &kKey), &kKey, "file");
+  EXPECT_EQ(moved.sections[0].origin, Origin::Vouched);
+  EXPECT_EQ(moved.sections[1].origin, Origin::Stranger);
 }
 
 TEST(CacheFile, EverySingleByteChangeIsFound) {
@@ -137,7 +156,7 @@ TEST(CacheFile, RefusalsSayWhatWasExpected) {
 TEST(CacheFile, TheIngredientsOfADamagedFileCanBeRead) {
   std::string bytes = encode(example(), &kKey);
   bytes.back() = 0;
-  EXPECT_EQ(decode_ingredients(bytes, "file"), example().ingredients);
+  EXPECT_EQ(decode_head(bytes, "file").ingredients, example().ingredients);
 }
 
 // Whoever damages a file on purpose writes checksums that fit: what is behind them must hold too.

@@ -1,6 +1,9 @@
 #include "cache/cache_folder.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
 
 #include "cache/stored_file.h"
 #include "tessera/error.h"
@@ -37,7 +40,7 @@ Candidate look_at(const std::filesystem::path& path, const Fingerprint& wanted) 
     return candidate;
   }
   try {
-    candidate.ingredients = decode_ingredients(*text.bytes, place_of(path));
+    candidate.ingredients = decode_head(*text.bytes, place_of(path)).ingredients;
   } catch (const Error& error) {
     candidate.state = Candidate::State::Unusable;
     candidate.reason = error.what();
@@ -48,6 +51,11 @@ Candidate look_at(const std::filesystem::path& path, const Fingerprint& wanted) 
   candidate.bytes = *std::move(text.bytes);
   return candidate;
 }
+
+// So many sections of a type and content are kept: plans, of shapes and options; prices, of
+// versions of a library.
+constexpr size_t kMostPlans = 256;
+constexpr size_t kMostVersions = 3;
 
 bool is_cache_name(const std::string& name) {
   const size_t ending = std::string_view(kEnding).size();
@@ -61,6 +69,23 @@ bool is_cache_name(const std::string& name) {
 
 std::string file_name(const Fingerprint& fingerprint, size_t digits) {
   return text(fingerprint).substr(kAllDigits - digits) + kEnding;
+}
+
+void drop_oldest(CacheFile& file) {
+  std::map<std::pair<std::string, std::string>, std::vector<int64_t>> times;
+  for (const Section& section : file.sections) {
+    times[{section.type, section.content}].push_back(section.made_ns);
+  }
+  for (auto& [kind, made] : times) {
+    const size_t most = kind.first != "plan" && kind.second == "costs" ? kMostVersions : kMostPlans;
+    if (made.size() <= most) continue;
+    std::ranges::sort(made, std::greater());
+    const int64_t oldest = made[most - 1];
+    std::erase_if(file.sections, [&](const Section& section) {
+      return section.type == kind.first && section.content == kind.second &&
+             section.made_ns < oldest;
+    });
+  }
 }
 
 FoundCache find_in_folder(const std::filesystem::path& folder,
@@ -88,7 +113,7 @@ FoundCache find_in_folder(const std::filesystem::path& folder,
 }
 
 SavedCache save_in_folder(const std::filesystem::path& folder, const CacheFile& file,
-                          const UserKey* key) {
+                          const UserKey* key, const MergeSections& merge) {
   const std::string unsafe = explain_unsafe_folder(folder);
   if (!unsafe.empty()) return {{}, unsafe};
   const Fingerprint wanted = file.fingerprint();
@@ -98,11 +123,11 @@ SavedCache save_in_folder(const std::filesystem::path& folder, const CacheFile& 
     ++digits;
   }
   const std::filesystem::path path = folder / file_name(wanted, digits);
-  return {path, save_in_file(path, file, key)};
+  return {path, save_in_file(path, file, key, merge)};
 }
 
 std::string save_in_file(const std::filesystem::path& path, const CacheFile& file,
-                         const UserKey* key) {
+                         const UserKey* key, const MergeSections& merge) {
   return replace_file(path, [&] {
     CacheFile merged{.ingredients = file.ingredients};
     const Candidate present = look_at(path, file.fingerprint());
@@ -111,15 +136,24 @@ std::string save_in_file(const std::filesystem::path& path, const CacheFile& fil
         merged = decode(present.bytes, key, place_of(path));
       } catch (const Error&) {
         merged.sections.clear();  // damaged: nothing of it stays
+        merged.notes.clear();
       }
     }
-    for (const Section& section : file.sections) merged.put(section);
+    for (const Section& section : file.sections) {
+      const Section* const there = merged.find(section.type, section.content, section.ingredients);
+      merged.put(there == nullptr || !merge ? section : merge(*there, section));
+    }
+    // A file that was saved on purpose stays one.
+    const bool is_saved = merged.note(kWrittenBy) == kBySaveCache;
+    for (const Ingredient& note : file.notes) merged.set_note(note.name, note.value);
+    if (is_saved) merged.set_note(kWrittenBy, kBySaveCache);
+    drop_oldest(merged);
     return encode(merged, key);
   });
 }
 
 CacheFile read_cache_file(const std::filesystem::path& path, const UserKey* key) {
-  FileText text = read_stored_file(path, kMostFileBytes);
+  FileText text = read_stored_file(path, kMostFileBytes, Chosen::ByUser);
   if (!text.bytes) {
     throw Error(ErrorKind::InvalidArgument, place_of(path),
                 text.refusal.empty()
@@ -127,6 +161,14 @@ CacheFile read_cache_file(const std::filesystem::path& path, const UserKey* key)
                     : "it is not used: " + text.refusal);
   }
   return decode(*text.bytes, key, place_of(path));
+}
+
+bool is_automatic(std::span<const char> bytes) {
+  try {
+    return decode_head(bytes, "").note(kWrittenBy) == kByBind;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder) {

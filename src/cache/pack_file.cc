@@ -1,6 +1,5 @@
 #include "cache/pack_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -125,10 +124,10 @@ std::string write_packs(const std::filesystem::path& file, std::span<const Store
 PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::string& processor,
                                 const UserKey& key, const std::optional<FileStamp>& trusted) {
   const std::string place = "packs '" + path.string() + "'";
-  const FileHandle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!handle.is_open()) return {nullptr, place + ": " + std::strerror(errno)};
-  const std::string refusal = explain_unsafe(handle.get(), path);
-  if (!refusal.empty()) return {nullptr, place + " are not used: " + refusal};
+  const auto [handle, refusal] = open_stored_file(path);
+  if (!handle.is_open()) {
+    return {nullptr, place + " are not used: " + (refusal.empty() ? "they are gone" : refusal)};
+  }
   const std::optional<FileStamp> stamp = stamp_of(handle.get());
   if (!stamp || stamp->bytes <= 0) return {nullptr, place + " are damaged: there is nothing in it"};
   const auto bytes = static_cast<size_t>(stamp->bytes);

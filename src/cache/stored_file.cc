@@ -6,14 +6,18 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
-
-#include "base/file_handle.h"
+#include <thread>
+#include <utility>
 
 namespace tessera::cache {
 namespace {
 
+// For another process to have written the same file.
+constexpr auto kLongestWait = std::chrono::seconds(5);
+constexpr auto kPollTime = std::chrono::milliseconds(5);
 constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
 
 std::string last_error() { return std::strerror(errno); }
@@ -23,12 +27,28 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return folder.empty() ? std::filesystem::path(".") : folder;
 }
 
-std::string explain_unsafe_file(const struct stat& status) {
+std::string explain_unsafe_file(const struct stat& status, Chosen chosen) {
   if (!S_ISREG(status.st_mode)) return "it is no regular file";
   if ((status.st_mode & kWritableByOthers) != 0) {
     return "others than its owner may write to it (chmod go-w)";
   }
+  if (chosen == Chosen::ByUser) return {};
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return "it belongs to user " + std::to_string(status.st_uid) +
+           ", expected one of this user's or of root's";
+  }
+  // Through the other name somebody else may come by it, or take it away under us.
+  if (status.st_nlink != 1) {
+    return "it has " + std::to_string(status.st_nlink) + " names, expected 1 (a hard link)";
+  }
   return {};
+}
+
+std::string explain_unsafe(int descriptor, const std::filesystem::path& file, Chosen chosen) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0) return last_error();
+  std::string refusal = explain_unsafe_file(status, chosen);
+  return refusal.empty() ? explain_unsafe_folder(folder_of(file)) : refusal;
 }
 
 bool is_same_file(const FileHandle& handle, const std::filesystem::path& path) {
@@ -38,23 +58,54 @@ bool is_same_file(const FileHandle& handle, const std::filesystem::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Of the one process that may write to `path` now; what a killed one left there is gone.
-FileHandle open_alone(const std::filesystem::path& path) {
+// Whether the lock was had before the time was over.
+bool lock_in_time(int descriptor) {
+  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return false;
+    if (std::chrono::steady_clock::now() >= end) return false;
+    std::this_thread::sleep_for(kPollTime);
+  }
+  return true;
+}
+
+// Why what is open is not for us to write to, or "".
+std::string explain_not_ours(int descriptor) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0) return last_error();
+  if (!S_ISREG(status.st_mode)) return "it is no regular file";
+  if (status.st_uid == ::geteuid()) return {};
+  return "it belongs to user " + std::to_string(status.st_uid);
+}
+
+struct StagedFile {
+  FileHandle handle;
+  std::string refusal;
+};
+
+// Of the one process that may write to `path` now; what a killed one left there is gone. Nobody who
+// may merely read the file can keep us waiting: whose it is, is asked first.
+StagedFile open_alone(const std::filesystem::path& path) {
   while (true) {
     FileHandle handle(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
-    if (!handle.is_open() || ::flock(handle.get(), LOCK_EX) != 0) return FileHandle();
+    if (!handle.is_open()) return {FileHandle(), last_error()};
+    std::string refusal = explain_not_ours(handle.get());
+    if (!refusal.empty()) return {FileHandle(), "'" + path.string() + "': " + refusal};
+    if (!lock_in_time(handle.get())) {
+      const bool is_held = errno == EWOULDBLOCK;
+      return {FileHandle(),
+              is_held ? "another process keeps '" + path.string() + "' locked" : last_error()};
+    }
     // While we waited it may have been given its final name.
     if (!is_same_file(handle, path)) continue;
-    struct stat status = {};
-    if (::fstat(handle.get(), &status) != 0 || ::ftruncate(handle.get(), 0) != 0) {
-      return FileHandle();
+    if (::ftruncate(handle.get(), 0) != 0) {
+      StagedFile failed{FileHandle(), last_error()};
+      ::unlink(path.c_str());
+      return failed;
     }
-    if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) {
-      errno = EPERM;
-      return FileHandle();
-    }
-    return handle;
+    return {std::move(handle), ""};
   }
 }
 
@@ -66,21 +117,43 @@ void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
-FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes) {
+OpenedFile open_stored_file(const std::filesystem::path& file, Chosen chosen) {
+  const int links = chosen == Chosen::ByUser ? 0 : O_NOFOLLOW;
   // A pipe must not keep us waiting.
-  const FileHandle handle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!handle.is_open()) {
-    if (errno == ENOENT || errno == ENOTDIR) return {};
-    return {{}, last_error()};
+  OpenedFile opened{FileHandle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | links)),
+                    ""};
+  if (!opened.handle.is_open()) {
+    if (errno == ENOENT || errno == ENOTDIR) return opened;
+    opened.refusal = errno == ELOOP && links != 0 ? "it is a symbolic link" : last_error();
+    return opened;
   }
+  opened.refusal = explain_unsafe(opened.handle.get(), file, chosen);
+  if (!opened.refusal.empty()) opened.handle = FileHandle();
+  return opened;
+}
+
+FileHandle hold_in_use(const std::filesystem::path& file) {
+  OpenedFile opened = open_stored_file(file);
+  if (!opened.handle.is_open() || ::flock(opened.handle.get(), LOCK_SH | LOCK_NB) != 0) return {};
+  return std::move(opened.handle);
+}
+
+bool is_in_use(const std::filesystem::path& file) {
+  const OpenedFile opened = open_stored_file(file);
+  return opened.handle.is_open() && ::flock(opened.handle.get(), LOCK_EX | LOCK_NB) != 0 &&
+         errno == EWOULDBLOCK;
+}
+
+FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes, Chosen chosen) {
+  const auto [handle, refusal] = open_stored_file(file, chosen);
+  if (!handle.is_open()) return {{}, refusal};
   struct stat status = {};
   if (::fstat(handle.get(), &status) != 0) return {{}, last_error()};
-  std::string refusal = explain_unsafe(handle.get(), file);
-  if (refusal.empty() && status.st_size > most_bytes) {
-    refusal = "it has " + std::to_string(status.st_size) + " bytes, expected at most " +
-              std::to_string(most_bytes);
+  if (status.st_size > most_bytes) {
+    return {{},
+            "it has " + std::to_string(status.st_size) + " bytes, expected at most " +
+                std::to_string(most_bytes)};
   }
-  if (!refusal.empty()) return {{}, refusal};
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t at = 0;
   while (at < bytes.size()) {
@@ -92,13 +165,6 @@ FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes)
   }
   bytes.resize(at);
   return {std::move(bytes), ""};
-}
-
-std::string explain_unsafe(int descriptor, const std::filesystem::path& file) {
-  struct stat status = {};
-  if (::fstat(descriptor, &status) != 0) return last_error();
-  std::string refusal = explain_unsafe_file(status);
-  return refusal.empty() ? explain_unsafe_folder(folder_of(file)) : refusal;
 }
 
 std::string explain_unsafe_folder(const std::filesystem::path& folder) {
@@ -132,8 +198,8 @@ std::string replace_file_by(const std::filesystem::path& file,
                             const std::function<std::string(int descriptor)>& write) {
   const std::filesystem::path folder = folder_of(file);
   const std::filesystem::path staged = folder / ("." + file.filename().string() + ".new");
-  const FileHandle handle = open_alone(staged);
-  if (!handle.is_open()) return last_error();
+  const auto [handle, refusal] = open_alone(staged);
+  if (!handle.is_open()) return refusal;
   std::string reason = write(handle.get());
   if (reason.empty() && ::fsync(handle.get()) != 0) reason = last_error();
   if (reason.empty() && ::rename(staged.c_str(), file.c_str()) != 0) reason = last_error();

@@ -1,12 +1,18 @@
 #include "cache/user_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
+#include "base/file_handle.h"
 #include "base/file_stamp.h"
 #include "cache/cache_file.h"
 #include "cache/cache_folder.h"
@@ -16,30 +22,12 @@
 namespace tessera::cache {
 namespace {
 
-// What reading and rewriting a small model takes.
-constexpr double kIndexSeconds = 0.02;
-// Packing reads and writes each byte; less than half of what memory does.
-constexpr double kPackedBytesPerSecond = 2e9;
-constexpr double kHalfLifeSeconds = 30.0 * 24 * 3600;
+// A key that is being made is there for moments.
+constexpr int64_t kOldKeyNs = int64_t{60} * 1'000'000'000;
 
-double seconds_of_cache(const std::filesystem::path& path) {
-  const FileText text = read_stored_file(path, kMostFileBytes);
-  if (!text.bytes) return 0;
-  try {
-    double seconds = 0;
-    for (const Section& section : decode(*text.bytes, nullptr, path.string()).sections) {
-      seconds += section.seconds;
-    }
-    return seconds;
-  } catch (const Error&) {
-    return 0;
-  }
-}
-
-void add(const std::filesystem::path& path, double seconds, std::vector<KeptFile>& files) {
+void add(const std::filesystem::path& path, std::vector<KeptFile>& files) {
   const std::optional<FileStamp> stamp = stamp_of(path);
-  if (!stamp) return;
-  files.push_back({path, stamp->bytes, seconds, stamp->modified_ns});
+  if (stamp) files.push_back({path, stamp->bytes, stamp->modified_ns});
 }
 
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {
@@ -52,7 +40,7 @@ std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folde
   return entries;
 }
 
-// When the packs of one model were used last is known of their folder: files that are mapped keep
+// When the packs of one folder were used last is known of the folder: files that are mapped keep
 // their times, by which they are known not to have changed.
 void add_packs(const std::filesystem::path& folder, std::vector<KeptFile>& files) {
   std::error_code failure;
@@ -63,59 +51,108 @@ void add_packs(const std::filesystem::path& folder, std::vector<KeptFile>& files
       system_time_ns() - std::chrono::duration_cast<std::chrono::nanoseconds>(age).count();
   for (const std::filesystem::path& path : entries_of(folder)) {
     const std::optional<FileStamp> stamp = stamp_of(path);
-    if (path.extension() != ".packs" || !stamp) continue;
-    files.push_back({.path = path,
-                     .bytes = stamp->bytes,
-                     .seconds_saved = static_cast<double>(stamp->bytes) / kPackedBytesPerSecond,
-                     .used_ns = std::max(stamp->modified_ns, used_ns)});
+    if (path.extension() != kPacksEnding || !stamp) continue;
+    files.push_back({path, stamp->bytes, std::max(stamp->modified_ns, used_ns)});
   }
+}
+
+// What is being written, or locked, under a name of ours: ".<name>.new", ".<40 digits>.lock".
+bool is_staged_name(std::string_view name) {
+  if (!name.starts_with('.') || name.size() < 2) return false;
+  if (name.ends_with(".lock")) {
+    const std::string_view digits = name.substr(1, name.size() - 6);
+    return digits.size() == 40 &&
+           digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  }
+  if (!name.ends_with(".new")) return false;
+  const std::string_view of = name.substr(1, name.size() - 5);
+  return of == "costs" || of.ends_with(".cache") || of.ends_with(".model") ||
+         of.ends_with(kPacksEnding);
+}
+
+bool is_key_in_the_making(std::string_view name) {
+  return name.starts_with("key.") && name.size() == std::string_view("key.XXXXXX").size();
+}
+
+// Where nobody has it locked, and it is ours.
+void remove_if_left(const std::filesystem::path& path, int64_t least_age_ns) {
+  const FileHandle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status = {};
+  if (!handle.is_open() || ::fstat(handle.get(), &status) != 0) return;
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return;
+  if (::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) return;
+  const std::optional<FileStamp> stamp = stamp_of(handle.get());
+  if (!stamp || system_time_ns() - stamp->modified_ns < least_age_ns) return;
+  // Whoever had it until now may have given it its final name.
+  if (stamp_of(path) == stamp) ::unlink(path.c_str());
 }
 
 }  // namespace
 
 std::vector<KeptFile> list_kept_files(const std::filesystem::path& folder) {
   std::vector<KeptFile> files;
-  for (const std::filesystem::path& path : list_folder(folder)) {
-    add(path, seconds_of_cache(path), files);
-  }
+  for (const std::filesystem::path& path : list_folder(folder)) add(path, files);
   for (const std::filesystem::path& path : entries_of(folder / "models")) {
-    if (path.extension() == ".model") add(path, kIndexSeconds, files);
+    if (path.extension() == ".model") add(path, files);
   }
-  for (const std::filesystem::path& model : entries_of(folder / "packs")) add_packs(model, files);
+  for (const char* kind : {"packs", "kernels"}) {
+    for (const std::filesystem::path& of : entries_of(folder / kind)) add_packs(of, files);
+  }
   return files;
 }
 
-std::vector<KeptFile> least_valuable(std::vector<KeptFile> files, int64_t most_bytes,
-                                     int64_t now_ns) {
+std::vector<KeptFile> list_automatic_files(const std::filesystem::path& folder) {
+  std::vector<KeptFile> files;
+  for (const std::filesystem::path& path : list_folder(folder)) {
+    const FileText text = read_stored_file(path, kMostFileBytes);
+    if (text.bytes && is_automatic(*text.bytes)) add(path, files);
+  }
+  return files;
+}
+
+std::vector<KeptFile> beyond(std::vector<KeptFile> files, const FolderLimits& limits,
+                             int64_t now_ns) {
+  std::ranges::stable_sort(files, {}, &KeptFile::used_ns);
   int64_t bytes = 0;
   for (const KeptFile& file : files) bytes += file.bytes;
-  const auto worth = [&](const KeptFile& file) {
-    const double age = static_cast<double>(std::max<int64_t>(0, now_ns - file.used_ns)) * 1e-9;
-    return file.seconds_saved / static_cast<double>(std::max<int64_t>(1, file.bytes)) *
-           std::exp2(-age / kHalfLifeSeconds);
-  };
-  std::stable_sort(files.begin(), files.end(), [&](const KeptFile& left, const KeptFile& right) {
-    return worth(left) < worth(right);
-  });
-  size_t count = 0;
-  while (count < files.size() && bytes > most_bytes) bytes -= files[count++].bytes;
-  files.resize(count);
+  const auto total = static_cast<int64_t>(files.size());
+  int64_t count = 0;
+  while (count < total) {
+    const KeptFile& oldest = files[static_cast<size_t>(count)];
+    const bool is_too_much = total - count > limits.files || bytes > limits.bytes;
+    const bool is_too_old = now_ns - oldest.used_ns > limits.age_ns;
+    if (!is_too_much && !is_too_old) break;
+    bytes -= oldest.bytes;
+    ++count;
+  }
+  files.resize(static_cast<size_t>(count));
   return files;
 }
 
-Pruned prune(const std::filesystem::path& folder, int64_t most_bytes) {
+Pruned prune(const std::vector<KeptFile>& files, const FolderLimits& limits) {
   Pruned pruned;
-  for (const KeptFile& file :
-       least_valuable(list_kept_files(folder), most_bytes, system_time_ns())) {
+  for (const KeptFile& file : beyond(files, limits, system_time_ns())) {
+    if (is_in_use(file.path)) continue;
     std::error_code failure;
     if (!std::filesystem::remove(file.path, failure) || failure) continue;
     ++pruned.files;
     pruned.bytes += file.bytes;
-    // Where it was the last one of its model's.
-    if (file.path.extension() == ".packs")
-      std::filesystem::remove(file.path.parent_path(), failure);
+    // Where it was the last one of its folder.
+    if (file.path.extension() == kPacksEnding) ::rmdir(file.path.parent_path().c_str());
   }
   return pruned;
+}
+
+void note_use(const std::filesystem::path& file) {
+  ::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
+}
+
+void sweep(const std::filesystem::path& folder) {
+  for (const std::filesystem::path& path : entries_of(folder)) {
+    const std::string name = path.filename().string();
+    if (is_staged_name(name)) remove_if_left(path, 0);
+    if (is_key_in_the_making(name)) remove_if_left(path, kOldKeyNs);
+  }
 }
 
 }  // namespace tessera::cache

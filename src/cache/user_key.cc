@@ -42,7 +42,7 @@ FoundKey read_key(const std::filesystem::path& file) {
 }
 
 // The file appears with all of its bytes, or not at all, and never in place of another.
-std::string make_key(const std::filesystem::path& file) {
+std::string write_key(const std::filesystem::path& file) {
   KeyBytes bytes = {};
   if (::getrandom(bytes.data(), bytes.size(), 0) != ssize_t{bytes.size()}) return last_error();
   std::string staged = file.string() + ".XXXXXX";
@@ -74,12 +74,23 @@ FoundKey find_or_make_key(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "key";
   std::error_code ignored;
   if (!std::filesystem::exists(std::filesystem::symlink_status(file, ignored))) {
-    const std::string reason = make_key(file);
+    const std::string reason = write_key(file);
     if (!reason.empty()) {
       return {{}, "the key '" + file.string() + "' could not be made: " + reason};
     }
   }
   return read_key(file);
+}
+
+std::optional<UserKey> find_key(const std::filesystem::path& folder) {
+  std::error_code failure;
+  if (folder.empty() || !std::filesystem::exists(folder / "key", failure)) return std::nullopt;
+  return find_or_make_key(folder).key;
+}
+
+std::optional<UserKey> make_key(const std::filesystem::path& folder) {
+  if (folder.empty() || !make_private_folder(folder).empty()) return std::nullopt;
+  return find_or_make_key(folder).key;
 }
 
 }  // namespace tessera::cache

@@ -30,6 +30,12 @@ struct FoundKey {
   std::string reason;  // why there is none
 };
 
+// The key in `folder` / "key"; none where `folder` is "" or has none.
+std::optional<UserKey> find_key(const std::filesystem::path& folder);
+
+// The same, made where there is none, and with it the folder; none where it cannot be.
+std::optional<UserKey> make_key(const std::filesystem::path& folder);
+
 // The key in `folder` / "key", made where there is none: of 32 random bytes, readable for its owner
 // alone. One that others could read or write is refused.
 FoundKey find_or_make_key(const std::filesystem::path& folder);

@@ -7,12 +7,15 @@
 
 #include "backend/candidates.h"
 #include "backend/graph_view.h"
+#include "compile/let_go.h"
 #include "compile/placement_problem.h"
 #include "compile/plan_assembler.h"
 #include "compile/plan_constants.h"
 #include "place/placement.h"
 #include "plan/memory_use.h"
+#include "tune/groups.h"
 #include "tune/stored_plans.h"
+#include "tune/tune.h"
 
 namespace tessera {
 namespace {
@@ -131,6 +134,51 @@ void note_layout(const BuiltPlan& built, tuning::KnownPlan& plan) {
   }
   brought.erase("");
   plan.layout_backends.assign(brought.begin(), brought.end());
+}
+
+std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& registry,
+                                 const std::vector<std::shared_ptr<const Plugin>>& plugins,
+                                 ThreadPool& pool, const PlanOptions& options,
+                                 const tuning::KnownPlan& plan, tuning::CostTable& costs) {
+  check_has_elements(graph);
+  const LayoutTable layouts(plugins);
+  const tessera_graph view(graph, registry);
+  const Offers offers = collect_by_threads(view, plugins, layouts, pool, options, plan);
+  const tuning::Subject subject{.graph = graph,
+                                .offers = offers,
+                                .layouts = layouts,
+                                .registry = registry,
+                                .threads = pool.threads(),
+                                .precision = options.precision,
+                                .nan = options.nan};
+  const std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
+  if (!chosen) return "somebody no longer offers what it needs";
+  const std::vector<tuning::TuneGroup> groups = tuning::collect_groups(subject);
+  const std::vector<std::optional<tuning::CostKey>> keys = tuning::cost_keys(subject, groups);
+  if (options.pricing.shared != nullptr) options.pricing.shared->look_up(keys, {}, costs);
+  tuning::TuneOptions effort = options.pricing.tune;
+  effort.only_checks = true;
+  effort.budget_seconds = 0;
+  tuning::Tuner tuner(subject, groups, keys, plugins, effort, costs);
+  tuner.measure(*chosen, {});
+  for (const int index : *chosen) {
+    const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
+    const std::optional<tuning::CostKey>& key = keys[static_cast<size_t>(index)];
+    // Views run nothing, and what has no key is judged nowhere.
+    if (!candidate.has_kernel() || !key) continue;
+    const std::string name = candidate.backend() + ":" + candidate.algorithm + " for " +
+                             place(graph[candidate.nodes.front()]);
+    const auto found = costs.kernels.find(*key);
+    if (found == costs.kernels.end() || !found->second.is_judged_here) {
+      return name + " could not be compared with the reference";
+    }
+    if (!found->second.refusal.empty()) return name + " is refused: " + found->second.refusal;
+  }
+  for (const tuning::KnownPlan& other : plan.until_built) {
+    std::string wrong = explain_wrong_kernel(graph, registry, plugins, pool, options, other, costs);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
 }
 
 std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Registry& registry,

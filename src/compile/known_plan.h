@@ -27,6 +27,14 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
                                            const tuning::KnownPlan& plan,
                                            const StageWatcher& watcher);
 
+// Compares with the reference what `plan` runs and `costs` does not know to be right here, and adds
+// what it finds. Gives which kernel is wrong, or why it could not be seen, in a sentence; "" where
+// all may run. Throws LetGo as build_plan() does.
+std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& registry,
+                                 const std::vector<std::shared_ptr<const Plugin>>& plugins,
+                                 ThreadPool& pool, const PlanOptions& options,
+                                 const tuning::KnownPlan& plan, tuning::CostTable& costs);
+
 // Notes in `plan`, which `built` was laid out by, what make_plan() decided by prices.
 void note_layout(const BuiltPlan& built, tuning::KnownPlan& plan);
 

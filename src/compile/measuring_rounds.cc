@@ -18,10 +18,11 @@ constexpr double kRivals = 1.05;
 }  // namespace
 
 MeasuringRounds::MeasuringRounds(const TuningGround& ground, tuning::TuneOptions effort,
-                                 tuning::CostTable& costs)
+                                 tuning::CostTable& costs, const std::set<std::string>& settled)
     : ground_(ground),
       costs_(costs),
       families_(tuning::candidate_families(ground.subject, ground.prices.groups())),
+      is_settled_(ground.subject.offers.candidates.size(), false),
       is_given_up_(ground.subject.offers.candidates.size(), false),
       tuner_(ground.subject, ground.prices.groups(), ground.prices.keys(), ground.base.plugins,
              std::move(effort), costs) {
@@ -29,9 +30,12 @@ MeasuringRounds::MeasuringRounds(const TuningGround& ground, tuning::TuneOptions
     for (const int index : group.candidates) group_of_[index] = &group;
   }
   for (size_t index = 0; index < is_given_up_.size(); ++index) {
+    const Candidate& candidate = ground.subject.offers.candidates[index];
+    is_settled_[index] = settled.contains(candidate.backend());
     // What cannot be measured alone keeps its guess; views take nothing.
-    const bool has_kernel = ground.subject.offers.candidates[index].has_kernel();
-    if (!ground.prices.keys()[index] || !has_kernel) is_given_up_[index] = true;
+    if (!ground.prices.keys()[index] || !candidate.has_kernel() || is_settled_[index]) {
+      is_given_up_[index] = true;
+    }
   }
 }
 
@@ -44,7 +48,7 @@ void MeasuringRounds::measure_all() {
 void MeasuringRounds::measure(const Placement& placement) {
   std::vector<int> unknown;
   for (const int index : placement.chosen) {
-    if (is_unmeasured(index)) unknown.push_back(index);
+    if (is_unmeasured(index) && !is_settled_[static_cast<size_t>(index)]) unknown.push_back(index);
   }
   tuner_.measure(unknown, {});
 }

@@ -38,8 +38,9 @@ class MeasuringRounds {
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
   // What is measured is added to `costs`. `effort` bounds all of it together; time runs from here
-  // on.
-  MeasuringRounds(const TuningGround& ground, tuning::TuneOptions effort, tuning::CostTable& costs);
+  // on. Of backends in `settled` nothing is measured: what `costs` lacks of them could not win.
+  MeasuringRounds(const TuningGround& ground, tuning::TuneOptions effort, tuning::CostTable& costs,
+                  const std::set<std::string>& settled);
 
   // Everything that was offered, and every conversion that could be needed.
   void measure_all();
@@ -73,6 +74,7 @@ class MeasuringRounds {
   tuning::CostTable& costs_;
   std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate
   std::vector<std::string> families_;                 // by candidate
+  std::vector<bool> is_settled_;   // by candidate: nothing is measured of its backend
   std::vector<bool> is_given_up_;  // by candidate: asked for once, or not to be measured at all
   std::set<tuning::ConversionCostKey> asked_;
   tuning::Tuner tuner_;

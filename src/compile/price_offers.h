@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct PricingOptions {
   bool relies_on_known_plan = false;
   bool measures = false;      // what is not known yet and could win
   bool measures_all = false;  // also what could not
+  // Backends of which nothing is measured: what is not known of them could not win.
+  std::set<std::string> settled_backends = {};
   // Graphs that take less than a millisecond are measured in this process, where nothing is to be
   // started for them: no library is among those asked that this process would not run anyway.
   bool measures_short_here = false;
@@ -82,7 +85,8 @@ class PricedOffers {
 
   // Whether the candidate's time is known.
   bool is_measured(int candidate) const {
-    return prices_.candidates[static_cast<size_t>(candidate)].timing != nullptr;
+    const tuning::CandidatePrice& price = prices_.candidates[static_cast<size_t>(candidate)];
+    return price.timing != nullptr && price.cost->is_judged_here;
   }
   double seconds(int candidate) const {
     return prices_.candidates[static_cast<size_t>(candidate)].seconds;

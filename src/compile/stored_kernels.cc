@@ -18,6 +18,10 @@ constexpr const char* kKeyStart = "kernel;";
 
 bool is_kernel_key(const std::string& name) { return name.starts_with(kKeyStart); }
 
+bool is_kernel_of(const std::string& key, const std::string& backend) {
+  return key.starts_with(kKeyStart + backend + ";");
+}
+
 std::optional<std::string> StoredKernels::key_of(const Candidate& candidate, const Graph& graph,
                                                  const LayoutTable& layouts) const {
   if (!candidate.load) return std::nullopt;

@@ -32,6 +32,8 @@ struct SavableKernel {
 
 // Whether a name among stored bytes is a kernel's key.
 bool is_kernel_key(const std::string& name);
+// And whose.
+bool is_kernel_of(const std::string& key, const std::string& backend);
 
 // `registry` must outlive it.
 class StoredKernels {

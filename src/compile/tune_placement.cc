@@ -84,7 +84,7 @@ class PlacementTuner {
         runs_per_build_(options.runs_per_build),
         wants_until_built_(options.wants_until_built),
         recorder_(prices_, costs_),
-        rounds_(ground, effort(options), costs_),
+        rounds_(ground, effort(options), costs_, options.settled_backends),
         tuner_(rounds_.tuner()) {}
 
   TunedPlacement run() {

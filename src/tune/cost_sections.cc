@@ -4,10 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <set>
+#include <limits>
 #include <span>
 #include <utility>
 
+#include "base/file_stamp.h"
+#include "cache/origin.h"
 #include "tessera/error.h"
 
 namespace tessera::tuning {
@@ -38,31 +40,9 @@ CostTable part_of(const CostTable& costs, const std::string& backend) {
 // What the section of a plan calls the one that runs until its kernels are built.
 constexpr const char* kUntilBuilt = "until built";
 
-// Of its steps, and of the plan that runs until its kernels are built.
-std::set<std::string> backends_of(const KnownPlan& plan) {
-  std::set<std::string> backends;
-  for (const PlannedStep& step : plan.steps) backends.insert(step.backend);
-  for (const KnownPlan& other : plan.until_built) backends.merge(backends_of(other));
-  return backends;
-}
-
-// A plan rests on every library that it uses.
-std::vector<cache::Ingredient> ingredients_of(const KnownPlan& plan,
-                                              const std::vector<PricedLibrary>& libraries) {
-  std::vector<cache::Ingredient> ingredients;
-  const std::set<std::string> backends = backends_of(plan);
-  for (const PricedLibrary& library : libraries) {
-    if (!backends.contains(library.backend)) continue;
-    for (const cache::Ingredient& stable : library.stable) {
-      ingredients.push_back({library.backend + " " + stable.name, stable.value});
-    }
-  }
-  return ingredients;
-}
-
 // The entries of `part`, which must all be the library's, as it is now.
-void take(const CostTable& part, const PricedLibrary& library, const std::string& place,
-          CostTable& costs) {
+void take(const CostTable& part, cache::Origin origin, const PricedLibrary& library,
+          const std::string& place, CostTable& costs) {
   const auto check = [&](const std::string& backend) {
     if (backend == library.backend) return;
     throw Error(ErrorKind::Corrupt, place,
@@ -72,7 +52,8 @@ void take(const CostTable& part, const PricedLibrary& library, const std::string
     check(stored.backend);
     CostKey key = stored;
     key.ingredients = library.ingredients;
-    costs.kernels[std::move(key)] = cost;
+    Cost& taken = costs.kernels[std::move(key)] = cost;
+    taken.is_judged_here = cost.is_judged_here && cache::may_vouch_for_results(origin);
   }
   for (const auto& [stored, cost] : part.conversions) {
     check(stored.backend);
@@ -95,14 +76,6 @@ KnownPlan read_plan(const cache::Section& section, const std::string& place) {
   return plan;
 }
 
-// Why the plan of a section is not used, or "".
-std::string explain_unfit(const cache::Section& section, const KnownPlan& plan,
-                          const std::vector<PricedLibrary>& libraries, const std::string& place) {
-  const std::string difference =
-      cache::explain_difference(section.ingredients, ingredients_of(plan, libraries));
-  return difference.empty() ? "" : "the plan of " + place + " is not used: " + difference;
-}
-
 // Whatever the locale.
 std::string decimal_digits(double number) {
   std::array<char, 64> text{};
@@ -111,15 +84,37 @@ std::string decimal_digits(double number) {
   return failure == std::errc() ? std::string(text.data(), end) : "0";
 }
 
-// nullopt where the file says nothing of it that can be read.
-std::optional<double> interrupted_seconds_of(const cache::CacheFile& file) {
-  const cache::Section* const section = file.find(kPlanSection, kInterruptedContent);
-  if (section == nullptr) return std::nullopt;
+// nullopt where it says nothing that can be read.
+std::optional<double> interrupted_seconds_of(const cache::Section& section) {
   double seconds = 0;
-  const char* const end = section->bytes.data() + section->bytes.size();
-  const auto [read, failure] = std::from_chars(section->bytes.data(), end, seconds);
+  const char* const end = section.bytes.data() + section.bytes.size();
+  const auto [read, failure] = std::from_chars(section.bytes.data(), end, seconds);
   const bool is_number = failure == std::errc() && read == end && std::isfinite(seconds);
   return is_number && seconds >= 0 ? std::optional(seconds) : std::nullopt;
+}
+
+std::span<const cache::Ingredient> binding_part(const cache::Section& section,
+                                                const Binding& binding) {
+  return std::span(section.ingredients).first(std::min(binding.size(), section.ingredients.size()));
+}
+
+std::span<const cache::Ingredient> version_part(const cache::Section& section,
+                                                const Binding& binding) {
+  return std::span(section.ingredients).subspan(binding_part(section, binding).size());
+}
+
+// Whether `left` is rather to be taken than `right`, which are of one binding and fit alike: what
+// is vouched for goes first, then what is newer.
+bool is_better(const cache::Section& left, const cache::Section& right) {
+  const bool is_ours = cache::may_vouch_for_results(left.origin);
+  if (is_ours != cache::may_vouch_for_results(right.origin)) return is_ours;
+  return left.made_ns > right.made_ns;
+}
+
+std::vector<cache::Ingredient> settled_key(const Binding& binding, const PricedLibrary& library) {
+  std::vector<cache::Ingredient> key = binding;
+  key.insert(key.end(), library.stable.begin(), library.stable.end());
+  return key;
 }
 
 std::string place_of(const cache::Section& section, const std::string& file) {
@@ -146,28 +141,53 @@ std::string first_two_numbers(const std::string& version) {
   return version.substr(0, version.find_first_not_of("0123456789", first + 1));
 }
 
-std::vector<PricedLibrary> priced_libraries(
-    const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+std::vector<PricedLibrary> priced_libraries(const std::vector<LibraryVersion>& versions) {
   std::vector<PricedLibrary> libraries;
-  for (const std::shared_ptr<const Plugin>& plugin : plugins) {
-    PricedLibrary& library = libraries.emplace_back();
-    library.backend = plugin->name();
-    library.ingredients = plugin->ingredients();
-    const tessera_backend& face = plugin->face();
-    for (const tessera_ingredient& ingredient :
-         std::span(face.ingredients, static_cast<size_t>(face.ingredient_count))) {
-      const std::string name = ingredient.name;
+  for (const LibraryVersion& version : versions) {
+    PricedLibrary& library = libraries.emplace_back(PricedLibrary{.backend = version.backend});
+    for (const auto& [name, value] : version.ingredients) {
       if (name == "commit") continue;
-      library.stable.push_back(
-          {name, name == "version" ? first_two_numbers(ingredient.value) : ingredient.value});
+      library.stable.push_back({name, name == "version" ? first_two_numbers(value) : value});
     }
   }
   return libraries;
 }
 
+std::vector<PricedLibrary> priced_libraries(
+    const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<LibraryVersion> versions;
+  for (const std::shared_ptr<const Plugin>& plugin : plugins) {
+    versions.push_back(version_of(*plugin));
+  }
+  std::vector<PricedLibrary> libraries = priced_libraries(versions);
+  for (size_t index = 0; index < plugins.size(); ++index) {
+    libraries[index].ingredients = plugins[index]->ingredients();
+  }
+  return libraries;
+}
+
+std::vector<cache::Ingredient> versions_in_key(const std::vector<PricedLibrary>& libraries) {
+  std::vector<cache::Ingredient> versions;
+  for (const PricedLibrary& library : libraries) {
+    std::string all;
+    for (const auto& [name, value] : library.stable) {
+      if (name == kCoreRevisionName) {
+        if (versions.empty() || versions.front().name != name)
+          versions.insert(versions.begin(), {name, value});
+        continue;
+      }
+      all += (all.empty() ? "" : ", ") + name + " " + value;
+    }
+    versions.push_back({library.backend, all});
+  }
+  return versions;
+}
+
 std::vector<cache::Section> to_sections(const FoundCosts& found,
-                                        const std::vector<PricedLibrary>& libraries) {
+                                        const std::vector<PricedLibrary>& libraries,
+                                        const Binding& binding) {
   std::vector<cache::Section> sections;
+  const int64_t now_ns = system_time_ns();
   double left = found.seconds;
   for (const PricedLibrary& library : libraries) {
     const CostTable part = part_of(found.costs, library.backend);
@@ -178,12 +198,25 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
                         .content = kCostsContent,
                         .ingredients = library.stable,
                         .seconds = seconds,
+                        .made_ns = now_ns,
                         .bytes = write_cost_table(part)});
   }
+  for (const PricedLibrary& library : libraries) {
+    if (!found.plan) break;
+    sections.push_back({.type = library.backend,
+                        .content = kSettledContent,
+                        .ingredients = settled_key(binding, library),
+                        .made_ns = now_ns});
+  }
+  std::vector<cache::Ingredient> key = binding;
+  for (cache::Ingredient& version : versions_in_key(libraries)) key.push_back(std::move(version));
   if (!found.plan && found.interrupted_seconds) {
     sections.push_back({.type = kPlanSection,
                         .content = kInterruptedContent,
+                        .ingredients = std::move(key),
+                        .made_ns = now_ns,
                         .bytes = decimal_digits(*found.interrupted_seconds)});
+    return sections;
   }
   if (!found.plan) return sections;
   CostTable plan{.machine = found.costs.machine};
@@ -194,57 +227,103 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
   }
   sections.push_back({.type = kPlanSection,
                       .content = kCostsContent,
-                      .ingredients = ingredients_of(*found.plan, libraries),
+                      .ingredients = std::move(key),
                       .seconds = left,
+                      .made_ns = now_ns,
                       .bytes = write_cost_table(plan)});
   return sections;
 }
 
-TakenPlan take_plan(const cache::CacheFile& file, const FindLibraries& find_libraries,
-                    const std::string& place) {
-  const cache::Section* const section = file.find(kPlanSection, kCostsContent);
-  if (section == nullptr) return {.interrupted_seconds = interrupted_seconds_of(file)};
-  if (!section->is_trusted) return {};
-  KnownPlan plan = read_plan(*section, place_of(*section, place));
-  const std::set<std::string> backends = backends_of(plan);
-  std::string refusal =
-      explain_unfit(*section, plan, find_libraries({backends.begin(), backends.end()}), place);
-  if (!refusal.empty()) return {.refusal = std::move(refusal)};
-  return {.plan = std::move(plan), .seconds = section->seconds};
+cache::Section merged(const cache::Section& present, cache::Section added) {
+  if (present.type == kPlanSection || present.content != kCostsContent) return added;
+  try {
+    CostTable both = read_cost_table(present.bytes, present.type);
+    if (!cache::may_vouch_for_results(present.origin)) {
+      for (auto& [key, cost] : both.kernels) cost.is_judged_here = false;
+    }
+    merge(both, read_cost_table(added.bytes, added.type));
+    added.bytes = write_cost_table(both);
+    added.seconds = std::max(present.seconds, added.seconds);
+  } catch (const Error&) {
+    // What cannot be read is replaced.
+  }
+  return added;
 }
 
-TakenCosts take_sections(const cache::CacheFile& file, const std::string& type,
-                         const std::vector<PricedLibrary>& libraries, const std::string& place) {
-  TakenCosts taken;
+TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
+                    const std::vector<PricedLibrary>& libraries, const std::string& place) {
+  const std::vector<cache::Ingredient> versions = versions_in_key(libraries);
+  TakenPlan taken;
+  const cache::Section* best = nullptr;
+  bool is_exact = false;
+  size_t least = std::numeric_limits<size_t>::max();
   for (const cache::Section& section : file.sections) {
-    const bool is_wanted = (type.empty() || section.type == type) && section.is_trusted;
-    if (!is_wanted || section.content != kCostsContent) continue;
-    const std::string where = place_of(section, place);
-    if (section.type == kPlanSection) {
-      KnownPlan plan = read_plan(section, where);
-      std::string refusal = explain_unfit(section, plan, libraries, place);
-      if (refusal.empty()) {
-        taken.plan = std::move(plan);
-      } else {
-        taken.reasons.push_back(std::move(refusal));
+    if (section.type != kPlanSection) continue;
+    const auto of = binding_part(section, binding);
+    if (!std::ranges::equal(of, binding)) {
+      const size_t count = cache::different_names(of, binding).size();
+      if (section.content == kCostsContent && count < least) {
+        least = count;
+        taken.nearest = cache::explain_difference(of, binding);
       }
-    } else {
-      const PricedLibrary* library = find(libraries, section.type);
-      if (library == nullptr) continue;
-      const std::string difference =
-          cache::explain_difference(section.ingredients, library->stable);
-      if (!difference.empty()) {
-        taken.reasons.push_back(where + " is not used: " + difference);
-        continue;
-      }
-      const CostTable part = read_cost_table(section.bytes, where);
-      take(part, *library, where, taken.costs);
-      taken.entries[section.type] =
-          static_cast<int64_t>(part.kernels.size() + part.conversions.size());
+      continue;
     }
-    taken.seconds[section.type] = section.seconds;
+    if (section.content == kInterruptedContent) {
+      taken.interrupted_seconds = interrupted_seconds_of(section);
+      continue;
+    }
+    if (section.content != kCostsContent) continue;
+    const bool fits = std::ranges::equal(version_part(section, binding), versions);
+    const bool is_preferred =
+        best == nullptr || (fits != is_exact ? fits : is_better(section, *best));
+    if (!is_preferred) continue;
+    best = &section;
+    is_exact = fits;
   }
-  if (taken.plan) taken.entries[kPlanSection] = 1;
+  if (best == nullptr) return taken;
+  taken.interrupted_seconds.reset();
+  taken.plan = read_plan(*best, place_of(*best, place));
+  taken.origin = best->origin;
+  taken.seconds = best->seconds;
+  taken.change = cache::explain_difference(version_part(*best, binding), versions);
+  return taken;
+}
+
+void check_plans(const cache::CacheFile& file, const std::string& place) {
+  for (const cache::Section& section : file.sections) {
+    if (section.type == kPlanSection && section.content == kCostsContent) {
+      read_plan(section, place_of(section, place));
+    }
+  }
+}
+
+bool is_settled(const cache::CacheFile& file, const Binding& binding,
+                const PricedLibrary& library) {
+  return file.find(library.backend, kSettledContent, settled_key(binding, library)) != nullptr;
+}
+
+TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
+                      const std::vector<PricedLibrary>& libraries, const std::string& place) {
+  TakenCosts taken;
+  for (const PricedLibrary& library : libraries) {
+    if (!type.empty() && type != library.backend) continue;
+    const cache::Section* const fitting = file.find(library.backend, kCostsContent, library.stable);
+    if (fitting == nullptr) {
+      const cache::Section* const other = file.find(library.backend, kCostsContent);
+      if (other != nullptr) {
+        taken.reasons.push_back(place_of(*other, place) + " is not used: " +
+                                cache::explain_difference(other->ingredients, library.stable));
+      }
+      continue;
+    }
+    const std::string where = place_of(*fitting, place);
+    const CostTable part = read_cost_table(fitting->bytes, where);
+    take(part, fitting->origin, library, where, taken.costs);
+    taken.entries[library.backend] =
+        static_cast<int64_t>(part.kernels.size() + part.conversions.size());
+    taken.seconds[library.backend] = fitting->seconds;
+    taken.origins[library.backend] = fitting->origin;
+  }
   return taken;
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+
 #include "tessera/error.h"
 
 namespace tessera::tuning {
@@ -36,7 +39,13 @@ std::vector<PricedLibrary> libraries() {
           {"plain", "version=0.1.0;", {{"version", "0.1"}}}};
 }
 
-cache::CacheFile stored() { return {.sections = to_sections(found(), libraries())}; }
+const Binding kBinding = {{"inputs", "float32 1"}, {"threads", "2"}};
+
+cache::CacheFile stored() { return {.sections = to_sections(found(), libraries(), kBinding)}; }
+
+TakenPlan plan_in(const cache::CacheFile& file, const std::vector<PricedLibrary>& now) {
+  return take_plan(file, kBinding, now, "file");
+}
 
 TEST(CostSections, HoldPricesByLibraryAndThePlan) {
   const cache::CacheFile file = stored();
@@ -46,56 +55,84 @@ TEST(CostSections, HoldPricesByLibraryAndThePlan) {
     types.push_back(section.type);
     seconds += section.seconds;
   }
-  EXPECT_THAT(types, ElementsAre("fast", "plain", "plan"));
+  EXPECT_THAT(types, ElementsAre("fast", "plain", "fast", "plain", "plan"));
   EXPECT_DOUBLE_EQ(seconds, 9);
   EXPECT_THAT(file.sections[0].ingredients, ElementsAre(cache::Ingredient{"version", "3.2"}));
-  EXPECT_THAT(file.sections[2].ingredients, ElementsAre(cache::Ingredient{"fast version", "3.2"}));
+  EXPECT_THAT(file.sections[4].ingredients,
+              ElementsAre(kBinding[0], kBinding[1], cache::Ingredient{"fast", "version 3.2"},
+                          cache::Ingredient{"plain", "version 0.1"}));
 }
 
 TEST(CostSections, AreTakenBack) {
-  const TakenCosts taken = take_sections(stored(), "", libraries(), "file");
-  EXPECT_EQ(taken.costs.kernels, found().costs.kernels);
+  const TakenCosts taken = take_costs(stored(), "", libraries(), "file");
   EXPECT_EQ(taken.costs.conversions.size(), 1U);
-  EXPECT_EQ(taken.plan, found().plan);
+  EXPECT_EQ(taken.costs.kernels.size(), 2U);
   EXPECT_THAT(taken.reasons, testing::IsEmpty());
   EXPECT_EQ(taken.entries.at("fast"), 2);
-  EXPECT_EQ(taken.entries.at("plan"), 1);
+  const TakenPlan plan = plan_in(stored(), libraries());
+  EXPECT_EQ(plan.plan, found().plan);
+  EXPECT_EQ(plan.change, "");
+}
+
+// Whose word they are decides: a plan that was not read from a file is one's own.
+TEST(CostSections, AStrangersPricesAreNotJudgedHereAndHisRefusalsCount) {
+  FoundCosts costs = found();
+  costs.costs.kernels.begin()->second = {.refusal = "it is wrong"};
+  cache::CacheFile file{.sections = to_sections(costs, libraries(), kBinding)};
+  for (const auto& [origin, is_judged] : {std::pair(cache::Origin::Here, true),
+                                          {cache::Origin::Vouched, true},
+                                          {cache::Origin::Stranger, false}}) {
+    for (cache::Section& section : file.sections) section.origin = origin;
+    const TakenCosts taken = take_costs(file, "", libraries(), "file");
+    EXPECT_EQ(plan_in(file, libraries()).origin, origin);
+    EXPECT_EQ(taken.costs.kernels.begin()->second.refusal, "it is wrong");
+    for (const auto& [key, cost] : taken.costs.kernels) EXPECT_EQ(cost.is_judged_here, is_judged);
+  }
+}
+
+TEST(CostSections, OfTwoPlansForOneBindTheOneThatIsVouchedForCounts) {
+  cache::CacheFile file;
+  for (const auto& [origin, algorithm, made_ns] :
+       {std::tuple(cache::Origin::Vouched, "ours", 1), {cache::Origin::Stranger, "his", 2}}) {
+    FoundCosts costs = found();
+    costs.plan->steps[0].algorithm = algorithm;
+    cache::Section section = to_sections(costs, libraries(), kBinding).back();
+    section.origin = origin;
+    section.made_ns = made_ns;
+    file.sections.push_back(section);
+  }
+  EXPECT_EQ(plan_in(file, libraries()).plan->steps[0].algorithm, "ours");
+  std::swap(file.sections[0], file.sections[1]);
+  EXPECT_EQ(plan_in(file, libraries()).plan->steps[0].algorithm, "ours");
 }
 
 TEST(CostSections, APlanBringsTheOneThatRunsUntilItIsBuilt) {
   FoundCosts both = found();
   both.plan->until_built = {
       KnownPlan{.steps = {{.nodes = {0}, .backend = "plain", .algorithm = "soon"}}}};
-  const cache::CacheFile file{.sections = to_sections(both, libraries())};
-  EXPECT_THAT(file.sections[2].ingredients, ElementsAre(cache::Ingredient{"fast version", "3.2"},
-                                                        cache::Ingredient{"plain version", "0.1"}));
-  EXPECT_EQ(take_sections(file, "", libraries(), "file").plan, both.plan);
-  const FindLibraries find = [](const std::vector<std::string>& names) {
-    EXPECT_THAT(names, ElementsAre("fast", "plain"));
-    return libraries();
-  };
-  EXPECT_EQ(take_plan(file, find, "file").plan, both.plan);
+  const cache::CacheFile file{.sections = to_sections(both, libraries(), kBinding)};
+  EXPECT_EQ(plan_in(file, libraries()).plan, both.plan);
 }
 
 TEST(CostSections, WithoutAPlanSayAfterHowLongItWasInterrupted) {
   FoundCosts stopped = found();
   stopped.plan.reset();
   stopped.interrupted_seconds = 0.25;
-  cache::CacheFile file{.sections = to_sections(stopped, libraries())};
-  const FindLibraries find = [](const std::vector<std::string>&) { return libraries(); };
-  EXPECT_FALSE(take_plan(file, find, "file").plan);
-  EXPECT_EQ(take_plan(file, find, "file").interrupted_seconds, 0.25);
-  EXPECT_FALSE(take_sections(file, "", libraries(), "file").plan);
-  EXPECT_EQ(take_sections(file, "", libraries(), "file").costs.kernels.size(), 2U);
+  cache::CacheFile file{.sections = to_sections(stopped, libraries(), kBinding)};
+  EXPECT_FALSE(plan_in(file, libraries()).plan);
+  EXPECT_EQ(plan_in(file, libraries()).interrupted_seconds, 0.25);
+  EXPECT_EQ(take_costs(file, "", libraries(), "file").costs.kernels.size(), 2U);
   // What is found later counts.
   for (const cache::Section& section : stored().sections) file.put(section);
-  EXPECT_TRUE(take_plan(file, find, "file").plan);
-  EXPECT_FALSE(take_plan(file, find, "file").interrupted_seconds);
+  EXPECT_TRUE(plan_in(file, libraries()).plan);
+  EXPECT_FALSE(plan_in(file, libraries()).interrupted_seconds);
   // Whatever else stands there says nothing.
   for (const char* bytes : {"", "x", "1x", "-1", "nan"}) {
-    const cache::CacheFile odd{
-        .sections = {{.type = kPlanSection, .content = kInterruptedContent, .bytes = bytes}}};
-    EXPECT_FALSE(take_plan(odd, find, "file").interrupted_seconds) << bytes;
+    const cache::CacheFile odd{.sections = {{.type = kPlanSection,
+                                             .content = kInterruptedContent,
+                                             .ingredients = kBinding,
+                                             .bytes = bytes}}};
+    EXPECT_FALSE(plan_in(odd, libraries()).interrupted_seconds) << bytes;
   }
 }
 
@@ -104,54 +141,88 @@ TEST(CostSections, ASectionWithoutAPlanOrWithOthersIsCorrupt) {
        {std::vector<const char*>{}, {"until built"}, {"", "other"}}) {
     CostTable table;
     for (const char* graph : graphs) table.plans[PlanKey{.graph = graph}] = {};
-    const cache::CacheFile file{
-        .sections = {
-            {.type = kPlanSection, .content = kCostsContent, .bytes = write_cost_table(table)}}};
-    EXPECT_THROW(take_sections(file, "", libraries(), "file"), Error) << graphs.size();
+    const cache::CacheFile file{.sections = {{.type = kPlanSection,
+                                              .content = kCostsContent,
+                                              .ingredients = kBinding,
+                                              .bytes = write_cost_table(table)}}};
+    EXPECT_THROW(plan_in(file, libraries()), Error) << graphs.size();
+    EXPECT_THROW(check_plans(file, "file"), Error) << graphs.size();
   }
 }
 
 TEST(CostSections, OfOneTypeAreTakenAlone) {
-  const TakenCosts taken = take_sections(stored(), "plain", libraries(), "file");
+  const TakenCosts taken = take_costs(stored(), "plain", libraries(), "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);
   EXPECT_EQ(taken.costs.kernels.begin()->first.backend, "plain");
-  EXPECT_FALSE(taken.plan);
 }
 
 TEST(CostSections, APatchOfALibraryKeepsItsPrices) {
   std::vector<PricedLibrary> patched = libraries();
   patched[0].ingredients = "version=3.2.2;commit=def;";
-  const TakenCosts taken = take_sections(stored(), "", patched, "file");
+  const TakenCosts taken = take_costs(stored(), "", patched, "file");
   EXPECT_TRUE(taken.costs.kernels.contains(key("fast", "version=3.2.2;commit=def;")));
-  EXPECT_TRUE(taken.plan);
+  EXPECT_EQ(plan_in(stored(), patched).change, "");
 }
 
-TEST(CostSections, AnotherVersionLosesItsOwnPricesAndThePlan) {
+TEST(CostSections, AnotherVersionLosesItsPricesAndThePlanNamesIt) {
   std::vector<PricedLibrary> newer = libraries();
   newer[0].stable = {{"version", "3.3"}};
-  const TakenCosts taken = take_sections(stored(), "", newer, "file");
+  const TakenCosts taken = take_costs(stored(), "", newer, "file");
   EXPECT_EQ(taken.costs.kernels.size(), 1U);
-  EXPECT_FALSE(taken.plan);
-  EXPECT_THAT(taken.reasons, ElementsAre(HasSubstr("version: 3.2 in the file, 3.3 now"),
-                                         HasSubstr("fast version")));
-  newer.pop_back();
-  newer[0].stable = libraries()[0].stable;
-  EXPECT_TRUE(take_sections(stored(), "", newer, "file").plan) << "it uses the other one alone";
+  EXPECT_THAT(taken.reasons, ElementsAre(HasSubstr("version: 3.2 in the file, 3.3 now")));
+  const TakenPlan plan = plan_in(stored(), newer);
+  EXPECT_TRUE(plan.plan) << "it may run until what is new was measured";
+  EXPECT_EQ(plan.change, "fast: version 3.2 in the file, version 3.3 now");
 }
 
-TEST(CostSections, APlanWithoutItsLibraryIsNotTaken) {
-  const TakenCosts taken = take_sections(stored(), "", {libraries()[1]}, "file");
+TEST(CostSections, ALibraryThatAppearsOrGoesIsAChangeThoughThePlanDoesNotUseIt) {
+  std::vector<PricedLibrary> now = libraries();
+  now.push_back({"extra", "", {{"version", "1.0"}}});
+  EXPECT_EQ(plan_in(stored(), now).change, "extra: nothing in the file, version 1.0 now");
+  now = {libraries()[0]};
+  EXPECT_EQ(plan_in(stored(), now).change, "plain: version 0.1 in the file, nothing now");
+}
+
+TEST(CostSections, APlanForTheseLibrariesGoesBeforeANewerOneForOthers) {
+  cache::CacheFile file = stored();
+  std::vector<PricedLibrary> newer = libraries();
+  newer[0].stable = {{"version", "3.3"}};
+  for (cache::Section& section : to_sections(found(), newer, kBinding)) {
+    section.made_ns += 1'000'000'000;
+    file.put(std::move(section));
+  }
+  EXPECT_EQ(plan_in(file, libraries()).change, "");
+  EXPECT_EQ(plan_in(file, newer).change, "");
+  EXPECT_EQ(take_costs(file, "fast", libraries(), "file").entries.at("fast"), 2);
+}
+
+TEST(CostSections, APlanForAnotherBindIsNotTakenAndTheNearestIsTold) {
+  Binding other = kBinding;
+  other[1].value = "1";
+  const TakenPlan taken = take_plan(stored(), other, libraries(), "file");
   EXPECT_FALSE(taken.plan);
-  EXPECT_THAT(taken.reasons, ElementsAre(HasSubstr("fast version: 3.2 in the file, nothing now")));
+  EXPECT_EQ(taken.nearest, "threads: 2 in the file, 1 now");
+}
+
+TEST(CostSections, OfALibraryNothingIsLeftToMeasureWhereAPlanWasFound) {
+  Binding other = kBinding;
+  other[1].value = "1";
+  EXPECT_TRUE(is_settled(stored(), kBinding, libraries()[0]));
+  EXPECT_FALSE(is_settled(stored(), other, libraries()[0]));
+  EXPECT_FALSE(is_settled(stored(), kBinding, {"fast", "", {{"version", "3.3"}}}));
+  FoundCosts stopped = found();
+  stopped.plan.reset();
+  const cache::CacheFile file{.sections = to_sections(stopped, libraries(), kBinding)};
+  EXPECT_FALSE(is_settled(file, kBinding, libraries()[0]));
 }
 
 TEST(CostSections, PricesOfAnotherLibraryAreDamage) {
   cache::CacheFile file = stored();
   std::swap(file.sections[0].bytes, file.sections[1].bytes);
-  EXPECT_THROW(take_sections(file, "", libraries(), "file"), Error);
+  EXPECT_THROW(take_costs(file, "", libraries(), "file"), Error);
   file = stored();
-  file.sections[2].bytes = file.sections[0].bytes;
-  EXPECT_THROW(take_sections(file, "", libraries(), "file"), Error);
+  file.sections[4].bytes = file.sections[0].bytes;
+  EXPECT_THROW(plan_in(file, libraries()), Error);
 }
 
 TEST(CostSections, VersionsAreCutBehindTheSecondNumber) {

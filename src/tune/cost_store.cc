@@ -1,9 +1,12 @@
 #include "tune/cost_store.h"
 
+#include <optional>
 #include <utility>
 
 #include "cache/cache_file.h"
+#include "cache/cache_folder.h"
 #include "cache/stored_file.h"
+#include "cache/user_key.h"
 #include "tessera/error.h"
 
 namespace tessera::tuning {
@@ -16,12 +19,13 @@ std::filesystem::path file_in(const std::filesystem::path& folder) { return fold
 
 // Nothing where it cannot be used: whoever measures fills it again.
 cache::CacheFile read_store(const std::filesystem::path& folder,
-                            const std::vector<cache::Ingredient>& machine) {
+                            const std::vector<cache::Ingredient>& machine,
+                            const cache::UserKey* key) {
   const cache::FileText text = cache::read_stored_file(file_in(folder), kMostStoreBytes);
   cache::CacheFile empty{.ingredients = machine};
   if (!text.bytes) return empty;
   try {
-    cache::CacheFile file = cache::decode(*text.bytes, /*key=*/nullptr, file_in(folder).string());
+    cache::CacheFile file = cache::decode(*text.bytes, key, file_in(folder).string());
     return file.ingredients == machine ? file : empty;
   } catch (const Error&) {
     return empty;
@@ -30,7 +34,7 @@ cache::CacheFile read_store(const std::filesystem::path& folder,
 
 CostTable costs_in(const cache::CacheFile& file, const std::vector<PricedLibrary>& libraries) {
   try {
-    return take_sections(file, "", libraries, "costs").costs;
+    return take_costs(file, "", libraries, "costs").costs;
   } catch (const Error&) {
     return {};
   }
@@ -41,7 +45,8 @@ CostTable costs_in(const cache::CacheFile& file, const std::vector<PricedLibrary
 CostTable read_cost_store(const std::filesystem::path& folder,
                           const std::vector<cache::Ingredient>& machine,
                           const std::vector<PricedLibrary>& libraries) {
-  return costs_in(read_store(folder, machine), libraries);
+  const std::optional<cache::UserKey> key = cache::find_key(folder);
+  return costs_in(read_store(folder, machine, key ? &*key : nullptr), libraries);
 }
 
 std::string add_to_cost_store(const std::filesystem::path& folder,
@@ -50,19 +55,22 @@ std::string add_to_cost_store(const std::filesystem::path& folder,
   std::string reason = cache::make_private_folder(folder);
   if (reason.empty()) reason = cache::explain_unsafe_folder(folder);
   if (!reason.empty()) return reason;
+  const std::optional<cache::UserKey> ours = cache::make_key(folder);
+  const cache::UserKey* const key = ours ? &*ours : nullptr;
   return cache::replace_file(file_in(folder), [&] {
-    cache::CacheFile file = read_store(folder, machine);
+    cache::CacheFile file = read_store(folder, machine, key);
     CostTable all = costs_in(file, libraries);
     merge(all, costs);
     for (cache::Section& section :
-         to_sections({.costs = all, .seconds = seconds_to_measure(all)}, libraries)) {
+         to_sections({.costs = all, .seconds = seconds_to_measure(all)}, libraries, {})) {
       file.put(std::move(section));
     }
-    std::string bytes = cache::encode(file, /*key=*/nullptr);
+    cache::drop_oldest(file);
+    std::string bytes = cache::encode(file, key);
     if (static_cast<int64_t>(bytes.size()) <= kMostStoreBytes) return bytes;
     const FoundCosts fresh{.costs = costs, .seconds = seconds_to_measure(costs)};
-    return cache::encode({.ingredients = machine, .sections = to_sections(fresh, libraries)},
-                         /*key=*/nullptr);
+    return cache::encode({.ingredients = machine, .sections = to_sections(fresh, libraries, {})},
+                         key);
   });
 }
 

@@ -16,7 +16,10 @@ void merge(CostTable& table, const CostTable& newer) {
   for (const auto& [key, cost] : newer.kernels) {
     const auto [entry, is_new] = table.kernels.emplace(key, cost);
     if (is_new) continue;
-    Cost merged = cost;
+    const Cost& known = entry->second;
+    Cost merged = known.is_judged_here && !cost.is_judged_here ? known : cost;
+    if (merged.refusal.empty())
+      merged.refusal = cost.refusal.empty() ? known.refusal : cost.refusal;
     merged.cold = entry->second.cold;
     merged.warm = entry->second.warm;
     merged.in_context = entry->second.in_context;

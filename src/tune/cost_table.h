@@ -37,6 +37,9 @@ struct Cost {
   double error = 0;      // as Checked::error
   double tolerance = 0;  // what `error` may be at most
   std::string refusal;   // why it may not be used; "": it may
+  // Whether `error` was found out here. Where a stranger says it, his times are hints; that the
+  // kernel is right is to be seen before its results count.
+  bool is_judged_here = true;
   bool operator==(const Cost&) const = default;
 };
 
@@ -111,7 +114,8 @@ struct CostTable {
 };
 
 // Adds to `table` what `newer` knows; where both know a thing, `newer` counts, but what it has not
-// measured (cold, warm, in context) stays.
+// measured (cold, warm, in context) stays. Refused by either is refused. What was judged here is
+// not replaced by what a stranger says.
 void merge(CostTable& table, const CostTable& newer);
 
 // The bytes' class: the largest k with 2^k <= bytes; 0 for none.

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "tessera costs";
-constexpr int kVersion = 4;
+constexpr int kVersion = 5;
 // A text that nests deeper is no table, and could exhaust the stack of whoever reads it.
 constexpr int kMostDepth = 8;
 constexpr double kMostSeconds = 1e9;
@@ -42,6 +42,7 @@ Json kernel_json(const CostKey& key, const Cost& cost) {
   json["error"] = std::isfinite(cost.error) ? cost.error : std::numeric_limits<double>::max();
   json["tolerance"] = cost.tolerance;
   json["refusal"] = cost.refusal;
+  json["judged_here"] = cost.is_judged_here;
   return json;
 }
 
@@ -146,6 +147,12 @@ class Fields {
     return is_signed ? json.get<int64_t>() : static_cast<int64_t>(json.get<uint64_t>());
   }
 
+  bool truth(const std::string& field) {
+    const Json& json = get(field);
+    if (!json.is_boolean()) (place_ / field).fail("expected a truth value, found " + kind(json));
+    return json.get<bool>();
+  }
+
   Place place(const std::string& field) const { return place_ / field; }
 
   void expect_no_more() const {
@@ -196,7 +203,8 @@ void read_kernel(const Json& json, const Place& place, CostTable& table) {
             .build_seconds = fields.number("build_seconds", 0, kMostSeconds),
             .error = fields.number("error", 0, std::numeric_limits<double>::max()),
             .tolerance = fields.number("tolerance", 0, 1),
-            .refusal = fields.text("refusal")};
+            .refusal = fields.text("refusal"),
+            .is_judged_here = fields.truth("judged_here")};
   fields.expect_no_more();
   if (cost.refusal.empty() && !cost.cold && !cost.warm) {
     place.fail("expected a time, cold or warm, or a refusal; found neither");

@@ -93,7 +93,8 @@ TEST(CostTable, SaysWhereItIsDamaged) {
       {"\"low\": 1e-05", "\"low\": 1", "/kernels/1/cold/low"},
       {"\"low\": 1e-05", "\"low\": -1", "/kernels/1/cold/low"},
       {R"("refusal": "numbers: element 0")", R"("refusal": "")", "neither"},
-      {"\"version\": 4,", "\"version\": 4", "JSON"},
+      {"\"version\": 5,", "\"version\": 5", "JSON"},
+      {R"("judged_here": true)", R"("judged_here": 1)", "truth value"},
       {"\"low\": 1e-05", "\"low\": 1e+999", "too large"},
       {"\"steps\": [", R"("steps": 3, "x": [)", "/plans/0/steps"},
       {"\"nodes\": [", "\"nodes\": [-1, ", "/plans/0/steps/0/nodes"},
@@ -114,8 +115,24 @@ TEST(CostTable, SaysWhereItIsDamaged) {
 
 TEST(CostTable, TellsAnotherVersionFromDamage) {
   std::string text = write_cost_table(sample());
-  text.replace(text.find("\"version\": 4"), 12, "\"version\": 2");
+  text.replace(text.find("\"version\": 5"), 12, "\"version\": 2");
   EXPECT_THAT(error_of([&] { read_cost_table(text, "file"); }), HasSubstr("Unsupported"));
+}
+
+TEST(CostTable, AStrangersWordReplacesNothingThatWasJudgedHereButForRefusals) {
+  const CostKey key{.work = "w", .backend = "mylib"};
+  const Timing ours{1e-3, 1e-3, 1e-3, 10};
+  const Timing his{1e-6, 1e-6, 1e-6, 10};
+  CostTable table{.kernels = {{key, {.warm = ours, .error = 0.1}}}};
+  const CostTable stranger{.kernels = {{key, {.warm = his, .is_judged_here = false}}}};
+  merge(table, stranger);
+  EXPECT_TRUE(table.kernels[key].is_judged_here);
+  EXPECT_EQ(table.kernels[key].error, 0.1);
+  merge(table, {.kernels = {{key, {.refusal = "no", .is_judged_here = false}}}});
+  EXPECT_EQ(table.kernels[key].refusal, "no");
+  CostTable hint = stranger;
+  merge(hint, {.kernels = {{key, {.warm = ours}}}});
+  EXPECT_TRUE(hint.kernels[key].is_judged_here);
 }
 
 TEST(CostTable, RefusesOneKeyTwice) {

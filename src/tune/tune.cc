@@ -162,7 +162,9 @@ struct Tuner::State {
     const auto found = table_.kernels.find(key);
     if (found == table_.kernels.end()) return false;
     const Cost& cost = found->second;
-    return !cost.refusal.empty() || (weights == Weights::Cold ? cost.cold : cost.warm).has_value();
+    if (!cost.refusal.empty()) return true;
+    if (!cost.is_judged_here) return false;
+    return options_.only_checks || (weights == Weights::Cold ? cost.cold : cost.warm).has_value();
   }
 
   // By group, in their order.

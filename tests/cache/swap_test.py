@@ -55,6 +55,7 @@ def slow(bin_dir, tmp_path_factory):
     library = bin_dir.parent / "tests" / "backends" / "hostile.so"
     assert library.exists(), f"{library} is not built: tools/build release hostile"
     return {"TESSERA_BACKEND_PATH": str(library),
+            "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("user")),
             "TESSERA_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
             "TESSERA_TEST_MISCHIEF": "slow_either_way"}
 

@@ -46,15 +46,17 @@ void make_sections_right(std::string& bytes, size_t table_bytes) {
   const std::vector<cache::Ingredient> ingredients = place.reader.ingredients();
   const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);
   std::memcpy(&bytes[kHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
+  place.reader.ingredients();  // the notes
   for (auto left = place.reader.number<uint32_t>("sections"); left > 0; --left) {
     place.reader.text("a type");
     place.reader.text("a content");
     place.reader.ingredients();
     place.reader.number<uint64_t>("seconds");
+    place.reader.number<uint64_t>("a time");
     const auto offset = place.reader.number<uint64_t>("an offset");
     const auto length = place.reader.number<uint64_t>("a length");
     const size_t checksum_at = place.at();
-    place.reader.raw(kChecksumBytes + 1 + sizeof(cache::Mac), "the rest");
+    place.reader.raw(kChecksumBytes + sizeof(cache::Mac), "the rest");
     if (offset > before.size() || length > before.size() - offset) continue;
     put_checksum(bytes, checksum_at, cache::checksum_of(Bytes(before).subspan(offset, length)));
   }
@@ -91,11 +93,12 @@ void read(const std::string& bytes) {
   const cache::UserKey key({});
   const CacheFile file = cache::decode(bytes, &key, "file");
   expect(cache::encode(file, &key) == bytes, "what is decoded is encoded as it was");
-  expect(cache::decode_ingredients(bytes, "file") == file.ingredients,
+  expect(cache::decode_head(bytes, "file").ingredients == file.ingredients,
          "both ways of reading agree");
   const auto libraries = libraries_of(file);
-  tuning::take_plan(file, [&](const std::vector<std::string>&) { return libraries; }, "file");
-  tuning::take_sections(file, "", libraries, "file");
+  tuning::take_plan(file, {{"threads", "2"}}, libraries, "file");
+  tuning::check_plans(file, "file");
+  tuning::take_costs(file, "", libraries, "file");
 }
 
 }  // namespace

@@ -61,10 +61,10 @@ tuning::FoundCosts some_costs() {
 void add_caches(Corpus corpus) {
   cache::CacheFile file{.ingredients = {{"graph", "a1"}, {"threads", "2"}}};
   corpus.add("empty", cache::encode(file, &kKey));
-  file.sections = tuning::to_sections(some_costs(), {{"fast", "v=1;", {{"version", "3"}}}});
+  file.sections =
+      tuning::to_sections(some_costs(), {{"fast", "v=1;", {{"version", "3"}}}}, {{"threads", "2"}});
   corpus.add("costs", cache::encode(file, &kKey));
-  file.sections = {
-      {.type = "fast", .content = "kernels", .is_authenticated = true, .bytes = "abc"}};
+  file.sections = {{.type = "fast", .content = "kernels", .bytes = "abc"}};
   corpus.add("authenticated", cache::encode(file, &kKey));
 }
 

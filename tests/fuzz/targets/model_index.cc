@@ -45,7 +45,6 @@ void fuzz_model_index(Bytes bytes) {
   cache::CacheFile stored{.ingredients = {{"fuzz", "1"}}};
   stored.sections.push_back({.type = "model",
                              .content = "graph",
-                             .is_authenticated = true,
                              .bytes = files_field() + std::string(bytes.begin(), bytes.end())});
   const auto file = scratch_folder() / "model.index";
   write_scratch_file(file, cache::encode(stored, &key));

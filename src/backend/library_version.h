@@ -1,0 +1,37 @@
+// What a library says of its version, and what is remembered of plug-ins that need not be opened to
+// know it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file_stamp.h"
+
+namespace tessera {
+
+class Plugin;
+
+struct LibraryIngredient {
+  std::string name;   // "version"
+  std::string value;  // "3.2.1"
+  bool operator==(const LibraryIngredient&) const = default;
+};
+
+struct LibraryVersion {
+  std::string backend;
+  std::vector<LibraryIngredient> ingredients;
+  bool operator==(const LibraryVersion&) const = default;
+};
+
+LibraryVersion version_of(const Plugin& plugin);
+
+// A plug-in of the catalog that could be used when its files were as they are stamped here: as long
+// as they are, it can be, and is of that version.
+struct RememberedPlugin {
+  FileStamp stamp;                     // of the plug-in
+  std::vector<StampedFile> libraries;  // that came into the process with it
+  LibraryVersion version;
+  bool operator==(const RememberedPlugin&) const = default;
+};
+
+}  // namespace tessera

@@ -1,0 +1,131 @@
+// Makes caches as a stranger would who knows the format: everything in them is as it should be, but
+// no key of the user's vouches for it.
+//
+//   forge_cache replace IN OUT OLD NEW     OUT is IN with NEW for OLD in what it says of plans
+//   forge_cache random IN FOLDER N SEED    N caches, 0.cache and so on: IN with other plans and
+//   prices
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cache/cache_file.h"
+#include "tessera/error.h"
+#include "tune/cost_sections.h"
+#include "tune/cost_table.h"
+
+namespace {
+
+using namespace tessera;
+
+cache::CacheFile read(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  return cache::decode(bytes, /*key=*/nullptr, path.string());
+}
+
+void write(const std::filesystem::path& path, const cache::CacheFile& file) {
+  std::ofstream(path, std::ios::binary) << cache::encode(file, /*key=*/nullptr);
+}
+
+void replace_all(std::string& text, const std::string& old, const std::string& wanted) {
+  size_t at = 0;
+  while ((at = text.find(old, at)) != std::string::npos) {
+    text.replace(at, old.size(), wanted);
+    at += wanted.size();
+  }
+}
+
+class Forger {
+ public:
+  Forger(cache::CacheFile file, uint32_t seed) : file_(std::move(file)), random_(seed) {
+    for (const cache::Section& section : file_.sections) {
+      if (section.content != tuning::kCostsContent) continue;
+      const tuning::CostTable table = tuning::read_cost_table(section.bytes, "it");
+      for (const auto& [key, cost] : table.kernels) {
+        names_.push_back({.backend = key.backend, .algorithm = key.algorithm});
+      }
+      for (const auto& [key, plan] : table.plans) {
+        names_.insert(names_.end(), plan.steps.begin(), plan.steps.end());
+      }
+    }
+  }
+
+  cache::CacheFile forge() {
+    cache::CacheFile file = file_;
+    for (cache::Section& section : file.sections) {
+      if (chance(3)) section.mac = {};
+      if (chance(3)) section.mac[draw(section.mac.size())] ^= 1;
+      section.made_ns += static_cast<int64_t>(draw(1000));
+      if (section.content != tuning::kCostsContent) continue;
+      tuning::CostTable table = tuning::read_cost_table(section.bytes, "it");
+      for (auto& [key, cost] : table.kernels) forge(cost);
+      for (auto& [key, plan] : table.plans) forge(plan);
+      section.bytes = tuning::write_cost_table(table);
+    }
+    return file;
+  }
+
+ private:
+  size_t draw(size_t count) { return random_() % count; }
+  bool chance(size_t of) { return draw(of) == 0; }
+
+  // All that was refused is right, and takes no time.
+  void forge(tuning::Cost& cost) {
+    cost.is_judged_here = true;
+    cost.refusal.clear();
+    cost.error = 0;
+    cost.warm = cost.cold = tuning::Timing{1e-9, 1e-9, 1e-9, 1000};
+  }
+
+  void forge(tuning::KnownPlan& plan) {
+    for (tuning::PlannedStep& step : plan.steps) {
+      if (names_.empty() || chance(2)) continue;
+      const tuning::PlannedStep& other = names_[draw(names_.size())];
+      if (chance(2)) step.backend = other.backend;
+      step.algorithm = other.algorithm;
+      if (chance(4)) step.layouts = other.layouts;
+    }
+    if (plan.steps.size() > 1 && chance(8)) plan.steps.pop_back();
+    if (chance(8)) plan.conversions.clear();
+  }
+
+  cache::CacheFile file_;
+  std::mt19937 random_;
+  std::vector<tuning::PlannedStep> names_;
+};
+
+int forge(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 5) return 2;
+  cache::CacheFile file = read(arguments[1]);
+  if (arguments[0] == "random") {
+    Forger forger(file, static_cast<uint32_t>(std::stoul(arguments[4])));
+    for (size_t index = 0; index < std::stoul(arguments[3]); ++index) {
+      write(std::filesystem::path(arguments[2]) / (std::to_string(index) + ".cache"),
+            forger.forge());
+    }
+    return 0;
+  }
+  for (cache::Section& section : file.sections) {
+    if (section.type == tuning::kPlanSection) {
+      replace_all(section.bytes, arguments[3], arguments[4]);
+    }
+  }
+  write(arguments[2], file);
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    return forge({arguments + 1, arguments + count});
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 1;
+  }
+}
