@@ -88,10 +88,10 @@ const ModelStructure& Model::State::loaded_structure() {
   return *structure;
 }
 
-void Model::State::open_packs() {
+void Model::State::open_packs(ThreadPool& pool) {
   if (!warm_start) return;
   const std::lock_guard lock(mutex);
-  warm_start->open_packs(loaded.graph, log);
+  warm_start->open_packs(loaded.graph, pool, log);
   packs.set_source(
       [this](const PackKey& key, int64_t bytes) { return warm_start->find_pack(key, bytes); });
 }
@@ -211,7 +211,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
     });
   }
   if (is_optimized) {
-    open_packs();
+    open_packs(pool);
     wanted.find_stored_kernel = stored_kernel_finder();
   }
   std::optional<PlanResult> known;

@@ -11,6 +11,7 @@
 #include "base/processor.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
+#include "tessera/backend_abi.h"
 #include "tessera/error.h"
 #include "tessera/tessera.h"
 
@@ -105,21 +106,24 @@ std::optional<LoadedModel> WarmStart::load(ModelStructure& structure, BackendSet
   return std::move(index.model);
 }
 
-void WarmStart::settle_weights(Graph& graph) {
+void WarmStart::settle_weights(Graph& graph, ThreadPool& pool) {
   std::string digests;
   for (Value& value : graph.values) {
     if (!is_large_weight(value)) continue;
-    if (!value.digest) value.digest = digest_of(value.constant);
+    if (!value.is_constant() || value.is_state || value.sparse_constant) continue;
+    if (value.constant.bytes() <= TESSERA_SMALL_CONSTANT_BYTES) continue;
+    // Tables of whole numbers have digests too: the text of a group contains them.
+    if (!value.digest) value.digest = digest_of(value.constant, &pool);
     digests += text(PackKey{.weight = *value.digest});
   }
   weights_ = short_digest(digests);
 }
 
-void WarmStart::open_packs(Graph& graph, const Log& log) {
+void WarmStart::open_packs(Graph& graph, ThreadPool& pool, const Log& log) {
   if (are_packs_open_ || folder_.empty()) return;
   are_packs_open_ = true;
   if (!key_) key_ = present_key(folder_);
-  if (weights_.empty()) settle_weights(graph);
+  if (weights_.empty()) settle_weights(graph, pool);
   if (!key_) return;
   for (const std::filesystem::path& path : packs_in(packs_folder())) {
     const auto known = std::find_if(trusted_.begin(), trusted_.end(),

@@ -43,8 +43,9 @@ class WarmStart {
   void note_read_again() { has_index_ = false; }
 
   // Opens the packs that are stored of the weights of `graph`, once, and gives weights back that
-  // are stored as they are. Reads all weights where their digest is not known yet.
-  void open_packs(Graph& graph, const Log& log);
+  // are stored as they are. Reads all weights, on the threads of `pool`, where their digest is not
+  // known yet.
+  void open_packs(Graph& graph, ThreadPool& pool, const Log& log);
   // One that was stored; null where there is none. From any thread, once open_packs() is through.
   std::shared_ptr<const void> find_pack(const PackKey& key, int64_t bytes) const;
   // A kernel that was stored, under a key of StoredKernels. As find_pack().
@@ -78,7 +79,7 @@ class WarmStart {
   bool is_stored(const std::string& key) const;
   void add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file);
   void drop_damaged();
-  void settle_weights(Graph& graph);
+  void settle_weights(Graph& graph, ThreadPool& pool);
   bool keep_packs(LoadedModel& model, const PackStore& packs,
                   const std::vector<SavableKernel>& kernels);
 
