@@ -18,6 +18,9 @@ class ByteSource {
  public:
   // Throws InvalidArgument where `file` is missing, no regular file, or may not be read.
   static ByteSource open(const std::filesystem::path& file);
+  // The same for a canonical path, following no links any more; errors call it `shown`.
+  static ByteSource open_without_links(const std::filesystem::path& file,
+                                       const std::filesystem::path& shown);
   // `bytes` must outlive the source. `place` is for errors.
   static ByteSource over(std::string_view bytes, std::string place = "the given bytes");
 
@@ -46,6 +49,8 @@ class ByteSource {
 
  private:
   ByteSource() = default;
+  // `descriptor` is owned; -1: errno says why.
+  static ByteSource from(int descriptor, const std::filesystem::path& shown);
 
   int descriptor_ = -1;
   std::string_view memory_;

@@ -83,7 +83,8 @@ ExternalFile& ExternalData::open(const std::string& location, const std::string&
   const auto known = files_.find(file);
   if (known != files_.end()) return known->second;
   try {
-    return files_.emplace(file, ExternalFile{ByteSource::open(file), {}}).first->second;
+    ByteSource source = ByteSource::open_without_links(file, file);
+    return files_.emplace(file, ExternalFile{std::move(source), {}}).first->second;
   } catch (const Error& error) {
     throw Error(ErrorKind::InvalidModel, where,
                 "its external data '" + location + "': " + error.message());

@@ -29,7 +29,8 @@ struct ExternalFile {
 };
 
 // The data files of one model, each opened and mapped once. A file must be a regular one inside the
-// folder; links are followed only as long as they stay there.
+// folder; links are followed only as long as they stay there. Where they lead is decided first, and
+// opened without following any: nobody can exchange a link in between.
 class ExternalData {
  public:
   // No folder at all: every external tensor is refused.
