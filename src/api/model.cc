@@ -460,14 +460,16 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   StageClock clock;
   state->compile_options = {.is_strict = options.is_strict,
                             .keeps_all_values = options.keeps_all_values,
-                            .copies_weights = options.copies_weights};
+                            .copies_weights = options.copies_weights,
+                            .takes_leases = keeps_index};
   state->load_threads = options.threads;
   state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   if (keeps_index) {
     clock.begin("index");
-    state->warm_start.emplace(user_cache_folder(), state->file, state->compile_options);
+    state->warm_start.emplace(user_cache_folder(), state->file, state->compile_options,
+                              options.strict_stamps);
     ModelStructure structure;
     std::optional<LoadedModel> known =
         state->warm_start->load(structure, options.backends.state_->set, state->log);

@@ -28,9 +28,10 @@ namespace tessera {
 // Of one model. Not safe from several threads at once, but for find_pack().
 class WarmStart {
  public:
-  // `folder` is the user's, "" for none.
+  // `folder` is the user's, "" for none. With `strict_stamps` an index is kept only of a model
+  // whose files were read under leases.
   WarmStart(std::filesystem::path folder, const std::filesystem::path& model,
-            const CompileOptions& options);
+            const CompileOptions& options, bool strict_stamps);
 
   // The model as an earlier process loaded it; nullopt where it must be read. Makes nothing.
   std::optional<LoadedModel> load(ModelStructure& structure, BackendSet& set, const Log& log);
@@ -88,6 +89,7 @@ class WarmStart {
   std::filesystem::path index_;  // its file
   std::vector<cache::Ingredient> ingredients_;
   int64_t started_ns_ = 0;
+  bool strict_stamps_ = false;
   std::optional<cache::UserKey> key_;
   bool has_index_ = false;  // as it would be written now
   bool are_packs_open_ = false;

@@ -69,10 +69,19 @@ ByteSource::ByteSource(ByteSource&& other) noexcept
       memory_(other.memory_),
       size_(other.size_),
       stamp_(other.stamp_),
+      lease_(other.lease_),
       place_(std::move(other.place_)) {}
 
 ByteSource::~ByteSource() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void ByteSource::take_lease() {
+  if (descriptor_ >= 0) lease_ = take_read_lease(descriptor_);
+}
+
+ReadLease ByteSource::release_lease() {
+  return descriptor_ >= 0 ? release_read_lease(descriptor_, lease_) : lease_;
 }
 
 void ByteSource::read(int64_t offset, void* target, size_t count) const {

@@ -39,6 +39,10 @@ class ByteSource {
   // Of the file when it was opened; nullopt for memory.
   const std::optional<FileStamp>& stamp() const { return stamp_; }
 
+  // Takes a read lease on the file, and releases it; see base/file_stamp.h. Memory has no writers.
+  void take_lease();
+  ReadLease release_lease();
+
   // A file mapped into memory.
   struct Mapping {
     std::shared_ptr<const std::byte> start;  // of a page; the mapping lives as long
@@ -56,6 +60,7 @@ class ByteSource {
   std::string_view memory_;
   int64_t size_ = 0;
   std::optional<FileStamp> stamp_;
+  ReadLease lease_ = ReadLease::Granted;
   std::string place_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -90,10 +91,12 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   result.producer = model.producer_name();
   if (!model.producer_version().empty()) result.producer += " " + model.producer_version();
   result.opsets = read_opsets(model.opset_import(), source.place());
+  if (options.takes_leases) external.take_leases();
   TensorReader tensors(source, scanned.payloads, external, options.copies_weights);
   Functions functions(model, result.opsets);
   result.graph = build_graph(model.graph(), functions, tensors, registry, log);
   verify(result.graph, "import");
+  result.lease = external.release_leases();
   for (const auto& [path, file] : external.files()) {
     result.files.push_back({path, *file.source.stamp()});
     if (file.mapping.start) result.mappings.push_back(described(file.mapping, file.source, path));
@@ -132,9 +135,11 @@ void check_unchanged(const std::vector<WeightMapping>& mappings) {
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
                           const Log& log, const ImportOptions& options) {
   const FoundModel found = find_model(file);
-  const ByteSource source = found.folders.empty() ? ByteSource::open(file)
+  ByteSource source = found.folders.empty() ? ByteSource::open(file)
                                             : ByteSource::open_without_links(found.target, file);
+  if (options.takes_leases) source.take_lease();
   ImportedModel model = import_from(source, ExternalData(found.folders), registry, log, options);
+  model.lease = std::max(model.lease, source.release_lease());
   model.files.insert(model.files.begin(), {file, *source.stamp()});
   return model;
 }
