@@ -64,6 +64,9 @@ void add_model_options(CommandOptions command, ModelArguments& arguments, Missin
                    "fail if a shape declared inside the model is wrong");
   command.add_flag("--copy-weights", arguments.copies_weights,
                    "copy weights from files beside the model, which may then change");
+  command.add_flag("--strict-stamps", arguments.strict_stamps,
+                   "keep what loading came to only if the system says that nobody was writing to "
+                   "the model's files");
   add_bind_options(command, arguments.bind);
   if (prices == Prices::AreOptions) add_price_options(command, arguments.bind);
 }
@@ -86,6 +89,7 @@ LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) 
                                          .backends = backends_,
                                          .threads = options_.threads,
                                          .keeps_index = options_.optimize,
+                                         .strict_stamps = arguments_.strict_stamps,
                                          .copies_weights = arguments_.copies_weights});
   });
   ModelDescription description = model.describe();

@@ -25,6 +25,7 @@ struct ModelArguments {
   std::vector<std::string> shapes;
   bool is_strict = false;
   bool copies_weights = false;
+  bool strict_stamps = false;
   BindArguments bind;
 
   bool operator==(const ModelArguments&) const = default;
@@ -36,8 +37,8 @@ enum class MissingInputs : uint8_t { AreErrors, AreRandom };
 // Whether a command may measure before it binds: then it has the options of add_price_options().
 enum class Prices : uint8_t { AreOptions, AreNotAsked };
 
-// Adds MODEL, --input, --random, --shape, --strict, --copy-weights and those of
-// add_bind_options().
+// Adds MODEL, --input, --random, --shape, --strict, --copy-weights, --strict-stamps
+// and those of add_bind_options().
 void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
                        Prices prices = Prices::AreOptions);
 

@@ -81,7 +81,7 @@ struct LoadedModel {
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                       const Backends& backends, nb::callable callable, int threads,
-                      bool copies_weights) {
+                      bool copies_weights, bool strict_stamps) {
   auto log = std::make_shared<PythonLog>(std::move(callable));
   std::optional<Model> model;
   {
@@ -91,6 +91,7 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                                      .log = [log](const std::string& text) { log->call(text); },
                                      .backends = backends,
                                      .threads = threads,
+                                     .strict_stamps = strict_stamps,
                                      .copies_weights = copies_weights});
   }
   log->raise_error();
@@ -99,9 +100,9 @@ LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
 
 LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
                        const Backends& backends, nb::callable callable, int threads,
-                       bool copies_weights) {
+                       bool copies_weights, bool strict_stamps) {
   return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
-                   backends, std::move(callable), threads, copies_weights);
+                   backends, std::move(callable), threads, copies_weights, strict_stamps);
 }
 
 // A log may well be a method of the object that keeps the model: the garbage collector has to see
@@ -419,9 +420,10 @@ void bind_model(nb::module_& module) {
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first that fits: a path may be made of bytes, too.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, kLoad);
+             "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, "strict_stamps"_a, kLoad);
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
-             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, kLoad);
+             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, "copies_weights"_a,
+             "strict_stamps"_a, kLoad);
 }
 
 }  // namespace tessera::python

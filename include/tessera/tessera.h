@@ -111,6 +111,11 @@ struct LoadOptions {
   // optimize has found a plan; and take it from there as long as the model's files are as they
   // were. Not set: true, but for TESSERA_OPTIMIZE=0 in the environment.
   std::optional<bool> keeps_index = {};
+  // Keep and use that only where the system granted a read lease on every file of the model
+  // (fcntl(2), F_SETLEASE) while it was read: nobody had it open for writing. Only the owner of a
+  // file gets one, and not on every file system. Not set: a writer who is seen keeps it from being
+  // kept, but what the system cannot tell does not.
+  bool strict_stamps = false;
   // Copy weights from files beside the model into memory instead of mapping these files. It costs
   // as much memory as there are weights, and the time to read them. A mapped file must not be
   // written to or cut as long as the model or an executor of it lives: bind() finds that and throws

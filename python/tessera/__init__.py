@@ -133,6 +133,7 @@ def load(
     log: Callable[[str], object] | None = None,
     threads: int = 0,
     copies_weights: bool = False,
+    strict_stamps: bool = False,
 ) -> Model:
     """Loads an ONNX file, or the bytes of one, such as SerializeToString() gives; files of external
     data that bytes name are looked for in the working folder.
@@ -148,6 +149,9 @@ def load(
     copies_weights: weights from files beside the model are copied into memory, so that these files
         may change; else they are mapped, and whoever writes to them or cuts them meanwhile changes
         results or ends the process.
+    strict_stamps: what loading came to is kept for the next process, and taken from the last one,
+        only where the system granted a read lease on every file of the model while it was read; only
+        the owner of a file gets one. Else a writer who is seen keeps it from being kept.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.
@@ -163,6 +167,7 @@ def load(
         log=logging.getLogger("tessera").warning if log is None else log,
         threads=threads,
         copies_weights=copies_weights,
+        strict_stamps=strict_stamps,
     )
 
 

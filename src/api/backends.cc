@@ -6,6 +6,7 @@
 
 #include "api/backends_state.h"
 #include "base/module_folder.h"
+#include "base/trusted_code.h"
 #include "ops/registry.h"
 #include "tessera/tessera.h"
 
@@ -26,17 +27,22 @@ std::vector<std::string> split(const char* text, char separator) {
   return parts;
 }
 
-// The folder of plug-ins that belongs to the program or library that this code is in; "" where
-// there is none.
+// The folder of plug-ins that belongs to the program or library that this code is in, a trusted one
+// first; "" where there is none.
 std::filesystem::path plugin_folder() {
   const std::filesystem::path folder = module_folder();
   if (folder.empty()) return {};
+  std::filesystem::path refused;
   std::error_code failure;
   for (const std::filesystem::path& place : {folder / "backends", folder / ".." / "lib" / "tessera",
                                              folder / ".." / ".." / "lib" / "tessera"}) {
-    if (std::filesystem::is_directory(place, failure)) return std::filesystem::canonical(place);
+    if (!std::filesystem::is_directory(place, failure)) continue;
+    std::filesystem::path found = std::filesystem::canonical(place, failure);
+    if (failure) continue;
+    if (explain_untrusted_folder(found, trusted_owners()).empty()) return found;
+    if (refused.empty()) refused = std::move(found);
   }
-  return {};
+  return refused;
 }
 
 }  // namespace

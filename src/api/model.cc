@@ -97,10 +97,10 @@ const ModelStructure& Model::State::loaded_structure() {
   return *structure;
 }
 
-void Model::State::open_packs() {
+void Model::State::open_packs(ThreadPool& pool) {
   if (!warm_start) return;
   const std::lock_guard lock(mutex);
-  warm_start->open_packs(loaded.graph, log);
+  warm_start->open_packs(loaded.graph, pool, log);
   packs.set_source(
       [this](const PackKey& key, int64_t bytes) { return warm_start->find_pack(key, bytes); });
 }
@@ -216,7 +216,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
     cached->look_up(waiting_teller(options));
   }
   if (is_optimized) {
-    open_packs();
+    open_packs(pool);
     wanted.find_stored_kernel = stored_kernel_finder();
   }
   if (cached) judge_strangers_plan(options, wanted, *cached, costs, pool, clock);
@@ -542,14 +542,16 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   StageClock clock;
   state->compile_options = {.is_strict = options.is_strict,
                             .keeps_all_values = options.keeps_all_values,
-                            .copies_weights = options.copies_weights};
+                            .copies_weights = options.copies_weights,
+                            .takes_leases = keeps_index};
   state->load_threads = options.threads;
   state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   if (keeps_index) {
     clock.begin("index");
-    state->warm_start.emplace(user_cache_folder(), state->file, state->compile_options);
+    state->warm_start.emplace(user_cache_folder(), state->file, state->compile_options,
+                              options.strict_stamps);
     ModelStructure structure;
     std::optional<LoadedModel> known =
         state->warm_start->load(structure, options.backends.state_->set, state->log);

@@ -67,7 +67,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                int threads);
 
   // Opens what is stored of the weights; keeps what is not stored yet.
-  void open_packs();
+  void open_packs(ThreadPool& pool);
   void keep_warm_start(const BuiltPlan& built, int threads, const PlanOptions& options);
   FindStoredKernel stored_kernel_finder();
   // For a file to ship: compiled kernels of a backend, or of all where that is "", and their packs.

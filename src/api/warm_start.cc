@@ -9,6 +9,7 @@
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
+#include "tessera/backend_abi.h"
 #include "tessera/error.h"
 #include "tessera/tessera.h"
 
@@ -58,8 +59,8 @@ std::vector<std::filesystem::path> packs_in(const std::filesystem::path& folder)
 }  // namespace
 
 WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& model,
-                     const CompileOptions& options)
-    : folder_(std::move(folder)), started_ns_(system_time_ns()) {
+                     const CompileOptions& options, bool strict_stamps)
+    : folder_(std::move(folder)), started_ns_(system_time_ns()), strict_stamps_(strict_stamps) {
   if (folder_.empty()) return;
   std::error_code failure;
   model_ = std::filesystem::canonical(model, failure);
@@ -73,7 +74,8 @@ WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& 
                   {"model file", model_.string()},
                   {"strict", options.is_strict ? "yes" : "no"},
                   {"all values", options.keeps_all_values ? "yes" : "no"},
-                  {"copied weights", options.copies_weights ? "yes" : "no"}};
+                  {"copied weights", options.copies_weights ? "yes" : "no"},
+                  {"strict stamps", strict_stamps ? "yes" : "no"}};
   index_ = folder_ / "models" /
            (text(cache::fingerprint_of(ingredients_)).substr(0, kNameDigits) + ".model");
 }
@@ -97,21 +99,24 @@ std::optional<LoadedModel> WarmStart::load(ModelStructure& structure, BackendSet
   return std::move(index.model);
 }
 
-void WarmStart::settle_weights(Graph& graph) {
+void WarmStart::settle_weights(Graph& graph, ThreadPool& pool) {
   std::string digests;
   for (Value& value : graph.values) {
+    if (!value.is_constant() || value.is_state || value.sparse_constant) continue;
+    if (value.constant.bytes() <= TESSERA_SMALL_CONSTANT_BYTES) continue;
+    // Tables of whole numbers have digests too: the text of a group contains them.
+    if (!value.digest) value.digest = digest_of(value.constant, &pool);
     if (!is_large_weight(value)) continue;
-    if (!value.digest) value.digest = digest_of(value.constant);
     digests += text(PackKey{.weight = *value.digest});
   }
   weights_ = short_digest(digests);
 }
 
-void WarmStart::open_packs(Graph& graph, const Log& log) {
+void WarmStart::open_packs(Graph& graph, ThreadPool& pool, const Log& log) {
   if (are_packs_open_ || folder_.empty()) return;
   are_packs_open_ = true;
   if (!key_) key_ = cache::find_key(folder_);
-  if (weights_.empty()) settle_weights(graph);
+  if (weights_.empty()) settle_weights(graph, pool);
   if (!key_) return;
   for (const std::filesystem::path& path : packs_in(packs_folder())) open_file(path, &log);
   cache::note_use(packs_folder());
@@ -345,6 +350,9 @@ void WarmStart::keep(LoadedModel& model, const ModelStructure& structure, const 
   const bool has_new_packs = keep_packs(model, packs, kernels);
   std::vector<RememberedPlugin> plugins = set.remembered();
   if (has_index_ && !has_new_packs && plugins == plugins_) return;
+  // Somebody could write to a file while it was read, without a trace in its stamp.
+  if (model.source.lease == ReadLease::Writer) return;
+  if (strict_stamps_ && model.source.lease != ReadLease::Granted) return;
   std::vector<StampedFile> files;
   for (const StampedFile& file : model.source.files) {
     // Written to while it was read, perhaps.

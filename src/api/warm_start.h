@@ -29,9 +29,10 @@ namespace tessera {
 // Of one model. Not safe from several threads at once, but for find_pack().
 class WarmStart {
  public:
-  // `folder` is the user's, "" for none.
+  // `folder` is the user's, "" for none. With `strict_stamps` an index is kept only of a model
+  // whose files were read under leases.
   WarmStart(std::filesystem::path folder, const std::filesystem::path& model,
-            const CompileOptions& options);
+            const CompileOptions& options, bool strict_stamps);
 
   // The model as an earlier process loaded it; nullopt where it must be read. Makes nothing.
   std::optional<LoadedModel> load(ModelStructure& structure, BackendSet& set, const Log& log);
@@ -44,8 +45,9 @@ class WarmStart {
   void note_read_again() { has_index_ = false; }
 
   // Opens the packs that are stored of the weights of `graph`, once, and gives weights back that
-  // are stored as they are. Reads all weights where their digest is not known yet.
-  void open_packs(Graph& graph, const Log& log);
+  // are stored as they are. Reads all weights, on the threads of `pool`, where their digest is not
+  // known yet.
+  void open_packs(Graph& graph, ThreadPool& pool, const Log& log);
   // One that was stored; null where there is none. From any thread, once open_packs() is through.
   std::shared_ptr<const void> find_pack(const PackKey& key, int64_t bytes) const;
   // A kernel that was stored, by this model or any other, under a key of StoredKernels. As
@@ -86,7 +88,7 @@ class WarmStart {
   void write_file(const std::filesystem::path& path, std::span<const cache::StoredPack> packs);
   void add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file);
   void drop_damaged();
-  void settle_weights(Graph& graph);
+  void settle_weights(Graph& graph, ThreadPool& pool);
   bool keep_packs(LoadedModel& model, const PackStore& packs,
                   const std::vector<SavableKernel>& kernels);
 
@@ -95,6 +97,7 @@ class WarmStart {
   std::filesystem::path index_;  // its file
   std::vector<cache::Ingredient> ingredients_;
   int64_t started_ns_ = 0;
+  bool strict_stamps_ = false;
   std::optional<cache::UserKey> key_;
   bool has_index_ = false;  // as it would be written now
   bool are_packs_open_ = false;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/likely_name.h"
+#include "base/trusted_code.h"
 
 namespace tessera {
 namespace {
@@ -38,6 +39,11 @@ Unusable no_plugin(const CatalogEntry& known, const std::filesystem::path& folde
               std::string(known.name) + " this plug-in alone"};
 }
 
+// Of a plug-in that was found and is not opened.
+struct NotTrusted {
+  std::string reason;
+};
+
 // Of a plug-in that was found and could not be opened. The system's loader has no code for a
 // library that is missing, only this sentence.
 Unusable not_opened(const CatalogEntry* known, const Error& error) {
@@ -64,6 +70,18 @@ std::optional<RememberedPlugin> stamped(const Plugin& plugin, int64_t now_ns) {
     remembered.libraries.push_back({file, *of});
   }
   return remembered;
+}
+
+// Which file is opened for `file`: where its links lead, unless the user named it. Throws
+// NotTrusted.
+std::filesystem::path file_to_open(const std::filesystem::path& file, bool is_named) {
+  if (is_named) return std::filesystem::absolute(file);
+  const std::vector<uid_t> owners = trusted_owners();
+  FoundCode found = look_at_code(file, owners);
+  // Whoever owns the folder chooses where its links lead.
+  if (found.refusal.empty()) found.refusal = explain_untrusted_folder(file.parent_path(), owners);
+  if (!found.refusal.empty()) throw NotTrusted{found.refusal};
+  return found.path;
 }
 
 }  // namespace
@@ -101,7 +119,9 @@ BackendSet::BackendSet(std::span<const CatalogEntry> catalog, const std::filesys
     entries_.push_back(std::move(entry));
   }
   std::error_code ignored;
-  if (!folder.empty() && std::filesystem::is_directory(folder, ignored)) add_path(folder);
+  if (!folder.empty() && std::filesystem::is_directory(folder, ignored)) {
+    add_files(folder, From::OwnFolder);
+  }
 }
 
 std::string BackendSet::resolve_alias(const std::string& name) const {
@@ -113,34 +133,44 @@ std::string BackendSet::resolve_alias(const std::string& name) const {
   return name;
 }
 
-void BackendSet::add_file(const std::filesystem::path& file) {
-  const auto is_same = [&](const Entry& entry) {
+void BackendSet::add_file(const std::filesystem::path& file, From from) {
+  const bool is_named = from == From::User;
+  for (Entry& entry : entries_) {
     std::error_code ignored;
-    return !entry.file.empty() && std::filesystem::equivalent(entry.file, file, ignored);
-  };
-  if (std::any_of(entries_.begin(), entries_.end(), is_same)) return;
+    if (entry.file.empty() || !std::filesystem::equivalent(entry.file, file, ignored)) continue;
+    // What was refused because nobody had named it is tried again.
+    if (is_named && !entry.is_named && entry.plugin == nullptr) entry.is_tried = false;
+    entry.is_named = entry.is_named || is_named;
+    return;
+  }
   const auto first_known = std::find_if(entries_.begin(), entries_.end(),
                                         [](const Entry& entry) { return entry.known != nullptr; });
-  entries_.insert(first_known, Entry{.file = file});
+  entries_.insert(first_known, Entry{.file = file, .is_named = is_named});
 }
 
 void BackendSet::add_path(const std::filesystem::path& path) {
   const std::lock_guard lock(mutex_);
+  add_files(path, From::User);
+}
+
+void BackendSet::add_files(const std::filesystem::path& path, From from) {
   std::error_code failure;
   if (std::filesystem::is_regular_file(path, failure)) {
-    add_file(path);
+    add_file(path, from);
     return;
   }
   std::vector<std::filesystem::path> files;
   for (const auto& file : std::filesystem::directory_iterator(path, failure)) {
     if (file.path().extension() == ".so") files.push_back(file.path());
   }
+  // A program may lie beside a folder of a stranger; it must run all the same.
+  if (failure && from == From::OwnFolder) return;
   if (failure) {
     throw Error(ErrorKind::InvalidArgument, "backend path '" + path.string() + "'",
                 "expected a plug-in or a folder of plug-ins: " + failure.message());
   }
   std::sort(files.begin(), files.end());
-  for (const std::filesystem::path& file : files) add_file(file);
+  for (const std::filesystem::path& file : files) add_file(file, from);
 }
 
 void BackendSet::load(const std::filesystem::path& library) {
@@ -150,7 +180,7 @@ void BackendSet::load(const std::filesystem::path& library) {
                 "expected the file of a plug-in, found none");
   }
   const std::lock_guard lock(mutex_);
-  add_file(library);
+  add_file(library, From::User);
   for (Entry& entry : entries_) {
     if (entry.file.empty() || !std::filesystem::equivalent(entry.file, library, failure)) continue;
     open(entry);
@@ -170,7 +200,11 @@ void BackendSet::open(Entry& entry) {
         entry.known != nullptr ? "backend '" + std::string(entry.known->name) + "'" : "";
     entry.plugin = entry.known != nullptr && entry.known->open != nullptr
                        ? Plugin::open_linked(entry.known->open, place, services_)
-                       : Plugin::open(std::filesystem::absolute(entry.file), services_);
+                       : Plugin::open(file_to_open(entry.file, entry.is_named), services_);
+  } catch (const NotTrusted& fault) {
+    entry.unusable = {BackendStatus::Refused, fault.reason,
+                      "name the file in TESSERA_BACKEND_PATH to use it all the same"};
+    return;
   } catch (const Error& error) {
     entry.unusable = not_opened(entry.known, error);
     return;

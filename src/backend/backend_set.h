@@ -40,7 +40,8 @@ struct BackendState {
 // Safe from any thread. Plug-ins are opened when first needed and stay open.
 class BackendSet {
  public:
-  // `folder` holds the plug-ins that were built or installed with this program; "" for none.
+  // `folder` holds the plug-ins that were built or installed with this program; "" for none. They
+  // are opened only where base/trusted_code.h trusts them, unless they are added by path too.
   BackendSet(std::span<const CatalogEntry> catalog, const std::filesystem::path& folder,
              std::shared_ptr<HostServices> services);
 
@@ -82,6 +83,7 @@ class BackendSet {
   struct Entry {
     const CatalogEntry* known = nullptr;  // null: added by path
     std::filesystem::path file;
+    bool is_named = false;  // by the user, who answers for it
     bool is_tried = false;
     std::optional<RememberedPlugin> remembered;  // that it is usable; it need not be open
     std::shared_ptr<const Plugin> plugin;
@@ -97,7 +99,9 @@ class BackendSet {
   std::vector<std::string> known_names() const;
   // InvalidArgument, with all that there are and the likely one.
   Error unknown(const std::string& name) const;
-  void add_file(const std::filesystem::path& file);
+  enum class From { OwnFolder, User };
+  void add_files(const std::filesystem::path& path, From from);
+  void add_file(const std::filesystem::path& file, From from);
 
   std::shared_ptr<HostServices> services_;
   mutable std::mutex mutex_;

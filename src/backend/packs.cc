@@ -1,11 +1,9 @@
 #include "backend/packs.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <new>
+#include <span>
 
 #include "tessera/error.h"
 
@@ -23,19 +21,41 @@ std::shared_ptr<void> allocate(int64_t bytes) {
   return {memory, [](void* address) { ::operator delete(address, kAlignment); }};
 }
 
-}  // namespace
+constexpr int64_t kChunkBytes = int64_t{1} << 20;
 
-Digest digest_of(const Tensor& constant) {
-  std::string head = std::string(name(constant.type())) + " " + dims_text(constant.dims());
-  const XXH128_hash_t seed = XXH3_128bits(head.data(), head.size());
-  const XXH128_hash_t hash = XXH3_128bits_withSeed(
-      constant.data(), static_cast<size_t>(constant.bytes()), seed.low64 ^ seed.high64);
-  return {hash.high64, hash.low64};
+void append_number(std::string& text, uint64_t number) {
+  for (size_t index = 0; index < sizeof number; ++index) {
+    text += static_cast<char>(number >> (8 * index));
+  }
 }
 
-Digest digest_of_bytes(std::span<const char> bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return {hash.high64, hash.low64};
+}  // namespace
+
+Digest digest_of(const Tensor& constant, ThreadPool* pool) {
+  const std::span<const char> bytes(static_cast<const char*>(constant.data()),
+                                    static_cast<size_t>(constant.bytes()));
+  const int64_t chunks = (constant.bytes() + kChunkBytes - 1) / kChunkBytes;
+  std::vector<Digest> digests(static_cast<size_t>(chunks));
+  const auto digest_chunks = [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const auto start = static_cast<size_t>(chunk * kChunkBytes);
+      const size_t length = std::min(static_cast<size_t>(kChunkBytes), bytes.size() - start);
+      digests[static_cast<size_t>(chunk)] = cache::digest_of(bytes.subspan(start, length));
+    }
+  };
+  if (pool != nullptr && chunks > 1) {
+    pool->parallel_for(chunks, 1, digest_chunks);
+  } else {
+    digest_chunks(0, chunks);
+  }
+  // Begins as nothing else that is digested does, and tells its parts apart by their lengths.
+  std::string root = "tessera weight\n" + std::string(name(constant.type())) + " " +
+                     dims_text(constant.dims()) + "\n";
+  append_number(root, bytes.size());
+  for (const Digest& digest : digests) {
+    root.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+  }
+  return cache::digest_of(root);
 }
 
 PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
@@ -104,11 +124,7 @@ void PackStore::drop_unused() {
 }
 
 std::string text(const PackKey& key) {
-  std::array<char, 33> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx%016llx",
-                static_cast<unsigned long long>(key.weight[0]),
-                static_cast<unsigned long long>(key.weight[1]));
-  return std::string(digits.data()) + ";" + key.id + ";" + key.ingredients;
+  return cache::hexadecimal(key.weight) + ";" + key.id + ";" + key.ingredients;
 }
 
 int64_t PackStore::total_bytes() const {

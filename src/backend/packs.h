@@ -1,30 +1,29 @@
 // Constants as kernels want them: made once, shared by all executors and shapes of a model.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/parallel.h"
+#include "cache/digest.h"
 #include "graph/graph.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
 
-// Identifies the elements of a weight, whatever it is called and wherever it lies.
-using Digest = std::array<uint64_t, 2>;
+// Identifies the elements of a weight, whatever it is called and wherever it lies. Nobody can make
+// two weights with one digest: stored packs are found by it, and a model may come from a stranger.
+using Digest = cache::Digest;
 
-// XXH3, 128 bits, over type, dimensions and elements. `constant` has its elements.
-Digest digest_of(const Tensor& constant);
-
-// XXH3, 128 bits, over the bytes.
-Digest digest_of_bytes(std::span<const char> bytes);
+// BLAKE2b (cache/digest.h) over a tree: docs/formats/packs.md says of what. `constant` has its
+// elements. With a pool its threads share the work; the digest does not depend on their number.
+Digest digest_of(const Tensor& constant, ThreadPool* pool = nullptr);
 
 struct PackKey {
   Digest weight = {};
@@ -82,7 +81,7 @@ class PackStore {
   Source source_;
 };
 
-// By which it is found in files: "0123...;id;ingredients".
+// By which it is found in files: 64 digits of the weight's digest, ";id;ingredients".
 std::string text(const PackKey& key);
 
 }  // namespace tessera

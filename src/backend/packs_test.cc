@@ -1,8 +1,11 @@
 #include "backend/packs.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <atomic>
+#include <bit>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,6 +25,67 @@ TEST(Digest, TellsElementsShapesAndTypesApart) {
   EXPECT_NE(digest, digest_of(tensor_of({4}, {1, 2, 3, 4})));
   const std::vector<int32_t> bits = {0x3f800000, 0x40000000, 0x40400000, 0x40800000};
   EXPECT_NE(digest, digest_of(Tensor::from<int32_t>(DataType::Int32, {2, 2}, bits)));
+}
+
+Tensor counted(int64_t bytes) {
+  Tensor tensor(DataType::UInt8, {bytes});
+  auto* const data = static_cast<uint8_t*>(tensor.mutable_data());
+  for (int64_t at = 0; at < bytes; ++at) data[at] = static_cast<uint8_t>(at * 31 + (at >> 12));
+  return tensor;
+}
+
+// What Python's hashlib gives, for D(b) = blake2b(b, digest_size=32).digest() and the list of all
+// 1 MiB parts: D(b"tessera weight\n" + TYPE + b" " + DIMENSIONS + b"\n" + length (8 bytes,
+// little-endian) + D(part) of all parts).
+TEST(Digest, IsATreeOfBlake2b) {
+  EXPECT_EQ(cache::hexadecimal(digest_of(tensor_of({2, 2}, {1, 2, 3, 4}))),
+            "4d6847fa9c583bab047a9cdd4f2e6e9b86512dc7c4df183ca9c6ee11275c9bc0");
+  EXPECT_EQ(cache::hexadecimal(digest_of(tensor_of({0}, {}))),
+            "130a45ceb5f4cdb4b5cddb021d1459f9c0b445e87662a72d4d70af0810972bb4");
+  EXPECT_EQ(cache::hexadecimal(digest_of(counted((2 << 20) + 3))),
+            "9a4ac9bb58e86482f16cf0e3d6534e06f715ad56369f900b5b3ce20cd6274d3a");
+}
+
+TEST(Digest, IsTheSameOnSeveralThreads) {
+  const Tensor tensor = counted((5 << 20) + 1);
+  ThreadPool pool(4);
+  EXPECT_EQ(digest_of(tensor, &pool), digest_of(tensor));
+}
+
+TEST(Digest, DependsOnEveryByte) {
+  Tensor tensor = counted((1 << 20) + 2);
+  const Digest before = digest_of(tensor);
+  auto* const data = static_cast<uint8_t*>(tensor.mutable_data());
+  for (const int64_t at : {0, 1, 63, 64, (1 << 20) - 1, 1 << 20, (1 << 20) + 1}) {
+    data[at] ^= 1;
+    EXPECT_NE(digest_of(tensor), before) << at;
+    data[at] ^= 1;
+  }
+}
+
+// XXH3 of type, dimensions and elements named weights once. In the first lane of stripes 0 and 1
+// the lower half of a word equals that of the secret, so that the product is 0, and the upper
+// halves count by their sum alone.
+TEST(Digest, TellsWeightsApartThatHaveOneXxh3) {
+  const auto weight = [](float first, float second) {
+    Tensor tensor = tensor_of({64, 64}, std::vector<float>(64 * 64));
+    auto* const values = static_cast<float*>(tensor.mutable_data());
+    values[0] = std::bit_cast<float>(0xbff266e0U);
+    values[1] = first;
+    values[16] = std::bit_cast<float>(0xa5fb9954U);
+    values[17] = second;
+    return tensor;
+  };
+  const auto xxh3 = [](const Tensor& tensor) {
+    const std::string head = "float32 64x64";
+    const XXH128_hash_t seed = XXH3_128bits(head.data(), head.size());
+    return XXH3_128bits_withSeed(tensor.data(), static_cast<size_t>(tensor.bytes()),
+                                 seed.low64 ^ seed.high64);
+  };
+  const Tensor one = weight(1, 2);
+  const Tensor other = weight(2, 1);
+  ASSERT_TRUE(XXH128_isEqual(xxh3(one), xxh3(other)));
+  EXPECT_NE(digest_of(one), digest_of(other));
 }
 
 TEST(PackStore, MakesAPackOnceThoughManyAsk) {

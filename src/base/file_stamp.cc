@@ -1,9 +1,12 @@
 #include "base/file_stamp.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 
 #include "tessera/error.h"
 
@@ -53,6 +56,24 @@ void check_unchanged(std::span<const StampedFile> files) {
 void fail_changed(const std::filesystem::path& file, const std::string& found) {
   throw Error(ErrorKind::DeviceFailed, "file '" + file.string() + "'",
               "has changed since it was loaded: found " + found + "; load the model again");
+}
+
+ReadLease take_read_lease(int descriptor) {
+  // A writer's attempt is reported by a signal, SIGIO, which ends a process that does not expect
+  // it. One that is ignored by default stands for it until there is nobody to send it to.
+  ::fcntl(descriptor, F_SETSIG, SIGURG);
+  if (::fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) {
+    return errno == EAGAIN ? ReadLease::Writer : ReadLease::Unavailable;
+  }
+  ::fcntl(descriptor, F_SETOWN, 0);
+  return ReadLease::Granted;
+}
+
+ReadLease release_read_lease(int descriptor, ReadLease lease) {
+  if (lease != ReadLease::Granted) return lease;
+  const bool is_held = ::fcntl(descriptor, F_GETLEASE) == F_RDLCK;
+  ::fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  return is_held ? lease : ReadLease::Writer;
 }
 
 int64_t system_time_ns() {

@@ -43,6 +43,20 @@ void check_unchanged(std::span<const StampedFile> files);
 // Throws that error for `file`; `found` says what is there now.
 [[noreturn]] void fail_changed(const std::filesystem::path& file, const std::string& found);
 
+// What the system says about writers of an open file, the better answer first.
+enum class ReadLease : uint8_t {
+  Granted,      // nobody has it open for writing
+  Unavailable,  // it cannot tell: the file is another user's, or the file system has no leases
+  Writer,       // somebody has it open for writing, or maps it so, or asked to since Granted
+};
+
+// Takes a read lease (fcntl(2), F_SETLEASE) on `descriptor`, which is open for reading only.
+// Whoever wants to open the file for writing waits until it is released or the file closed, at most
+// as long as /proc/sys/fs/lease-break-time says. No signal is sent to this process.
+ReadLease take_read_lease(int descriptor);
+// Releases what take_read_lease() gave: `lease`, or Writer where one came in between.
+ReadLease release_read_lease(int descriptor, ReadLease lease);
+
 // Nanoseconds since 1970.
 int64_t system_time_ns();
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <system_error>
+#include <utility>
 
 namespace tessera {
 
@@ -19,15 +20,20 @@ std::filesystem::path module_file() {
 
 std::filesystem::path module_folder() { return module_file().parent_path(); }
 
-std::filesystem::path find_program(const std::string& name) {
+FoundCode find_program(const std::string& name) {
   const std::filesystem::path folder = module_folder();
-  if (folder.empty()) return {};
+  FoundCode none = {{}, "expected it in '" + folder.string() + "', found none"};
+  if (folder.empty()) return none;
+  bool is_refused = false;
   for (const std::filesystem::path& place :
        {folder, folder / ".." / "bin", folder / ".." / ".." / "bin"}) {
     const std::filesystem::path program = place / name;
-    if (::access(program.c_str(), X_OK) == 0) return program.lexically_normal();
+    if (::access(program.c_str(), X_OK) != 0) continue;
+    FoundCode found = look_at_code(program, trusted_owners());
+    if (found.refusal.empty()) return found;
+    if (!std::exchange(is_refused, true)) none.refusal = "is not started: " + found.refusal;
   }
-  return {};
+  return none;
 }
 
 }  // namespace tessera

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/trusted_code.h"
+
 namespace tessera {
 
 // "" where the system does not tell.
@@ -13,7 +15,8 @@ std::filesystem::path module_folder();
 std::filesystem::path module_file();
 
 // A program installed with this one: beside it, or in bin/ one or two folders up (a library in
-// lib/, a Python package). "" where there is none; PATH is not asked.
-std::filesystem::path find_program(const std::string& name);
+// lib/, a Python package); PATH is not asked. Refused where it is nobody's that trusted_code.h
+// trusts, or where there is none: the refusal says where it was expected.
+FoundCode find_program(const std::string& name);
 
 }  // namespace tessera

@@ -10,12 +10,13 @@ const std::filesystem::path kProgram = std::filesystem::canonical("/proc/self/ex
 TEST(ModuleFolder, IsThatOfTheProgram) { EXPECT_EQ(module_folder(), kProgram.parent_path()); }
 
 TEST(ModuleFolder, HasProgramsBesideThisOne) {
-  EXPECT_EQ(find_program(kProgram.filename()), kProgram);
+  EXPECT_EQ(find_program(kProgram.filename()).path, kProgram);
+  EXPECT_EQ(find_program(kProgram.filename()).refusal, "");
 }
 
 TEST(ModuleFolder, DoesNotSearchElsewhere) {
-  EXPECT_EQ(find_program("sh"), "");
-  EXPECT_EQ(find_program("tessera-nothing"), "");
+  EXPECT_NE(find_program("sh").refusal.find("found none"), std::string::npos);
+  EXPECT_EQ(find_program("tessera-nothing").path, "");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <sodium.h>
 
+#include <string_view>
+
 #include "base/check.h"
 
 namespace tessera::cache {
@@ -25,6 +27,16 @@ Digest digest_of(std::span<const char> bytes) { return hash(bytes, nullptr, 0); 
 
 Digest digest_of(std::span<const char> bytes, std::span<const uint8_t, 32> key) {
   return hash(bytes, key.data(), key.size());
+}
+
+std::string hexadecimal(const Digest& digest) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string digits;
+  for (const uint8_t byte : digest) {
+    digits += kDigits[byte >> 4];
+    digits += kDigits[byte & 15];
+  }
+  return digits;
 }
 
 bool is_equal(const Digest& left, const Digest& right) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace tessera::cache {
 
@@ -13,6 +14,9 @@ Digest digest_of(std::span<const char> bytes);
 
 // With a key: a message authentication code.
 Digest digest_of(std::span<const char> bytes, std::span<const uint8_t, 32> key);
+
+// 64 lower-case digits.
+std::string hexadecimal(const Digest& digest);
 
 // In time that does not depend on where they differ.
 bool is_equal(const Digest& left, const Digest& right);

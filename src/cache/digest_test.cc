@@ -9,16 +9,6 @@
 namespace tessera::cache {
 namespace {
 
-std::string hexadecimal(const Digest& digest) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string digits;
-  for (const uint8_t byte : digest) {
-    digits += kDigits[byte >> 4];
-    digits += kDigits[byte & 15];
-  }
-  return digits;
-}
-
 // What Python's hashlib.blake2b(..., digest_size=32) gives.
 TEST(Digest, IsBlake2bOf256Bits) {
   EXPECT_EQ(hexadecimal(digest_of({})),

@@ -16,7 +16,7 @@ namespace tessera::cache {
 namespace {
 
 constexpr std::string_view kMagic("TESPACK\x1a", 8);
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHeaderBytesUsed = 24;
 constexpr size_t kAlignment = 64;

@@ -20,6 +20,7 @@ struct CompileOptions {
   bool is_strict = false;         // see InferOptions
   bool keeps_all_values = false;  // no pass removes a value of the model's file
   bool copies_weights = false;    // see ImportOptions
+  bool takes_leases = false;      // see ImportOptions
 };
 
 // What load() keeps of a model: typed as far as symbols allow, and rewritten.

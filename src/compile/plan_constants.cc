@@ -52,14 +52,15 @@ class ConstantMaker {
 
   // What a pack is found by. That of a dense constant is kept: reading all weights once more, when
   // they are let go, would take their memory beside that of the packs.
-  std::array<uint64_t, 2> digest(ValueId id) {
+  Digest digest(ValueId id) {
     Value& value = built_.graph[id];
     if (value.digest) return *value.digest;
     if (value.constant.has_elements()) {
-      value.digest = digest_of(value.constant);
+      value.digest = digest_of(value.constant, &pool_);
       return *value.digest;
     }
-    return digest_of(value.sparse_constant ? value.sparse_constant->storage() : elements(id));
+    return digest_of(value.sparse_constant ? value.sparse_constant->storage() : elements(id),
+                     &pool_);
   }
 
   // Whether the file has it in the very form that is asked for.

@@ -48,8 +48,9 @@ struct Value {
   // and, where they are few, its elements too; elements_of() gives them in any case.
   std::shared_ptr<const SparseTensor> sparse_constant;
 
-  // Identifies the elements of a constant whose memory was let go, as packs of it are found by.
-  std::optional<std::array<uint64_t, 2>> digest;
+  // Identifies type, dimensions and elements of a constant: packs are found by it, also after the
+  // elements were let go. backend/packs.h computes it.
+  std::optional<std::array<uint8_t, 32>> digest;
 
   // Known before running, though its elements may have been let go once every kernel had packed
   // them (then Tensor::has_elements() is false; only ever for large floating-point ones).

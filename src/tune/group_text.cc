@@ -22,11 +22,12 @@ std::string number_text(float number) {
 }
 
 std::string digest_text(const Tensor& tensor) {
-  const Digest digest = digest_of(tensor);
-  std::array<char, 17> digits{};
-  const auto [end, error] =
-      std::to_chars(digits.data(), digits.data() + digits.size(), digest[1], 16);
-  return "#" + std::string(digits.data(), end);
+  return "#" + cache::hexadecimal(digest_of(tensor));
+}
+
+std::string digest_text(const Value& constant) {
+  return constant.digest ? "#" + cache::hexadecimal(*constant.digest)
+                         : digest_text(constant.constant);
 }
 
 std::string type_text(const Type& type) {
@@ -125,7 +126,7 @@ class Writer {
     const Tensor& constant = value.constant;
     const bool has_elements =
         value.is_constant() && constant.has_elements() && parts_.has_elements(constant);
-    if (has_elements) declared += " " + digest_text(constant);
+    if (has_elements) declared += " " + digest_text(value);
     types_.push_back(std::move(declared));
     return name;
   }

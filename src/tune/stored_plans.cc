@@ -1,25 +1,14 @@
 #include "tune/stored_plans.h"
 
-#include <array>
-#include <cstdio>
 #include <map>
 #include <string>
 #include <utility>
 
-#include "backend/packs.h"
+#include "cache/digest.h"
 #include "tune/group_text.h"
 
 namespace tessera::tuning {
 namespace {
-
-std::string digest_text(const std::string& text) {
-  const Digest digest = digest_of_bytes(text);
-  std::array<char, 33> digits{};
-  std::snprintf(digits.data(), digits.size(), "%016llx%016llx",
-                static_cast<unsigned long long>(digest[0]),
-                static_cast<unsigned long long>(digest[1]));
-  return digits.data();
-}
 
 // "nhwc row_major:packed -> nhwc": in the order of its ports. Plug-ins are given it as
 // tessera_wanted::ports, and plugin::ports_text() writes the same.
@@ -51,7 +40,7 @@ std::optional<PlanKey> plan_key(const Subject& subject,
                                 const std::vector<std::shared_ptr<const Plugin>>& plugins) {
   const std::optional<GroupText> text = group_text(subject.graph, subject.registry);
   if (!text) return std::nullopt;
-  PlanKey key{.graph = digest_text(text->text),
+  PlanKey key{.graph = cache::hexadecimal(cache::digest_of(text->text)),
               .threads = subject.threads,
               .precision = subject.precision,
               .nan = subject.nan};

@@ -158,17 +158,17 @@ std::string place_of(const VerifyStep& step) {
 
 }  // namespace
 
-std::filesystem::path find_verify_worker() { return find_program("tessera-worker"); }
-
 VerifiedBackend verify_in_worker(const std::filesystem::path& library,
                                  const verification::VerifyOptions& options,
                                  const VerifyWorkerOptions& given) {
   verification::check_is_file(library);
   VerifyWorkerOptions worker = given;
-  if (worker.program.empty()) worker.program = find_verify_worker();
   if (worker.program.empty()) {
-    throw Error(ErrorKind::DeviceFailed, "program 'tessera-worker'",
-                "expected it in '" + module_folder().string() + "', found none");
+    FoundCode found = find_program("tessera-worker");
+    if (!found.refusal.empty()) {
+      throw Error(ErrorKind::DeviceFailed, "program 'tessera-worker'", found.refusal);
+    }
+    worker.program = std::move(found.path);
   }
   if (worker.memory_bytes == 0) {
     const int64_t available = std::min(available_memory_bytes(), int64_t{1} << 50);

@@ -20,9 +20,6 @@ struct VerifyWorkerOptions {
   std::function<void(const verification::VerifyStep& step)> watcher = {};
 };
 
-// The program that verify_in_worker() starts; "" where it is not there.
-std::filesystem::path find_verify_worker();
-
 // What verify_backend() finds. Where the process is lost, the step at work fails and another
 // process goes on behind its unit; after several losses with one op its other cases are skipped,
 // and after many, or some calls that did not come back, all that is left. Throws InvalidArgument

@@ -348,11 +348,11 @@ WorkerBench::WorkerBench(std::span<const std::shared_ptr<const Plugin>> plugins,
                          WorkerOptions options)
     : state_(std::make_unique<State>(std::move(options))) {
   if (state_->options.program.empty()) {
-    state_->options.program = find_program("tessera-worker");
-    if (state_->options.program.empty()) {
-      throw Error(ErrorKind::DeviceFailed, "program 'tessera-worker'",
-                  "expected it in '" + module_folder().string() + "', found none");
+    FoundCode found = find_program("tessera-worker");
+    if (!found.refusal.empty()) {
+      throw Error(ErrorKind::DeviceFailed, "program 'tessera-worker'", found.refusal);
     }
+    state_->options.program = std::move(found.path);
   }
   for (const std::shared_ptr<const Plugin>& plugin : plugins) {
     state_->plugins.push_back({plugin->name(), plugin->file().string()});

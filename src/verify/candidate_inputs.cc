@@ -16,7 +16,7 @@ constexpr int64_t kLargeBytes = int64_t{1} << 20;
 RunInput remembered(StoredTensor stored) {
   const std::span<const char> contents = stored.memory->contents();
   if (stored.memory->bytes() >= kLargeBytes) {
-    return {.stored = std::move(stored), .digest = digest_of_bytes(contents)};
+    return {.stored = std::move(stored), .checksum = cache::checksum_of(contents)};
   }
   return {.stored = std::move(stored), .contents = {contents.begin(), contents.end()}};
 }
@@ -25,7 +25,9 @@ RunInput remembered(StoredTensor stored) {
 
 std::string RunInput::explain_change() const {
   const std::span<const char> now = stored.memory->contents();
-  if (digest) return digest_of_bytes(now) == *digest ? "" : "its bytes are others than before";
+  if (checksum) {
+    return cache::checksum_of(now) == *checksum ? "" : "its bytes are others than before";
+  }
   return contents.empty() ? "" : explain_byte_difference(contents, now);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/packs.h"
+#include "cache/stored_fields.h"
 #include "verify/check_candidate.h"
 #include "verify/stored_tensor.h"
 
@@ -23,10 +23,10 @@ struct InputUse {
 // An input as one run gets it.
 struct RunInput {
   StoredTensor stored;
-  // What it held before the run. Of large ones only the digest is kept; neither is where the pages
+  // What it held before the run. Of large ones only a checksum is kept; neither is where the pages
   // forbid writing.
   std::vector<char> contents = {};
-  std::optional<Digest> digest = std::nullopt;
+  std::optional<cache::Checksum> checksum = std::nullopt;
 
   // "" where it still holds that.
   std::string explain_change() const;

@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/file_handle.h"
+#include "base/open_without_links.h"
 #include "tessera/error.h"
 
 namespace tessera::onnx_import {
@@ -22,10 +23,19 @@ std::string system_text(int error) { return std::generic_category().message(erro
 }  // namespace
 
 ByteSource ByteSource::open(const std::filesystem::path& file) {
-  ByteSource source;
-  source.place_ = "file '" + file.string() + "'";
   // Without O_NONBLOCK a pipe without a writer would hold the process for ever.
-  source.descriptor_ = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  return from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), file);
+}
+
+ByteSource ByteSource::open_without_links(const std::filesystem::path& file,
+                                          const std::filesystem::path& shown) {
+  return from(tessera::open_without_links(file).release(), shown);
+}
+
+ByteSource ByteSource::from(int descriptor, const std::filesystem::path& shown) {
+  ByteSource source;
+  source.place_ = "file '" + shown.string() + "'";
+  source.descriptor_ = descriptor;
   if (source.descriptor_ < 0) {
     throw Error(ErrorKind::InvalidArgument, source.place_,
                 "expected a readable file, found: " + system_text(errno));
@@ -59,10 +69,19 @@ ByteSource::ByteSource(ByteSource&& other) noexcept
       memory_(other.memory_),
       size_(other.size_),
       stamp_(other.stamp_),
+      lease_(other.lease_),
       place_(std::move(other.place_)) {}
 
 ByteSource::~ByteSource() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void ByteSource::take_lease() {
+  if (descriptor_ >= 0) lease_ = take_read_lease(descriptor_);
+}
+
+ReadLease ByteSource::release_lease() {
+  return descriptor_ >= 0 ? release_read_lease(descriptor_, lease_) : lease_;
 }
 
 void ByteSource::read(int64_t offset, void* target, size_t count) const {

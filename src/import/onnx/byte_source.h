@@ -18,6 +18,9 @@ class ByteSource {
  public:
   // Throws InvalidArgument where `file` is missing, no regular file, or may not be read.
   static ByteSource open(const std::filesystem::path& file);
+  // The same for a canonical path, following no links any more; errors call it `shown`.
+  static ByteSource open_without_links(const std::filesystem::path& file,
+                                       const std::filesystem::path& shown);
   // `bytes` must outlive the source. `place` is for errors.
   static ByteSource over(std::string_view bytes, std::string place = "the given bytes");
 
@@ -36,6 +39,10 @@ class ByteSource {
   // Of the file when it was opened; nullopt for memory.
   const std::optional<FileStamp>& stamp() const { return stamp_; }
 
+  // Takes a read lease on the file, and releases it; see base/file_stamp.h. Memory has no writers.
+  void take_lease();
+  ReadLease release_lease();
+
   // A file mapped into memory.
   struct Mapping {
     std::shared_ptr<const std::byte> start;  // of a page; the mapping lives as long
@@ -46,11 +53,14 @@ class ByteSource {
 
  private:
   ByteSource() = default;
+  // `descriptor` is owned; -1: errno says why.
+  static ByteSource from(int descriptor, const std::filesystem::path& shown);
 
   int descriptor_ = -1;
   std::string_view memory_;
   int64_t size_ = 0;
   std::optional<FileStamp> stamp_;
+  ReadLease lease_ = ReadLease::Granted;
   std::string place_;
 };
 

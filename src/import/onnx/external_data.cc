@@ -83,11 +83,19 @@ ExternalFile& ExternalData::open(const std::string& location, const std::string&
   const auto known = files_.find(file);
   if (known != files_.end()) return known->second;
   try {
-    return files_.emplace(file, ExternalFile{ByteSource::open(file), {}}).first->second;
+    ByteSource source = ByteSource::open_without_links(file, file);
+    if (takes_leases_) source.take_lease();
+    return files_.emplace(file, ExternalFile{std::move(source), {}}).first->second;
   } catch (const Error& error) {
     throw Error(ErrorKind::InvalidModel, where,
                 "its external data '" + location + "': " + error.message());
   }
+}
+
+ReadLease ExternalData::release_leases() {
+  ReadLease worst = ReadLease::Granted;
+  for (auto& [path, file] : files_) worst = std::max(worst, file.source.release_lease());
+  return worst;
 }
 
 const std::shared_ptr<const std::byte>& mapped(ExternalFile& file) {

@@ -29,7 +29,8 @@ struct ExternalFile {
 };
 
 // The data files of one model, each opened and mapped once. A file must be a regular one inside the
-// folder; links are followed only as long as they stay there.
+// folder; links are followed only as long as they stay there. Where they lead is decided first, and
+// opened without following any: nobody can exchange a link in between.
 class ExternalData {
  public:
   // No folder at all: every external tensor is refused.
@@ -43,6 +44,11 @@ class ExternalData {
   // to somewhere else, or no readable regular file.
   ExternalFile& open(const std::string& location, const std::string& where);
 
+  // From here on files are opened under read leases.
+  void take_leases() { takes_leases_ = true; }
+  // Releases those; the worst of them.
+  ReadLease release_leases();
+
   // Every file that was opened.
   const std::map<std::filesystem::path, ExternalFile>& files() const { return files_; }
 
@@ -51,6 +57,7 @@ class ExternalData {
 
   std::vector<std::filesystem::path> folders_;  // canonical
   std::string name_ = "the model's folder";
+  bool takes_leases_ = false;
   std::map<std::filesystem::path, ExternalFile> files_;
 };
 

@@ -1,6 +1,8 @@
 #include "import/onnx/external_data.h"
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "import/onnx/test_models.h"
 
@@ -100,6 +102,38 @@ TEST(ExternalData, RefusesFilesItMayNotRead) {
     expect_error([&] { import(external_model(row.location, row.offset), folder.path()); },
                  ErrorKind::InvalidModel, {"initializer 'w'", row.part});
   }
+}
+
+// A stranger who may write to the folder puts a link where the file was that may be read.
+TEST(ExternalData, IsNotReadThroughALinkThatReplacesTheFile) {
+  const TemporaryFolder outside;
+  outside.write("secret.bin", std::string(8, '\x7f'));
+  const TemporaryFolder folder;
+  folder.write("kept.bin", numbers(2));
+  std::atomic<bool> is_over = false;
+  std::thread stranger([&] {
+    const fs::path next = folder.path() / "next";
+    while (!is_over) {
+      fs::create_hard_link(folder.path() / "kept.bin", next);
+      fs::rename(next, folder.path() / "w.bin");
+      fs::create_symlink(outside.path() / "secret.bin", next);
+      fs::rename(next, folder.path() / "w.bin");
+    }
+  });
+  const onnx::ModelProto model = external_model("w.bin", "");
+  int read = 0;
+  for (int turn = 0; turn < 2000; ++turn) {
+    try {
+      const ImportedModel imported = import(model, folder.path());
+      EXPECT_EQ(first_of(imported, "w"), 0) << "that of kept.bin";
+      ++read;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::InvalidModel);
+    }
+  }
+  is_over = true;
+  stranger.join();
+  EXPECT_GT(read, 0);
 }
 
 TEST(ExternalData, LengthMustBeThatOfTheShape) {

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -58,6 +59,27 @@ WeightMapping described(const ByteSource::Mapping& mapping, const ByteSource& so
   return {mapping.start, source.size(), file, *source.stamp(), mapping.descriptor};
 }
 
+// Where a model's file lies, and which folders may hold its data: that of its name and, where the
+// file is a link, that of what it points to. No folders where there is no such path, as of a file
+// that was removed and is open as /proc/self/fd/3.
+struct FoundModel {
+  std::filesystem::path target;  // canonical
+  std::vector<std::filesystem::path> folders;
+};
+
+FoundModel find_model(const std::filesystem::path& file) {
+  std::error_code error;
+  // The target is looked for from the folder that may hold data, so that nobody can have the model
+  // read from one folder and its data from another by exchanging a link in between.
+  const std::filesystem::path folder = std::filesystem::canonical(
+      file.has_parent_path() ? file.parent_path() : std::filesystem::path("."), error);
+  if (error) return {};
+  std::filesystem::path target = std::filesystem::canonical(folder / file.filename(), error);
+  if (error) return {};
+  const std::filesystem::path other = target.parent_path();
+  return {std::move(target), {folder, other}};
+}
+
 ImportedModel import_from(const ByteSource& source, ExternalData external,
                           const ops::Registry& registry, const Log& log,
                           const ImportOptions& options) {
@@ -69,10 +91,12 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
   result.producer = model.producer_name();
   if (!model.producer_version().empty()) result.producer += " " + model.producer_version();
   result.opsets = read_opsets(model.opset_import(), source.place());
+  if (options.takes_leases) external.take_leases();
   TensorReader tensors(source, scanned.payloads, external, options.copies_weights);
   Functions functions(model, result.opsets);
   result.graph = build_graph(model.graph(), functions, tensors, registry, log);
   verify(result.graph, "import");
+  result.lease = external.release_leases();
   for (const auto& [path, file] : external.files()) {
     result.files.push_back({path, *file.source.stamp()});
     if (file.mapping.start) result.mappings.push_back(described(file.mapping, file.source, path));
@@ -110,13 +134,12 @@ void check_unchanged(const std::vector<WeightMapping>& mappings) {
 
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
                           const Log& log, const ImportOptions& options) {
-  const ByteSource source = ByteSource::open(file);
-  // Where the file is a link, its data may stand beside the link or beside what it points to.
-  std::vector<std::filesystem::path> folders = {file.parent_path()};
-  std::error_code error;
-  const std::filesystem::path target = std::filesystem::canonical(file, error);
-  if (!error) folders.push_back(target.parent_path());
-  ImportedModel model = import_from(source, ExternalData(folders), registry, log, options);
+  const FoundModel found = find_model(file);
+  ByteSource source = found.folders.empty() ? ByteSource::open(file)
+                                            : ByteSource::open_without_links(found.target, file);
+  if (options.takes_leases) source.take_lease();
+  ImportedModel model = import_from(source, ExternalData(found.folders), registry, log, options);
+  model.lease = std::max(model.lease, source.release_lease());
   model.files.insert(model.files.begin(), {file, *source.stamp()});
   return model;
 }

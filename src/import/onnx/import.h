@@ -36,6 +36,8 @@ void check_unchanged(const std::vector<WeightMapping>& mappings);
 struct ImportOptions {
   // External weights are copied, as those in the model's file are, rather than mapped.
   bool copies_weights = false;
+  // Hold read leases (base/file_stamp.h) on all files until they are read, to see who writes.
+  bool takes_leases = false;
 };
 
 struct ImportedModel {
@@ -47,6 +49,8 @@ struct ImportedModel {
   std::map<std::string, int64_t> opsets;
   std::vector<WeightMapping> mappings;  // of external data
   std::vector<StampedFile> files;       // all files that it was read from, the model's first
+  // The worst of them, where ImportOptions wants leases.
+  ReadLease lease = ReadLease::Granted;
 };
 
 // The whole file mapped, as import_onnx() maps external data.

@@ -1,0 +1,45 @@
+"""Two models whose weights have one XXH3 digest: neither gets what was stored of the other.
+
+XXH3 multiplies the halves of (data ^ secret) and adds the data to its neighbour. Where one half is 0,
+the other half counts by its sum alone: exchanging the two values of `weights()` changes no digest
+of 128 bits, seeded with the digest of "float32 64x64". src/backend/packs_test.cc shows that."""
+
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SIDE = 64
+SETTLED_SECONDS = 2.2
+
+
+def weights(first, second):
+    values = np.zeros(SIDE * SIDE, np.float32)
+    values.view(np.uint32)[[0, 16]] = 0xBFF266E0, 0xA5FB9954
+    values[[1, 17]] = first, second
+    return values.reshape(SIDE, SIDE)
+
+
+def write_model(path, weight):
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [SIDE, SIDE])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [SIDE, SIDE])],
+        [numpy_helper.from_array(weight, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+def test_a_model_gets_no_packs_of_weights_that_collide(call, work, tmp_path, needs_a_library):
+    x = np.eye(SIDE, dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    both = [weights(1, 2), weights(2, 1)]
+    models = [write_model(tmp_path / f"{index}.onnx", weight) for index, weight in enumerate(both)]
+    time.sleep(SETTLED_SECONDS)
+    for _ in ("packs and index are stored", "they are used"):
+        for model, weight in zip(models, both, strict=True):
+            code, _, errors = call("run", model, "--optimize", "--threads", "1", "--input",
+                                   f"x={tmp_path / 'x.npy'}", "--output", "out")
+            assert code == 0, errors
+            np.testing.assert_allclose(np.load(work / "out" / "output_0.npy"), weight, rtol=1e-5)

@@ -1,0 +1,63 @@
+"""An index is kept only of files that nobody was seen to write to while they were read."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import pytest
+
+SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1", "--random", "1")
+SETTLED_SECONDS = 2.2
+STRANGER = 12345
+
+
+@pytest.fixture
+def model(make_model):
+    """One that has not changed for so long that its stamp is trusted."""
+    path = make_model()
+    time.sleep(SETTLED_SECONDS)
+    return path
+
+
+@pytest.fixture
+def indices(call, tmp_path):
+    """Runs `tessera run --optimize`; gives the indices that there are then."""
+
+    def run(model, *arguments):
+        code, _, errors = call("run", model, "--optimize", *SHAPE, *arguments)
+        assert code == 0, errors
+        return list((tmp_path / "user" / "tessera" / "models").glob("*.model"))
+
+    return run
+
+
+@pytest.mark.parametrize("options", [(), ("--strict-stamps",)])
+def test_no_index_while_somebody_writes(indices, model, options):
+    with open(model, "r+b"):
+        assert indices(model, *options) == []
+    assert len(indices(model, *options)) == 1
+
+
+def test_strict_stamps_have_an_index_of_their_own(indices, model):
+    assert len(indices(model)) == 1
+    assert len(indices(model, "--strict-stamps")) == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"),
+                    reason="only root can give up the right to take leases")
+def test_a_lease_that_nobody_may_take_counts_only_where_it_is_wanted(model, tessera_binary, environment,
+                                                                     tmp_path, work):
+    os.chown(model, STRANGER, STRANGER)
+    time.sleep(SETTLED_SECONDS)
+
+    def run(*arguments):
+        done = subprocess.run(
+            ["setpriv", "--bounding-set=-lease", "--inh-caps=-lease", tessera_binary, "run", model,
+             "--optimize", *SHAPE, *arguments], env=environment, cwd=work, capture_output=True, text=True,
+            check=False)
+        assert done.returncode == 0, done.stderr
+        return list((tmp_path / "user" / "tessera" / "models").glob("*.model"))
+
+    assert run("--strict-stamps") == []
+    assert len(run()) == 1
