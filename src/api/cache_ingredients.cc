@@ -11,10 +11,6 @@
 namespace tessera {
 namespace {
 
-// Raised when a change of ours makes what was measured of kernels worthless: of the reference's, of
-// views and conversions, of how plans are run. Plug-ins have ingredients of their own.
-constexpr const char* kKernelRevision = "1";
-
 // Longer values are shown as their digests.
 constexpr size_t kMostLetters = 200;
 
@@ -56,7 +52,7 @@ std::string fetch_text(const Graph& graph, const ModelStructure& structure,
 std::vector<cache::Ingredient> machine_ingredients() {
   return {{"tessera", tuning::first_two_numbers(version())},
           {"cache format", std::to_string(cache::kFormatVersion)},
-          {"kernel revision", kKernelRevision},
+          {"kernel revision", kernel_revision()},
           {"processor", processor_model()},
           {"instruction set", instruction_set_name()}};
 }
