@@ -1,5 +1,7 @@
 #include "cli/bound_model.h"
 
+#include <unistd.h>
+
 #include "cli/command.h"
 #include "cli/model_source.h"
 #include "cli/named_argument.h"
@@ -9,6 +11,11 @@ namespace tessera::cli {
 namespace {
 
 constexpr uint64_t kDefaultSeed = 0;
+
+// Above the progress line, and as that only where somebody watches.
+void say_information(const std::string& message) {
+  if (isatty(STDERR_FILENO) == 1) say_warning(message);
+}
 
 }  // namespace
 
@@ -86,6 +93,7 @@ LoadedModel ModelRequest::load(Clock::time_point origin, bool keeps_all_values) 
     return load_model(arguments_.model, {.is_strict = arguments_.is_strict,
                                          .keeps_all_values = keeps_all_values,
                                          .log = say_warning,
+                                         .information_log = say_information,
                                          .backends = backends_,
                                          .threads = options_.threads,
                                          .keeps_index = options_.optimize,

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -30,33 +31,30 @@ namespace {
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Layouts = std::map<std::string, std::string>;
 
-// A Python callable as a LogCallback. What it raises is kept, as no exception may pass through the
-// middle of loading, and raised once the call that logged has returned.
+// Python callables for both logs of LoadOptions. What they raise is kept, as no exception may pass
+// through the middle of loading, and raised once the call that logged has returned.
 class PythonLog {
  public:
-  explicit PythonLog(nb::callable callable) : callable_(std::move(callable)) {}
+  PythonLog(nb::callable warn, nb::callable inform)
+      : warn_(std::move(warn)), inform_(std::move(inform)) {}
   PythonLog(const PythonLog&) = delete;
   PythonLog& operator=(const PythonLog&) = delete;
   ~PythonLog() {
     // The last owner may be an executor that goes on a thread of its own.
     const nb::gil_scoped_acquire lock;
-    callable_.reset();
+    clear();
     error_.reset();
   }
 
-  void call(const std::string& message) {
-    const nb::gil_scoped_acquire lock;
-    if (error_ || !callable_.is_valid()) return;
-    try {
-      callable_(message);
-    } catch (nb::python_error& error) {
-      error_.emplace(std::move(error));
-    }
-  }
+  void warn(const std::string& message) { call(warn_, message); }
+  void inform(const std::string& message) { call(inform_, message); }
 
-  nb::handle callable() const { return callable_; }
-  // Drops the callable; later messages go nowhere. Needs the interpreter's lock.
-  void clear() { callable_.reset(); }
+  std::array<nb::handle, 2> callables() const { return {warn_, inform_}; }
+  // Drops the callables; later messages go nowhere. Needs the interpreter's lock.
+  void clear() {
+    warn_.reset();
+    inform_.reset();
+  }
 
   // Needs the interpreter's lock.
   void raise_error() {
@@ -67,7 +65,18 @@ class PythonLog {
   }
 
  private:
-  nb::callable callable_;
+  void call(const nb::callable& callable, const std::string& message) {
+    const nb::gil_scoped_acquire lock;
+    if (error_ || !callable.is_valid()) return;
+    try {
+      callable(message);
+    } catch (nb::python_error& error) {
+      error_.emplace(std::move(error));
+    }
+  }
+
+  nb::callable warn_;
+  nb::callable inform_;
   std::optional<nb::python_error> error_;
 };
 
@@ -80,29 +89,32 @@ struct LoadedModel {
 // `source` is what tessera::load() takes: a path, or ModelBytes.
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
-                      const Backends& backends, nb::callable callable, int threads,
+                      const Backends& backends, nb::callable warn, nb::callable inform, int threads,
                       bool copies_weights, bool strict_stamps) {
-  auto log = std::make_shared<PythonLog>(std::move(callable));
+  auto log = std::make_shared<PythonLog>(std::move(warn), std::move(inform));
   std::optional<Model> model;
   {
     const nb::gil_scoped_release unlocked;
-    model = load(std::move(source), {.is_strict = is_strict,
-                                     .keeps_all_values = keeps_all_values,
-                                     .log = [log](const std::string& text) { log->call(text); },
-                                     .backends = backends,
-                                     .threads = threads,
-                                     .strict_stamps = strict_stamps,
-                                     .copies_weights = copies_weights});
+    model = load(std::move(source),
+                 {.is_strict = is_strict,
+                  .keeps_all_values = keeps_all_values,
+                  .log = [log](const std::string& text) { log->warn(text); },
+                  .information_log = [log](const std::string& text) { log->inform(text); },
+                  .backends = backends,
+                  .threads = threads,
+                  .strict_stamps = strict_stamps,
+                  .copies_weights = copies_weights});
   }
   log->raise_error();
   return {*std::move(model), std::move(log), std::nullopt};
 }
 
 LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_values,
-                       const Backends& backends, nb::callable callable, int threads,
-                       bool copies_weights, bool strict_stamps) {
+                       const Backends& backends, nb::callable warn, nb::callable inform,
+                       int threads, bool copies_weights, bool strict_stamps) {
   return load_from(ModelBytes{.bytes = {bytes.c_str(), bytes.size()}}, is_strict, keeps_all_values,
-                   backends, std::move(callable), threads, copies_weights, strict_stamps);
+                   backends, std::move(warn), std::move(inform), threads, copies_weights,
+                   strict_stamps);
 }
 
 // A log may well be a method of the object that keeps the model: the garbage collector has to see
@@ -110,8 +122,9 @@ LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_va
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
-  const nb::handle callable = nb::inst_ptr<LoadedModel>(self)->log->callable();
-  Py_VISIT(callable.ptr());
+  for (const nb::handle callable : nb::inst_ptr<LoadedModel>(self)->log->callables()) {
+    Py_VISIT(callable.ptr());
+  }
   return 0;
 }
 
@@ -420,10 +433,10 @@ void bind_model(nb::module_& module) {
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first that fits: a path may be made of bytes, too.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "threads"_a, "copies_weights"_a, "strict_stamps"_a, kLoad);
+             "backends"_a, "log"_a, "information_log"_a, "threads"_a, "copies_weights"_a, "strict_stamps"_a, kLoad);
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
-             "keep_all_values"_a, "backends"_a, "log"_a, "threads"_a, "copies_weights"_a,
-             "strict_stamps"_a, kLoad);
+             "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
+             "copies_weights"_a, "strict_stamps"_a, kLoad);
 }
 
 }  // namespace tessera::python

@@ -10,9 +10,6 @@ namespace tessera::native {
 
 namespace {
 
-// Raised when a kernel's code changes in speed or in its last digits: what was measured is void.
-constexpr const char* kRevision = "1";
-
 using Propose = void (*)(plugin::ProposeContext& context);
 
 // What is offered first is chosen among equals.
@@ -58,7 +55,8 @@ plugin::Description Native::describe() {
   // Targets are bits, the best one the lowest.
   const int64_t targets = hwy::SupportedTargets();
   const std::string best = hwy::TargetName(targets & -targets);
-  description.ingredients = {{"version", TESSERA_VERSION}, {"revision", kRevision}, {"isa", best}};
+  description.ingredients = {
+      {"version", TESSERA_VERSION}, {"revision", kernel_revision()}, {"isa", best}};
   description.devices.front().architecture = best;
   description.layouts = shared_layouts();
   description.conversions = direct_conversions();

@@ -5,6 +5,10 @@
 
 namespace tessera::native {
 
+// 16 hex digits that change with this folder's sources and how they are compiled; generated
+// (cmake/TesseraKernelRevision.cmake).
+const char* kernel_revision();
+
 class Native : public plugin::Backend {
  public:
   plugin::Description describe() override;

@@ -38,6 +38,7 @@ plugin::Description Onednn::describe() {
   description.ingredients = {
       {"version", version_text()},
       {"commit", dnnl_version()->hash},
+      {"revision", kernel_revision()},
       {"isa", std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa()))},
   };
   description.layouts = all_layouts();

@@ -6,6 +6,10 @@
 
 namespace tessera::onednn {
 
+// 16 hex digits that change with this folder's sources and how they are compiled; generated
+// (cmake/TesseraKernelRevision.cmake). The library has a version of its own.
+const char* kernel_revision();
+
 class Onednn : public plugin::Backend {
  public:
   explicit Onednn(const tessera_host* host);

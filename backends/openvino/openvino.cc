@@ -104,7 +104,8 @@ plugin::Description Openvino::describe() {
   plugin::Description description;
   description.name = "openvino";
   description.version = TESSERA_OPENVINO_VERSION;
-  description.ingredients = {{"version", TESSERA_OPENVINO_VERSION}};
+  description.ingredients = {{"version", TESSERA_OPENVINO_VERSION},
+                             {"revision", kernel_revision()}};
   return description;
 }
 

@@ -9,6 +9,10 @@
 
 namespace tessera::openvino {
 
+// 16 hex digits that change with this folder's sources and how they are compiled; generated
+// (cmake/TesseraKernelRevision.cmake). The library has a version of its own.
+const char* kernel_revision();
+
 // Loads the compiler when it is needed first. Shared by all candidates.
 class CompilerLoader {
  public:

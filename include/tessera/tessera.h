@@ -104,6 +104,10 @@ struct LoadOptions {
   bool keeps_all_values = false;
   // Where warnings go; stderr if empty.
   LogCallback log = {};
+  // Where goes what is good to know; nowhere if empty. Before this process measures for the first
+  // time, and that takes more than a second: for about how long, where the plan is kept, and how to
+  // switch it off.
+  LogCallback information_log = {};
   Backends backends = {};
   // Threads for the work at load (constants that are computed); 0 means all cores.
   int threads = 0;

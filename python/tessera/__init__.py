@@ -144,7 +144,9 @@ def load(
     backends: the libraries that the model may run on; None means the set that load_backend() adds
         to.
     log: receives each distinct warning once, on any thread; None means the logger "tessera" of
-        Python's logging. What it raises is raised by load() and bind().
+        Python's logging. What it raises is raised by load() and bind(). What is no warning goes to
+        that logger at level INFO in any case: before the first bind() that measures, how long that
+        takes, where the plan is kept and how to switch it off.
     threads: for the work at load (constants that are computed); 0 means all cores.
     copies_weights: weights from files beside the model are copied into memory, so that these files
         may change; else they are mapped, and whoever writes to them or cuts them meanwhile changes
@@ -165,6 +167,7 @@ def load(
         keep_all_values=keep_all_values,
         backends=_default_backends() if backends is None else backends,
         log=logging.getLogger("tessera").warning if log is None else log,
+        information_log=logging.getLogger("tessera").info,
         threads=threads,
         copies_weights=copies_weights,
         strict_stamps=strict_stamps,

@@ -20,7 +20,7 @@ struct Backends::State {
   explicit State(const std::filesystem::path& folder)
       : registry(std::make_shared<const ops::Registry>(ops::make_registry())),
         services(std::make_shared<HostServices>()),
-        set(catalog(), folder, services) {}
+        set(catalog(), absent_backends(), folder, services) {}
 
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins bring
   std::shared_ptr<HostServices> services;

@@ -42,22 +42,31 @@ std::string known_types() {
   return list;
 }
 
+std::vector<std::string> type_names_and_aliases() {
+  std::vector<std::string> names = type_names();
+  const auto add = [&](const auto& entry) {
+    names.insert(names.end(), entry.aliases.begin(), entry.aliases.end());
+  };
+  for (const CatalogEntry& entry : catalog()) add(entry);
+  for (const AbsentBackend& absent : absent_backends()) add(absent);
+  return names;
+}
+
 // The type of sections that is meant, "" for all. Throws InvalidArgument for one that nobody knows,
-// Unsupported for a backend that this machine does not have.
+// Unsupported for a backend that this machine or this version does not have.
 std::string section_type(const std::string& type, BackendSet& set) {
   if (type == kAllTypes) return "";
   if (type == tuning::kPlanSection) return type;
-  for (const AbsentBackend& absent : absent_backends()) {
-    if (type != absent.name && (type.empty() || type != absent.alias)) continue;
-    throw Error(ErrorKind::Unsupported, "type '" + type + "'", std::string(absent.reason));
-  }
   try {
     set.choose({type});
   } catch (const Error& error) {
+    if (error.kind() == ErrorKind::Unsupported) {
+      throw Error(ErrorKind::Unsupported, "type '" + type + "'", error.message());
+    }
     if (error.kind() != ErrorKind::InvalidArgument) throw;
     throw Error(ErrorKind::InvalidArgument, "type '" + type + "'",
                 "expected one of " + known_types() + " or an alias of one, found no such type" +
-                    did_you_mean(type, type_names()));
+                    did_you_mean(type, type_names_and_aliases()));
   }
   return set.resolve_alias(type);
 }

@@ -11,10 +11,6 @@
 namespace tessera {
 namespace {
 
-// Raised when a change of ours makes what was measured of kernels worthless: of the reference's, of
-// views and conversions, of how plans are run. Plug-ins have ingredients of their own.
-constexpr const char* kKernelRevision = "1";
-
 // Longer values are shown as their digests.
 constexpr size_t kMostLetters = 200;
 
@@ -104,7 +100,7 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
 
 void add_core_revision(std::vector<tuning::PricedLibrary>& libraries) {
   for (tuning::PricedLibrary& library : libraries) {
-    library.stable.push_back({tuning::kCoreRevisionName, kKernelRevision});
+    library.stable.push_back({tuning::kCoreRevisionName, kernel_revision()});
   }
 }
 

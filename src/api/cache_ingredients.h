@@ -14,6 +14,11 @@
 
 namespace tessera {
 
+// 16 hex digits that change with every source of the core that decides what is computed or what a
+// measured time means, and with how it was compiled. The build generates it
+// (cmake/TesseraKernelRevision.cmake); plug-ins have ingredients of their own.
+const char* kernel_revision();
+
 // Those that every measurement on this machine has.
 std::vector<cache::Ingredient> machine_ingredients();
 

@@ -11,6 +11,7 @@
 #include "api/describe.h"
 #include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
+#include "api/measuring_notice.h"
 #include "api/model_state.h"
 #include "api/stage_clock.h"
 #include "backend/packs.h"
@@ -373,6 +374,11 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
     clock.begin("look up");
     cached->tell(*wanted.pricing.costs, wanted.pricing);
     if (cached->plan() == nullptr && !options.retune) read_cost_store(options);
+    // Who asks to measure anew knows.
+    if (!options.retune) {
+      TellProgress& tell = wanted.pricing.tune.on_progress;
+      tell = with_measuring_notice(std::move(tell), cache_folders(options), information_log);
+    }
   }
   clock.begin("specialise");
   const auto build = [&] {
@@ -584,14 +590,14 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
 }
 
 Model load(const std::filesystem::path& file, const LoadOptions& options) {
-  const auto state = std::make_shared<Model::State>(options.backends, options.log);
+  const auto state = std::make_shared<Model::State>(options);
   state->file = file;
   return Model::State::load(state, options,
                             options.keeps_index.value_or(is_optimize_wanted_by_environment()));
 }
 
 Model load(ModelBytes model, const LoadOptions& options) {
-  const auto state = std::make_shared<Model::State>(options.backends, options.log);
+  const auto state = std::make_shared<Model::State>(options);
   state->file = model.name;
   state->given_bytes = std::move(model);
   return Model::State::load(state, options, /*keeps_index=*/false);

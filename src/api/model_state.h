@@ -24,7 +24,11 @@
 namespace tessera {
 
 struct Model::State : std::enable_shared_from_this<Model::State> {
-  State(Backends known, Log::Callback told) : backends(std::move(known)), log(std::move(told)) {}
+  explicit State(const LoadOptions& options)
+      : backends(options.backends),
+        log(options.log),
+        information_log(options.information_log ? options.information_log
+                                                : [](const std::string&) {}) {}
 
   std::filesystem::path file;
   std::optional<ModelBytes> given_bytes;  // what it is loaded from instead of the file
@@ -32,7 +36,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   int load_threads = 0;
   Backends backends;
   std::shared_ptr<const ops::Registry> registry;
-  Log log;
+  Log log;              // of warnings
+  Log information_log;  // see LoadOptions
   PackStore packs;
   std::vector<StageRecord> stages;
   mutable std::mutex mutex;                 // of the next members

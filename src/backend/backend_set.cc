@@ -10,9 +10,29 @@
 namespace tessera {
 namespace {
 
-bool is_called(const CatalogEntry& entry, const std::string& name) {
-  return entry.name == name ||
-         std::find(entry.aliases.begin(), entry.aliases.end(), name) != entry.aliases.end();
+// Libraries are written as their makers do, as a package is called, or as in code.
+std::string without_spelling(std::string_view name) {
+  std::string letters;
+  for (const char letter : name) {
+    if (letter == '-' || letter == '_') continue;
+    const bool is_upper = letter >= 'A' && letter <= 'Z';
+    letters += is_upper ? static_cast<char>(letter - 'A' + 'a') : letter;
+  }
+  return letters;
+}
+
+// `Entry`: of one of the catalog's lists.
+template <class Entry>
+bool is_called(const Entry& entry, const std::string& name) {
+  const std::string wanted = without_spelling(name);
+  const auto is_same = [&](std::string_view known) { return without_spelling(known) == wanted; };
+  return is_same(entry.name) || std::any_of(entry.aliases.begin(), entry.aliases.end(), is_same);
+}
+
+template <class Entry>
+void add_names(const Entry& entry, std::vector<std::string>& names) {
+  names.emplace_back(entry.name);
+  names.insert(names.end(), entry.aliases.begin(), entry.aliases.end());
 }
 
 // Of a library of the catalog whose plug-in this build does not have.
@@ -100,9 +120,9 @@ std::string sentence_of(const Unusable& unusable) {
   return unusable.reason + (unusable.remedy.empty() ? "" : "; " + unusable.remedy);
 }
 
-BackendSet::BackendSet(std::span<const CatalogEntry> catalog, const std::filesystem::path& folder,
-                       std::shared_ptr<HostServices> services)
-    : services_(std::move(services)) {
+BackendSet::BackendSet(std::span<const CatalogEntry> catalog, std::span<const AbsentBackend> absent,
+                       const std::filesystem::path& folder, std::shared_ptr<HostServices> services)
+    : absent_(absent), services_(std::move(services)) {
   for (const CatalogEntry& known : catalog) {
     Entry entry{.known = &known};
     if (!known.reason.empty()) {
@@ -251,14 +271,19 @@ std::vector<std::string> BackendSet::known_names() const {
 }
 
 Error BackendSet::unknown(const std::string& name) const {
+  for (const AbsentBackend& known : absent_) {
+    if (!is_called(known, name)) continue;
+    return {ErrorKind::Unsupported, "backend '" + name + "'",
+            "cannot be used: " + std::string(known.reason)};
+  }
   const std::vector<std::string> names = known_names();
   std::string list;
   for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
   std::vector<std::string> likely = names;
   for (const Entry& entry : entries_) {
-    if (entry.known == nullptr) continue;
-    likely.insert(likely.end(), entry.known->aliases.begin(), entry.known->aliases.end());
+    if (entry.known != nullptr) add_names(*entry.known, likely);
   }
+  for (const AbsentBackend& known : absent_) add_names(known, likely);
   return {
       ErrorKind::InvalidArgument, "backend '" + name + "'",
       "expected one of " + list + ", found no backend of this name" + did_you_mean(name, likely)};

@@ -42,8 +42,8 @@ class BackendSet {
  public:
   // `folder` holds the plug-ins that were built or installed with this program; "" for none. They
   // are opened only where base/trusted_code.h trusts them, unless they are added by path too.
-  BackendSet(std::span<const CatalogEntry> catalog, const std::filesystem::path& folder,
-             std::shared_ptr<HostServices> services);
+  BackendSet(std::span<const CatalogEntry> catalog, std::span<const AbsentBackend> absent,
+             const std::filesystem::path& folder, std::shared_ptr<HostServices> services);
 
   // A plug-in, or all "*.so" of a folder, opened when needed. Throws InvalidArgument where nothing
   // is there.
@@ -52,8 +52,10 @@ class BackendSet {
   void load(const std::filesystem::path& library);
 
   // The plug-ins of these names or aliases, in this order, and the last of the catalog behind them.
-  // No names: all that can be used, those added by path first. Throws InvalidArgument for a name
-  // that nobody has (listing the known ones), Unsupported for one that cannot be used.
+  // Upper and lower case, '-' and '_' make no difference in names of the catalog ("MyLib",
+  // "my-lib"); a plug-in added by path is called as it calls itself. No names: all that can be
+  // used, those added by path first. Throws InvalidArgument for a name that nobody has (listing the
+  // known ones), Unsupported for one that cannot be used or that this version does not have.
   std::vector<std::shared_ptr<const Plugin>> choose(const std::vector<std::string>& names);
   // The names of these. Plug-ins that are remembered are not opened for that.
   std::vector<std::string> choose_names(const std::vector<std::string>& names);
@@ -97,12 +99,14 @@ class BackendSet {
   }
   std::vector<Entry*> choose_entries(const std::vector<std::string>& names);
   std::vector<std::string> known_names() const;
-  // InvalidArgument, with all that there are and the likely one.
+  // Unsupported for one that this version does not have; else InvalidArgument, with all that there
+  // are and the likely one.
   Error unknown(const std::string& name) const;
   enum class From { OwnFolder, User };
   void add_files(const std::filesystem::path& path, From from);
   void add_file(const std::filesystem::path& file, From from);
 
+  std::span<const AbsentBackend> absent_;
   std::shared_ptr<HostServices> services_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;  // strangers first, then the catalog's, in its order

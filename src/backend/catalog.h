@@ -24,8 +24,8 @@ struct CatalogEntry {
 // One that people know and this version does not have.
 struct AbsentBackend {
   std::string_view name;
-  std::string_view alias;  // "" for none
-  std::string_view reason;
+  std::span<const std::string_view> aliases;
+  std::string_view reason;  // what is missing, in a sentence
 };
 
 std::span<const AbsentBackend> absent_backends();

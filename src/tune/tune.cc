@@ -142,7 +142,7 @@ struct Tuner::State {
   void begin() {
     table_.machine = this_machine();
     const Phases::Running running(phases_, "start");
-    if (!has_begun_) tell({.phase = BindPhase::Starting}, kNoLimit);
+    if (!has_begun_) tell({.phase = BindPhase::Starting}, seconds_left());
     if (!has_begun_ && options_.start_bench) bench_ = options_.start_bench();
     if (!has_begun_ && bench_ != nullptr) timed_bench_ = make_timed(*bench_, phases_);
     has_begun_ = true;

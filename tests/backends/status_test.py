@@ -131,3 +131,13 @@ def test_a_program_that_has_only_the_reference_says_so_once(place, relu):
     done = call(place, *arguments, "--backends", "reference")
     assert done.returncode == 0
     assert "no acceleration library" not in done.stderr
+
+
+@pytest.mark.parametrize("name, missing", [
+    ("trt", "no plug-in over TensorRT"), ("CUDA", "kernels of its own for NVIDIA"), ("cudnn", "cuDNN"),
+    ("pocl", "OpenCL devices"), ("tvm", "Apache TVM"), ("jit", "fused kernels")])
+def test_a_library_that_this_version_does_not_have_says_what_is_missing(place, relu, name, missing):
+    done = call(place, "run", str(relu), "--random", "1", "--no-optimize", "--backends", name)
+    assert done.returncode != 0
+    text = " ".join(done.stderr.split())
+    assert f"backend '{name}': cannot be used: this version of Tessera" in text and missing in text

@@ -105,12 +105,53 @@ assert y.shape == (1, 16, 24, 24)
 def test_types_that_are_unknown_or_not_here(python, model, why_unusable):
     kind, kinds, text = error_of(python, model, "model.load_cache('none.cache', type='torch')")
     assert kind == "InvalidArgument" and "ValueError" in kinds
-    assert all(name in text for name in ("all", "native", "onednn", "openvino", "jit", "tensorrt"))
-    kind, kinds, text = error_of(python, model, "model.load_cache('none.cache', type='tensorrt')")
-    assert kind == "Unsupported" and "NotImplementedError" in kinds and "NVIDIA" in text
+    assert all(f"'{name}'" in text for name in ("all", "native", "onednn", "openvino", "jit", "tensorrt",
+                                               "cuda", "cudnn", "tvm", "opencl"))
     kind, _, text = error_of(python, model, "model.load_cache('none.cache', type='mkldnn')")
     if why_unusable["onednn"]:
         assert kind == "Unsupported"
+    else:
+        assert kind == "InvalidArgument" and "none.cache" in text
+
+
+@pytest.mark.parametrize("call", ["model.load_cache('none.cache', type=%r)",
+                                  "model.save_cache('none.cache', %r)", "model.bind(backends=[%r])"])
+def test_known_names_that_this_version_does_not_have(python, model, call):
+    names = {"jit": "fused kernels", "cuda": "kernels of its own for NVIDIA", "CUDA": "NVIDIA",
+             "cudnn": "over cuDNN", "cuDNN": "over cuDNN", "tensorrt": "over TensorRT",
+             "TensorRT": "over TensorRT", "trt": "over TensorRT", "tvm": "Apache TVM", "TVM": "TVM",
+             "opencl": "OpenCL devices", "OpenCL": "OpenCL", "ocl": "OpenCL", "pocl": "PoCL"}
+    program = LOAD + "found = {}\nfor name in json.loads(sys.argv[2]):\n    try:\n        "
+    program += call.replace("%r", "name") + """
+    except tessera.Error as error:
+        kinds = [one.__name__ for one in type(error).__mro__]
+        found[name] = [error.kind, "NotImplementedError" in kinds, str(error)]
+print(json.dumps(found))
+"""
+    found = python(program, model, json.dumps(list(names)))
+    for name, missing in names.items():
+        kind, is_not_implemented, text = found[name]
+        assert kind == "Unsupported" and is_not_implemented, (name, text)
+        assert f"'{name}': cannot be used: this version of Tessera" in text and missing in text
+
+
+@pytest.mark.parametrize("name, likely", [
+    ("tensorflow", ""), ("tensort", "tensorrt"), ("opncl", "opencl"), ("openvno", "openvino"),
+    ("cudnnn", "cudnn"), ("All", "all"), ("", "")])
+def test_a_name_that_nobody_has_is_answered_with_the_likely_one(python, model, name, likely):
+    kind, kinds, text = error_of(python, model, f"model.load_cache('none.cache', type={name!r})")
+    assert kind == "InvalidArgument" and "ValueError" in kinds and f"type '{name}'" in text
+    assert text.endswith(f"; did you mean '{likely}'?" if likely else "found no such type")
+
+
+@pytest.mark.parametrize("name", ["native", "Native", "ov", "OpenVINO", "open-vino", "oneDNN",
+                                  "one_dnn", "mkl-dnn", "MKLDNN", "DNNL", "reference"])
+def test_names_are_taken_as_their_makers_write_them(python, model, why_unusable, name):
+    kind, _, text = error_of(python, model, f"model.load_cache('none.cache', type={name!r})")
+    letters = name.lower().replace("-", "").replace("_", "")
+    library = {"ov": "openvino", "mkldnn": "onednn", "dnnl": "onednn"}.get(letters, letters)
+    if why_unusable.get(library):
+        assert kind == "Unsupported" and f"type '{name}'" in text
     else:
         assert kind == "InvalidArgument" and "none.cache" in text
 

@@ -83,6 +83,7 @@ UNKNOWN = [
     ([*RUN, "--rtol", "abc"], "--rtol 'abc': expected a finite number of at least 0"),
     (["run", "model.onnx", "--random", "1", "--backends", "referense"],
      "found no backend of this name; did you mean 'reference'?"),
+    (["run", "model.onnx", "--random", "1", "--backends", "tensorr"], "did you mean 'tensorrt'?"),
     ([*RUN, "--pin", "layer1/add=refernce"], "did you mean 'reference'?"),
     ([*RUN, "--pin", "layer1/ad=reference"], "did you mean 'layer1/add'?"),
     ([*RUN, "--pin", "layr1/*=reference"], "did you mean 'layer1/*'?"),

@@ -76,6 +76,9 @@ CASES = {
     "alias in the catalog": (
         {"backends/catalog.json": '{"backends": [{"name": "other", "aliases": ["othr"]}]}',
          "src/left/left.cc": "int othr;\n"}, "names the backend 'othr'"),
+    "alias of a backend that is absent": (
+        {"backends/catalog.json": '{"backends": [], "absent": [{"name": "other", "aliases": ["othr"]}]}',
+         "src/left/left.cc": "int othr;\n"}, "names the backend 'othr'"),
     "plug-in includes the core": (
         {"backends/quick/quick.cc": '#include "base/log.h"\n'},
         'a plug-in includes "base/log.h"'),

@@ -1,0 +1,69 @@
+#include "api/measuring_notice.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/writable_path.h"
+#include "cache/stored_file.h"
+
+namespace tessera {
+namespace {
+
+// Nobody wonders about less.
+constexpr double kLeastSeconds = 1;
+
+// Of the process, not of a set of backends: whoever loads a hundred models has read it.
+std::atomic<bool> is_told = false;
+
+std::string duration_text(const std::optional<double>& seconds_allowed) {
+  if (!seconds_allowed) return "seconds to a minute, longer for large models";
+  return "at most " + std::to_string(std::lround(*seconds_allowed)) + " s";
+}
+
+// "" where none can be.
+std::string written_folder(const std::vector<std::filesystem::path>& folders) {
+  const auto is_usable = [](const std::filesystem::path& folder) {
+    if (!explain_unwritable_folder(folder).empty()) return false;
+    std::error_code failure;
+    const bool is_missing = !std::filesystem::exists(folder, failure);
+    return is_missing || cache::explain_unsafe_folder(folder).empty();
+  };
+  const auto found = std::find_if(folders.begin(), folders.end(), is_usable);
+  if (found == folders.end()) return "";
+  std::error_code failure;
+  // "folder/." and "folder/" are both the folder.
+  const std::filesystem::path whole = std::filesystem::absolute(*found / "", failure);
+  return failure ? found->string() : whole.lexically_normal().parent_path().string();
+}
+
+}  // namespace
+
+std::string measuring_notice(const std::optional<double>& seconds_allowed,
+                             const std::vector<std::filesystem::path>& folders) {
+  const std::string folder = written_folder(folders);
+  return "the first bind of a model measures which kernels are the fastest, which takes " +
+         duration_text(seconds_allowed) + "; " +
+         (folder.empty()
+              ? "the plan cannot be kept, as no folder for caches can be written to"
+              : "the plan is kept in '" + folder + "', and later binds measure nothing") +
+         "; optimize=False, --no-optimize or TESSERA_OPTIMIZE=0 switch it off";
+}
+
+TellProgress with_measuring_notice(TellProgress tell, std::vector<std::filesystem::path> folders,
+                                   const Log& log) {
+  if (is_told) return tell;
+  return [tell = std::move(tell), folders = std::move(folders),
+          &log](const TuneProgress& progress) {
+    const bool is_long = !progress.seconds_allowed || *progress.seconds_allowed >= kLeastSeconds;
+    if (progress.phase == BindPhase::Starting && is_long && !is_told.exchange(true)) {
+      log.warn(measuring_notice(progress.seconds_allowed, folders));
+    }
+    return !tell || tell(progress);
+  };
+}
+
+}  // namespace tessera

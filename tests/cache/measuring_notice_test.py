@@ -1,0 +1,116 @@
+"""The first bind of a process that measures for more than a moment says so: for how long, where the plan is
+kept, and how to switch it off. No other one says anything."""
+
+import os
+import pty
+import subprocess
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+pytestmark = pytest.mark.alone
+
+NOTICE = "the first bind of a model measures"
+SIDE = 1024
+
+
+@pytest.fixture
+def long_model(tmp_path, needs_a_library):
+    """A run of it takes some milliseconds: less is measured in a tenth of a second."""
+    weight = np.random.default_rng(1).standard_normal((SIDE, SIDE)).astype(np.float32) / SIDE
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Tanh", ["h"], ["r"]),
+         helper.make_node("MatMul", ["r", "w"], ["y"])],
+        "products", [value("x", TensorProto.FLOAT, [SIDE, SIDE])],
+        [value("y", TensorProto.FLOAT, [SIDE, SIDE])], [numpy_helper.from_array(weight, "w")])
+    path = tmp_path / "long.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+LISTEN = """
+import logging
+heard = []
+class Listener(logging.Handler):
+    def emit(self, record):
+        heard.append([record.levelname, record.getMessage()])
+logging.getLogger("tessera").addHandler(Listener())
+logging.getLogger("tessera").setLevel(logging.%s)
+warned = []
+"""
+TELL = "\nprint(json.dumps([line for line in heard if 'measures' in line[1]]))\n"
+
+
+def bind(path="sys.argv[1]", options="", load=""):
+    return (f"tessera.load({path}{load}).bind(threads=1, tune_budget_seconds=2, cache_dir='kept'"
+            f"{options})\n")
+
+
+def test_python_hears_it_once_at_level_info(python, long_model, work):
+    program = LISTEN % "INFO" + bind() + bind(options=", nan='fast'") + TELL
+    heard, = python(program, long_model)
+    level, text = heard
+    assert level == "INFO" and NOTICE in text
+    assert f"the plan is kept in '{work / 'kept'}'" in text
+    assert "takes at most 2 s" in text
+    assert "optimize=False, --no-optimize or TESSERA_OPTIMIZE=0" in text
+    assert list((work / "kept").glob("*.cache"))
+    # Now the plan is known.
+    assert python(program, long_model) == []
+
+
+def test_a_log_for_warnings_does_not_hear_it(python, long_model):
+    program = LISTEN % "INFO" + bind(load=", log=warned.append") + "assert warned == []" + TELL
+    assert len(python(program, long_model)) == 1
+    program = LISTEN % "WARNING" + bind(options=", optimize_for='start'") + TELL
+    assert python(program, long_model) == [], "Python's default level"
+
+
+@pytest.mark.parametrize("options, variables", [
+    (", optimize=False", {}), ("", {"TESSERA_OPTIMIZE": "0"}), (", retune=True", {})])
+def test_who_asked_for_it_or_switched_it_off_hears_nothing(python, long_model, options, variables):
+    assert python(LISTEN % "INFO" + bind(options=options) + TELL, long_model, **variables) == []
+
+
+def test_what_takes_a_moment_is_not_worth_a_word(python, model):
+    program = LISTEN % "INFO" + """
+executor = tessera.load(sys.argv[1]).bind({'x': (1, 16, 8, 8)}, threads=1)
+assert executor.plan().tuning.measured > 0
+""" + TELL
+    assert python(program, model) == []
+
+
+@pytest.fixture
+def watch(tessera_binary, environment, work):
+    """What `tessera` writes to a terminal that is its stderr."""
+
+    def run(*arguments):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([tessera_binary, *map(str, arguments)], stdout=subprocess.DEVNULL,
+                              stderr=theirs, cwd=work, env=environment) as process:
+            os.close(theirs)
+            written = b""
+            try:
+                while part := os.read(ours, 65536):
+                    written += part
+            except OSError:
+                pass  # the other end is closed
+        os.close(ours)
+        assert process.returncode == 0, written
+        return written.decode()
+
+    return run
+
+
+def test_the_program_says_it_once_where_somebody_watches(call, watch, long_model, work):
+    arguments = ("run", long_model, "--random", "1", "--threads", "1", "--tune-budget", "2")
+    code, output, errors = call(*arguments, "--cache-dir", "other")
+    assert code == 0 and NOTICE not in output + errors, "a pipe gets no progress either"
+    text = watch(*arguments)
+    assert text.count(NOTICE) == 1 and f"tessera: {NOTICE}" in text
+    assert f"the plan is kept in '{work}'" in text
+    assert NOTICE not in watch(*arguments), "the plan is known"
+    assert NOTICE not in watch("tune", *arguments[1:]), "whoever tunes knows"
