@@ -433,7 +433,8 @@ void bind_model(nb::module_& module) {
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first that fits: a path may be made of bytes, too.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
-             "backends"_a, "log"_a, "information_log"_a, "threads"_a, "copies_weights"_a, "strict_stamps"_a, kLoad);
+             "backends"_a, "log"_a, "information_log"_a, "threads"_a, "copies_weights"_a,
+             "strict_stamps"_a, kLoad);
   module.def("load", &load_from<std::filesystem::path>, "model"_a, nb::kw_only(), "strict"_a,
              "keep_all_values"_a, "backends"_a, "log"_a, "information_log"_a, "threads"_a,
              "copies_weights"_a, "strict_stamps"_a, kLoad);

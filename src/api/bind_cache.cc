@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/cache_ingredients.h"
+#include "api/explain_cache.h"
 #include "base/file_stamp.h"
 #include "cache/cache_folder.h"
 #include "cache/origin.h"
@@ -23,57 +24,10 @@ namespace {
 constexpr double kSecondsWorthSaving = 0.005;
 constexpr auto kPollTime = std::chrono::milliseconds(20);
 
-std::string place_of(const std::filesystem::path& path) { return "cache '" + path.string() + "'"; }
-
-const std::string* value_of(const std::vector<cache::Ingredient>& ingredients,
-                            const std::string& name) {
-  for (const cache::Ingredient& ingredient : ingredients) {
-    if (ingredient.name == name) return &ingredient.value;
-  }
-  return nullptr;
-}
-
-bool is_of_same_model(const std::vector<cache::Ingredient>& left,
-                      const std::vector<cache::Ingredient>& right) {
-  const std::string* const one = value_of(left, "model");
-  const std::string* const other = value_of(right, "model");
-  return one != nullptr && other != nullptr && *one == *other;
-}
-
-// nullopt where it cannot be used.
-std::optional<cache::CacheFile> head_of(const std::filesystem::path& path) {
-  const cache::FileText text = cache::read_stored_file(path, cache::kMostFileBytes);
-  if (!text.bytes) return std::nullopt;
-  try {
-    return cache::decode(*text.bytes, /*key=*/nullptr, path.string());
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 std::string joined(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) text += (text.empty() ? "" : "; ") + sentence;
   return text;
-}
-
-std::string explain_interrupted(double seconds, bool is_frozen) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f s", std::max(seconds, 0.1));
-  const std::string after = std::string("interrupted after ") + text.data();
-  return is_frozen ? "measuring was " + after : after + "; measuring continues";
-}
-
-// What is told of a file of the model without a plan for the binding.
-std::string explain_no_plan(const cache::CacheFile& file, const tuning::Binding& binding,
-                            const std::string& place) {
-  try {
-    const std::string nearest = tuning::take_plan(file, binding, {}, place).nearest;
-    if (!nearest.empty()) return place + " has a plan for another case, " + nearest;
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return place + " has measured times, but no plan";
 }
 
 // After something was kept in a folder: without what killed processes left, and within limits.
@@ -93,59 +47,7 @@ void tidy_up(const std::filesystem::path& folder, bool is_users) {
   if (is_too_much) cache::prune(cache::list_automatic_files(folder), cache::kWorkingLimits);
 }
 
-// Prices and conversions of one backend that `known` lacks.
-template <class Entries>
-int64_t count_of(const Entries& entries, const std::string& backend, const Entries& known) {
-  return std::count_if(entries.begin(), entries.end(), [&](const auto& entry) {
-    return entry.first.backend == backend && !known.contains(entry.first);
-  });
-}
-
-// What was loaded (`known`), and what `costs` has besides.
-std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibrary>& libraries,
-                                            const tuning::TakenCosts& known,
-                                            const tuning::CostTable* costs) {
-  std::vector<CacheTypeReport> reports;
-  const auto add = [&](const std::string& type, int64_t measured) {
-    CacheTypeReport report{.type = type, .measured = measured};
-    if (known.entries.contains(type)) report.loaded = known.entries.at(type);
-    if (known.seconds.contains(type)) report.seconds_saved = known.seconds.at(type);
-    if (known.origins.contains(type)) report.origin = cache::origin_text(known.origins.at(type));
-    if (report.loaded > 0 || report.measured > 0) reports.push_back(report);
-  };
-  for (const tuning::PricedLibrary& library : libraries) {
-    const std::string& backend = library.backend;
-    add(backend, costs == nullptr
-                     ? 0
-                     : count_of(costs->kernels, backend, known.costs.kernels) +
-                           count_of(costs->conversions, backend, known.costs.conversions));
-  }
-  return reports;
-}
-
 }  // namespace
-
-std::string explain_miss(const std::vector<std::filesystem::path>& folders,
-                         const std::vector<cache::Ingredient>& model,
-                         const tuning::Binding& binding) {
-  std::string nearest;
-  size_t least = 0;
-  std::string names;
-  for (const std::filesystem::path& folder : folders) {
-    names += (names.empty() ? "'" : ", '") + folder.string() + "'";
-    for (const std::filesystem::path& path : cache::list_folder(folder)) {
-      const std::optional<cache::CacheFile> file = head_of(path);
-      if (!file || !is_of_same_model(file->ingredients, model)) continue;
-      const size_t count = cache::different_names(file->ingredients, model).size();
-      if (!nearest.empty() && count >= least) continue;
-      least = count;
-      const std::string difference = cache::explain_difference(file->ingredients, model);
-      nearest = difference.empty() ? explain_no_plan(*file, binding, place_of(path))
-                                   : place_of(path) + " was made for another case, " + difference;
-    }
-  }
-  return nearest.empty() ? "no cache of this model in " + names : nearest;
-}
 
 BindCache::BindCache(CacheQuestion question, FoundPlans& plans, const Log& log)
     : question_(std::move(question)), plans_(plans), log_(log) {}
@@ -278,7 +180,7 @@ void BindCache::look_into_given() {
       is_any_fit = true;
       look_into(given.file, given.type, given.path);
     } else {
-      unfit = place_of(given.path) + " is not used: " + difference;
+      unfit = cache_place(given.path) + " is not used: " + difference;
     }
   }
   if (is_any_fit || unfit.empty()) return;
@@ -291,11 +193,11 @@ void BindCache::look_into(cache::CacheFile file, const std::string& type,
   const Source& source = sources_.emplace_back(Source{std::move(file), type, path});
   if (!dropped_.empty() || (!type.empty() && type != tuning::kPlanSection)) return;
   tuning::TakenPlan taken =
-      tuning::take_plan(source.file, question_.binding, versions(), place_of(path));
+      tuning::take_plan(source.file, question_.binding, versions(), cache_place(path));
   if (taken.interrupted_seconds) {
     reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, question_.is_frozen));
   } else if (!taken.plan) {
-    reasons_.push_back(explain_no_plan(source.file, question_.binding, place_of(path)));
+    reasons_.push_back(explain_no_plan(source.file, question_.binding, cache_place(path)));
   }
   if (!taken.plan) return;
   // One for these libraries is not replaced by one for others.
@@ -305,7 +207,8 @@ void BindCache::look_into(cache::CacheFile file, const std::string& type,
   plan_seconds_ = taken.seconds;
   change_.clear();
   if (!taken.change.empty()) {
-    change_ = "the plan of " + place_of(path) + " was found with other libraries, " + taken.change;
+    change_ =
+        "the plan of " + cache_place(path) + " was found with other libraries, " + taken.change;
   }
   file_ = path;
 }
@@ -333,7 +236,7 @@ tuning::TakenCosts BindCache::take_all(const std::vector<Source>& sources,
     if (source.type == tuning::kPlanSection) continue;
     try {
       tuning::TakenCosts taken =
-          tuning::take_costs(source.file, source.type, libraries, place_of(source.path));
+          tuning::take_costs(source.file, source.type, libraries, cache_place(source.path));
       tuning::merge(all.costs, taken.costs);
       for (const auto& [of, count] : taken.entries) all.entries[of] = count;
       for (const auto& [of, seconds] : taken.seconds) all.seconds[of] = seconds;

@@ -171,9 +171,4 @@ class BindCache {
   std::optional<cache::FileLock> lock_;
 };
 
-// Why no file of the folders fits: what differs, where one is of the same model.
-std::string explain_miss(const std::vector<std::filesystem::path>& folders,
-                         const std::vector<cache::Ingredient>& model,
-                         const tuning::Binding& binding);
-
 }  // namespace tessera

@@ -14,7 +14,7 @@ SIDE = 64
 PROGRAM = """
 exclude = [tessera.Exclusion(backend.name, "Relu") for backend in tessera.backends()
            if backend.is_usable and backend.name not in ("versioned", "newcomer")]
-model = tessera.load(sys.argv[1], log=told.append)
+model = tessera.load(sys.argv[1], log=told.append, information_log=told.append)
 executor = model.bind(threads=1, exclude=exclude, **options)
 x = np.random.default_rng(1).standard_normal((%d, %d)).astype(np.float32)
 y, = executor.run({"x": x})

@@ -1,0 +1,287 @@
+// Model::bind(): what is known is looked up, judged where it is a stranger's, built, or found anew,
+// and kept.
+#include <mutex>
+#include <utility>
+
+#include "api/backends_state.h"
+#include "api/bind_cache.h"
+#include "api/bind_options.h"
+#include "api/bind_progress.h"
+#include "api/cache_folders.h"
+#include "api/cache_ingredients.h"
+#include "api/describe.h"
+#include "api/exchanged_layouts.h"
+#include "api/executor_state.h"
+#include "api/measuring_notice.h"
+#include "api/model_state.h"
+#include "api/stage_clock.h"
+#include "backend/packs.h"
+#include "backend/plugin_ops.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "cache/origin.h"
+#include "compile/build_plan.h"
+#include "compile/compile.h"
+#include "compile/known_plan.h"
+#include "compile/let_go.h"
+#include "export/onnx/export.h"
+#include "infer/mark_sparse.h"
+#include "ops/work.h"
+#include "tune/cost_store.h"
+#include "tune/worker_bench.h"
+
+namespace tessera {
+namespace {
+
+// Has whoever is told of a bind know what it waits for.
+std::function<bool(const std::string& what)> waiting_teller(const BindOptions& options) {
+  return [&options](const std::string& what) {
+    return !options.on_progress ||
+           options.on_progress({.what = what, .phase = BindPhase::Waiting, .can_stop = true});
+  };
+}
+
+}  // namespace
+
+Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCache>& more) {
+  const BindOptions options = with_lasting_stop(given);
+  StageClock clock(stage_teller(options));
+  clock.begin("specialise");
+  ThreadPool pool(options.threads);
+  BackendSet& set = backends.state_->set;
+  tell_once_if_slow(options);
+  PlanOptions wanted = plan_options(options, set);
+  wanted.log = &log;
+  tuning::CostTable costs;
+  const bool is_optimized = is_optimizing(options);
+  if (is_optimized || !options.cost_table.empty()) {
+    costs = known_costs(options.cost_table);
+    wanted.pricing = pricing_options(options, costs);
+    if (!options.retune) wanted.pricing.shared = &backends.state_->costs;
+    wanted.pricing.wants_until_built = is_optimized && is_swap_possible(options);
+  }
+  std::optional<BindCache> cached;
+  if (is_optimized) {
+    clock.begin("look up");
+    cached.emplace(cache_question(options, more, pool.threads()), backends.state_->plans, log);
+    cached->look_up(waiting_teller(options));
+  }
+  if (is_optimized) {
+    open_packs(pool);
+    wanted.find_stored_kernel = stored_kernel_finder();
+  }
+  if (cached) judge_strangers_plan(options, wanted, *cached, costs, pool, clock);
+  std::optional<PlanResult> known;
+  std::optional<tuning::KnownPlan> faster;  // to change over to
+  if (cached && cached->plan() != nullptr && !options.describes_candidates) {
+    const tuning::KnownPlan& plan = *cached->plan();
+    if (!plan.until_built.empty() && may_swap(options)) {
+      known = build_known(options, wanted, plan.until_built.front(), pool, clock);
+      if (known) faster = known->plan = plan;
+    }
+    if (!known) known = build_known(options, wanted, plan, pool, clock);
+  }
+  const bool is_cached = known.has_value();
+  PlanResult result = is_cached
+                          ? *std::move(known)
+                          : build_anew(options, wanted, cached ? &*cached : nullptr, pool, clock);
+  clock.note_bytes(result.pack_bytes);
+  if (is_optimized) backends.state_->costs.add(costs);
+  // What was measured and packed meanwhile is of this model only if its files are as they were.
+  check_weights();
+  std::shared_ptr<const CacheRecord> record;
+  if (cached) {
+    clock.begin("keep");
+    record = cached->keep(result, costs);
+    if (!options.frozen) add_to_cost_store(options, result.tuning.seconds, costs);
+  }
+  {
+    const std::lock_guard lock(mutex);
+    if (record) newest_cache = record;
+    const BuiltPlan* const until_built = result.until_built ? &*result.until_built : nullptr;
+    const int64_t freed = let_go_packed_constants(loaded.graph, result.built, until_built);
+    if (freed > kMuchMemoryBytes) {
+      return_freed_memory();
+      drop_resident_pages(loaded.source.mappings);
+    }
+  }
+  // Who has saved its plan expects a next process, which will want the rest too.
+  if (record && !options.frozen && (result.is_known_plan || record->is_saved())) {
+    clock.begin("keep");
+    keep_warm_start(result.built, pool.threads(), wanted);
+  }
+  auto state = std::make_unique<Executor::State>(registry, options);
+  state->model = shared_from_this();
+  state->has_prices = wanted.pricing.costs != nullptr;
+  state->is_plan_cached = is_cached && record != nullptr;
+  state->carried = std::move(result.carried);
+  state->add_first_plan(std::move(result));
+  state->costs = std::move(costs);
+  state->cache = std::move(record);
+  state->stages = clock.take();
+  state->bound_at = clock.origin();
+  const bool has_rivals = is_cached && cached && !cached->change().empty();
+  if (has_rivals && !options.frozen && may_swap(options)) {
+    information_log.warn(cached->change() + "; what these offer now is measured behind the runs");
+    state->swap_to([model = shared_from_this(), options = state->options, faster](TaskEnd& end) {
+      std::optional<PlanResult> best = model->compete(options, end);
+      return best || !faster ? std::move(best) : model->build_beside(options, *faster, end);
+    });
+  } else if (faster) {
+    state->swap_to([model = shared_from_this(), options = state->options,
+                    plan = *std::move(faster)](TaskEnd& end) {
+      return model->build_beside(options, plan, end);
+    });
+  }
+  return Executor(std::move(state));
+}
+
+void Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions& wanted,
+                                        BindCache& cached, tuning::CostTable& costs,
+                                        ThreadPool& pool, StageClock& clock) {
+  if (cached.plan() == nullptr || cache::may_vouch_for_results(cached.plan_origin())) return;
+  const tuning::KnownPlan plan = *cached.plan();
+  clock.begin("judge");
+  cached.tell(costs, wanted.pricing);
+  read_cost_store(options);
+  set_bench(options, wanted, pool);
+  const std::vector<std::string> names = backends_of(plan);
+  const auto plugins = choose_some_plugins(backends.state_->set, options, names);
+  std::string wrong = "it needs a library that cannot be used";
+  const auto judge = [&] {
+    const Graph graph = bound_graph(options, pool);
+    wanted.pricing.tune.inputs = tuning_inputs(graph, options);
+    wrong = explain_wrong_kernel(graph, *registry, plugins, pool, wanted, plan, costs);
+    return PlanResult();
+  };
+  if (plugins.size() == names.size()) build_with_weights(judge, clock);
+  // Kernels that were judged and never timed are nothing to choose by.
+  std::erase_if(costs.kernels, [](const auto& entry) {
+    const tuning::Cost& cost = entry.second;
+    return cost.refusal.empty() && !cost.cold && !cost.warm;
+  });
+  if (wrong.empty()) return;
+  cached.drop_plan("a plan that somebody else found is not used: " + wrong);
+  cached.look_up(waiting_teller(options));
+}
+
+std::optional<PlanResult> Model::State::compete(const BindOptions& given, TaskEnd& end) {
+  BindOptions options = given;
+  options.on_progress = [&end](const TuneProgress&) { return !end.is_cancelled(); };
+  ThreadPool pool(options.threads);
+  StageClock clock([](const auto&...) {});
+  PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.find_stored_kernel = stored_kernel_finder();
+  tuning::CostTable costs;
+  wanted.pricing = pricing_options(options, costs);
+  wanted.pricing.shared = &backends.state_->costs;
+  BindCache cached(cache_question(options, {}, pool.threads()), backends.state_->plans, log);
+  if (!cached.try_look_up()) return std::nullopt;
+  // Another process may have held the competition meanwhile.
+  const bool is_over = cached.plan() != nullptr && cached.change().empty();
+  PlanResult result = is_over ? PlanResult() : build_anew(options, wanted, &cached, pool, clock);
+  if (is_over) return build_known(options, wanted, *cached.plan(), pool, clock);
+  backends.state_->costs.add(costs);
+  check_weights();
+  const std::shared_ptr<const CacheRecord> record = cached.keep(result, costs);
+  add_to_cost_store(options, result.tuning.seconds, costs);
+  if (end.is_cancelled()) return std::nullopt;
+  if (record->is_saved()) keep_warm_start(result.built, pool.threads(), wanted);
+  const std::lock_guard lock(mutex);
+  newest_cache = record;
+  let_go_packed_constants(loaded.graph, result.built);
+  return result;
+}
+
+PlanResult Model::State::build_with_weights(const std::function<PlanResult()>& build,
+                                            StageClock& clock) {
+  try {
+    return build();
+  } catch (const LetGo&) {
+    clock.begin("restore");
+    restore();
+    return build();
+  }
+}
+
+void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, ThreadPool& pool) {
+  if (options.in_process) return;
+  wanted.pricing.tune.start_bench = [this, &options, &pool] {
+    return tuning::start_worker(
+        choose_plugins(backends.state_->set, options),
+        {.threads = pool.threads(), .candidate_timeout_seconds = options.candidate_timeout_seconds},
+        log);
+  };
+}
+
+PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wanted,
+                                    BindCache* cached, ThreadPool& pool, StageClock& clock) {
+  BackendSet& set = backends.state_->set;
+  const auto plugins = choose_plugins(set, options);
+  wanted.pricing.measures_short_here = set.strangers().empty();
+  set_bench(options, wanted, pool);
+  if (cached != nullptr) {
+    clock.begin("look up");
+    cached->tell(*wanted.pricing.costs, wanted.pricing);
+    if (cached->plan() == nullptr && !options.retune) read_cost_store(options);
+    // Who asks to measure anew knows.
+    if (!options.retune) {
+      TellProgress& tell = wanted.pricing.tune.on_progress;
+      tell = with_measuring_notice(std::move(tell), cache_folders(options), information_log);
+    }
+  }
+  clock.begin("specialise");
+  const auto build = [&] {
+    Graph graph = bound_graph(options, pool);
+    wanted.pricing.tune.inputs = tuning_inputs(graph, options);
+    return build_plan(std::move(graph), *registry, plugins, packs, pool, wanted,
+                      [&](const std::string& stage) { clock.begin(stage); });
+  };
+  return build_with_weights(build, clock);
+}
+
+std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
+                                                    const PlanOptions& wanted,
+                                                    const tuning::KnownPlan& plan, ThreadPool& pool,
+                                                    StageClock& clock) {
+  clock.begin("open");
+  const std::vector<std::string> names = backends_of(plan);
+  auto plugins = choose_some_plugins(backends.state_->set, options, names);
+  if (plugins.size() != names.size()) return std::nullopt;
+  bool is_there = true;
+  clock.begin("specialise");
+  const auto build = [&] {
+    const Graph graph = bound_graph(options, pool);
+    std::optional<PlanResult> result =
+        build_known_plan(graph, *registry, plugins, packs, pool, wanted, plan,
+                         [&](const std::string& stage) { clock.begin(stage); });
+    is_there = result.has_value();
+    return result ? *std::move(result) : PlanResult();
+  };
+  PlanResult result = build_with_weights(build, clock);
+  return is_there ? std::optional(std::move(result)) : std::nullopt;
+}
+
+std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
+                                                     const tuning::KnownPlan& plan, TaskEnd& end) {
+  const auto check_wanted = [&end](const auto&...) {
+    if (!end.is_cancelled()) return;
+    throw Error(ErrorKind::Cancelled, "the faster plan", "nobody waits for it any more");
+  };
+  ThreadPool pool(options.threads);
+  StageClock clock(check_wanted);
+  PlanOptions wanted = plan_options(options, backends.state_->set);
+  wanted.check_wanted = check_wanted;
+  wanted.find_stored_kernel = stored_kernel_finder();
+  std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
+  check_weights();
+  if (result) {
+    if (!options.frozen) keep_warm_start(result->built, pool.threads(), wanted);
+    const std::lock_guard lock(mutex);
+    let_go_packed_constants(loaded.graph, result->built);
+  }
+  return result;
+}
+
+}  // namespace tessera
