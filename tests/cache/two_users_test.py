@@ -14,8 +14,6 @@ import time
 
 import pytest
 
-from conftest import write_model
-
 ANNA, BERT, ROOT = 12001, 12002, 0
 NAMES = {ANNA: "anna", BERT: "bert", ROOT: "root"}
 SETTLED_SECONDS = 2.2
@@ -58,11 +56,11 @@ def as_user(user):
 class Place:
     """A model that all may read, a folder that all may write to, and for each user a folder of his own."""
 
-    def __init__(self, folder, bin_dir):
+    def __init__(self, folder, bin_dir, model):
         self.folder = folder
         self.modules = bin_dir.parent / "python"
         folder.chmod(0o755)
-        self.model = write_model(folder / "model.onnx")
+        self.model = pathlib.Path(shutil.copy(model, folder / "model.onnx"))
         self.model.chmod(0o644)
         self.shared = folder / "shared"
         self.shared.mkdir()
@@ -108,11 +106,11 @@ class Place:
 
 
 @pytest.fixture
-def place(bin_dir, tessera, needs_native):
+def place(bin_dir, tessera, model, needs_native):
     if os.geteuid() != 0:
         pytest.skip("starting processes of other users needs root")
     with tempfile.TemporaryDirectory(prefix="tessera_two_users_", dir="/tmp") as folder:
-        made = Place(pathlib.Path(folder), bin_dir)
+        made = Place(pathlib.Path(folder), bin_dir, model)
         tried = subprocess.run([bin_dir / "tessera", "--version"], check=False, capture_output=True,
                                cwd="/", **as_user(ANNA)) if is_reachable(bin_dir) else None
         if tried is None or tried.returncode != 0:
