@@ -2,7 +2,7 @@
 
 # Two goals at once would build in one folder.
 .NOTPARALLEL:
-.PHONY: help demo test test-asan test-long test-without fuzz check setup
+.PHONY: help demo test test-asan test-long test-without faults fuzz soak check setup
 
 help:
 	@echo 'make demo       set up, build all that is shipped, and run SqueezeNet beside its peers'
@@ -11,6 +11,8 @@ help:
 	@echo 'make test-long  the tests that have a long version, in that version'
 	@echo 'make test-without  all tests without native, onednn, openvino, and without all three'
 	@echo 'make fuzz       an hour of fuzzing under sanitizers; FUZZ_ARGUMENTS="--minutes 600" for longer'
+	@echo 'make faults     an hour of calls to the system that fail; FAULTS_ARGUMENTS="--minutes 5" for less'
+	@echo 'make soak       an hour of processes that bind, run and are killed; SOAK_ARGUMENTS="--minutes 5"'
 	@echo 'make check      formatting, layers, clang-tidy over what changed since HEAD~1'
 	@echo 'make setup      install what is missing, build nothing'
 
@@ -41,6 +43,16 @@ fuzz:
 	@tools/setup check
 	@tools/build fuzz fuzzers
 	@tools/fuzz $(FUZZ_ARGUMENTS)
+
+faults:
+	@tools/setup check
+	@tools/build release
+	@tools/faults $(FAULTS_ARGUMENTS)
+
+soak:
+	@tools/setup check
+	@tools/build release
+	@tools/soak $(SOAK_ARGUMENTS)
 
 check:
 	@tools/setup check

@@ -42,10 +42,20 @@ class TimedBench final : public Bench {
 }  // namespace
 
 std::string Phases::go_on(std::string_view name) {
+  std::string next(name);
+  double& seconds = seconds_[name_];
+  seconds_.try_emplace(next);  // where go_back() finds it
   const Clock::time_point now = Clock::now();
-  seconds_[name_] += std::chrono::duration<double>(now - start_).count();
+  seconds += std::chrono::duration<double>(now - start_).count();
   start_ = now;
-  return std::exchange(name_, std::string(name));
+  return std::exchange(name_, std::move(next));
+}
+
+void Phases::go_back(std::string&& outer) noexcept {
+  const Clock::time_point now = Clock::now();
+  seconds_.find(name_)->second += std::chrono::duration<double>(now - start_).count();
+  start_ = now;
+  name_ = std::move(outer);
 }
 
 std::map<std::string, double> Phases::seconds() const {

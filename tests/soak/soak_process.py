@@ -1,0 +1,84 @@
+"""The processes of a soak. Each prints a line of JSON for what it did.
+
+usage: soak_process.py work MODELS OUT SEED COUNT PAUSE  binds and runs COUNT drawn cases, PAUSE seconds after
+                                                         each other; keeps outputs and plans in OUT. Waits
+                                                         while OUT/full is there, ends once OUT/stop is
+       soak_process.py check MODELS CASE PLAN OUTPUT     runs one case by a plan that was saved"""
+
+import json
+import os
+import pathlib
+import random
+import sys
+import time
+
+import numpy as np
+import tessera
+from soak_models import all_cases
+
+TUNE_SECONDS = 0.3
+
+
+def numbers(shape, seed):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def resident_bytes():
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def run_case(models, case, out, name, swap):
+    """Binds and runs; gives what the look-up of its plan came to. The outputs and the plan are in
+    files when it returns."""
+    model = tessera.load(models / case.model)
+    executor = model.bind({"x": case.shape}, threads=1, optimize=True, swap=swap,
+                          tune_budget_seconds=TUNE_SECONDS)
+    x = numbers(case.shape, name)
+    output, = executor.run({"x": x})
+    if swap:  # the plan that is kept is the one that it ends with
+        executor.wait_for_swap()
+        output, = executor.run({"x": x})
+    np.save(out / f"{name}.npy", output)
+    executor.save_cache(out / f"{name}.cache")
+    return executor.cache_report()
+
+
+def work(models, out, seed, count, pause):
+    draw = random.Random(seed)
+    cases = all_cases()
+    for index in range(count):
+        while (out / "full").exists() and not (out / "stop").exists():
+            time.sleep(0.05)
+        if (out / "stop").exists():
+            break
+        number = draw.randrange(len(cases))
+        name = seed * 10_000 + index
+        report = run_case(models, cases[number], out, name, draw.random() < 0.3)
+        print(json.dumps({
+            "name": name, "case": number, "is_hit": report.is_hit, "reason": report.reason,
+            "resident_bytes": resident_bytes(),
+            "descriptors": len(os.listdir("/proc/self/fd")) - 1}), flush=True)
+        time.sleep(pause)
+
+
+def check(models, number, plan, output):
+    case = all_cases()[number]
+    model = tessera.load(models / case.model)
+    model.load_cache(plan)
+    executor = model.bind({"x": case.shape}, threads=1, optimize=True, swap=False, frozen=True)
+    result, = executor.run({"x": numbers(case.shape, int(plan.stem))})
+    np.save(output, result)
+
+
+def main():
+    action, models, *rest = sys.argv[1:]
+    if action == "work":
+        out, seed, count, pause = rest
+        work(pathlib.Path(models), pathlib.Path(out), int(seed), int(count), float(pause))
+    else:
+        number, plan, output = rest
+        check(pathlib.Path(models), int(number), pathlib.Path(plan), pathlib.Path(output))
+
+
+main()
