@@ -430,6 +430,8 @@ void BindCache::save(CacheReport& report, const tuning::FoundCosts& found,
   std::vector<std::string> reasons;
   for (const std::filesystem::path& folder : question_.folders) {
     std::string reason = cache::make_private_folder(folder);
+    const bool is_users = folder == question_.key_folder;
+    if (reason.empty() && is_users) reason = cache::explain_foreign_folder(folder);
     if (reason.empty()) {
       cache::SavedCache saved =
           cache::save_in_folder(folder, file, key ? &*key : nullptr, tuning::merged);
@@ -438,7 +440,7 @@ void BindCache::save(CacheReport& report, const tuning::FoundCosts& found,
         if (!reasons.empty() && plans_.is_first_to_tell_of_folder()) {
           log_.warn("what was measured is kept in '" + folder.string() + "': " + joined(reasons));
         }
-        tidy_up(folder, folder == question_.key_folder);
+        tidy_up(folder, is_users);
         return;
       }
       reason = std::move(saved.reason);

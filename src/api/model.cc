@@ -150,8 +150,6 @@ namespace {
 // Of measuring; writing down what took less is not worth its time.
 constexpr double kSecondsWorthStoring = 0.5;
 
-// Above this, freed weights are given back to the system at once.
-constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
 
 int64_t weight_bytes(const Graph& graph) {
   int64_t bytes = 0;

@@ -23,6 +23,9 @@
 
 namespace tessera {
 
+// Above this, freed weights are given back to the system at once.
+inline constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
+
 struct Model::State : std::enable_shared_from_this<Model::State> {
   explicit State(const LoadOptions& options)
       : backends(options.backends),

@@ -138,6 +138,13 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
   return bytes < 0 || bytes > kMostPluginBytes ? std::nullopt : std::optional(bytes);
 }
 
+int64_t LayoutTable::known_storage_bytes(LayoutId id, const TensorType& type) const {
+  const std::optional<int64_t> bytes = storage_bytes(id, type);
+  if (bytes) return *bytes;
+  throw Error(ErrorKind::DeviceFailed, "layout '" + name(id) + "'",
+              "expected to be told again how much a tensor takes in it, was told nothing");
+}
+
 int LayoutTable::hops(LayoutId from, LayoutId to) const {
   if (from == to) return 0;
   const bool is_direct =

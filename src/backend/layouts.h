@@ -75,6 +75,9 @@ class LayoutTable {
   LayoutId exchanged_layout(const Value& value) const;
   // Bytes of such a tensor; nullopt where the layout does not hold it.
   std::optional<int64_t> storage_bytes(LayoutId id, const TensorType& type) const;
+  // The same where it was given before. Throws DeviceFailed where it is not any more, because the
+  // plug-in found no memory, say.
+  int64_t known_storage_bytes(LayoutId id, const TensorType& type) const;
 
   // Steps from one to the other where both hold the value: 0, 1, or 2 through the default layout.
   int hops(LayoutId from, LayoutId to) const;

@@ -56,7 +56,10 @@ FileLock::Attempt FileLock::try_lock(const std::filesystem::path& file) {
     if (::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return {{}, holder_of(handle), ""};
-      return {{}, "", std::strerror(errno)};
+      const std::string failure = std::strerror(errno);
+      // Where nothing can be locked nobody else has it locked.
+      ::unlink(file.c_str());
+      return {{}, "", failure};
     }
     // Its last holder may have removed it after we opened it.
     if (!has_name(handle, file)) continue;

@@ -94,13 +94,20 @@ StagedFile open_alone(const std::filesystem::path& path) {
     std::string refusal = explain_not_ours(handle.get());
     if (!refusal.empty()) return {FileHandle(), "'" + path.string() + "': " + refusal};
     if (!lock_in_time(handle.get())) {
-      const bool is_held = errno == EWOULDBLOCK;
-      return {FileHandle(),
-              is_held ? "another process keeps '" + path.string() + "' locked" : last_error()};
+      if (errno == EWOULDBLOCK) {
+        return {FileHandle(), "another process keeps '" + path.string() + "' locked"};
+      }
+      // Where nothing can be locked nobody else has it locked.
+      StagedFile failed{FileHandle(), last_error()};
+      ::unlink(path.c_str());
+      return failed;
     }
     // While we waited it may have been given its final name.
     if (!is_same_file(handle, path)) continue;
-    if (::ftruncate(handle.get(), 0) != 0) {
+    int cut = -1;
+    do cut = ::ftruncate(handle.get(), 0);
+    while (cut != 0 && errno == EINTR);
+    if (cut != 0) {
       StagedFile failed{FileHandle(), last_error()};
       ::unlink(path.c_str());
       return failed;
@@ -178,6 +185,13 @@ std::string explain_unsafe_folder(const std::filesystem::path& folder) {
   return {};
 }
 
+std::string explain_foreign_folder(const std::filesystem::path& folder) {
+  struct stat status = {};
+  if (::stat(folder.c_str(), &status) != 0) return "'" + folder.string() + "': " + last_error();
+  if (status.st_uid == ::geteuid()) return explain_unsafe_folder(folder);
+  return "the folder '" + folder.string() + "' belongs to user " + std::to_string(status.st_uid);
+}
+
 std::string write_bytes(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
@@ -200,7 +214,13 @@ std::string replace_file_by(const std::filesystem::path& file,
   const std::filesystem::path staged = folder / ("." + file.filename().string() + ".new");
   const auto [handle, refusal] = open_alone(staged);
   if (!handle.is_open()) return refusal;
-  std::string reason = write(handle.get());
+  std::string reason;
+  try {
+    reason = write(handle.get());
+  } catch (...) {
+    ::unlink(staged.c_str());
+    throw;
+  }
   if (reason.empty() && ::fsync(handle.get()) != 0) reason = last_error();
   if (reason.empty() && ::rename(staged.c_str(), file.c_str()) != 0) reason = last_error();
   if (!reason.empty()) {

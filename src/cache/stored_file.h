@@ -51,6 +51,10 @@ bool is_in_use(const std::filesystem::path& file);
 // Which rule keeps files in `folder` from being trusted; "" for none.
 std::string explain_unsafe_folder(const std::filesystem::path& folder);
 
+// Why a folder cannot be this user's own, for what nobody else may have a hand in; "" where it is.
+// A folder that is not there is not.
+std::string explain_foreign_folder(const std::filesystem::path& folder);
+
 // Writes what `make_bytes` gives to a file beside `file`, syncs it, gives it the name, and syncs
 // the folder. Where two do so at once, one waits for the other, some seconds at most, before it
 // calls `make_bytes`, which may read what is there. Gives why it could not be, or ""; `file` is as

@@ -69,7 +69,7 @@ std::string write_key(const std::filesystem::path& file) {
 Mac UserKey::authenticate(std::span<const char> bytes) const { return digest_of(bytes, bytes_); }
 
 FoundKey find_or_make_key(const std::filesystem::path& folder) {
-  const std::string unsafe = explain_unsafe_folder(folder);
+  const std::string unsafe = explain_foreign_folder(folder);
   if (!unsafe.empty()) return {{}, unsafe};
   const std::filesystem::path file = folder / "key";
   std::error_code ignored;

@@ -136,7 +136,7 @@ class ConstantMaker {
     tessera_buffer source = from;
     for (size_t index = 0; index < route.size(); ++index) {
       tessera_buffer target = from;
-      target.bytes = *built_.layouts->storage_bytes(route[index].to, type);
+      target.bytes = built_.layouts->known_storage_bytes(route[index].to, type);
       target.data = memory;
       if (index + 1 < route.size()) {
         target.data = between.emplace_back(Tensor(DataType::UInt8, {target.bytes})).mutable_data();

@@ -53,7 +53,7 @@ std::string add_to_cost_store(const std::filesystem::path& folder,
                               const std::vector<cache::Ingredient>& machine,
                               const std::vector<PricedLibrary>& libraries, const CostTable& costs) {
   std::string reason = cache::make_private_folder(folder);
-  if (reason.empty()) reason = cache::explain_unsafe_folder(folder);
+  if (reason.empty()) reason = cache::explain_foreign_folder(folder);
   if (!reason.empty()) return reason;
   const std::optional<cache::UserKey> ours = cache::make_key(folder);
   const cache::UserKey* const key = ours ? &*ours : nullptr;

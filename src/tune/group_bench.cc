@@ -223,12 +223,13 @@ Tensor GroupBench::State::to_layout(const Tensor& tensor, LayoutId layout, Threa
   Tensor current = allocate(tensor.bytes());
   std::memcpy(current.mutable_data(), tensor.data(), static_cast<size_t>(tensor.bytes()));
   for (const ConversionStep& step : layouts.route(kDefaultLayout, layout, type)) {
-    Tensor next = allocate(*layouts.storage_bytes(step.to, type));
+    Tensor next = allocate(layouts.known_storage_bytes(step.to, type));
     RunContext context(pool);
     const tessera_buffer from =
-        face_of(type, current.mutable_data(), *layouts.storage_bytes(step.from, type), 0);
-    const tessera_buffer to = face_of(type, next.mutable_data(),
-                                      *layouts.storage_bytes(step.to, type), TESSERA_REQUEST_WRITE);
+        face_of(type, current.mutable_data(), layouts.known_storage_bytes(step.from, type), 0);
+    const tessera_buffer to =
+        face_of(type, next.mutable_data(), layouts.known_storage_bytes(step.to, type),
+                TESSERA_REQUEST_WRITE);
     pool.execute([&] { tessera::convert(step, "conversion", context, from, to); });
     current = std::move(next);
   }
@@ -270,7 +271,7 @@ Buffers GroupBench::State::make_buffers(const Candidate& candidate, const Kernel
     Tensor& memory = buffers.memory.emplace_back(stored(port, pool));
     buffers.is_weight.push_back(group.graph[port.value].is_constant());
     const int64_t bytes =
-        port.pack != nullptr ? port.pack->bytes : *layouts.storage_bytes(port.layout, type);
+        port.pack != nullptr ? port.pack->bytes : layouts.known_storage_bytes(port.layout, type);
     buffers.inputs.push_back(face_of(type, memory.mutable_data(), bytes, 0));
   }
   for (const CandidateOutput& port : candidate.outputs) {
@@ -284,7 +285,7 @@ Buffers GroupBench::State::make_buffers(const Candidate& candidate, const Kernel
       buffers.outputs.push_back(unknown);
       continue;
     }
-    const int64_t bytes = *layouts.storage_bytes(port.layout, type);
+    const int64_t bytes = layouts.known_storage_bytes(port.layout, type);
     Tensor& memory = buffers.memory.emplace_back(allocate(bytes));
     // Only to touch its pages: what it holds does not matter, but for those that add to it.
     std::memset(memory.mutable_data(), 0, static_cast<size_t>(memory.bytes()));
@@ -359,8 +360,8 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
     throw Error(ErrorKind::Unsupported, "conversion",
                 "backend '" + key.backend + "' does not convert " + key.from + " to " + key.to);
   }
-  const int64_t from_bytes = *layouts.storage_bytes(*from, type);
-  const int64_t to_bytes = *layouts.storage_bytes(*to, type);
+  const int64_t from_bytes = layouts.known_storage_bytes(*from, type);
+  const int64_t to_bytes = layouts.known_storage_bytes(*to, type);
   if (conversion != key) {
     conversion_from = allocate(from_bytes);
     conversion_to = allocate(to_bytes);

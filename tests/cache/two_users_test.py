@@ -21,7 +21,7 @@ MOST_SECONDS = 30  # a start takes a second or two; whoever waits for another us
 
 # usage: MODULES MODEL CACHE_DIR FOLDER; tells of mapped files under FOLDER.
 START = """
-import hashlib, json, sys
+import hashlib, json, struct, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 import tessera
@@ -32,10 +32,14 @@ executor = model.bind({"x": (1, 16, 24, 24)}, threads=1, optimize=True, swap=Fal
 x = np.random.default_rng(1).standard_normal((1, 16, 24, 24)).astype(np.float32)
 y, = executor.run({"x": x})
 report = executor.cache_report()
+entry = hashlib.blake2b(digest_size=32)
+for name, value in [*report.ingredients.items(), *report.entry_ingredients.items()]:
+    for text in (name.encode(), value.encode()):
+        entry.update(struct.pack("<I", len(text)) + text)
 mapped = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if sys.argv[4] in line}
 print(json.dumps({
     "is_hit": report.is_hit, "reason": report.reason, "file": report.file, "saved": report.saved,
-    "fingerprint": report.fingerprint, "stages": [one.name for one in model.stages], "told": told,
+    "entry": entry.hexdigest()[:40], "stages": [one.name for one in model.stages], "told": told,
     "output": hashlib.sha256(y.tobytes()).hexdigest(), "largest": float(abs(y).max()),
     "mapped": sorted(mapped)}))
 """
@@ -99,7 +103,7 @@ class Place:
         private = self.home(user) / "private"
         report = self.start(user, private, self.home(user) / "private_caches")
         file, = private.glob("*.cache")
-        return file.name, f".{file.name}.new", f".{report['fingerprint']}.lock"
+        return file.name, f".{file.name}.new", f".{report['entry']}.lock"
 
     def as_user(self, user, *command):
         subprocess.run([*map(str, command)], check=True, **as_user(user))
