@@ -84,14 +84,25 @@ CommandResult verify(const CacheArguments& arguments) {
                     std::to_string(files.size()) + " of them cannot be used\n"};
 }
 
+bool is_saved_on_purpose(const std::filesystem::path& path) {
+  try {
+    return describe_cache(path).written_by == "save_cache";
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 CommandResult clear(const CacheArguments& arguments) {
-  std::vector<std::filesystem::path> folders = folders_of(arguments);
-  // What lies in a working folder was put there on purpose, or by another program.
-  if (arguments.folder.empty()) folders.erase(folders.begin());
   size_t removed = 0;
+  size_t saved = 0;
   int64_t others = 0;
-  for (const std::filesystem::path& folder : folders) {
+  for (const std::filesystem::path& folder : folders_of(arguments)) {
     for (const std::filesystem::path& path : list_caches(folder)) {
+      // What somebody saved goes where he names its folder.
+      if (arguments.folder.empty() && is_saved_on_purpose(path)) {
+        ++saved;
+        continue;
+      }
       std::error_code failure;
       std::filesystem::remove(path, failure);
       if (failure) {
@@ -100,14 +111,19 @@ CommandResult clear(const CacheArguments& arguments) {
       }
       ++removed;
     }
-    // What else is kept there: packs and indices of models.
-    others += prune_caches(folder, 0).files;
+    // What else is kept there: packs, kernels and indices of models.
+    if (folder != ".") others += prune_caches(folder, 0).files;
   }
-  const Json json = {{"removed_count", removed}, {"other_count", others}};
+  const Json json = {{"removed_count", removed}, {"other_count", others}, {"kept_count", saved}};
   if (arguments.is_json) return {kFine, json_text(json)};
-  const std::string rest = others == 0 ? ""
-                                       : " and " + count_text(others, "file") +
-                                             " of packed weights and indices of models";
+  std::string rest = others == 0 ? ""
+                                 : " and " + count_text(others, "file") +
+                                       " of packed weights, kernels and indices of models";
+  if (saved > 0) {
+    rest += "; " + count_text(static_cast<int64_t>(saved), "cache") +
+            " that save_cache() wrote " + (saved == 1 ? "stays" : "stay") +
+            ", unless --cache-dir names the folder";
+  }
   return {kFine, wrapped("removed " + count_text(static_cast<int64_t>(removed), "cache") + rest,
                          stdout_style())};
 }
@@ -219,7 +235,7 @@ constexpr std::array kRows = {
              .run = verify,
              .asks_for_folder = true},
     CacheRow{.name = "prune",
-             .summary = "Remove the user's least useful files until the rest fits",
+             .summary = "Remove the user's least recently used files until the rest fits",
              .example = "tessera cache prune --limit 2G",
              .run = prune,
              .asks_for_folder = true,
@@ -237,7 +253,7 @@ constexpr std::array kRows = {
              .file = "what export wrote",
              .asks_for_folder = true},
     CacheRow{.name = "clear",
-             .summary = "Remove all files of the user's cache folder, or of --cache-dir",
+             .summary = "Remove what binds wrote here and in the user's folder, or all of --cache-dir",
              .example = "tessera cache clear",
              .run = clear,
              .asks_for_folder = true},

@@ -110,10 +110,19 @@ Json ingredients_json(const CacheReport& report) {
 
 Json cache_json(const CacheReport& report) {
   if (report.fingerprint.empty()) return nullptr;
+  Json types = Json::array();
+  for (const CacheTypeReport& type : report.types) {
+    types.push_back({{"type", type.type},
+                     {"origin", type.origin},
+                     {"loaded_count", type.loaded},
+                     {"measured_count", type.measured},
+                     {"saved_us", microseconds_json(type.seconds_saved)}});
+  }
   return {{"is_hit", report.is_hit},
           {"file", report.file.string()},
           {"change", report.change},
-          {"reason", report.reason}};
+          {"reason", report.reason},
+          {"types", std::move(types)}};
 }
 
 std::string cache_answer_text(const CacheReport& report, const TextStyle& style) {
@@ -122,11 +131,15 @@ std::string cache_answer_text(const CacheReport& report, const TextStyle& style)
   if (!report.change.empty()) {
     text += wrapped(report.change + "; it runs while what is new is measured behind it", style);
   }
+  return text + origins_text(report, style);
+}
+
+std::string origins_text(const CacheReport& report, const TextStyle& style) {
+  std::string text;
   for (const CacheTypeReport& type : report.types) {
     if (type.origin.empty()) continue;
-    text += wrapped("  " + type.type + ": " + type.origin + ", saves " +
-                        time_text(type.seconds_saved) + " of measuring",
-                    style);
+    const std::string what = type.type == "plan" ? "the plan" : "measured times of " + type.type;
+    text += wrapped(what + ": " + type.origin + ", saves " + time_text(type.seconds_saved), style);
   }
   return text;
 }

@@ -18,6 +18,9 @@ Json cache_json(const CacheReport& report);
 // Hit or miss, why, and whose word it is.
 std::string cache_answer_text(const CacheReport& report, const TextStyle& style);
 
+// Of each thing that was loaded who found it out, and what that saved.
+std::string origins_text(const CacheReport& report, const TextStyle& style);
+
 // A cache file with its sections.
 std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style);
 Json to_json(const CacheFileDescription& file);

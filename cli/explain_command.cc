@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "cli/bound_model.h"
+#include "cli/cache_report.h"
 #include "cli/command.h"
 #include "cli/explain_report.h"
 #include "cli/interrupt.h"
@@ -113,13 +114,18 @@ CommandResult explain(ExplainArguments arguments) {
   measure(bound, limit, request.progress(), report);
   request.progress().show("writing the report");
   write_files(arguments, request, loaded, report);
-  if (arguments.is_json) return {kFine, json_text(explain_json(report, steps))};
+  if (arguments.is_json) {
+    Json json = explain_json(report, steps);
+    json["cache"] = cache_json(bound.executor.cache_report());
+    return {kFine, json_text(json)};
+  }
   const TextStyle style = stdout_style();
   std::string text =
       arguments.node ? explain_steps_text(report, steps, style) : explain_text(report, style);
   if (arguments.node || arguments.shows_candidates) {
     text += explain_costs_text(report, steps, style);
   }
+  if (!arguments.node) text += origins_text(bound.executor.cache_report(), style);
   for (const std::string& file : {arguments.onnx_file, arguments.page_file}) {
     if (!file.empty()) text += wrapped("wrote " + file, style);
   }

@@ -224,7 +224,10 @@ void BindCache::look_into_folders() {
     } catch (const Error& error) {
       reasons_.emplace_back(error.what());
     }
-    if (plan_) cache::note_use(found.path);
+    if (plan_) {
+      cache::note_use(found.path);
+      plans_.hold(found.path);
+    }
     if (plan_ && change_.empty()) return;
   }
 }
@@ -274,8 +277,8 @@ void BindCache::wait_for_lock(const std::function<bool(const std::string& what)>
       }
       if (!attempt.failure.empty()) break;
       const std::string what = "waiting for " + attempt.holder + ", which measures this model";
-      log_.warn(what);
       if (!keeps_waiting(what)) return;
+      log_.warn(what);
       std::this_thread::sleep_for(kPollTime);
     }
   }
@@ -437,6 +440,7 @@ void BindCache::save(CacheReport& report, const tuning::FoundCosts& found,
           cache::save_in_folder(folder, file, key ? &*key : nullptr, tuning::merged);
       if (saved.reason.empty()) {
         report.saved = std::move(saved.path);
+        plans_.hold(report.saved);
         if (!reasons.empty() && plans_.is_first_to_tell_of_folder()) {
           log_.warn("what was measured is kept in '" + folder.string() + "': " + joined(reasons));
         }

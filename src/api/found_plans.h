@@ -3,12 +3,15 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 
+#include "base/file_handle.h"
 #include "cache/fingerprint.h"
+#include "cache/stored_file.h"
 #include "tune/cost_table.h"
 
 namespace tessera {
@@ -42,6 +45,13 @@ class FoundPlans {
     plans_[fingerprint] = std::move(found);
   }
 
+  // Has other processes know that this one uses a file of caches: they do not remove it to make room.
+  void hold(const std::filesystem::path& file) {
+    FileHandle handle = cache::hold_in_use(file);
+    const std::lock_guard lock(mutex_);
+    held_[file] = std::move(handle);
+  }
+
   // Whether nobody was told yet that what is found is kept elsewhere than in the working folder.
   bool is_first_to_tell_of_folder() { return !is_folder_told_.exchange(true); }
 
@@ -68,6 +78,7 @@ class FoundPlans {
     return mutex;
   }
 
+  std::map<std::filesystem::path, FileHandle> held_;
   std::atomic<bool> is_folder_told_ = false;
   mutable std::mutex mutex_;
   std::map<cache::Fingerprint, Found> plans_;

@@ -139,6 +139,7 @@ PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::st
   Opened opened = read(start, bytes, place, processor, key);
   if (opened.file == nullptr) return opened;
   opened.file->stamp_ = stamp;
+  opened.file->in_use_ = hold_in_use(path);
   if (trusted != stamp) return opened;
   for (auto& [name, entry] : opened.file->entries_) entry.is_checked = entry.is_right = true;
   return opened;

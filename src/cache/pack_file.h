@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file_handle.h"
 #include "base/file_stamp.h"
 #include "cache/user_key.h"
 
@@ -79,6 +80,7 @@ class PackFile {
   bool is_right(Entry& entry);
 
   std::shared_ptr<const char> start_;
+  FileHandle in_use_;  // see hold_in_use()
   std::optional<FileStamp> stamp_;
   std::mutex mutex_;  // of the entries' checks
   std::map<std::string, Entry> entries_;

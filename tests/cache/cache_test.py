@@ -45,7 +45,9 @@ def test_the_second_process_measures_nothing(call, model, work, needs_a_library)
     file, = caches(work)
     second, report = stages(call, model, work)
     assert "tune" not in second
-    assert report["cache"] == {"is_hit": True, "file": f"./{file.name}", "change": "", "reason": ""}
+    assert report["cache"] == {"is_hit": True, "file": f"./{file.name}", "change": "", "reason": "",
+                               "types": report["cache"]["types"]}
+    assert {one["origin"] for one in report["cache"]["types"]} == {"found by this user"}
     assert report["placement"]["predicted_us"] > 0
     assert sorted(path.name for path in work.iterdir()) == [file.name], "nothing else stays"
 
@@ -261,7 +263,8 @@ def test_a_collision_of_short_names_hits_on_both_second_starts(bench, make_model
     longer, = (path for path in caches(work) if path != first)
     assert len(longer.stem) == 8 and longer.stem.endswith(first.stem)
     assert first.read_bytes() == second_bytes
-    assert bench()["cache"] == {"is_hit": True, "file": f"./{longer.name}", "change": "", "reason": ""}
+    report = bench()["cache"]
+    assert report["is_hit"] and report["file"] == f"./{longer.name}" and report["reason"] == ""
 
 
 def test_tune_measures_anew_and_replaces(call, model, work, bench, needs_a_library):
@@ -311,8 +314,18 @@ def test_caches_are_listed_shown_verified_and_cleared(call, bench, work, tmp_pat
     user = tmp_path / "user" / "tessera"
     user.mkdir(parents=True, exist_ok=True)
     shutil.copy(file, user / file.name)
-    assert "removed 1 cache" in call("cache", "clear")[1]
-    assert not caches(user) and file.exists()
+    assert "removed 3 caches" in call("cache", "clear")[1], "what `cache ls` lists"
+    assert not caches(user) and not caches(work)
+
+
+def test_what_was_saved_on_purpose_is_cleared_where_its_folder_is_named(python, call, model, work):
+    python("model = tessera.load(sys.argv[1])\n"
+           "executor = model.bind({'x': (1, 16, 24, 24)}, threads=1)\n"
+           "executor.save_cache('1234567.cache')\nprint(json.dumps(None))\n", model)
+    assert len(caches(work)) == 2
+    output = " ".join(call("cache", "clear")[1].split())
+    assert "removed 1 cache" in output and "1 cache that save_cache() wrote stays" in output
+    assert [path.name for path in caches(work)] == ["1234567.cache"]
     assert call("cache", "clear", "--cache-dir", work)[0] == 0
     assert not caches(work)
 

@@ -1,6 +1,7 @@
 """What one process found out the next one knows: the Python module."""
 
 import json
+import shutil
 
 import pytest
 
@@ -87,6 +88,46 @@ model.load_cache("native.cache", type="plan")
     partly = python(LOAD + "model.load_cache('all.cache', type='reference')\n" +
                     BIND % ", cache_dir='other'" + PRINT_REPORT, model)
     assert not partly["is_hit"] and partly["types"]["plan"][0] == 0
+
+
+def test_a_type_alone_leaves_nothing_of_it_to_measure(python, model, work, tmp_path, needs_native):
+    python(LOAD + BIND % "" + "model.save_cache('native.cache', type='native')\n" + PRINT_REPORT, model)
+    # The same user, who knows nothing else.
+    (tmp_path / "fresh" / "tessera").mkdir(parents=True, mode=0o700)
+    shutil.copy2(tmp_path / "user" / "tessera" / "key", tmp_path / "fresh" / "tessera" / "key")
+    fresh = {"XDG_CACHE_HOME": str(tmp_path / "fresh")}
+    loaded = python(LOAD + "model.load_cache('native.cache', type='native')\n" +
+                    BIND % ", cache_dir='elsewhere'" + PRINT_REPORT, model, **fresh)
+    assert not loaded["is_hit"]
+    assert loaded["types"]["native"][0] > 0 and loaded["types"]["native"][1] == 0, "none measured"
+
+
+def test_a_type_is_saved_with_its_compiled_kernels(python, model, work, tmp_path, why_unusable):
+    if why_unusable["openvino"]:
+        pytest.skip(why_unusable["openvino"])
+    bind = "executor = model.bind({'x': (1, 16, 24, 24)}, threads=1, backends=['openvino'], "
+    saved = python(LOAD + bind + "optimize=True)\n" + """
+model.save_cache('it.cache', type='openvino')
+model.save_cache('it.cache', type='plan')
+""" + "print(json.dumps(executor.plan().kernels))\n", model)
+    (tmp_path / "fresh" / "tessera").mkdir(parents=True, mode=0o700)
+    shutil.copy2(tmp_path / "user" / "tessera" / "key", tmp_path / "fresh" / "tessera" / "key")
+    loaded = python(LOAD + "model.load_cache('it.cache')\n" + bind +
+                    "frozen=True, optimize=True, cache_dir='elsewhere')\n" +
+                    "plan = executor.plan()\n" +
+                    "print(json.dumps([plan.kernels, plan.loaded_kernels]))\n",
+                    model, XDG_CACHE_HOME=str(tmp_path / "fresh"))
+    assert loaded[0] == saved
+    assert loaded[1] > 0, "what OpenVINO compiled came with the file"
+
+
+def test_saving_nothing_is_an_error(python, model, work):
+    kind, _, text = error_of(
+        python, model, "model.bind({'x': (1, 16, 24, 24)}, backends=['reference'])\n"
+        "model.save_cache('a.cache', type='native')")
+    assert kind in ("InvalidArgument", "Unsupported")
+    assert kind == "Unsupported" or "expected something to save of 'native'" in text
+    assert not (work / "a.cache").exists()
 
 
 def test_load_cache_on_an_executor_plans_anew(python, model):
