@@ -120,9 +120,8 @@ CommandResult clear(const CacheArguments& arguments) {
                                  : " and " + count_text(others, "file") +
                                        " of packed weights, kernels and indices of models";
   if (saved > 0) {
-    rest += "; " + count_text(static_cast<int64_t>(saved), "cache") +
-            " that save_cache() wrote " + (saved == 1 ? "stays" : "stay") +
-            ", unless --cache-dir names the folder";
+    rest += "; " + count_text(static_cast<int64_t>(saved), "cache") + " that save_cache() wrote " +
+            (saved == 1 ? "stays" : "stay") + ", unless --cache-dir names the folder";
   }
   return {kFine, wrapped("removed " + count_text(static_cast<int64_t>(removed), "cache") + rest,
                          stdout_style())};
@@ -252,11 +251,12 @@ constexpr std::array kRows = {
              .run = import_all,
              .file = "what export wrote",
              .asks_for_folder = true},
-    CacheRow{.name = "clear",
-             .summary = "Remove what binds wrote here and in the user's folder, or all of --cache-dir",
-             .example = "tessera cache clear",
-             .run = clear,
-             .asks_for_folder = true},
+    CacheRow{
+        .name = "clear",
+        .summary = "Remove what binds wrote here and in the user's folder, or all of --cache-dir",
+        .example = "tessera cache clear",
+        .run = clear,
+        .asks_for_folder = true},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -65,6 +66,17 @@ std::string options_text(const std::vector<CacheIngredient>& ingredients) {
     text += (text.empty() ? "" : ", ") + ingredient.name + " " + ingredient.value;
   }
   return text;
+}
+
+// "2026-11-23T18:22:10Z"; "" for the beginning of 1970, which stands for no time.
+std::string date_text(int64_t time_ns) {
+  if (time_ns == 0) return {};
+  const std::time_t seconds = time_ns / kNanoseconds;
+  std::tm parts = {};
+  ::gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
 }
 
 // "5 min", since then.
@@ -172,17 +184,16 @@ std::string cache_file_text(const CacheFileDescription& file, const TextStyle& s
 }
 
 Json to_json(const CacheFileDescription& file) {
-  Json json = {
-      {"file", file.file.string()},      {"model", file.model},
-      {"written_by", file.written_by},   {"used_unix_seconds", file.used_ns / kNanoseconds},
-      {"size_bytes", file.bytes},        {"saved_us", microseconds_json(seconds_of(file))},
-      {"fingerprint", file.fingerprint}, {"ingredients", to_json(file.ingredients)},
-      {"sections", Json::array()}};
+  Json json = {{"file", file.file.string()},      {"model", file.model},
+               {"written_by", file.written_by},   {"used_at", date_text(file.used_ns)},
+               {"size_bytes", file.bytes},        {"saved_us", microseconds_json(seconds_of(file))},
+               {"fingerprint", file.fingerprint}, {"ingredients", to_json(file.ingredients)},
+               {"sections", Json::array()}};
   for (const CacheSection& section : file.sections) {
     json["sections"].push_back({{"section", section.type},
                                 {"content", section.content},
                                 {"origin", section.origin},
-                                {"made_unix_seconds", section.made_ns / kNanoseconds},
+                                {"made_at", date_text(section.made_ns)},
                                 {"size_bytes", section.bytes},
                                 {"saved_us", microseconds_json(section.seconds)},
                                 {"ingredients", to_json(section.ingredients)}});

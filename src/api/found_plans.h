@@ -45,7 +45,8 @@ class FoundPlans {
     plans_[fingerprint] = std::move(found);
   }
 
-  // Has other processes know that this one uses a file of caches: they do not remove it to make room.
+  // Has other processes know that this one uses a file of caches: they do not remove it to make
+  // room.
   void hold(const std::filesystem::path& file) {
     FileHandle handle = cache::hold_in_use(file);
     const std::lock_guard lock(mutex_);

@@ -150,7 +150,6 @@ namespace {
 // Of measuring; writing down what took less is not worth its time.
 constexpr double kSecondsWorthStoring = 0.5;
 
-
 int64_t weight_bytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Value& value : graph.values) {

@@ -19,13 +19,6 @@ double seconds_of(const std::optional<Timing>& timing) {
   return timing ? timing->seconds * timing->rounds : 0;
 }
 
-const PricedLibrary* find(const std::vector<PricedLibrary>& libraries, const std::string& backend) {
-  for (const PricedLibrary& library : libraries) {
-    if (library.backend == backend) return &library;
-  }
-  return nullptr;
-}
-
 CostTable part_of(const CostTable& costs, const std::string& backend) {
   CostTable part{.machine = costs.machine};
   for (const auto& [key, cost] : costs.kernels) {
@@ -244,10 +237,10 @@ cache::Section merged(const cache::Section& present, cache::Section added) {
     merge(both, read_cost_table(added.bytes, added.type));
     added.bytes = write_cost_table(both);
     added.seconds = std::max(present.seconds, added.seconds);
+    return added;
   } catch (const Error&) {
-    // What cannot be read is replaced.
+    return added;  // in place of what cannot be read
   }
-  return added;
 }
 
 TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,

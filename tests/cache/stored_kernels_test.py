@@ -37,7 +37,8 @@ def settled(make_model):
 
 
 def packs(tmp_path):
-    return [path for path in (tmp_path / "user" / "tessera" / "packs").rglob("*") if path.is_file()]
+    return [path for kind in ("packs", "kernels")
+            for path in (tmp_path / "user" / "tessera" / kind).rglob("*") if path.is_file()]
 
 
 def test_the_second_process_loads_what_the_first_has_built(start, settled):
@@ -64,7 +65,7 @@ def test_other_weights_threads_and_shapes_have_kernels_of_their_own(start, settl
 def test_damage_means_building_anew(start, settled, tmp_path, place):
     model = settled()
     _, _, output, _ = start(model)
-    stored, = packs(tmp_path)
+    stored, = (path for path in packs(tmp_path) if path.name == "kernel.packs")
     content = bytearray(stored.read_bytes())
     content[{"first": 200, "middle": len(content) // 2, "last": len(content) - 1}[place]] ^= 1
     stored.write_bytes(content)

@@ -14,7 +14,13 @@ SIDE = 64
 PROGRAM = """
 exclude = [tessera.Exclusion(backend.name, "Relu") for backend in tessera.backends()
            if backend.is_usable and backend.name not in ("versioned", "newcomer")]
-model = tessera.load(sys.argv[1], log=told.append, information_log=told.append)
+import logging
+class Told(logging.Handler):
+    def emit(self, record):
+        told.append(record.getMessage())
+logging.getLogger("tessera").addHandler(Told())
+logging.getLogger("tessera").setLevel(logging.INFO)
+model = tessera.load(sys.argv[1])
 executor = model.bind(threads=1, exclude=exclude, **options)
 x = np.random.default_rng(1).standard_normal((%d, %d)).astype(np.float32)
 y, = executor.run({"x": x})

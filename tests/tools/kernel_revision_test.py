@@ -130,7 +130,7 @@ def test_the_program_tells_its_revisions(tessera_binary, tmp_path, why_unusable)
         return [one["text"] for one in ingredients if one["ingredient"] == name]
 
     fingerprint = call("cache", "fingerprint", model, "--json")
-    core, = revisions(fingerprint["ingredients"], "kernel revision")
+    core, = revisions(fingerprint["entry_ingredients"], "core revision")
     assert re.fullmatch("[0-9a-f]{16}", core)
     call("bench", model, "--optimize", "--json", "--seconds", "0.001", "--threads", "1")
     file, = tmp_path.glob("*.cache")
