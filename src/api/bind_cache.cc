@@ -111,6 +111,12 @@ CacheReport BindCache::find() {
   CacheReport report = told.described();
   report.is_hit = plan_.has_value();
   if (!report.is_hit) report.reason = told.reason();
+  if (plan_) {
+    report.types.push_back({.type = tuning::kPlanSection,
+                            .loaded = 1,
+                            .seconds_saved = plan_seconds_,
+                            .origin = cache::origin_text(plan_origin_)});
+  }
   for (const auto& [type, count] : known_->entries) {
     report.types.push_back({.type = type,
                             .loaded = count,
@@ -430,6 +436,10 @@ void BindCache::save(CacheReport& report, const tuning::FoundCosts& found,
       .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, question_.model_name}},
       .sections = tuning::to_sections(found, libraries, question_.binding)};
   const std::optional<cache::UserKey> key = cache::make_key(question_.key_folder);
+  if (!key && !question_.key_folder.empty()) {
+    const std::string reason = cache::find_or_make_key(question_.key_folder).reason;
+    log_.warn("what is kept is not signed, so that each process judges it anew: " + reason);
+  }
   std::vector<std::string> reasons;
   for (const std::filesystem::path& folder : question_.folders) {
     std::string reason = cache::make_private_folder(folder);

@@ -15,6 +15,9 @@
 namespace tessera {
 namespace {
 
+// More than any file has; rounded up to pages it is still a number.
+constexpr int64_t kMostBytes = int64_t{1} << 62;
+
 int64_t page_bytes() { return ::sysconf(_SC_PAGESIZE); }
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
@@ -52,9 +55,10 @@ FencedPages::FencedPages(int64_t bytes) : bytes_(bytes) {
 
 FencedPages::FencedPages(int64_t bytes, int file, int64_t offset) : bytes_(bytes) {
   struct stat found = {};
-  // Reading beyond a file's end would be a fault of its own.
-  if (::fstat(file, &found) != 0 || offset < 0 || found.st_size < pages_for(bytes) ||
-      offset > found.st_size - pages_for(bytes)) {
+  // Reading beyond a file's end would be a fault of its own. The numbers are another process's
+  // word.
+  if (bytes < 0 || bytes > kMostBytes || ::fstat(file, &found) != 0 || offset < 0 ||
+      found.st_size < pages_for(bytes) || offset > found.st_size - pages_for(bytes)) {
     throw Error(ErrorKind::DeviceFailed, "shared memory",
                 "expected " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
                     ", found a file of " + std::to_string(found.st_size));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -82,6 +83,10 @@ TEST(FencedPages, RefusesWhatAFileDoesNotHave) {
   EXPECT_THROW(FencedPages(4, shared.file.get(), 4096), Error);
   EXPECT_THROW(FencedPages(4, shared.file.get(), -4096), Error);
   EXPECT_THROW(FencedPages(4, -1, 0), Error);
+  for (const int64_t bytes :
+       {int64_t{-1}, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()}) {
+    EXPECT_THROW(FencedPages(bytes, shared.file.get(), 0), Error) << bytes;
+  }
 }
 
 }  // namespace

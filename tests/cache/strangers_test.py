@@ -112,6 +112,14 @@ def test_a_right_plan_of_a_stranger_is_judged_once(start, work, tmp_path):
     assert again["origins"]["plan"] == "found by this user"
 
 
+def test_a_damaged_key_is_told(start, work, tmp_path):
+    start()
+    (tmp_path / "user" / "tessera" / "key").write_bytes(b"x")
+    damaged = start()
+    assert damaged["is_right"] and "judge" in damaged["stages"]
+    assert any("is not signed" in text and "is damaged" in text for text in damaged["told"])
+
+
 def test_a_file_that_is_loaded_on_purpose_is_judged_as_well(start, work, forge):
     start(program() + "model.save_cache('shipped.cache')\n")
     forge("replace", work / "shipped.cache", work / "shipped.cache", '"fast"', '"wrong"')

@@ -150,7 +150,7 @@ def test_a_python_program_keeps_what_it_measured(tessera, tunable, bench, work, 
     while not list(work.glob(".*.lock")) or not has_worker(process):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
         time.sleep(0.005)
-    time.sleep(0.3)
+    time.sleep(1)
     process.send_signal(number)
     output, errors = process.communicate(timeout=60)
     assert process.returncode == -number, (process.returncode, errors)
