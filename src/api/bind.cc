@@ -1,33 +1,29 @@
 // Model::bind(): what is known is looked up, judged where it is a stranger's, built, or found anew,
 // and kept.
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/backends_state.h"
 #include "api/bind_cache.h"
 #include "api/bind_options.h"
 #include "api/bind_progress.h"
 #include "api/cache_folders.h"
-#include "api/cache_ingredients.h"
-#include "api/describe.h"
-#include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
 #include "api/measuring_notice.h"
 #include "api/model_state.h"
 #include "api/stage_clock.h"
-#include "backend/packs.h"
-#include "backend/plugin_ops.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "cache/origin.h"
 #include "compile/build_plan.h"
-#include "compile/compile.h"
 #include "compile/known_plan.h"
 #include "compile/let_go.h"
-#include "export/onnx/export.h"
-#include "infer/mark_sparse.h"
-#include "ops/work.h"
 #include "tune/cost_store.h"
 #include "tune/worker_bench.h"
 
@@ -146,16 +142,24 @@ void Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions&
   cached.tell(costs, wanted.pricing);
   read_cost_store(options);
   set_bench(options, wanted, pool);
-  const std::vector<std::string> names = backends_of(plan);
-  const auto plugins = choose_some_plugins(backends.state_->set, options, names);
-  std::string wrong = "it needs a library that cannot be used";
-  const auto judge = [&] {
+  std::string wrong;
+  const auto judge = [&](const tuning::KnownPlan& one) {
+    const std::vector<std::string> names = backends_of(one);
+    const auto plugins = choose_some_plugins(backends.state_->set, options, names);
+    if (plugins.size() != names.size())
+      return std::string("it needs a library that cannot be used");
     const Graph graph = bound_graph(options, pool);
     wanted.pricing.tune.inputs = tuning_inputs(graph, options);
-    wrong = explain_wrong_kernel(graph, *registry, plugins, pool, wanted, plan, costs);
+    return explain_wrong_kernel(graph, *registry, plugins, pool, wanted, one, costs);
+  };
+  const auto judge_all = [&] {
+    wrong = judge(plan);
+    for (const tuning::KnownPlan& other : plan.until_built) {
+      if (wrong.empty()) wrong = judge(other);
+    }
     return PlanResult();
   };
-  if (plugins.size() == names.size()) build_with_weights(judge, clock);
+  build_with_weights(judge_all, clock);
   // Kernels that were judged and never timed are nothing to choose by.
   std::erase_if(costs.kernels, [](const auto& entry) {
     const tuning::Cost& cost = entry.second;
@@ -179,9 +183,11 @@ std::optional<PlanResult> Model::State::compete(const BindOptions& given, TaskEn
   BindCache cached(cache_question(options, {}, pool.threads()), backends.state_->plans, log);
   if (!cached.try_look_up()) return std::nullopt;
   // Another process may have held the competition meanwhile.
-  const bool is_over = cached.plan() != nullptr && cached.change().empty();
-  PlanResult result = is_over ? PlanResult() : build_anew(options, wanted, &cached, pool, clock);
-  if (is_over) return build_known(options, wanted, *cached.plan(), pool, clock);
+  if (cached.plan() != nullptr && cached.change().empty()) {
+    if (!cache::may_vouch_for_results(cached.plan_origin())) return std::nullopt;
+    return build_known(options, wanted, *cached.plan(), pool, clock);
+  }
+  PlanResult result = build_anew(options, wanted, &cached, pool, clock);
   backends.state_->costs.add(costs);
   check_weights();
   const std::shared_ptr<const CacheRecord> record = cached.keep(result, costs);

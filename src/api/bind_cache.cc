@@ -1,9 +1,7 @@
 #include "api/bind_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <thread>
 #include <utility>
 
@@ -133,8 +131,7 @@ BindCache::Told BindCache::told() {
           question_.folders,
           file_,
           reasons_,
-          change_,
-          plan_origin_};
+          change_};
 }
 
 CacheReport BindCache::Told::described() const {
@@ -165,13 +162,15 @@ void BindCache::look() {
   if (!question_.looks_up) return;
   std::optional<FoundPlans::Found> found = plans_.find(entry());
   look_into_given();
-  const bool is_settled = plan_ && change_.empty();
-  if (!is_settled) look_into_folders();
+  // A file that was given for these libraries is meant, whoever made it.
+  const bool is_given = plan_ && change_.empty();
+  if (!is_given) look_into_folders();
   // What this process found for these libraries goes before what a file has for others.
-  if (!found || (plan_ && change_.empty())) return;
+  if (!found || is_given || is_as_good_as_can_be()) return;
   plan_ = std::move(found->plan);
   plan_origin_ = cache::Origin::Here;
   change_.clear();
+  file_.clear();
   remembered_ = std::move(found->record);
 }
 
@@ -194,23 +193,35 @@ void BindCache::look_into_given() {
   log_.warn(unfit);
 }
 
+bool BindCache::is_as_good_as_can_be() const {
+  return plan_ && change_.empty() && cache::may_vouch_for_results(plan_origin_);
+}
+
+// One for these libraries goes before one for others, then one that is vouched for before a
+// stranger's.
+bool BindCache::is_better(const tuning::TakenPlan& taken) const {
+  const bool is_vouched = cache::may_vouch_for_results(taken.origin);
+  if (!dropped_.empty() && !is_vouched) return false;
+  if (!plan_ || taken.change.empty() != change_.empty()) return !plan_ || taken.change.empty();
+  return is_vouched && !cache::may_vouch_for_results(plan_origin_);
+}
+
 void BindCache::look_into(cache::CacheFile file, const std::string& type,
                           const std::filesystem::path& path) {
   const Source& source = sources_.emplace_back(Source{std::move(file), type, path});
-  if (!dropped_.empty() || (!type.empty() && type != tuning::kPlanSection)) return;
+  if (!type.empty() && type != tuning::kPlanSection) return;
   tuning::TakenPlan taken =
       tuning::take_plan(source.file, question_.binding, versions(), cache_place(path));
   if (taken.interrupted_seconds) {
     reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, question_.is_frozen));
   } else if (!taken.plan) {
-    reasons_.push_back(explain_no_plan(source.file, question_.binding, cache_place(path)));
+    reasons_.push_back(explain_no_plan(taken, cache_place(path)));
   }
-  if (!taken.plan) return;
-  // One for these libraries is not replaced by one for others.
-  if (plan_ && !taken.change.empty()) return;
+  if (!taken.plan || !is_better(taken)) return;
   plan_ = std::move(taken.plan);
   plan_origin_ = taken.origin;
   plan_seconds_ = taken.seconds;
+  plan_versions_ = std::move(taken.versions);
   change_.clear();
   if (!taken.change.empty()) {
     change_ =
@@ -230,11 +241,11 @@ void BindCache::look_into_folders() {
     } catch (const Error& error) {
       reasons_.emplace_back(error.what());
     }
-    if (plan_) {
+    if (file_ == found.path) {
       cache::note_use(found.path);
       plans_.hold(found.path);
     }
-    if (plan_ && change_.empty()) return;
+    if (is_as_good_as_can_be()) return;
   }
 }
 
@@ -342,6 +353,7 @@ std::shared_ptr<const CacheRecord> BindCache::record_hit(const PlanResult& resul
   }
   const auto read = [sources = sources_, find_libraries = question_.find_libraries,
                      plan = result.plan, seconds = plan_seconds_, origin = plan_origin_,
+                     versions = plan_versions_, is_outdated = !change_.empty(),
                      report = std::move(report)] {
     CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
     tuning::TakenCosts known = take_all(sources, contents.libraries);
@@ -351,6 +363,7 @@ std::shared_ptr<const CacheRecord> BindCache::record_hit(const PlanResult& resul
                                      .seconds_saved = seconds,
                                      .origin = cache::origin_text(origin)});
     contents.found.plan = plan;
+    if (is_outdated) contents.found.plan_versions = versions;
     contents.found.costs = std::move(known.costs);
     contents.found.costs.machine = tuning::this_machine();
     for (const auto& [type, spent] : known.seconds) contents.found.seconds += spent;

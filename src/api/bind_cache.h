@@ -120,6 +120,10 @@ class BindCache {
     std::filesystem::path path;
   };
   void look();
+  // Whether it is rather to be taken than what was found so far.
+  bool is_better(const tuning::TakenPlan& taken) const;
+  // Whether nothing can be better.
+  bool is_as_good_as_can_be() const;
   void look_into(cache::CacheFile file, const std::string& type, const std::filesystem::path& path);
   void look_into_given();
   void look_into_folders();
@@ -137,7 +141,6 @@ class BindCache {
     std::filesystem::path file;
     std::vector<std::string> reasons;
     std::string change;
-    cache::Origin origin;
     CacheReport described() const;
     std::string reason() const;
   };
@@ -159,9 +162,10 @@ class BindCache {
   const Log& log_;
   std::optional<tuning::KnownPlan> plan_;
   cache::Origin plan_origin_ = cache::Origin::Here;
+  std::vector<cache::Ingredient> plan_versions_;  // with which it was found
   std::string change_;
   double plan_seconds_ = 0;  // that it took to find
-  std::string dropped_;      // why a plan that was found does not count
+  std::string dropped_;      // why strangers' plans do not count; "": they do
   std::vector<Source> sources_;
   std::shared_ptr<const CacheRecord> remembered_;  // where this process found the plan
   std::optional<tuning::TakenCosts> known_;        // once the prices of `sources_` are read

@@ -29,13 +29,22 @@ bool is_of_same_model(const std::vector<cache::Ingredient>& left,
 }
 
 // nullopt where it cannot be used.
-std::optional<cache::CacheFile> head_of(const std::filesystem::path& path) {
+std::optional<cache::CacheFile> file_at(const std::filesystem::path& path) {
   const cache::FileText text = cache::read_stored_file(path, cache::kMostFileBytes);
   if (!text.bytes) return std::nullopt;
   try {
     return cache::decode(*text.bytes, /*key=*/nullptr, path.string());
   } catch (const Error&) {
     return std::nullopt;
+  }
+}
+
+std::string explain_no_plan_in(const cache::CacheFile& file, const tuning::Binding& binding,
+                               const std::string& place) {
+  try {
+    return explain_no_plan(tuning::take_plan(file, binding, {}, place), place);
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 
@@ -60,15 +69,9 @@ std::string explain_interrupted(double seconds, bool is_frozen) {
   return is_frozen ? "measuring was " + after : after + "; measuring continues";
 }
 
-std::string explain_no_plan(const cache::CacheFile& file, const tuning::Binding& binding,
-                            const std::string& place) {
-  try {
-    const std::string nearest = tuning::take_plan(file, binding, {}, place).nearest;
-    if (!nearest.empty()) return place + " has a plan for another case, " + nearest;
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return place + " has measured times, but no plan";
+std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& place) {
+  if (taken.nearest.empty()) return place + " has measured times, but no plan";
+  return place + " has a plan for another case, " + taken.nearest;
 }
 
 std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibrary>& libraries,
@@ -101,14 +104,14 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
   for (const std::filesystem::path& folder : folders) {
     names += (names.empty() ? "'" : ", '") + folder.string() + "'";
     for (const std::filesystem::path& path : cache::list_folder(folder)) {
-      const std::optional<cache::CacheFile> file = head_of(path);
+      const std::optional<cache::CacheFile> file = file_at(path);
       if (!file || !is_of_same_model(file->ingredients, model)) continue;
       const size_t count = cache::different_names(file->ingredients, model).size();
       if (!nearest.empty() && count >= least) continue;
       least = count;
       const std::string difference = cache::explain_difference(file->ingredients, model);
       nearest = difference.empty()
-                    ? explain_no_plan(*file, binding, cache_place(path))
+                    ? explain_no_plan_in(*file, binding, cache_place(path))
                     : cache_place(path) + " was made for another case, " + difference;
     }
   }

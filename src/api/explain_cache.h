@@ -19,9 +19,8 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
                          const std::vector<cache::Ingredient>& model,
                          const tuning::Binding& binding);
 
-// The same of a file of the model that has no plan for the binding.
-std::string explain_no_plan(const cache::CacheFile& file, const tuning::Binding& binding,
-                            const std::string& place);
+// The same of a file of the model, of which `taken` has no plan.
+std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& place);
 
 // Of measuring that the user stopped.
 std::string explain_interrupted(double seconds, bool is_frozen);

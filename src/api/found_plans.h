@@ -53,7 +53,7 @@ class FoundPlans {
     held_[file] = std::move(handle);
   }
 
-  // Whether nobody was told yet that what is found is kept elsewhere than in the working folder.
+  // True once: to warn, one time, that plans are kept elsewhere than in the working folder.
   bool is_first_to_tell_of_folder() { return !is_folder_told_.exchange(true); }
 
   // nullopt where somebody else is finding the plan.

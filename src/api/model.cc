@@ -10,8 +10,6 @@
 #include "api/cache_ingredients.h"
 #include "api/describe.h"
 #include "api/exchanged_layouts.h"
-#include "api/executor_state.h"
-#include "api/measuring_notice.h"
 #include "api/model_state.h"
 #include "api/stage_clock.h"
 #include "backend/packs.h"
@@ -19,16 +17,13 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "cache/origin.h"
 #include "compile/build_plan.h"
 #include "compile/compile.h"
-#include "compile/known_plan.h"
 #include "compile/let_go.h"
 #include "export/onnx/export.h"
 #include "infer/mark_sparse.h"
 #include "ops/work.h"
 #include "tune/cost_store.h"
-#include "tune/worker_bench.h"
 
 namespace tessera {
 

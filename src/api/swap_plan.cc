@@ -28,7 +28,8 @@ void Executor::State::take_swap() {
   PlanSwap::Built built = swap->take();
   swap.reset();
   std::string failure = std::move(built.failure);
-  if (!built.result && failure.empty()) failure = "somebody no longer offers what it needs";
+  if (!built.result && failure.empty())
+    failure = "one of its libraries no longer offers what it needs";
   // Plans of other shapes may have taken the place of the one that this is for.
   if (built.result && swapped != nullptr) {
     try {

@@ -368,6 +368,7 @@ void WarmStart::keep(LoadedModel& model, const ModelStructure& structure, const 
                          .structure = structure,
                          .model = model};
   if (!cache::make_private_folder(index_.parent_path()).empty()) return;
+  cache::sweep(index_.parent_path());
   has_index_ = write_model_index(index_, ingredients_, *key_, index).empty();
 }
 

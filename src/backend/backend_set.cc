@@ -158,7 +158,7 @@ void BackendSet::add_file(const std::filesystem::path& file, From from) {
   for (Entry& entry : entries_) {
     std::error_code ignored;
     if (entry.file.empty() || !std::filesystem::equivalent(entry.file, file, ignored)) continue;
-    // What was refused because nobody had named it is tried again.
+    // It may have been refused only because nobody had named it: try again.
     if (is_named && !entry.is_named && entry.plugin == nullptr) entry.is_tried = false;
     entry.is_named = entry.is_named || is_named;
     return;

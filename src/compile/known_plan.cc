@@ -152,7 +152,7 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
                                 .precision = options.precision,
                                 .nan = options.nan};
   const std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
-  if (!chosen) return "somebody no longer offers what it needs";
+  if (!chosen) return tuning::explain_missing(subject, plan.steps);
   const std::vector<tuning::TuneGroup> groups = tuning::collect_groups(subject);
   const std::vector<std::optional<tuning::CostKey>> keys = tuning::cost_keys(subject, groups);
   if (options.pricing.shared != nullptr) options.pricing.shared->look_up(keys, {}, costs);
@@ -173,10 +173,6 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
       return name + " could not be compared with the reference";
     }
     if (!found->second.refusal.empty()) return name + " is refused: " + found->second.refusal;
-  }
-  for (const tuning::KnownPlan& other : plan.until_built) {
-    std::string wrong = explain_wrong_kernel(graph, registry, plugins, pool, options, other, costs);
-    if (!wrong.empty()) return wrong;
   }
   return {};
 }

@@ -195,14 +195,16 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
                         .bytes = write_cost_table(part)});
   }
   for (const PricedLibrary& library : libraries) {
-    if (!found.plan) break;
+    if (!found.plan || found.plan_versions) break;
     sections.push_back({.type = library.backend,
                         .content = kSettledContent,
                         .ingredients = settled_key(binding, library),
                         .made_ns = now_ns});
   }
   std::vector<cache::Ingredient> key = binding;
-  for (cache::Ingredient& version : versions_in_key(libraries)) key.push_back(std::move(version));
+  const std::vector<cache::Ingredient> versions =
+      found.plan_versions ? *found.plan_versions : versions_in_key(libraries);
+  key.insert(key.end(), versions.begin(), versions.end());
   if (!found.plan && found.interrupted_seconds) {
     sections.push_back({.type = kPlanSection,
                         .content = kInterruptedContent,
@@ -278,7 +280,9 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
   taken.plan = read_plan(*best, place_of(*best, place));
   taken.origin = best->origin;
   taken.seconds = best->seconds;
-  taken.change = cache::explain_difference(version_part(*best, binding), versions);
+  const auto found_with = version_part(*best, binding);
+  taken.versions.assign(found_with.begin(), found_with.end());
+  taken.change = cache::explain_difference(found_with, versions);
   return taken;
 }
 

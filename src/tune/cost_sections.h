@@ -57,6 +57,9 @@ std::string first_two_numbers(const std::string& version);
 struct FoundCosts {
   CostTable costs;
   std::optional<KnownPlan> plan;
+  // With which libraries the plan was found, as versions_in_key() has them, where that is not those
+  // that there are now: then it goes on to be the plan of these, and nothing is settled.
+  std::optional<std::vector<cache::Ingredient>> plan_versions = {};
   double seconds = 0;  // that it took to find out, all in all
   // Where there is no plan because the user stopped the search for it: after how long.
   std::optional<double> interrupted_seconds = {};
@@ -88,8 +91,9 @@ struct TakenPlan {
   std::optional<KnownPlan> plan;
   cache::Origin origin = cache::Origin::Here;
   double seconds = 0;  // that it took to find
-  // Where the libraries are others now: which, in a sentence. The plan runs if it can be built, and
-  // those that are new compete.
+  // With which libraries it was found, and, where these are others now, which, in a sentence: the
+  // plan runs if it can be built, and those that are new compete.
+  std::vector<cache::Ingredient> versions;
   std::string change;
   // Where there is none because the user stopped the search for it: after how long.
   std::optional<double> interrupted_seconds = {};

@@ -196,6 +196,20 @@ TEST(CostSections, APlanForTheseLibrariesGoesBeforeANewerOneForOthers) {
   EXPECT_EQ(take_costs(file, "fast", libraries(), "file").entries.at("fast"), 2);
 }
 
+TEST(CostSections, AnOutdatedPlanThatIsKeptAgainStaysOne) {
+  std::vector<PricedLibrary> newer = libraries();
+  newer[0].stable = {{"version", "3.3"}};
+  const TakenPlan taken = plan_in(stored(), newer);
+  ASSERT_TRUE(taken.plan);
+  FoundCosts again = found();
+  again.plan = taken.plan;
+  again.plan_versions = taken.versions;
+  const cache::CacheFile file{.sections = to_sections(again, newer, kBinding)};
+  EXPECT_EQ(plan_in(file, newer).change, "fast: version 3.2 in the file, version 3.3 now");
+  EXPECT_EQ(plan_in(file, libraries()).change, "");
+  EXPECT_FALSE(is_settled(file, kBinding, newer[0])) << "the newer one has still to compete";
+}
+
 TEST(CostSections, APlanForAnotherBindIsNotTakenAndTheNearestIsTold) {
   Binding other = kBinding;
   other[1].value = "1";

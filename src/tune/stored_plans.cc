@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cache/digest.h"
+#include "graph/graph.h"
 #include "tune/group_text.h"
 
 namespace tessera::tuning {
@@ -32,6 +33,16 @@ PlannedStep planned_step(const Subject& subject, const Candidate& candidate) {
                    .threads = candidate.threads == 0 ? subject.threads : candidate.threads};
   for (const NodeId node : candidate.nodes) step.nodes.push_back(node.index);
   return step;
+}
+
+std::map<PlannedStep, int> offered_steps(const Subject& subject) {
+  std::map<PlannedStep, int> offered;
+  for (size_t index = 0; index < subject.offers.candidates.size(); ++index) {
+    // Of several that agree in all of it the first is meant, as everywhere.
+    offered.emplace(planned_step(subject, subject.offers.candidates[index]),
+                    static_cast<int>(index));
+  }
+  return offered;
 }
 
 }  // namespace
@@ -62,12 +73,7 @@ std::vector<PlannedStep> planned_steps(const Subject& subject, const std::vector
 
 std::optional<std::vector<int>> find_candidates(const Subject& subject,
                                                 const std::vector<PlannedStep>& steps) {
-  std::map<PlannedStep, int> offered;
-  for (size_t index = 0; index < subject.offers.candidates.size(); ++index) {
-    // Of several that agree in all of it the first is meant, as everywhere.
-    offered.emplace(planned_step(subject, subject.offers.candidates[index]),
-                    static_cast<int>(index));
-  }
+  const std::map<PlannedStep, int> offered = offered_steps(subject);
   std::vector<int> chosen;
   for (const PlannedStep& step : steps) {
     const auto found = offered.find(step);
@@ -75,6 +81,20 @@ std::optional<std::vector<int>> find_candidates(const Subject& subject,
     chosen.push_back(found->second);
   }
   return chosen;
+}
+
+std::string explain_missing(const Subject& subject, const std::vector<PlannedStep>& steps) {
+  const std::map<PlannedStep, int> offered = offered_steps(subject);
+  for (const PlannedStep& step : steps) {
+    if (offered.contains(step)) continue;
+    const auto first = static_cast<size_t>(step.nodes.empty() ? 0 : step.nodes.front());
+    const std::string node =
+        first < subject.graph.nodes.size() ? place(subject.graph.nodes[first]) : "a node";
+    return step.backend + " no longer offers " + step.algorithm + " for " + node + " from " +
+           step.layouts + " on " + std::to_string(step.threads) +
+           (step.threads == 1 ? " thread" : " threads");
+  }
+  return "";
 }
 
 }  // namespace tessera::tuning

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "backend/plugin.h"
@@ -22,5 +23,8 @@ std::vector<PlannedStep> planned_steps(const Subject& subject, const std::vector
 // The candidates that are meant; nullopt where one of them is not offered (any more).
 std::optional<std::vector<int>> find_candidates(const Subject& subject,
                                                 const std::vector<PlannedStep>& steps);
+
+// Which of them is not offered (any more), in a sentence; "" where each is.
+std::string explain_missing(const Subject& subject, const std::vector<PlannedStep>& steps);
 
 }  // namespace tessera::tuning

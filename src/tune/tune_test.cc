@@ -270,6 +270,7 @@ TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
   const std::vector<int> chosen = {4, 1};
   const std::vector<PlannedStep> steps = planned_steps(subject(), chosen);
   EXPECT_EQ(find_candidates(subject(), steps), chosen);
+  EXPECT_EQ(explain_missing(subject(), steps), "");
   const auto key = plan_key(subject(), plugins_);
   ASSERT_TRUE(key.has_value());
   EXPECT_EQ(plan_key(subject(), plugins_), key);
@@ -277,6 +278,7 @@ TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
   // What is not offered any more cannot be found.
   offers_.candidates.erase(offers_.candidates.begin() + 1);
   EXPECT_EQ(find_candidates(subject(), steps), std::nullopt);
+  EXPECT_THAT(explain_missing(subject(), steps), HasSubstr("no longer offers"));
   graph_.nodes[0].op = "Abs";
   EXPECT_NE(plan_key(subject(), plugins_), key) << "it computes something else";
 }

@@ -4,14 +4,13 @@ XXH3 multiplies the halves of (data ^ secret) and adds the data to its neighbour
 the other half counts by its sum alone: exchanging the two values of `weights()` changes no digest
 of 128 bits, seeded with the digest of "float32 64x64". src/backend/packs_test.cc shows that."""
 
-import time
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from settled import wait_until_settled
 
 SIDE = 64
-SETTLED_SECONDS = 2.2
 
 
 def weights(first, second):
@@ -36,7 +35,7 @@ def test_a_model_gets_no_packs_of_weights_that_collide(call, work, tmp_path, nee
     np.save(tmp_path / "x.npy", x)
     both = [weights(1, 2), weights(2, 1)]
     models = [write_model(tmp_path / f"{index}.onnx", weight) for index, weight in enumerate(both)]
-    time.sleep(SETTLED_SECONDS)
+    wait_until_settled()
     for _ in ("packs and index are stored", "they are used"):
         for model, weight in zip(models, both, strict=True):
             code, _, errors = call("run", model, "--optimize", "--threads", "1", "--input",

@@ -1,10 +1,9 @@
 """Kernels that a library gives as bytes are kept with the packs and loaded by the next process."""
 
-import time
 
 import pytest
+from settled import wait_until_settled
 
-SETTLED_SECONDS = 2.2
 BIND = """
 model = tessera.load(sys.argv[1])
 x = np.random.default_rng(1).standard_normal((1, 16, 24, 24)).astype(np.float32)
@@ -30,7 +29,7 @@ def start(python, why_unusable):
 def settled(make_model):
     def make(*arguments, **options):
         path = make_model(*arguments, **options)
-        time.sleep(SETTLED_SECONDS)
+        wait_until_settled()
         return path
 
     return make

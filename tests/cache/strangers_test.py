@@ -112,6 +112,21 @@ def test_a_right_plan_of_a_stranger_is_judged_once(start, work, tmp_path):
     assert again["origins"]["plan"] == "found by this user"
 
 
+def test_ones_own_plan_goes_before_a_strangers(start, work, tmp_path):
+    """Whichever folder is looked into first: the working folder has a stranger's, the user's folder one's own."""
+    start()
+    strangers = the_cache(work).read_bytes()
+    shutil.rmtree(tmp_path / "user")
+    the_cache(work).unlink()
+    own = program("{'cache_dir': %r}" % str(tmp_path / "user" / "tessera"))
+    assert not start(own)["is_hit"]
+    name = the_cache(tmp_path / "user" / "tessera").name
+    (work / name).write_bytes(strangers)
+    found = start()
+    assert found["is_hit"] and "judge" not in found["stages"]
+    assert found["origins"]["plan"] == "found by this user"
+
+
 def test_a_damaged_key_is_told(start, work, tmp_path):
     start()
     (tmp_path / "user" / "tessera" / "key").write_bytes(b"x")

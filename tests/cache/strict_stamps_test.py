@@ -3,12 +3,11 @@
 import os
 import shutil
 import subprocess
-import time
 
 import pytest
+from settled import wait_until_settled
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1", "--random", "1")
-SETTLED_SECONDS = 2.2
 STRANGER = 12345
 
 
@@ -16,7 +15,7 @@ STRANGER = 12345
 def model(make_model):
     """One that has not changed for so long that its stamp is trusted."""
     path = make_model()
-    time.sleep(SETTLED_SECONDS)
+    wait_until_settled()
     return path
 
 
@@ -49,7 +48,7 @@ def test_strict_stamps_have_an_index_of_their_own(indices, model):
 def test_a_lease_that_nobody_may_take_counts_only_where_it_is_wanted(model, tessera_binary, environment,
                                                                      tmp_path, work):
     os.chown(model, STRANGER, STRANGER)
-    time.sleep(SETTLED_SECONDS)
+    wait_until_settled()
 
     def run(*arguments):
         done = subprocess.run(

@@ -73,6 +73,27 @@ print(json.dumps([algorithm(), is_right(y), stages()]))
     return lambda text, **variables: python(LOAD + text, relu, **{**slow, **variables})
 
 
+def test_a_strangers_two_plans_are_judged_with_the_libraries_of_each(python, relu, slow, bin_dir, tmp_path):
+    """What runs until the fastest is built may be another library's."""
+    both = LOAD.replace('"hostile", "reference"', '"hostile", "versioned", "reference"') + """
+executor, _ = bind()
+begun = algorithm()
+executor.wait_for_swap()
+y, = executor.run({"x": x})
+print(json.dumps({"begun": begun, "backend": executor.plan().steps[0].backend, "is_right": is_right(y),
+                  "is_hit": executor.cache_report().is_hit, "stages": stages(), "told": told}))
+"""
+    versioned = bin_dir.parent / "tests" / "cache" / "versioned_1.so"
+    cache = {**slow, "TESSERA_CACHE_DIR": str(tmp_path / "cache"),
+             "TESSERA_BACKEND_PATH": f"{slow['TESSERA_BACKEND_PATH']}:{versioned}"}
+    first, own, strangers = (python(both, relu, **{**cache, "XDG_CACHE_HOME": str(tmp_path / user)})
+                             for user in ("user", "user", "other"))
+    assert first["backend"] == own["backend"] == "hostile" and own["begun"] == "slow"
+    assert strangers["is_hit"] and "judge" in strangers["stages"], strangers
+    assert strangers["begun"] == own["begun"] and strangers["backend"] == "hostile"
+    assert own["is_right"] and strangers["is_right"]
+
+
 def test_it_begins_with_what_starts_soon_and_changes_over_once(tuned):
     begun, runs, swapped = tuned("""
 executor, seconds = bind()

@@ -10,13 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 import pytest
+from settled import wait_until_settled
 
 ANNA, BERT, ROOT = 12001, 12002, 0
 NAMES = {ANNA: "anna", BERT: "bert", ROOT: "root"}
-SETTLED_SECONDS = 2.2
 MOST_SECONDS = 30  # a start takes a second or two; whoever waits for another user takes for ever
 
 # usage: MODULES MODEL CACHE_DIR FOLDER; tells of mapped files under FOLDER.
@@ -263,7 +262,7 @@ def test_nobody_waits_for_a_pipe(place, user, number):
 @pytest.mark.parametrize("user", [ANNA, ROOT], ids=NAMES.get)
 def test_a_users_folder_that_another_made_is_not_used(place, user, mode):
     """With his plan, his index and his packs, for the very model, and his key."""
-    time.sleep(SETTLED_SECONDS)
+    wait_until_settled()
     folder = place.home(user) / "work"
     own = place.start(user, folder, place.home(user) / "own")
     shutil.rmtree(folder)

@@ -2,7 +2,7 @@
 what is new is measured behind its runs, and the faster plan takes over."""
 
 import json
-import time
+import shutil
 
 import pytest
 from strangers_test import plugins, relu, start  # noqa: F401 (fixtures)
@@ -59,6 +59,16 @@ def test_going_back_finds_what_was_found_then(start):
     start(competing(), libraries=NEW)
     back = start(libraries=OLD)
     assert back["is_hit"] and back["change"] == "" and back["steps"] == ["slow"]
+
+
+def test_a_strangers_old_plan_is_judged_once_and_competes_all_the_same(start, tmp_path):
+    start(libraries=OLD)
+    shutil.rmtree(tmp_path / "user")
+    upgraded = start(competing(), libraries=NEW)
+    assert upgraded["begun"] == ["slow"] and "judge" in upgraded["stages"]
+    assert upgraded["steps"] == ["fast"] and upgraded["is_right"]
+    later = start(libraries=NEW)
+    assert later["is_hit"] and later["change"] == "" and "judge" not in later["stages"]
 
 
 def test_a_plan_whose_library_is_gone_is_found_anew(start):

@@ -2,21 +2,20 @@
 
 import json
 import random
-import time
 
 import numpy as np
 import onnx
 import pytest
+from settled import wait_until_settled
 
 SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
-SETTLED_SECONDS = 2.2
 
 
 @pytest.fixture
 def model(make_model):
     """One that has not changed for so long that its stamp is trusted."""
     path = make_model()
-    time.sleep(SETTLED_SECONDS)
+    wait_until_settled()
     return path
 
 
@@ -91,7 +90,7 @@ def test_copies_share_packs_and_fine_tunes_do_not(start, make_model, model, tmp_
     copy = tmp_path / "copy" / "model.onnx"
     copy.write_bytes(model.read_bytes())
     fine_tune = make_model("tuned.onnx", seed=5)
-    time.sleep(SETTLED_SECONDS)
+    wait_until_settled()
     assert start(copy)[1] == output
     assert len(files(user, "packs")) == 1 and len(files(user, "models")) == 2
     _, other, _ = start(fine_tune)
@@ -220,7 +219,7 @@ def test_an_index_with_external_data_maps_it_and_sees_it_change(start, make_mode
     path = folder / "model.onnx"
     proto = onnx.load(make_model("inner.onnx"))
     onnx.save(proto, path, save_as_external_data=True, location="weights.bin", size_threshold=1024)
-    time.sleep(SETTLED_SECONDS)
+    wait_until_settled()
     _, output, _ = start(path)
     stages, again, _ = start(path)
     assert "read" not in stages and again == output

@@ -14,6 +14,7 @@
 #include "infer/infer.h"
 #include "infer/mark_sparse.h"
 #include "ops/evaluate.h"
+#include "tune/stored_plans.h"
 
 namespace tessera {
 namespace {
@@ -96,6 +97,49 @@ Offers CandidateCheck::offers_for(const tessera_graph& view, const LayoutTable& 
   return offers;
 }
 
+std::vector<std::string> CandidateCheck::missing_where_wanted(const tessera_graph& view,
+                                                              const LayoutTable& layouts) const {
+  const std::span plugin(plugins_.data(), 1);
+  const OfferOptions all = {.threads = kThreads};
+  const Offers offers = collect_offers(view, plugin, layouts, all);
+  const auto subject_of = [&](const Offers& of) {
+    return tuning::Subject{.graph = view.graph,
+                           .offers = of,
+                           .layouts = layouts,
+                           .registry = registry_,
+                           .threads = kThreads,
+                           .nan = all.nan};
+  };
+  std::vector<std::string> missing;
+  std::vector<bool> is_tried(offers.candidates.size());
+  for (size_t first = 0; first < offers.candidates.size(); ++first) {
+    if (is_tried[first]) continue;
+    // A plan: this candidate, and for the other nodes what was not tried yet.
+    std::vector<int> chosen;
+    std::set<NodeId> covered;
+    for (size_t index = first; index < offers.candidates.size(); ++index) {
+      const std::vector<NodeId>& nodes = offers.candidates[index].nodes;
+      const bool is_free =
+          std::ranges::none_of(nodes, [&](const NodeId node) { return covered.contains(node); });
+      if (is_tried[index] || !is_free) continue;
+      is_tried[index] = true;
+      covered.insert(nodes.begin(), nodes.end());
+      chosen.push_back(static_cast<int>(index));
+    }
+    const std::vector<tuning::PlannedStep> steps = planned_steps(subject_of(offers), chosen);
+    std::vector<WantedCandidate> wanted;
+    for (const tuning::PlannedStep& step : steps) {
+      wanted.push_back({step.nodes, step.algorithm, step.layouts});
+    }
+    OfferOptions some = all;
+    some.wanted = &wanted;
+    const Offers found = collect_offers(view, plugin, layouts, some);
+    std::string one = explain_missing(subject_of(found), steps);
+    if (!one.empty()) missing.push_back(std::move(one));
+  }
+  return missing;
+}
+
 CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, Tensor>& fed,
                                 const Tolerance& tolerance,
                                 const std::map<std::string, SparseForm>& sparse) {
@@ -105,6 +149,7 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
   const std::vector<Tensor> values = evaluate_all(typed, fed, registry_, pool_);
   const tessera_graph view(typed, registry_);
   CheckResult result;
+  result.failures = missing_where_wanted(view, layouts);
   const Offers offers = offers_for(view, layouts);
   std::set<int32_t> taken;
   for (const Candidate& candidate : offers.candidates) {

@@ -46,6 +46,10 @@ class CandidateCheck {
 
  private:
   Offers offers_for(const tessera_graph& view, const LayoutTable& layouts) const;
+  // Whoever has a known plan asks for its candidates alone. Each that is offered where everything
+  // is asked for must be offered then; those that are not, in sentences.
+  std::vector<std::string> missing_where_wanted(const tessera_graph& view,
+                                                const LayoutTable& layouts) const;
 
   ops::Registry registry_;
   ThreadPool pool_;
