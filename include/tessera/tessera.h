@@ -398,7 +398,8 @@ class Executor {
   // save_cache() does, InvalidArgument where the file is missing or does not fit (saying what
   // differs), and Corrupt; then all is as it was.
   void load_cache(const std::filesystem::path& file, const std::string& type = "all");
-  const CacheReport& cache_report() const;
+  // Of the plan that runs now, where it was bound with optimize.
+  CacheReport cache_report() const;
 
   // One record for each step of the newest run, in order. Recording is off until switched on.
   void record_steps(bool is_on);

@@ -121,7 +121,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   if (has_rivals && !options.frozen && may_swap(options)) {
     information_log.warn(cached->change() + "; what these offer now is measured behind the runs");
     state->swap_to([model = shared_from_this(), options = state->options, faster](TaskEnd& end) {
-      std::optional<PlanResult> best = model->compete(options, end);
+      std::optional<NextPlan> best = model->compete(options, end);
       return best || !faster ? std::move(best) : model->build_beside(options, *faster, end);
     });
   } else if (faster) {
@@ -170,7 +170,7 @@ void Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions&
   cached.look_up(waiting_teller(options));
 }
 
-std::optional<PlanResult> Model::State::compete(const BindOptions& given, TaskEnd& end) {
+std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd& end) {
   BindOptions options = given;
   options.on_progress = [&end](const TuneProgress&) { return !end.is_cancelled(); };
   ThreadPool pool(options.threads);
@@ -185,7 +185,10 @@ std::optional<PlanResult> Model::State::compete(const BindOptions& given, TaskEn
   // Another process may have held the competition meanwhile.
   if (cached.plan() != nullptr && cached.change().empty()) {
     if (!cache::may_vouch_for_results(cached.plan_origin())) return std::nullopt;
-    return build_known(options, wanted, *cached.plan(), pool, clock);
+    std::optional<PlanResult> known = build_known(options, wanted, *cached.plan(), pool, clock);
+    if (!known) return std::nullopt;
+    std::shared_ptr<const CacheRecord> record = cached.keep(*known, costs);
+    return NextPlan{*std::move(known), std::move(record)};
   }
   PlanResult result = build_anew(options, wanted, &cached, pool, clock);
   backends.state_->costs.add(costs);
@@ -197,7 +200,7 @@ std::optional<PlanResult> Model::State::compete(const BindOptions& given, TaskEn
   const std::lock_guard lock(mutex);
   newest_cache = record;
   let_go_packed_constants(loaded.graph, result.built);
-  return result;
+  return NextPlan{std::move(result), record};
 }
 
 PlanResult Model::State::build_with_weights(const std::function<PlanResult()>& build,
@@ -269,8 +272,8 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
   return is_there ? std::optional(std::move(result)) : std::nullopt;
 }
 
-std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
-                                                     const tuning::KnownPlan& plan, TaskEnd& end) {
+std::optional<NextPlan> Model::State::build_beside(const BindOptions& options,
+                                                   const tuning::KnownPlan& plan, TaskEnd& end) {
   const auto check_wanted = [&end](const auto&...) {
     if (!end.is_cancelled()) return;
     throw Error(ErrorKind::Cancelled, "the faster plan", "nobody waits for it any more");
@@ -287,7 +290,7 @@ std::optional<PlanResult> Model::State::build_beside(const BindOptions& options,
     const std::lock_guard lock(mutex);
     let_go_packed_constants(loaded.graph, result->built);
   }
-  return result;
+  return result ? std::optional(NextPlan{.plan = *std::move(result)}) : std::nullopt;
 }
 
 }  // namespace tessera

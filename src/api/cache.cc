@@ -236,9 +236,8 @@ void Executor::load_cache(const std::filesystem::path& file, const std::string& 
   *this = state_->model->bind(options, {given});
 }
 
-const CacheReport& Executor::cache_report() const {
-  static const CacheReport kNone;
-  return state_->cache ? state_->cache->contents().report : kNone;
+CacheReport Executor::cache_report() const {
+  return state_->cache ? state_->cache->contents().report : CacheReport{};
 }
 
 CacheFileDescription describe_cache(const std::filesystem::path& file) {

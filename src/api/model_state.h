@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/bind_cache.h"
+#include "api/plan_swap.h"
 #include "api/stage_clock.h"
 #include "api/warm_start.h"
 #include "backend/packs.h"
@@ -92,7 +93,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // Measures what libraries offer that a known plan did not know, beside the runs of that plan, and
   // chooses again. Nothing where somebody else is at it, or where it was cancelled; what was
   // measured until then is kept.
-  std::optional<PlanResult> compete(const BindOptions& wanted, TaskEnd& end);
+  std::optional<NextPlan> compete(const BindOptions& wanted, TaskEnd& end);
 
   // What build() makes; where elements of weights are needed that were let go, once more with
   // those.
@@ -106,8 +107,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                         StageClock& clock);
 
   // The same beside runs of an executor. Throws Cancelled once `end` says so.
-  std::optional<PlanResult> build_beside(const BindOptions& wanted, const tuning::KnownPlan& plan,
-                                         TaskEnd& end);
+  std::optional<NextPlan> build_beside(const BindOptions& wanted, const tuning::KnownPlan& plan,
+                                       TaskEnd& end);
 
   // The prices of the user's other models.
   void read_cost_store(const BindOptions& wanted);

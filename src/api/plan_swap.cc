@@ -12,7 +12,7 @@ void PlanSwap::begin() {
   const auto work = [built = built_, build = std::exchange(build_, {})](TaskEnd& end) {
     // Whatever it fails with, there is a plan that runs.
     try {
-      *built = {.result = build(end)};
+      *built = {.next = build(end)};
     } catch (const std::exception& error) {
       built->failure = error.what();
     }

@@ -11,12 +11,20 @@
 
 namespace tessera {
 
+class CacheRecord;
+
+// What is changed over to.
+struct NextPlan {
+  PlanResult plan;
+  std::shared_ptr<const CacheRecord> record;  // what it came from; null: what the first one did
+};
+
 // For one thread at a time. Going, it cancels what is being built, and waits for it; so does the
 // end of the process, for those that stay until then.
 class PlanSwap {
  public:
   // Runs in a thread of its own. Gives nothing where the plan cannot be had (any more).
-  using Build = std::function<std::optional<PlanResult>(TaskEnd& end)>;
+  using Build = std::function<std::optional<NextPlan>(TaskEnd& end)>;
   explicit PlanSwap(Build build) : build_(std::move(build)) {}
 
   // Called before each run: begins to build before the second one, as a program may be over after
@@ -26,7 +34,7 @@ class PlanSwap {
   void wait();
 
   struct Built {
-    std::optional<PlanResult> result;
+    std::optional<NextPlan> next;
     std::string failure;  // why there is none, where building failed
   };
   // Once, when it is ready.

@@ -11,17 +11,17 @@
 namespace tessera {
 namespace {
 
-PlanResult result_with(int kernels) {
-  PlanResult result;
-  result.kernels = kernels;
-  return result;
+NextPlan plan_with(int kernels) {
+  NextPlan next;
+  next.plan.kernels = kernels;
+  return next;
 }
 
 TEST(PlanSwap, BeginsBeforeTheSecondRun) {
   std::atomic<int> builds = 0;
-  PlanSwap swap([&](TaskEnd&) -> std::optional<PlanResult> {
+  PlanSwap swap([&](TaskEnd&) -> std::optional<NextPlan> {
     ++builds;
-    return result_with(7);
+    return plan_with(7);
   });
   EXPECT_FALSE(swap.is_ready_before_run());
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -29,31 +29,31 @@ TEST(PlanSwap, BeginsBeforeTheSecondRun) {
   while (!swap.is_ready_before_run()) std::this_thread::yield();
   EXPECT_EQ(builds, 1);
   const PlanSwap::Built built = swap.take();
-  ASSERT_TRUE(built.result);
-  EXPECT_EQ(built.result->kernels, 7);
+  ASSERT_TRUE(built.next);
+  EXPECT_EQ(built.next->plan.kernels, 7);
   EXPECT_EQ(built.failure, "");
 }
 
 TEST(PlanSwap, WaitingBuildsWhatNoRunHasBegun) {
-  PlanSwap swap([](TaskEnd&) -> std::optional<PlanResult> { return result_with(3); });
+  PlanSwap swap([](TaskEnd&) -> std::optional<NextPlan> { return plan_with(3); });
   swap.wait();
   EXPECT_TRUE(swap.is_ready_before_run());
-  EXPECT_EQ(swap.take().result->kernels, 3);
+  EXPECT_EQ(swap.take().next->plan.kernels, 3);
 }
 
 TEST(PlanSwap, AFailureIsToldAndNothingMore) {
   PlanSwap swap(
-      [](TaskEnd&) -> std::optional<PlanResult> { throw std::runtime_error("out of luck"); });
+      [](TaskEnd&) -> std::optional<NextPlan> { throw std::runtime_error("out of luck"); });
   swap.wait();
   const PlanSwap::Built built = swap.take();
-  EXPECT_FALSE(built.result);
+  EXPECT_FALSE(built.next);
   EXPECT_EQ(built.failure, "out of luck");
 }
 
 TEST(PlanSwap, GoingItWaitsForWhatItBuilds) {
   std::atomic<bool> is_built = false;
   {
-    PlanSwap swap([&](TaskEnd&) -> std::optional<PlanResult> {
+    PlanSwap swap([&](TaskEnd&) -> std::optional<NextPlan> {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       is_built = true;
       return std::nullopt;
@@ -65,7 +65,7 @@ TEST(PlanSwap, GoingItWaitsForWhatItBuilds) {
 }
 
 TEST(PlanSwap, GoingItCancelsWhatIsLeftToBuild) {
-  PlanSwap swap([](TaskEnd& end) -> std::optional<PlanResult> {
+  PlanSwap swap([](TaskEnd& end) -> std::optional<NextPlan> {
     while (!end.is_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return std::nullopt;
   });

@@ -28,12 +28,13 @@ void Executor::State::take_swap() {
   PlanSwap::Built built = swap->take();
   swap.reset();
   std::string failure = std::move(built.failure);
-  if (!built.result && failure.empty())
+  if (!built.next && failure.empty())
     failure = "one of its libraries no longer offers what it needs";
   // Plans of other shapes may have taken the place of the one that this is for.
-  if (built.result && swapped != nullptr) {
+  if (built.next && swapped != nullptr) {
     try {
-      change_over(*std::move(built.result));
+      change_over(std::move(built.next->plan));
+      if (built.next->record) cache = std::move(built.next->record);
       stages.push_back({.name = "swap",
                         .start = start - bound_at,
                         .duration = std::chrono::steady_clock::now() - start});

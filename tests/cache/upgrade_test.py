@@ -61,6 +61,14 @@ def test_going_back_finds_what_was_found_then(start):
     assert back["is_hit"] and back["change"] == "" and back["steps"] == ["slow"]
 
 
+def test_what_is_saved_afterwards_is_the_plan_that_won(start):
+    start(libraries=OLD)
+    start(competing() + "executor.save_cache('won.cache')\n", libraries=NEW)
+    text = program("{'frozen': True, 'cache_dir': 'elsewhere'}")
+    loaded = start(text.replace("executor = ", "model.load_cache('won.cache')\nexecutor = "), libraries=NEW)
+    assert loaded["is_hit"] and loaded["change"] == "" and loaded["steps"] == ["fast"]
+
+
 def test_a_strangers_old_plan_is_judged_once_and_competes_all_the_same(start, tmp_path):
     start(libraries=OLD)
     shutil.rmtree(tmp_path / "user")

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+OPS = ("Add", "Clip", "Conv", "MatMul", "MaxPool", "ReduceMean", "Relu", "Sigmoid", "Softmax", "Tanh")
 WEIGHT_SEEDS = (0, 1)  # two sets: such models share a plan, but no outputs
 
 
@@ -29,6 +30,7 @@ class Graph:
         return self.weights[-1].name
 
     def add(self, op, *others, **attributes):
+        assert op in OPS, op
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, [self.last, *others], [name], f"n{len(self.nodes)}",
                                            **attributes))
@@ -76,11 +78,19 @@ def normalized(graph):
     return ["N", "length", 48]
 
 
+def rectified(graph):
+    """Mostly the one op that the libraries which come and go compute."""
+    graph.add("Relu")
+    graph.add("MatMul", graph.weight(32, 8))
+    return ["N", "length", 32]
+
+
 FAMILIES = {
     convolutions: ((1, 8, 16, 16), (1, 8, 9, 13), (2, 8, 24, 24)),
     depthwise: ((1, 24, 16, 16), (1, 24, 10, 8), (3, 24, 12, 12)),
     perceptron: ((1, 96), (7, 96), (32, 96)),
     normalized: ((1, 10, 48), (2, 33, 48), (4, 5, 48)),
+    rectified: ((1, 400, 32), (2, 900, 32), (1, 3, 32)),
 }
 
 

@@ -14,9 +14,10 @@ import time
 
 import numpy as np
 import tessera
-from soak_models import all_cases
+from soak_models import OPS, all_cases
 
 TUNE_SECONDS = 0.3
+SHIPPED = {"onednn", "native", "openvino", "null"}
 
 
 def numbers(shape, seed):
@@ -28,12 +29,22 @@ def resident_bytes():
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def exclusions():
+    """All backends but those in SOAK_BACKENDS, the reference, and plug-ins, which come and go: a list of
+    backends would be a key of each plan, so that no plan were ever one of other libraries."""
+    wanted = {*os.environ["SOAK_BACKENDS"].split(","), "reference"}
+    found = {backend.name for backend in tessera.backends()}
+    if not wanted <= found:
+        sys.exit(f"no such backends: {sorted(wanted - found)}")
+    return [tessera.Exclusion(name, op) for name in sorted(SHIPPED & found - wanted) for op in OPS]
+
+
 def run_case(models, case, out, name, swap):
     """Binds and runs; gives what the look-up of its plan came to. The outputs and the plan are in
     files when it returns."""
     model = tessera.load(models / case.model)
     executor = model.bind({"x": case.shape}, threads=1, optimize=True, swap=swap,
-                          tune_budget_seconds=TUNE_SECONDS)
+                          exclude=exclusions(), tune_budget_seconds=TUNE_SECONDS)
     x = numbers(case.shape, name)
     output, = executor.run({"x": x})
     if swap:  # the plan that is kept is the one that it ends with
@@ -57,6 +68,7 @@ def work(models, out, seed, count, pause):
         report = run_case(models, cases[number], out, name, draw.random() < 0.3)
         print(json.dumps({
             "name": name, "case": number, "is_hit": report.is_hit, "reason": report.reason,
+            "is_outdated": bool(report.change),
             "resident_bytes": resident_bytes(),
             "descriptors": len(os.listdir("/proc/self/fd")) - 1}), flush=True)
         time.sleep(pause)
@@ -66,7 +78,8 @@ def check(models, number, plan, output):
     case = all_cases()[number]
     model = tessera.load(models / case.model)
     model.load_cache(plan)
-    executor = model.bind({"x": case.shape}, threads=1, optimize=True, swap=False, frozen=True)
+    executor = model.bind({"x": case.shape}, threads=1, optimize=True, swap=False, frozen=True,
+                          exclude=exclusions())
     result, = executor.run({"x": numbers(case.shape, int(plan.stem))})
     np.save(output, result)
 

@@ -1,6 +1,6 @@
 """Many processes for a long time in one working folder and one user's folder: some are killed, the
-caches are pruned and cleared underneath, and each output is compared with that of a fresh process that is
-given the same plan. soak_process.py is what runs, soak_models.py what it runs."""
+caches are pruned and cleared underneath, libraries come, go and change version, and each output is compared
+with that of a fresh process that is given the same plan. soak_process.py is what runs, soak_models.py what it runs."""
 
 import dataclasses
 import json
@@ -37,6 +37,9 @@ UPKEEP = (
     ("cache", "prune", "--limit", "200K"), ("cache", "prune", "--limit", "0"), ("cache", "clear"),
     ("cache", "clear", "--cache-dir", "."), ("cache", "ls"), ("cache", "verify"))
 
+# What is installed beside the backends, for some seconds each: plug-ins of tests/cache/plugins.
+INSTALLED = ((), ("versioned_1",), ("versioned_2",), ("versioned_1", "newcomer"))
+
 
 @dataclasses.dataclass
 class Figures:
@@ -45,6 +48,8 @@ class Figures:
     cases: int = 0
     hits: int = 0
     misses: int = 0
+    outdated: int = 0  # hits whose plan was found with other libraries
+    upgrades: int = 0
     compared: int = 0
     equal: int = 0  # to the bit
     upkeep: int = 0
@@ -59,6 +64,7 @@ class Figures:
         return "\n".join([
             f"processes: {self.processes}, killed: {self.kills}, upkeep commands: {self.upkeep}",
             f"cases: {self.cases}, hits: {self.hits}, misses: {self.misses}",
+            f"upgrades: {self.upgrades}, hits with plans of other libraries: {self.outdated}",
             f"compared: {self.compared}, equal to the bit: {self.equal}",
             f"most memory of a process: {self.most_resident_bytes >> 20} MiB, "
             f"most descriptors: {self.most_descriptors}",
@@ -74,6 +80,7 @@ class Running:
     kill_at: float = float("inf")
     is_killed: bool = False
     is_long_lived: bool = False
+    installed: tuple = ()  # of INSTALLED
     done: int = 0  # lines of stdout that were read
     settled: dict | None = None  # what the process told after SETTLED_CASES cases
     check: tuple = ()  # of a check: what it is about
@@ -120,17 +127,21 @@ class Soak:
         self.stop, self.full = self.out / "stop", self.out / "full"
         self.running, self.checks, self.waiting = [], [], []
         self.upkeep = None
-        self.next_upkeep = self.next_row = self.next_sample = 0.0
+        self.plugins = self.bin_dir.parent / "tests" / "cache"
+        self.installed = ()
+        self.next_upgrade = self.next_upkeep = self.next_row = self.next_sample = 0.0
         self.started = time.monotonic()
 
     # The processes.
 
-    def start(self, arguments, log, program=None, user=None, cwd=None):
+    def start(self, arguments, log, program=None, user=None, cwd=None, installed=()):
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith("TESSERA_")}
         environment |= {"XDG_CACHE_HOME": str(user or self.user), "PYTHONDONTWRITEBYTECODE": "1",
                         "PYTHONPATH": str(self.bin_dir.parent / "python"),
-                        "TESSERA_BACKENDS": self.backends}
+                        "SOAK_BACKENDS": self.backends,
+                        "TESSERA_BACKEND_PATH": ":".join(str(self.plugins / f"{name}.so")
+                                                         for name in installed)}
         command = [program] if program else [sys.executable, HERE / "soak_process.py"]
         with log.open("w") as out, log.with_suffix(".err").open("w") as errors:
             # A session of its own: Ctrl-C is for us, and what we do then ends it.
@@ -146,8 +157,9 @@ class Soak:
         log = self.folder / "logs" / f"{number}.out"
         pause = LONG_LIVED_PAUSE_SECONDS if is_long_lived else 0
         process = self.start(["work", self.models, self.out, self.seed * 1000 + number, count,
-                              pause], log)
-        one = Running(process, log, now + MOST_SECONDS, is_long_lived=is_long_lived)
+                              pause], log, installed=self.installed)
+        one = Running(process, log, now + MOST_SECONDS, is_long_lived=is_long_lived,
+                      installed=self.installed)
         if not is_long_lived and self.draw.random() < KILL_SHARE:
             one.kill_at = now + self.draw.uniform(0.05, 4)
         self.running.append(one)
@@ -161,7 +173,7 @@ class Soak:
         output = self.out / f"{line['name']}.{'second' if is_second else 'fresh'}.npy"
         process = self.start(
             ["check", self.models, line["case"], self.out / f"{line['name']}.cache", output], log,
-            user=own / "user", cwd=own)
+            user=own / "user", cwd=own, installed=line["installed"])
         self.checks.append(Running(process, log, now + MOST_SECONDS, check=(item, own)))
 
     def look_at_work(self, one, now):
@@ -169,7 +181,7 @@ class Soak:
         code = one.process.poll()
         lines = one.log.read_text().split("\n")[:-1]
         for text in lines[one.done:]:
-            self.take(one, json.loads(text))
+            self.take(one, {**json.loads(text), "installed": one.installed})
         if len(lines) > one.done or self.full.exists():
             one.deadline = now + MOST_SECONDS
         one.done = len(lines)
@@ -190,6 +202,7 @@ class Soak:
         figures.cases += 1
         figures.hits += line["is_hit"]
         figures.misses += not line["is_hit"]
+        figures.outdated += line["is_outdated"]
         self.waiting.append((line, False))
         if one.done == 0 and one.settled is None:
             one.settled = {"count": 0}
@@ -257,6 +270,12 @@ class Soak:
 
     # What happens beside them.
 
+    def look_at_upgrades(self, now):
+        if now > self.next_upgrade:
+            self.installed = self.draw.choice([one for one in INSTALLED if one != self.installed])
+            self.figures.upgrades += 1
+            self.next_upgrade = now + self.draw.uniform(5, 30)
+
     def look_at_upkeep(self, now):
         if self.upkeep:
             code = self.upkeep.process.poll()
@@ -306,6 +325,7 @@ class Soak:
         while self.waiting and len(self.checks) < CHECKS_AT_ONCE:
             self.start_check(self.waiting.pop(0), now)
         self.look_at_upkeep(now)
+        self.look_at_upgrades(now)
         self.sample(now)
         # One at a time, so that they do not all begin at once.
         if begins_more and len(self.running) < self.process_count:

@@ -36,6 +36,7 @@ def test_every_output_is_that_of_a_fresh_process(command, is_long, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert figure(done.stdout, "compared") == figure(done.stdout, "cases") > 10
     assert figure(done.stdout, "killed") > 0 and figure(done.stdout, "hits") > 0
+    assert figure(done.stdout, "upgrades") > 1
     assert not (tmp_path / "soak").exists()
 
 
@@ -62,7 +63,8 @@ def test_what_is_wrong_is_a_failure(bin_dir, tessera, tmp_path, monkeypatch):
 def test_another_output_and_growth_are_failures(bin_dir, tmp_path):
     soak = soak_run.Soak(bin_dir, tmp_path / "soak", 1, tell=lambda text: None)
     soak.out.mkdir(parents=True)
-    line = {"name": 7, "case": 0, "is_hit": True, "descriptors": 4, "resident_bytes": 1 << 20}
+    line = {"name": 7, "case": 0, "is_hit": True, "is_outdated": False, "installed": (),
+            "descriptors": 4, "resident_bytes": 1 << 20}
     for name, value in (("7", 1.0), ("7.fresh", 1.5), ("7.second", 1.5)):
         soak_run.np.save(soak.out / f"{name}.npy", soak_run.np.full(3, value, "float32"))
     soak.compare(line, False, 0)
