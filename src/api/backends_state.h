@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "api/found_plans.h"
 #include "backend/backend_set.h"
 #include "backend/catalog.h"
 #include "ops/registry.h"
+#include "store/store.h"
 #include "tessera/tessera.h"
-#include "tune/shared_costs.h"
 
 namespace tessera {
 
@@ -25,9 +24,7 @@ struct Backends::State {
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins bring
   std::shared_ptr<HostServices> services;
   BackendSet set;
-  tuning::SharedCosts costs;          // of all that was tuned with them
-  FoundPlans plans;                   // the same
-  std::once_flag is_store_read;       // the user's prices are among `costs` since
+  Store store;                        // of all that was found out with them
   std::once_flag is_told_to_be_slow;  // that nothing but the reference can be used
 };
 

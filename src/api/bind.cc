@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "api/backends_state.h"
-#include "api/bind_cache.h"
 #include "api/bind_options.h"
 #include "api/bind_progress.h"
 #include "api/cache_folders.h"
@@ -24,7 +23,7 @@
 #include "compile/build_plan.h"
 #include "compile/known_plan.h"
 #include "compile/let_go.h"
-#include "tune/cost_store.h"
+#include "store/store.h"
 #include "tune/worker_bench.h"
 
 namespace tessera {
@@ -54,43 +53,56 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   if (is_optimized || !options.cost_table.empty()) {
     costs = known_costs(options.cost_table);
     wanted.pricing = pricing_options(options, costs);
-    if (!options.retune) wanted.pricing.shared = &backends.state_->costs;
+    if (!options.retune) wanted.pricing.shared = &backends.state_->store.prices();
     wanted.pricing.wants_until_built = is_optimized && is_swap_possible(options);
   }
-  std::optional<BindCache> cached;
+  std::optional<StoredPlan> stored;
+  std::optional<PlanSearch> search;
+  const auto take = [&](PlanAnswer answer) {
+    stored.reset();
+    if (auto* const one = std::get_if<StoredPlan>(&answer)) stored.emplace(std::move(*one));
+    if (auto* const task = std::get_if<PlanSearch>(&answer)) search.emplace(std::move(*task));
+  };
   if (is_optimized) {
     clock.begin("look up");
-    cached.emplace(cache_question(options, more, pool.threads()), backends.state_->plans, log);
-    cached->look_up(waiting_teller(options));
-  }
-  if (is_optimized) {
+    take(backends.state_->store.look_up(cache_question(options, more, pool.threads()),
+                                        waiting_teller(options), log));
     open_packs(pool);
     wanted.find_stored_kernel = stored_kernel_finder();
+    if (stored && !cache::may_vouch_for_results(stored->origin())) {
+      const std::string wrong = judge_strangers_plan(options, wanted, *stored, costs, pool, clock);
+      if (!wrong.empty()) {
+        take(std::move(*stored).refuse("a plan that somebody else found is not used: " + wrong,
+                                       waiting_teller(options)));
+      }
+    }
   }
-  if (cached) judge_strangers_plan(options, wanted, *cached, costs, pool, clock);
   std::optional<PlanResult> known;
   std::optional<tuning::KnownPlan> faster;  // to change over to
-  if (cached && cached->plan() != nullptr && !options.describes_candidates) {
-    const tuning::KnownPlan& plan = *cached->plan();
+  std::string change;
+  if (stored && !options.describes_candidates) {
+    const tuning::KnownPlan& plan = stored->plan();
+    change = stored->change();
     if (!plan.until_built.empty() && may_swap(options)) {
       known = build_known(options, wanted, plan.until_built.front(), pool, clock);
       if (known) faster = known->plan = plan;
     }
     if (!known) known = build_known(options, wanted, plan, pool, clock);
   }
+  if (stored && !known) search.emplace(std::move(*stored).search());
   const bool is_cached = known.has_value();
   PlanResult result = is_cached
                           ? *std::move(known)
-                          : build_anew(options, wanted, cached ? &*cached : nullptr, pool, clock);
+                          : build_anew(options, wanted, search ? &*search : nullptr, pool, clock);
   clock.note_bytes(result.pack_bytes);
-  if (is_optimized) backends.state_->costs.add(costs);
+  if (is_optimized) backends.state_->store.prices().add(costs);
   // What was measured and packed meanwhile is of this model only if its files are as they were.
   check_weights();
   std::shared_ptr<const CacheRecord> record;
-  if (cached) {
+  if (is_optimized) {
     clock.begin("keep");
-    record = cached->keep(result, costs);
-    if (!options.frozen) add_to_cost_store(options, result.tuning.seconds, costs);
+    record = is_cached ? std::move(*stored).keep(result) : std::move(*search).keep(result, costs);
+    if (!options.frozen) keep_users_prices(options, result.tuning.seconds, costs);
   }
   {
     const std::lock_guard lock(mutex);
@@ -117,9 +129,9 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   state->cache = std::move(record);
   state->stages = clock.take();
   state->bound_at = clock.origin();
-  const bool has_rivals = is_cached && cached && !cached->change().empty();
+  const bool has_rivals = is_cached && !change.empty();
   if (has_rivals && !options.frozen && may_swap(options)) {
-    information_log.warn(cached->change() + "; what these offer now is measured behind the runs");
+    information_log.warn(change + "; what these offer now is measured behind the runs");
     state->swap_to([model = shared_from_this(), options = state->options, faster](TaskEnd& end) {
       std::optional<NextPlan> best = model->compete(options, end);
       return best || !faster ? std::move(best) : model->build_beside(options, *faster, end);
@@ -133,28 +145,26 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   return Executor(std::move(state));
 }
 
-void Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions& wanted,
-                                        BindCache& cached, tuning::CostTable& costs,
-                                        ThreadPool& pool, StageClock& clock) {
-  if (cached.plan() == nullptr || cache::may_vouch_for_results(cached.plan_origin())) return;
-  const tuning::KnownPlan plan = *cached.plan();
+std::string Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions& wanted,
+                                               StoredPlan& stored, tuning::CostTable& costs,
+                                               ThreadPool& pool, StageClock& clock) {
   clock.begin("judge");
-  cached.tell(costs, wanted.pricing);
-  read_cost_store(options);
+  stored.tell(costs, wanted.pricing);
+  read_users_prices(options);
   set_bench(options, wanted, pool);
-  std::string wrong;
-  const auto judge = [&](const tuning::KnownPlan& one) {
-    const std::vector<std::string> names = backends_of(one);
+  const auto judge = [&](const tuning::KnownPlan& plan) {
+    const std::vector<std::string> names = backends_of(plan);
     const auto plugins = choose_some_plugins(backends.state_->set, options, names);
     if (plugins.size() != names.size())
       return std::string("it needs a library that cannot be used");
     const Graph graph = bound_graph(options, pool);
     wanted.pricing.tune.inputs = tuning_inputs(graph, options);
-    return explain_wrong_kernel(graph, *registry, plugins, pool, wanted, one, costs);
+    return explain_wrong_kernel(graph, *registry, plugins, pool, wanted, plan, costs);
   };
+  std::string wrong;
   const auto judge_all = [&] {
-    wrong = judge(plan);
-    for (const tuning::KnownPlan& other : plan.until_built) {
+    wrong = judge(stored.plan());
+    for (const tuning::KnownPlan& other : stored.plan().until_built) {
       if (wrong.empty()) wrong = judge(other);
     }
     return PlanResult();
@@ -165,9 +175,7 @@ void Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions&
     const tuning::Cost& cost = entry.second;
     return cost.refusal.empty() && !cost.cold && !cost.warm;
   });
-  if (wrong.empty()) return;
-  cached.drop_plan("a plan that somebody else found is not used: " + wrong);
-  cached.look_up(waiting_teller(options));
+  return wrong;
 }
 
 std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd& end) {
@@ -179,22 +187,25 @@ std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd&
   wanted.find_stored_kernel = stored_kernel_finder();
   tuning::CostTable costs;
   wanted.pricing = pricing_options(options, costs);
-  wanted.pricing.shared = &backends.state_->costs;
-  BindCache cached(cache_question(options, {}, pool.threads()), backends.state_->plans, log);
-  if (!cached.try_look_up()) return std::nullopt;
+  Store& store = backends.state_->store;
+  wanted.pricing.shared = &store.prices();
+  std::optional<PlanAnswer> answer =
+      store.try_look_up(cache_question(options, {}, pool.threads()), log);
+  if (!answer) return std::nullopt;
   // Another process may have held the competition meanwhile.
-  if (cached.plan() != nullptr && cached.change().empty()) {
-    if (!cache::may_vouch_for_results(cached.plan_origin())) return std::nullopt;
-    std::optional<PlanResult> known = build_known(options, wanted, *cached.plan(), pool, clock);
+  if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {
+    if (!cache::may_vouch_for_results(stored->origin())) return std::nullopt;
+    std::optional<PlanResult> known = build_known(options, wanted, stored->plan(), pool, clock);
     if (!known) return std::nullopt;
-    std::shared_ptr<const CacheRecord> record = cached.keep(*known, costs);
+    std::shared_ptr<const CacheRecord> record = std::move(*stored).keep(*known);
     return NextPlan{*std::move(known), std::move(record)};
   }
-  PlanResult result = build_anew(options, wanted, &cached, pool, clock);
-  backends.state_->costs.add(costs);
+  auto& search = std::get<PlanSearch>(*answer);
+  PlanResult result = build_anew(options, wanted, &search, pool, clock);
+  store.prices().add(costs);
   check_weights();
-  const std::shared_ptr<const CacheRecord> record = cached.keep(result, costs);
-  add_to_cost_store(options, result.tuning.seconds, costs);
+  const std::shared_ptr<const CacheRecord> record = std::move(search).keep(result, costs);
+  keep_users_prices(options, result.tuning.seconds, costs);
   if (end.is_cancelled()) return std::nullopt;
   if (record->is_saved()) keep_warm_start(result.built, pool.threads(), wanted);
   const std::lock_guard lock(mutex);
@@ -225,15 +236,15 @@ void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, Th
 }
 
 PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wanted,
-                                    BindCache* cached, ThreadPool& pool, StageClock& clock) {
+                                    PlanSearch* search, ThreadPool& pool, StageClock& clock) {
   BackendSet& set = backends.state_->set;
   const auto plugins = choose_plugins(set, options);
   wanted.pricing.measures_short_here = set.strangers().empty();
   set_bench(options, wanted, pool);
-  if (cached != nullptr) {
+  if (search != nullptr) {
     clock.begin("look up");
-    cached->tell(*wanted.pricing.costs, wanted.pricing);
-    if (cached->plan() == nullptr && !options.retune) read_cost_store(options);
+    search->tell(*wanted.pricing.costs, wanted.pricing);
+    if (!search->has_plan() && !options.retune) read_users_prices(options);
     // Who asks to measure anew knows.
     if (!options.retune) {
       TellProgress& tell = wanted.pricing.tune.on_progress;

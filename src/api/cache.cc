@@ -20,6 +20,7 @@
 #include "cache/origin.h"
 #include "cache/stored_file.h"
 #include "cache/user_key.h"
+#include "store/explain_cache.h"
 #include "tune/cost_sections.h"
 
 namespace tessera {
@@ -214,9 +215,8 @@ CacheReport Model::cache_report() const {
 
 CacheReport Model::find_cache(const BindOptions& options) const {
   const ThreadPool pool(options.threads);
-  return BindCache(state_->cache_question(options, {}, pool.threads()),
-                   state_->backends.state_->plans, state_->log)
-      .find();
+  return state_->backends.state_->store.describe(
+      state_->cache_question(options, {}, pool.threads()), state_->log);
 }
 
 void Executor::save_cache(const std::filesystem::path& file, const std::string& type,

@@ -104,13 +104,4 @@ void add_core_revision(std::vector<tuning::PricedLibrary>& libraries) {
   }
 }
 
-std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients) {
-  std::vector<CacheIngredient> described;
-  for (const cache::Ingredient& ingredient : ingredients) {
-    described.push_back(
-        {ingredient.name, ingredient.value, text(cache::fingerprint_of({&ingredient, 1}))});
-  }
-  return described;
-}
-
 }  // namespace tessera

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "api/model_index.h"
 #include "backend/plugin.h"
 #include "cache/fingerprint.h"
 #include "graph/graph.h"
+#include "store/model_index.h"
 #include "tessera/tessera.h"
 #include "tune/cost_sections.h"
 
@@ -35,8 +35,5 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
 
 // Has the versions of these libraries depend on that of the code around them.
 void add_core_revision(std::vector<tuning::PricedLibrary>& libraries);
-
-// For people, with digests.
-std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients);
 
 }  // namespace tessera

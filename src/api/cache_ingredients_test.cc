@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "api/bind_cache.h"
 #include "cache/cache_folder.h"
 #include "cache/temporary_folder_test.h"
 #include "ops/graph_test.h"
+#include "store/store.h"
 
 namespace tessera {
 namespace {
@@ -45,15 +45,14 @@ CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Bindin
   const cache::CacheFile file{.ingredients = model,
                               .sections = tuning::to_sections(found, {}, binding)};
   EXPECT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
-  CacheQuestion question{
+  PlanQuestion question{
       .model = model_ingredients({.digest = "0123"}),
       .binding = ingredients_of({}),
       .find_versions = [] { return std::vector<tuning::PricedLibrary>(); },
       .find_libraries = [](const auto&) { return std::vector<tuning::PricedLibrary>(); },
       .folders = {folder.path()}};
-  FoundPlans plans;
   const Log silent([](const std::string&) {});
-  return BindCache(std::move(question), plans, silent).find();
+  return Store().describe(std::move(question), silent);
 }
 
 TEST(CacheIngredients, OfTheFileEachAloneIsAMissThatNamesIt) {

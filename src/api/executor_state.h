@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "api/bind_cache.h"
 #include "api/plan_swap.h"
 #include "api/shape_plan.h"
 #include "engine/workplace.h"
 #include "graph/type.h"
 #include "ops/registry.h"
+#include "store/cache_record.h"
 #include "tessera/tessera.h"
 #include "tune/carried_choice.h"
 #include "tune/cost_table.h"

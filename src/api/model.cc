@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "api/backends_state.h"
-#include "api/bind_cache.h"
 #include "api/bind_options.h"
 #include "api/bind_progress.h"
 #include "api/cache_folders.h"
@@ -23,7 +22,6 @@
 #include "export/onnx/export.h"
 #include "infer/mark_sparse.h"
 #include "ops/work.h"
-#include "tune/cost_store.h"
 
 namespace tessera {
 
@@ -142,9 +140,6 @@ void Model::State::note_packed(int64_t bytes) {
 
 namespace {
 
-// Of measuring; writing down what took less is not worth its time.
-constexpr double kSecondsWorthStoring = 0.5;
-
 int64_t weight_bytes(const Graph& graph) {
   int64_t bytes = 0;
   for (const Value& value : graph.values) {
@@ -246,31 +241,26 @@ std::vector<tuning::PricedLibrary> Model::State::libraries_of(const BindOptions&
   return find_libraries(set, options)({});
 }
 
-void Model::State::read_cost_store(const BindOptions& options) {
-  const std::filesystem::path folder = user_cache_folder();
-  if (folder.empty()) return;
-  std::call_once(backends.state_->is_store_read, [&] {
-    backends.state_->costs.add(
-        tuning::read_cost_store(folder, machine_ingredients(), libraries_of(options)));
-  });
+void Model::State::read_users_prices(const BindOptions& options) {
+  backends.state_->store.read_users_prices(user_cache_folder(), machine_ingredients(),
+                                           [&] { return libraries_of(options); });
 }
 
-void Model::State::add_to_cost_store(const BindOptions& options, double seconds,
+void Model::State::keep_users_prices(const BindOptions& options, double seconds,
                                      const tuning::CostTable& costs) {
-  const std::filesystem::path folder = user_cache_folder();
-  if (folder.empty() || seconds < kSecondsWorthStoring) return;
-  // Where it cannot be, nothing is lost but time.
-  tuning::add_to_cost_store(folder, machine_ingredients(), libraries_of(options), costs);
+  Store::keep_users_prices(
+      user_cache_folder(), machine_ingredients(), [&] { return libraries_of(options); }, seconds,
+      costs);
 }
 
-CacheQuestion Model::State::cache_question(const BindOptions& wanted,
-                                           const std::vector<GivenCache>& more, int threads) {
+PlanQuestion Model::State::cache_question(const BindOptions& wanted,
+                                          const std::vector<GivenCache>& more, int threads) {
   const std::shared_ptr<BackendSet> set(backends.state_, &backends.state_->set);
   const std::vector<cache::Ingredient> of_model = model_ingredients();
   std::vector<std::string> asked = wanted_backends(wanted);
   for (std::string& name : asked) name = set->resolve_alias(name);
   const std::lock_guard lock(mutex);
-  CacheQuestion question{
+  PlanQuestion question{
       .model = of_model,
       .model_name = file.filename().string(),
       .binding = bind_ingredients(loaded.graph, loaded_structure(), wanted, asked, threads),
@@ -300,7 +290,7 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   if (keeps_index) {
     clock.begin("index");
-    state->warm_start.emplace(user_cache_folder(), state->file, state->compile_options,
+    state->warm_start.emplace(user_cache_folder(), state->file, version(), state->compile_options,
                               options.strict_stamps);
     ModelStructure structure;
     std::optional<LoadedModel> known =

@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "api/bind_cache.h"
 #include "api/plan_swap.h"
 #include "api/stage_clock.h"
-#include "api/warm_start.h"
 #include "backend/packs.h"
 #include "base/background_task.h"
 #include "base/log.h"
 #include "base/parallel.h"
 #include "compile/compile.h"
 #include "ops/registry.h"
+#include "store/store.h"
+#include "store/stored_model.h"
 #include "tessera/tessera.h"
 #include "tune/group_text.h"
 
@@ -47,7 +47,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   mutable std::mutex mutex;                 // of the next members
   LoadedModel loaded;                       // its weights come and go
   std::optional<ModelStructure> structure;  // of the graph that was loaded, once it was needed
-  std::optional<WarmStart> warm_start;      // null where nothing is to be kept of the model
+  std::optional<StoredModel> warm_start;    // null where nothing is to be kept of the model
   int64_t packed_bytes = 0;                 // since pages were given back
   std::vector<GivenCache> given_caches;
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
@@ -72,8 +72,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   const ModelStructure& loaded_structure();  // needs the mutex
   std::vector<cache::Ingredient> model_ingredients();
 
-  CacheQuestion cache_question(const BindOptions& wanted, const std::vector<GivenCache>& more,
-                               int threads);
+  PlanQuestion cache_question(const BindOptions& wanted, const std::vector<GivenCache>& more,
+                              int threads);
 
   // Opens what is stored of the weights; keeps what is not stored yet.
   void open_packs(ThreadPool& pool);
@@ -84,10 +84,11 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // Those of a file that was given, where this user packed them; else the log is told.
   void take_packs(const GivenCache& given);
 
-  // Where a plan was found that nobody vouches for: has each of its kernels that was not judged
-  // here compared with the reference, and drops the plan where one is wrong.
-  void judge_strangers_plan(const BindOptions& wanted, PlanOptions& plan_options, BindCache& cached,
-                            tuning::CostTable& costs, ThreadPool& pool, StageClock& clock);
+  // Compares each kernel of a stranger's plan that was not judged here with the reference. Gives
+  // why the plan is no good, or "".
+  std::string judge_strangers_plan(const BindOptions& wanted, PlanOptions& plan_options,
+                                   StoredPlan& stored, tuning::CostTable& costs, ThreadPool& pool,
+                                   StageClock& clock);
   // Has the process measure that is made for it.
   void set_bench(const BindOptions& wanted, PlanOptions& plan_options, ThreadPool& pool);
   // Measures what libraries offer that a known plan did not know, beside the runs of that plan, and
@@ -99,7 +100,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   // those.
   PlanResult build_with_weights(const std::function<PlanResult()>& build, StageClock& clock);
   // Asks everybody for everything, and measures where that is wanted.
-  PlanResult build_anew(const BindOptions& wanted, PlanOptions& plan_options, BindCache* cached,
+  PlanResult build_anew(const BindOptions& wanted, PlanOptions& plan_options, PlanSearch* search,
                         ThreadPool& pool, StageClock& clock);
   // The plan, where nothing else needs to be asked for to build it; see build_known_plan().
   std::optional<PlanResult> build_known(const BindOptions& wanted, const PlanOptions& plan_options,
@@ -111,8 +112,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                        TaskEnd& end);
 
   // The prices of the user's other models.
-  void read_cost_store(const BindOptions& wanted);
-  void add_to_cost_store(const BindOptions& wanted, double seconds, const tuning::CostTable& costs);
+  void read_users_prices(const BindOptions& wanted);
+  void keep_users_prices(const BindOptions& wanted, double seconds, const tuning::CostTable& costs);
   std::vector<tuning::PricedLibrary> libraries_of(const BindOptions& wanted) const;
 
   // Model::bind(), with files that count for this bind alone.

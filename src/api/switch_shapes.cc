@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "api/backends_state.h"
-#include "api/bind_cache.h"
 #include "api/bind_options.h"
 #include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
@@ -119,12 +118,10 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
   plan_options.log = &model->log;
   tuning::CostTable known;
   if (has_prices) {
-    plan_options.pricing = replan_pricing(wanted, known, carried, backends.costs);
+    plan_options.pricing = replan_pricing(wanted, known, carried, backends.store.prices());
     if (is_optimizing(wanted)) {
-      BindCache caches(model->cache_question(wanted, {}, pool.threads()), backends.plans,
-                       model->log);
-      caches.find();
-      caches.tell(known, plan_options.pricing);
+      backends.store.tell(model->cache_question(wanted, {}, pool.threads()), model->log, known,
+                          plan_options.pricing);
     }
   }
   for (const std::unique_ptr<ShapePlan>& other : plans) {

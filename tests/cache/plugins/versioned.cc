@@ -29,7 +29,7 @@ void run_fast(RunContext& /*context*/, std::span<const Buffer> inputs,
 
 void run_slow(RunContext& context, std::span<const Buffer> inputs,
               std::span<const Buffer> outputs) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
   run_fast(context, inputs, outputs);
 }
 

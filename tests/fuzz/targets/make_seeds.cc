@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/model_index.h"
 #include "base/byte_archive.h"
 #include "base/message_channel.h"
 #include "cache/cache_file.h"
@@ -22,6 +21,7 @@
 #include "compile/compile.h"
 #include "import/onnx/import.h"
 #include "ops/registry.h"
+#include "store/model_index.h"
 #include "targets.h"
 #include "tune/bench_messages.h"
 #include "tune/cost_sections.h"

@@ -1,4 +1,4 @@
-#include "api/model_index.h"
+#include "store/model_index.h"
 
 #include <fstream>
 #include <string>

@@ -1,4 +1,4 @@
-#include "api/explain_cache.h"
+#include "store/explain_cache.h"
 
 #include <algorithm>
 #include <array>
@@ -116,6 +116,15 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
     }
   }
   return nearest.empty() ? "no cache of this model in " + names : nearest;
+}
+
+std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients) {
+  std::vector<CacheIngredient> described;
+  for (const cache::Ingredient& ingredient : ingredients) {
+    described.push_back(
+        {ingredient.name, ingredient.value, text(cache::fingerprint_of({&ingredient, 1}))});
+  }
+  return described;
 }
 
 }  // namespace tessera

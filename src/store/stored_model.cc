@@ -1,4 +1,4 @@
-#include "api/warm_start.h"
+#include "store/stored_model.h"
 
 #include <algorithm>
 #include <set>
@@ -58,8 +58,9 @@ std::vector<std::filesystem::path> packs_in(const std::filesystem::path& folder)
 
 }  // namespace
 
-WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& model,
-                     const CompileOptions& options, bool strict_stamps)
+StoredModel::StoredModel(std::filesystem::path folder, const std::filesystem::path& model,
+                         const std::string& version, const CompileOptions& options,
+                         bool strict_stamps)
     : folder_(std::move(folder)), started_ns_(system_time_ns()), strict_stamps_(strict_stamps) {
   if (folder_.empty()) return;
   std::error_code failure;
@@ -69,7 +70,7 @@ WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& 
     folder_.clear();
     return;
   }
-  ingredients_ = {{"tessera", version()},
+  ingredients_ = {{"tessera", version},
                   {"build", build},
                   {"model file", model_.string()},
                   {"strict", options.is_strict ? "yes" : "no"},
@@ -80,8 +81,8 @@ WarmStart::WarmStart(std::filesystem::path folder, const std::filesystem::path& 
            (text(cache::fingerprint_of(ingredients_)).substr(0, kNameDigits) + ".model");
 }
 
-std::optional<LoadedModel> WarmStart::load(ModelStructure& structure, BackendSet& set,
-                                           const Log& log) {
+std::optional<LoadedModel> StoredModel::load(ModelStructure& structure, BackendSet& set,
+                                             const Log& log) {
   if (!key_) key_ = cache::find_key(folder_);
   if (!key_) return std::nullopt;
   FoundIndex found = read_model_index(index_, ingredients_, *key_);
@@ -99,7 +100,7 @@ std::optional<LoadedModel> WarmStart::load(ModelStructure& structure, BackendSet
   return std::move(index.model);
 }
 
-void WarmStart::settle_weights(Graph& graph, ThreadPool& pool) {
+void StoredModel::settle_weights(Graph& graph, ThreadPool& pool) {
   std::string digests;
   for (Value& value : graph.values) {
     if (!value.is_constant() || value.is_state || value.sparse_constant) continue;
@@ -112,7 +113,7 @@ void WarmStart::settle_weights(Graph& graph, ThreadPool& pool) {
   weights_ = short_digest(digests);
 }
 
-void WarmStart::open_packs(Graph& graph, ThreadPool& pool, const Log& log) {
+void StoredModel::open_packs(Graph& graph, ThreadPool& pool, const Log& log) {
   if (are_packs_open_ || folder_.empty()) return;
   are_packs_open_ = true;
   if (!key_) key_ = cache::find_key(folder_);
@@ -129,8 +130,8 @@ void WarmStart::open_packs(Graph& graph, ThreadPool& pool, const Log& log) {
   }
 }
 
-std::shared_ptr<cache::PackFile> WarmStart::open_file(const std::filesystem::path& path,
-                                                      const Log* log) {
+std::shared_ptr<cache::PackFile> StoredModel::open_file(const std::filesystem::path& path,
+                                                        const Log* log) {
   std::optional<FileStamp> stamp;
   {
     const std::shared_lock lock(files_mutex_);
@@ -148,11 +149,11 @@ std::shared_ptr<cache::PackFile> WarmStart::open_file(const std::filesystem::pat
 }
 
 // Of what it is, whichever model has it: two with the same region have one.
-std::filesystem::path WarmStart::kernel_folder(const std::string& key) const {
+std::filesystem::path StoredModel::kernel_folder(const std::string& key) const {
   return folder_ / "kernels" / short_digest(key);
 }
 
-std::string WarmStart::add_packs(const std::string& bytes, const std::filesystem::path& file) {
+std::string StoredModel::add_packs(const std::string& bytes, const std::filesystem::path& file) {
   const std::string place = "packs in '" + file.string() + "'";
   const std::optional<cache::UserKey> key = cache::find_key(folder_);
   if (!key) return place + " are not used: they are another user's, as this one has no key";
@@ -163,12 +164,13 @@ std::string WarmStart::add_packs(const std::string& bytes, const std::filesystem
   return "";
 }
 
-void WarmStart::add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file) {
+void StoredModel::add_file(const std::filesystem::path& path,
+                           std::shared_ptr<cache::PackFile> file) {
   const std::unique_lock lock(files_mutex_);
   files_.push_back({path, std::move(file)});
 }
 
-std::shared_ptr<const void> WarmStart::find_pack(const PackKey& key, int64_t bytes) const {
+std::shared_ptr<const void> StoredModel::find_pack(const PackKey& key, int64_t bytes) const {
   const std::string name = text(key);
   const std::shared_lock lock(files_mutex_);
   for (const OpenFile& open : files_) {
@@ -180,7 +182,7 @@ std::shared_ptr<const void> WarmStart::find_pack(const PackKey& key, int64_t byt
   return nullptr;
 }
 
-std::optional<StoredKernel> WarmStart::find_kernel(const std::string& key) {
+std::optional<StoredKernel> StoredModel::find_kernel(const std::string& key) {
   const auto find_in = [&](cache::PackFile& file) -> std::optional<StoredKernel> {
     std::optional<cache::PackFile::Found> found = file.find(key);
     if (!found) return std::nullopt;
@@ -208,13 +210,14 @@ std::optional<StoredKernel> WarmStart::find_kernel(const std::string& key) {
   return std::nullopt;
 }
 
-bool WarmStart::is_stored(const std::string& key) const {
+bool StoredModel::is_stored(const std::string& key) const {
   return std::any_of(files_.begin(), files_.end(),
                      [&](const OpenFile& open) { return open.file->has(key); });
 }
 
-std::vector<cache::StoredPack> WarmStart::packs_to_store(LoadedModel& model, const PackStore& packs,
-                                                         bool with_stored) const {
+std::vector<cache::StoredPack> StoredModel::packs_to_store(LoadedModel& model,
+                                                           const PackStore& packs,
+                                                           bool with_stored) const {
   std::vector<cache::StoredPack> wanted;
   std::set<std::string> seen;
   const auto add = [&](const PackKey& key, const void* bytes, int64_t size) {
@@ -243,7 +246,7 @@ std::vector<cache::StoredPack> WarmStart::packs_to_store(LoadedModel& model, con
 }
 
 // What a library fails to save is built again by the next process.
-std::vector<WarmStart::NamedBytes> WarmStart::kernels_to_store(
+std::vector<StoredModel::NamedBytes> StoredModel::kernels_to_store(
     const std::vector<SavableKernel>& kernels) const {
   std::vector<NamedBytes> wanted;
   std::set<std::string> seen;
@@ -258,8 +261,8 @@ std::vector<WarmStart::NamedBytes> WarmStart::kernels_to_store(
   return wanted;
 }
 
-std::optional<std::string> WarmStart::encode_packs(LoadedModel& model, const PackStore& packs,
-                                                   const std::string& backend) {
+std::optional<std::string> StoredModel::encode_packs(LoadedModel& model, const PackStore& packs,
+                                                     const std::string& backend) {
   if (!key_) key_ = cache::make_key(folder_);
   if (!key_) return std::nullopt;
   std::vector<cache::StoredPack> all = packs_to_store(model, packs, /*with_stored=*/true);
@@ -270,7 +273,7 @@ std::optional<std::string> WarmStart::encode_packs(LoadedModel& model, const Pac
   return all.empty() ? "" : cache::encode_packs(all, processor_model(), *key_);
 }
 
-std::optional<std::string> WarmStart::encode_kernels(const std::string& backend) {
+std::optional<std::string> StoredModel::encode_kernels(const std::string& backend) {
   if (!key_) return std::nullopt;
   std::vector<cache::StoredPack> all;
   std::vector<StoredKernel> held;
@@ -290,7 +293,7 @@ std::optional<std::string> WarmStart::encode_kernels(const std::string& backend)
 }
 
 // What is damaged makes room for what is not.
-void WarmStart::drop_damaged() {
+void StoredModel::drop_damaged() {
   const std::unique_lock lock(files_mutex_);
   std::erase_if(files_, [](const OpenFile& open) {
     if (open.file->is_sound()) return false;
@@ -301,8 +304,8 @@ void WarmStart::drop_damaged() {
 }
 
 // Where it cannot be written, nothing is lost but time.
-void WarmStart::write_file(const std::filesystem::path& path,
-                           std::span<const cache::StoredPack> packs) {
+void StoredModel::write_file(const std::filesystem::path& path,
+                             std::span<const cache::StoredPack> packs) {
   if (!cache::make_private_folder(path.parent_path()).empty()) return;
   cache::sweep(path.parent_path());
   if (!cache::write_packs(path, packs, processor_model(), *key_).empty()) return;
@@ -312,8 +315,8 @@ void WarmStart::write_file(const std::filesystem::path& path,
 }
 
 // Whether the list of files that are known to be right has changed.
-bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs,
-                           const std::vector<SavableKernel>& kernels) {
+bool StoredModel::keep_packs(LoadedModel& model, const PackStore& packs,
+                             const std::vector<SavableKernel>& kernels) {
   drop_damaged();
   const std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, false);
   std::string names;
@@ -342,8 +345,8 @@ bool WarmStart::keep_packs(LoadedModel& model, const PackStore& packs,
   return !is_same;
 }
 
-void WarmStart::keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
-                     const std::vector<SavableKernel>& kernels, const BackendSet& set) {
+void StoredModel::keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
+                       const std::vector<SavableKernel>& kernels, const BackendSet& set) {
   if (folder_.empty()) return;
   if (!key_) key_ = cache::make_key(folder_);
   if (!key_ || weights_.empty()) return;

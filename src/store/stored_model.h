@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "api/model_index.h"
 #include "backend/backend_set.h"
 #include "backend/packs.h"
 #include "base/log.h"
@@ -23,16 +22,17 @@
 #include "cache/user_key.h"
 #include "compile/compile.h"
 #include "compile/stored_kernels.h"
+#include "store/model_index.h"
 
 namespace tessera {
 
 // Of one model. Not safe from several threads at once, but for find_pack().
-class WarmStart {
+class StoredModel {
  public:
-  // `folder` is the user's, "" for none. With `strict_stamps` an index is kept only of a model
-  // whose files were read under leases.
-  WarmStart(std::filesystem::path folder, const std::filesystem::path& model,
-            const CompileOptions& options, bool strict_stamps);
+  // `folder` is the user's, "" for none; `version` is Tessera's. With `strict_stamps` an index is
+  // kept only of a model whose files were read under leases.
+  StoredModel(std::filesystem::path folder, const std::filesystem::path& model,
+              const std::string& version, const CompileOptions& options, bool strict_stamps);
 
   // The model as an earlier process loaded it; nullopt where it must be read. Makes nothing.
   std::optional<LoadedModel> load(ModelStructure& structure, BackendSet& set, const Log& log);

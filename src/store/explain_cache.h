@@ -30,4 +30,7 @@ std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibr
                                             const tuning::TakenCosts& known,
                                             const tuning::CostTable* costs);
 
+// For people, with digests.
+std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients);
+
 }  // namespace tessera

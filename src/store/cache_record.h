@@ -1,0 +1,50 @@
+// What a bind found out or knew, and what is told of it.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "cache/fingerprint.h"
+#include "tessera/cache.h"
+#include "tune/cost_sections.h"
+
+namespace tessera {
+
+// What save_cache() saves, and what is told of it. Where the plan was known, nothing but that was
+// read of its files: the rest is when it is first asked for.
+class CacheRecord {
+ public:
+  struct Contents {
+    std::vector<tuning::PricedLibrary> libraries;
+    tuning::FoundCosts found;
+    CacheReport report;
+  };
+  CacheRecord(std::vector<cache::Ingredient> model, tuning::Binding binding,
+              std::function<Contents()> read, bool is_saved = false)
+      : model_(std::move(model)),
+        binding_(std::move(binding)),
+        read_(std::move(read)),
+        is_saved_(is_saved) {}
+
+  // Of the file, and of the plan's section in it.
+  const std::vector<cache::Ingredient>& model() const { return model_; }
+  const tuning::Binding& binding() const { return binding_; }
+  // Whether the bind has written a file.
+  bool is_saved() const { return is_saved_; }
+  const Contents& contents() const {
+    std::call_once(is_read_, [&] { contents_ = read_(); });
+    return contents_;
+  }
+
+ private:
+  std::vector<cache::Ingredient> model_;
+  tuning::Binding binding_;
+  std::function<Contents()> read_;
+  bool is_saved_;
+  mutable std::once_flag is_read_;
+  mutable Contents contents_;
+};
+
+}  // namespace tessera

@@ -1,0 +1,240 @@
+#include "store/plan_lookup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cache/cache_folder.h"
+#include "cache/stored_file.h"
+#include "cache/user_folder.h"
+#include "cache/user_key.h"
+#include "store/explain_cache.h"
+#include "tessera/error.h"
+#include "tune/groups.h"
+
+namespace tessera {
+
+PlanLookup::PlanLookup(PlanQuestion question, FoundPlans& plans, const Log& log)
+    : question_(std::move(question)), plans_(plans), log_(log) {}
+
+const std::vector<tuning::PricedLibrary>& PlanLookup::versions() {
+  if (!versions_) versions_ = question_.find_versions();
+  return *versions_;
+}
+
+const cache::Fingerprint& PlanLookup::entry() {
+  if (!entry_) {
+    std::vector<cache::Ingredient> all = question_.model;
+    all.insert(all.end(), question_.binding.begin(), question_.binding.end());
+    const std::vector<cache::Ingredient> versions = tuning::versions_in_key(this->versions());
+    all.insert(all.end(), versions.begin(), versions.end());
+    entry_ = cache::fingerprint_of(all);
+  }
+  return *entry_;
+}
+
+void PlanLookup::look() {
+  plan_.reset();
+  sources_.clear();
+  prices_.reset();
+  reasons_.clear();
+  if (!refusal_.empty()) reasons_.push_back(refusal_);
+  if (!question_.looks_up) return;
+  std::optional<FoundPlans::Found> found = plans_.find(entry());
+  look_into_given();
+  // A file that was given for these libraries is meant, whoever made it.
+  const bool is_given = plan_ && plan_->change.empty();
+  if (!is_given) look_into_folders();
+  // What this process found for these libraries goes before what a file has for others.
+  if (!found || is_given || is_as_good_as_can_be()) return;
+  plan_ = FoundPlan{.plan = std::move(found->plan), .record = std::move(found->record)};
+}
+
+void PlanLookup::refuse_strangers(const std::string& reason) {
+  refusal_ = reason;
+  log_.warn(reason);
+  plan_.reset();
+  reasons_.push_back(reason);
+  if (question_.is_frozen) fail_frozen();
+}
+
+// Of many files one is meant: only where none is, that is worth a word.
+void PlanLookup::look_into_given() {
+  std::string unfit;
+  bool is_any_fit = false;
+  for (const GivenCache& given : question_.given) {
+    const std::string difference =
+        cache::explain_difference(given.file.ingredients, question_.model);
+    if (difference.empty()) {
+      is_any_fit = true;
+      look_into(given.file, given.type, given.path);
+    } else {
+      unfit = cache_place(given.path) + " is not used: " + difference;
+    }
+  }
+  if (is_any_fit || unfit.empty()) return;
+  reasons_.push_back(unfit);
+  log_.warn(unfit);
+}
+
+// Whether nothing can be better than what was found so far.
+bool PlanLookup::is_as_good_as_can_be() const {
+  return plan_ && plan_->change.empty() && cache::may_vouch_for_results(plan_->origin);
+}
+
+// Whether it goes before what was found so far: one for these libraries before one for others, then
+// one that is vouched for before a stranger's.
+bool PlanLookup::is_better(const tuning::TakenPlan& taken) const {
+  const bool is_vouched = cache::may_vouch_for_results(taken.origin);
+  if (!refusal_.empty() && !is_vouched) return false;
+  if (!plan_) return true;
+  if (taken.change.empty() != plan_->change.empty()) return taken.change.empty();
+  return is_vouched && !cache::may_vouch_for_results(plan_->origin);
+}
+
+void PlanLookup::look_into(cache::CacheFile file, const std::string& type,
+                           const std::filesystem::path& path) {
+  const PriceSource& source = sources_.emplace_back(PriceSource{std::move(file), type, path});
+  if (!type.empty() && type != tuning::kPlanSection) return;
+  const std::string place = cache_place(path);
+  tuning::TakenPlan taken = tuning::take_plan(source.file, question_.binding, versions(), place);
+  if (taken.interrupted_seconds) {
+    reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, question_.is_frozen));
+  } else if (!taken.plan) {
+    reasons_.push_back(explain_no_plan(taken, place));
+  }
+  if (!taken.plan || !is_better(taken)) return;
+  plan_ = FoundPlan{.plan = *std::move(taken.plan),
+                    .origin = taken.origin,
+                    .seconds = taken.seconds,
+                    .versions = std::move(taken.versions),
+                    .file = path};
+  if (taken.change.empty()) return;
+  plan_->change = "the plan of " + place + " was found with other libraries, " + taken.change;
+}
+
+void PlanLookup::look_into_folders() {
+  const std::optional<cache::UserKey> key = cache::find_key(question_.key_folder);
+  for (const std::filesystem::path& folder : question_.folders) {
+    cache::FoundCache found = cache::find_in_folder(folder, question_.model, key ? &*key : nullptr);
+    if (!found.reason.empty()) reasons_.push_back(found.reason);
+    if (!found.file) continue;
+    try {
+      look_into(*std::move(found.file), "", found.path);
+    } catch (const Error& error) {
+      reasons_.emplace_back(error.what());
+    }
+    if (plan_ && plan_->file == found.path) {
+      cache::note_use(found.path);
+      plans_.hold(found.path);
+    }
+    if (is_as_good_as_can_be()) return;
+  }
+}
+
+tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
+                            const std::vector<tuning::PricedLibrary>& libraries) {
+  tuning::TakenCosts all;
+  for (const PriceSource& source : sources) {
+    if (source.type == tuning::kPlanSection) continue;
+    try {
+      tuning::TakenCosts taken =
+          tuning::take_costs(source.file, source.type, libraries, cache_place(source.path));
+      tuning::merge(all.costs, taken.costs);
+      for (const auto& [of, count] : taken.entries) all.entries[of] = count;
+      for (const auto& [of, seconds] : taken.seconds) all.seconds[of] = seconds;
+      for (const auto& [of, origin] : taken.origins) all.origins[of] = origin;
+      for (std::string& reason : taken.reasons) all.reasons.push_back(std::move(reason));
+    } catch (const Error& error) {
+      all.reasons.emplace_back(error.what());
+    }
+  }
+  return all;
+}
+
+const tuning::TakenCosts& PlanLookup::prices() {
+  if (prices_) return *prices_;
+  prices_ = take_all(sources_, question_.find_libraries({}));
+  for (const std::string& reason : prices_->reasons) {
+    const bool is_told = std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end();
+    if (!is_told) reasons_.push_back(reason);
+  }
+  return *prices_;
+}
+
+ToldLookup PlanLookup::told() {
+  ToldLookup told{.model = question_.model,
+                  .binding = question_.binding,
+                  .versions = tuning::versions_in_key(versions()),
+                  .folders = question_.folders,
+                  .reasons = reasons_};
+  if (plan_) {
+    told.file = plan_->file;
+    told.change = plan_->change;
+  } else if (prices_ && !prices_->entries.empty()) {
+    told.file = sources_.back().path;
+  }
+  return told;
+}
+
+CacheReport ToldLookup::report() const {
+  std::vector<cache::Ingredient> entry = binding;
+  entry.insert(entry.end(), versions.begin(), versions.end());
+  return {.fingerprint = text(cache::fingerprint_of(model)),
+          .ingredients = tessera::describe(model),
+          .entry_ingredients = tessera::describe(entry),
+          .file = file,
+          .change = change};
+}
+
+std::string ToldLookup::reason() const {
+  if (reasons.empty()) return explain_miss(folders, model, binding);
+  std::string text;
+  for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
+  return text;
+}
+
+CacheReport PlanLookup::describe() {
+  const tuning::TakenCosts& known = prices();
+  const ToldLookup told = this->told();
+  CacheReport report = told.report();
+  report.is_hit = plan_.has_value();
+  if (!report.is_hit) report.reason = told.reason();
+  if (plan_) {
+    report.types.push_back({.type = tuning::kPlanSection,
+                            .loaded = 1,
+                            .seconds_saved = plan_->seconds,
+                            .origin = cache::origin_text(plan_->origin)});
+  }
+  for (const auto& [type, count] : known.entries) {
+    report.types.push_back({.type = type,
+                            .loaded = count,
+                            .seconds_saved = known.seconds.at(type),
+                            .origin = cache::origin_text(known.origins.at(type))});
+  }
+  return report;
+}
+
+void PlanLookup::tell(tuning::CostTable& costs, PricingOptions& pricing) {
+  tuning::merge(costs, prices().costs);
+  costs.machine = tuning::this_machine();
+  if (plan_) pricing.known_plan = plan_->plan;
+  // Where libraries are others now it is one of those that are tried.
+  pricing.relies_on_known_plan = question_.looks_up && (!plan_ || plan_->change.empty());
+  if (question_.is_frozen) pricing.measures = false;
+  for (const PriceSource& source : sources_) {
+    for (const tuning::PricedLibrary& library : versions()) {
+      const bool is_asked_for = source.type == library.backend;
+      if (is_asked_for && tuning::is_settled(source.file, question_.binding, library)) {
+        pricing.settled_backends.insert(library.backend);
+      }
+    }
+  }
+}
+
+void PlanLookup::fail_frozen() {
+  throw Error(ErrorKind::CacheMiss, "fingerprint " + text(cache::fingerprint_of(question_.model)),
+              "expected a stored plan, because `frozen` forbids measuring; " + told().reason() +
+                  ". Bind once without `frozen`");
+}
+
+}  // namespace tessera

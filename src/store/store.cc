@@ -1,0 +1,288 @@
+#include "store/store.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/file_stamp.h"
+#include "cache/cache_folder.h"
+#include "cache/stored_file.h"
+#include "cache/user_folder.h"
+#include "cache/user_key.h"
+#include "store/explain_cache.h"
+#include "tune/cost_store.h"
+#include "tune/groups.h"
+
+namespace tessera {
+namespace {
+
+// Less than it takes to sync a file: a program that meets new graphs all the time spends no more.
+constexpr double kSecondsWorthSaving = 0.005;
+// Of measuring; adding to the user's prices what took less is not worth its time.
+constexpr double kSecondsWorthSharing = 0.5;
+constexpr auto kPollTime = std::chrono::milliseconds(20);
+
+// After something was kept in a folder: without what killed processes left, and within limits.
+void tidy_up(const std::filesystem::path& folder, bool is_users) {
+  cache::sweep(folder);
+  if (is_users) {
+    cache::prune(cache::list_kept_files(folder), cache::kUserLimits);
+    return;
+  }
+  std::vector<cache::KeptFile> all;
+  for (const std::filesystem::path& path : cache::list_folder(folder)) {
+    const std::optional<FileStamp> stamp = stamp_of(path);
+    if (stamp) all.push_back({path, stamp->bytes, stamp->modified_ns});
+  }
+  // What is in them is looked at only where there are too many.
+  const bool is_too_much = !cache::beyond(all, cache::kWorkingLimits, system_time_ns()).empty();
+  if (is_too_much) cache::prune(cache::list_automatic_files(folder), cache::kWorkingLimits);
+}
+
+// The folder that will be written to is where others look whether somebody is at it. Nothing where
+// none can be locked, or nobody waits any longer.
+std::optional<cache::FileLock> wait_for_lock(PlanLookup& lookup,
+                                             const KeepsWaiting& keeps_waiting) {
+  const std::string name = "." + text(lookup.entry()) + ".lock";
+  for (const std::filesystem::path& folder : lookup.question().folders) {
+    if (!cache::make_private_folder(folder).empty()) continue;
+    if (!cache::explain_unsafe_folder(folder).empty()) continue;
+    while (true) {
+      cache::FileLock::Attempt attempt = cache::FileLock::try_lock(folder / name);
+      if (attempt.lock) return std::move(attempt.lock);
+      if (!attempt.failure.empty()) break;
+      const std::string what = "waiting for " + attempt.holder + ", which measures this model";
+      if (!keeps_waiting(what)) return std::nullopt;
+      lookup.log().warn(what);
+      std::this_thread::sleep_for(kPollTime);
+    }
+  }
+  return std::nullopt;
+}
+
+PlanAnswer answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keeps_waiting) {
+  lookup->look();
+  if (lookup->plan()) return StoredPlan(std::move(lookup));
+  if (lookup->question().is_frozen) lookup->fail_frozen();
+  FoundPlans::Turn turn = lookup->plans().wait_for_turn(lookup->entry());
+  lookup->look();
+  if (lookup->plan()) return StoredPlan(std::move(lookup));
+  std::optional<cache::FileLock> lock = wait_for_lock(*lookup, keeps_waiting);
+  if (lock) lookup->look();
+  if (lookup->plan()) return StoredPlan(std::move(lookup));
+  return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
+}
+
+// Into the first folder that can be written to.
+void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
+  const PlanQuestion& question = lookup.question();
+  const cache::CacheFile file{
+      .ingredients = question.model,
+      .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, question.model_name}},
+      .sections = tuning::to_sections(contents.found, contents.libraries, question.binding)};
+  const std::optional<cache::UserKey> key = cache::make_key(question.key_folder);
+  if (!key && !question.key_folder.empty()) {
+    const std::string reason = cache::find_or_make_key(question.key_folder).reason;
+    lookup.log().warn("what is kept is not signed, so that each process judges it anew: " + reason);
+  }
+  std::string reasons;
+  for (const std::filesystem::path& folder : question.folders) {
+    std::string reason = cache::make_private_folder(folder);
+    const bool is_users = folder == question.key_folder;
+    if (reason.empty() && is_users) reason = cache::explain_foreign_folder(folder);
+    if (reason.empty()) {
+      cache::SavedCache saved =
+          cache::save_in_folder(folder, file, key ? &*key : nullptr, tuning::merged);
+      if (saved.reason.empty()) {
+        contents.report.saved = std::move(saved.path);
+        lookup.plans().hold(contents.report.saved);
+        if (!reasons.empty() && lookup.plans().is_first_to_tell_of_folder()) {
+          lookup.log().warn("what was measured is kept in '" + folder.string() + "': " + reasons);
+        }
+        tidy_up(folder, is_users);
+        return;
+      }
+      reason = std::move(saved.reason);
+    }
+    reasons += (reasons.empty() ? "'" : "; '") + folder.string() + "': " + reason;
+  }
+  contents.report.not_saved = reasons;
+  lookup.log().warn("what was measured is not saved, the next process measures again: " + reasons);
+}
+
+// Saves it if that is worth it; else it is read when somebody asks.
+std::shared_ptr<const CacheRecord> record(const PlanLookup& lookup, bool is_worth_saving,
+                                          std::function<CacheRecord::Contents()> read) {
+  const PlanQuestion& question = lookup.question();
+  if (!is_worth_saving) {
+    return std::make_shared<CacheRecord>(question.model, question.binding, std::move(read));
+  }
+  CacheRecord::Contents contents = read();
+  contents.report.not_saved.clear();
+  save(lookup, contents);
+  const bool is_saved = !contents.report.saved.empty();
+  return std::make_shared<const CacheRecord>(
+      question.model, question.binding, [contents = std::move(contents)] { return contents; },
+      is_saved);
+}
+
+// Copies what it reads from: it may be asked long after this bind.
+std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResult& result) {
+  // What was measured in this process may be enough to know it.
+  const FoundPlan found = lookup.plan().value_or(FoundPlan());
+  CacheReport report = lookup.told().report();
+  report.is_hit = true;
+  if (found.record) {
+    return record(lookup, /*is_worth_saving=*/false,
+                  [first = found.record, report = std::move(report)] {
+                    CacheRecord::Contents contents = first->contents();
+                    contents.report = report;
+                    return contents;
+                  });
+  }
+  auto read = [sources = lookup.sources(), find_libraries = lookup.question().find_libraries,
+               plan = result.plan, seconds = found.seconds, origin = found.origin,
+               versions = found.versions, is_outdated = !found.change.empty(),
+               report = std::move(report)] {
+    CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
+    tuning::TakenCosts known = take_all(sources, contents.libraries);
+    contents.report.types = describe_types(contents.libraries, known, nullptr);
+    contents.report.types.push_back({.type = tuning::kPlanSection,
+                                     .loaded = 1,
+                                     .seconds_saved = seconds,
+                                     .origin = cache::origin_text(origin)});
+    contents.found.plan = plan;
+    if (is_outdated) contents.found.plan_versions = versions;
+    contents.found.costs = std::move(known.costs);
+    contents.found.costs.machine = tuning::this_machine();
+    for (const auto& [type, spent] : known.seconds) contents.found.seconds += spent;
+    return contents;
+  };
+  // A stranger's plan was judged; the next process need not judge it again.
+  const bool is_worth_saving =
+      found.origin == cache::Origin::Stranger && !lookup.question().is_frozen;
+  return record(lookup, is_worth_saving, std::move(read));
+}
+
+std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanResult& result,
+                                                const tuning::CostTable& costs) {
+  struct Finding {
+    ToldLookup told;
+    tuning::FoundCosts found;
+    tuning::TakenCosts known;
+    tuning::FindLibraries find_libraries;
+    bool looked_up;
+    bool has_measured;
+  };
+  const auto finding = std::make_shared<Finding>(Finding{
+      .told = lookup.told(),
+      .found = {.costs = costs, .seconds = result.tuning.seconds},
+      .known = lookup.prices_read(),
+      .find_libraries = lookup.question().find_libraries,
+      .looked_up = lookup.question().looks_up,
+      .has_measured = result.tuning.measured > 0,
+  });
+  tuning::FoundCosts& found = finding->found;
+  for (const auto& [type, seconds] : finding->known.seconds) found.seconds += seconds;
+  // Whoever was interrupted knows no plan that is worth keeping.
+  const bool is_interrupted = result.tuning.is_stopped && !result.tuning.is_out_of_time;
+  if (is_interrupted) {
+    found.interrupted_seconds = result.tuning.seconds;
+  } else {
+    found.plan = result.plan;
+  }
+  // What stands there instead would be judged again.
+  const bool is_worth_saving =
+      found.seconds >= kSecondsWorthSaving || !lookup.refusal_of_strangers().empty();
+  // Programs that meet new graphs all the time do not ask, so nothing is read for them.
+  auto kept = record(lookup, is_worth_saving, [finding] {
+    CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
+                                   .found = finding->found,
+                                   .report = finding->told.report()};
+    CacheReport& report = contents.report;
+    report.types = describe_types(contents.libraries, finding->known,
+                                  finding->has_measured ? &finding->found.costs : nullptr);
+    if (finding->found.plan) report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
+    report.reason =
+        finding->looked_up ? finding->told.reason() : "it was asked to measure everything again";
+    report.not_saved = "measuring took less time than writing a file";
+    return contents;
+  });
+  if (found.plan) lookup.plans().add(lookup.entry(), {*found.plan, kept});
+  return kept;
+}
+
+}  // namespace
+
+std::shared_ptr<const CacheRecord> StoredPlan::keep(const PlanResult& result) && {
+  return record_hit(*lookup_, result);
+}
+
+PlanAnswer StoredPlan::refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) && {
+  lookup_->refuse_strangers(reason);
+  return answer(std::move(lookup_), keeps_waiting);
+}
+
+PlanSearch StoredPlan::search() && { return PlanSearch(std::move(lookup_)); }
+
+std::shared_ptr<const CacheRecord> PlanSearch::keep(const PlanResult& result,
+                                                    const tuning::CostTable& costs) && {
+  if (lookup_->question().is_frozen && !result.is_known_plan) lookup_->fail_frozen();
+  std::shared_ptr<const CacheRecord> kept =
+      result.is_known_plan ? record_hit(*lookup_, result) : record_found(*lookup_, result, costs);
+  lock_.reset();
+  turn_.reset();
+  return kept;
+}
+
+PlanAnswer Store::look_up(PlanQuestion question, const KeepsWaiting& keeps_waiting,
+                          const Log& log) {
+  return answer(std::make_unique<PlanLookup>(std::move(question), plans_, log), keeps_waiting);
+}
+
+std::optional<PlanAnswer> Store::try_look_up(PlanQuestion question, const Log& log) {
+  auto lookup = std::make_unique<PlanLookup>(std::move(question), plans_, log);
+  std::optional<FoundPlans::Turn> turn = plans_.try_turn(lookup->entry());
+  if (!turn) return std::nullopt;
+  bool is_somebody_at_it = false;
+  std::optional<cache::FileLock> lock = wait_for_lock(*lookup, [&](const std::string&) {
+    is_somebody_at_it = true;
+    return false;
+  });
+  if (is_somebody_at_it) return std::nullopt;
+  lookup->look();
+  const bool is_known = lookup->plan() && lookup->plan()->change.empty();
+  if (is_known) return StoredPlan(std::move(lookup));
+  return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
+}
+
+CacheReport Store::describe(PlanQuestion question, const Log& log) {
+  PlanLookup lookup(std::move(question), plans_, log);
+  lookup.look();
+  return lookup.describe();
+}
+
+void Store::tell(PlanQuestion question, const Log& log, tuning::CostTable& costs,
+                 PricingOptions& pricing) {
+  PlanLookup lookup(std::move(question), plans_, log);
+  lookup.look();
+  lookup.tell(costs, pricing);
+}
+
+void Store::read_users_prices(
+    const std::filesystem::path& folder, const std::vector<cache::Ingredient>& machine,
+    const std::function<std::vector<tuning::PricedLibrary>()>& libraries) {
+  if (folder.empty()) return;
+  std::call_once(are_users_prices_read_,
+                 [&] { prices_.add(tuning::read_cost_store(folder, machine, libraries())); });
+}
+
+void Store::keep_users_prices(const std::filesystem::path& folder,
+                              const std::vector<cache::Ingredient>& machine,
+                              const std::function<std::vector<tuning::PricedLibrary>()>& libraries,
+                              double seconds, const tuning::CostTable& costs) {
+  if (folder.empty() || seconds < kSecondsWorthSharing) return;
+  tuning::add_to_cost_store(folder, machine, libraries(), costs);
+}
+
+}  // namespace tessera

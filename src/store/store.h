@@ -1,0 +1,118 @@
+// The store of what was found out: who asks it for a plan gets either one that is known, or the
+// task to find one. Its tiers are this process, the project's folder and the user's; which of them
+// may vouch for what is in cache/origin.h.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/log.h"
+#include "cache/file_lock.h"
+#include "compile/build_plan.h"
+#include "store/cache_record.h"
+#include "store/found_plans.h"
+#include "store/plan_lookup.h"
+#include "store/plan_question.h"
+#include "tessera/cache.h"
+#include "tune/shared_costs.h"
+
+namespace tessera {
+
+class Store;
+class StoredPlan;
+class PlanSearch;
+
+// What a look-up comes to.
+using PlanAnswer = std::variant<StoredPlan, PlanSearch>;
+
+// Called often, with what is waited for; where it gives false nobody is waited for any longer.
+using KeepsWaiting = std::function<bool(const std::string& what)>;
+
+// A plan that is known. It is built and kept, or refused, or another one is searched.
+class StoredPlan {
+ public:
+  // Of a look-up that has found one.
+  explicit StoredPlan(std::unique_ptr<PlanLookup> lookup) : lookup_(std::move(lookup)) {}
+
+  const tuning::KnownPlan& plan() const { return lookup_->plan()->plan; }
+  // Whose word it is. A stranger's is a proposal: refuse() it where one of its kernels is wrong.
+  cache::Origin origin() const { return lookup_->plan()->origin; }
+  // Where it was found with other libraries than there are now: which, in a sentence; else "".
+  const std::string& change() const { return lookup_->plan()->change; }
+  // See PlanLookup::tell().
+  void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
+
+  // It was built. Where it was a stranger's it is written down as this user's own.
+  std::shared_ptr<const CacheRecord> keep(const PlanResult& result) &&;
+  // It is no good, for this reason: what there is besides. Throws CacheMiss as Store::look_up().
+  PlanAnswer refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) &&;
+  // It cannot be built any more, or others are to compete with it.
+  PlanSearch search() &&;
+
+ private:
+  std::unique_ptr<PlanLookup> lookup_;
+};
+
+// The task to find a plan. With a turn and a lock nobody else in this process, or in others that
+// write to the same folder, is at it meanwhile.
+class PlanSearch {
+ public:
+  explicit PlanSearch(std::unique_ptr<PlanLookup> lookup, std::optional<FoundPlans::Turn> turn = {},
+                      std::optional<cache::FileLock> lock = {})
+      : lookup_(std::move(lookup)), turn_(std::move(turn)), lock_(std::move(lock)) {}
+
+  // Where it is searched because it cannot be built, or is to compete.
+  bool has_plan() const { return lookup_->plan().has_value(); }
+  void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
+
+  // Keeps what was found. Throws CacheMiss where it should have been known.
+  std::shared_ptr<const CacheRecord> keep(const PlanResult& result,
+                                          const tuning::CostTable& costs) &&;
+
+ private:
+  std::unique_ptr<PlanLookup> lookup_;
+  std::optional<FoundPlans::Turn> turn_;
+  std::optional<cache::FileLock> lock_;
+};
+
+// Of one process, for all models on the same backends. Safe from any thread; answers are for one
+// thread, and must not outlive it.
+class Store {
+ public:
+  // Waits until the plan is known, or it is the caller's turn to find it. Throws CacheMiss where
+  // nothing may be found out. `log` must outlive the answer.
+  PlanAnswer look_up(PlanQuestion question, const KeepsWaiting& keeps_waiting, const Log& log);
+  // For a bind beside the runs of another: nullopt where somebody else is finding the plan.
+  std::optional<PlanAnswer> try_look_up(PlanQuestion question, const Log& log);
+  // What there is now, for people, and for a plan that is neither waited for nor kept.
+  CacheReport describe(PlanQuestion question, const Log& log);
+  void tell(PlanQuestion question, const Log& log, tuning::CostTable& costs,
+            PricingOptions& pricing);
+
+  // What the process knows of candidates, whatever their models.
+  tuning::SharedCosts& prices() { return prices_; }
+  // Takes the user's prices from `folder` to these, once; "" is no folder.
+  void read_users_prices(const std::filesystem::path& folder,
+                         const std::vector<cache::Ingredient>& machine,
+                         const std::function<std::vector<tuning::PricedLibrary>()>& libraries);
+  // Adds what was measured in `seconds` to the user's. Where it cannot be, nothing is lost but
+  // time.
+  static void keep_users_prices(
+      const std::filesystem::path& folder, const std::vector<cache::Ingredient>& machine,
+      const std::function<std::vector<tuning::PricedLibrary>()>& libraries, double seconds,
+      const tuning::CostTable& costs);
+
+ private:
+  FoundPlans plans_;
+  tuning::SharedCosts prices_;
+  std::once_flag are_users_prices_read_;
+};
+
+}  // namespace tessera
