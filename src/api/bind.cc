@@ -189,6 +189,7 @@ std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd&
   wanted.pricing = pricing_options(options, costs);
   Store& store = backends.state_->store;
   wanted.pricing.shared = &store.prices();
+  wanted.pricing.is_behind_runs = true;
   std::optional<PlanAnswer> answer =
       store.try_look_up(cache_question(options, {}, pool.threads()), log);
   if (!answer) return std::nullopt;

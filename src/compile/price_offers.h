@@ -37,6 +37,8 @@ struct PricingOptions {
   // Graphs that take less than a millisecond are measured in this process, where nothing is to be
   // started for them: no library is among those asked that this process would not run anyway.
   bool measures_short_here = false;
+  // Nobody waits for it: graphs that take little get as much time as all others.
+  bool is_behind_runs = false;
   // What was found out for the same network with other shapes, to choose by; null: nothing.
   const tuning::CarriedChoice* carried = nullptr;
   // How often a process runs what it has built, so that building a kernel counts with so small a

@@ -149,7 +149,7 @@ class PlacementTuner {
     given_inputs_ = effort.inputs;
     const Placement in_order = chooser_.in_order();
     const double seconds = chooser_.price(in_order) - chooser_.build_part(in_order);
-    is_short_ = !in_order.chosen.empty() && seconds < kShortSeconds;
+    is_short_ = !in_order.chosen.empty() && seconds < kShortSeconds && !options.is_behind_runs;
     if (!is_short_ || options.measures_all) return effort;
     if (options.measures_short_here) effort.start_bench = nullptr;
     effort.measures_speed = false;

@@ -85,6 +85,7 @@ print(json.dumps({"begun": begun, "backend": executor.plan().steps[0].backend, "
 """
     versioned = bin_dir.parent / "tests" / "cache" / "versioned_1.so"
     cache = {**slow, "TESSERA_CACHE_DIR": str(tmp_path / "cache"),
+             "TESSERA_TEST_SLOW_MILLISECONDS": "30",
              "TESSERA_BACKEND_PATH": f"{slow['TESSERA_BACKEND_PATH']}:{versioned}"}
     first, own, strangers = (python(both, relu, **{**cache, "XDG_CACHE_HOME": str(tmp_path / user)})
                              for user in ("user", "user", "other"))

@@ -98,10 +98,12 @@ def test_the_first_result_comes_as_soon_as_after_a_hit(start):
     timed = timed.replace("report = ", "seconds = time.perf_counter() - begin\nreport = ")
     timed = timed.replace('"is_hit"', '"seconds": seconds, "is_hit"')
     start(libraries=OLD)
-    hits = sorted(start(timed, libraries=OLD)["seconds"] for _ in range(5))
-    changed = sorted(start(timed, libraries=NEW)["seconds"] for _ in range(5))
+    hits, changed = [], []
+    for _ in range(5):  # in turns, as the machine is not equally fast all the time
+        hits.append(start(timed, libraries=OLD)["seconds"])
+        changed.append(start(timed, libraries=NEW)["seconds"])
     # A start takes milliseconds, of which some noise is as large as a tenth.
-    assert changed[2] <= 1.1 * hits[2] + 0.003
+    assert sorted(changed)[2] <= 1.1 * sorted(hits)[2] + 0.003
 
 
 def test_why_miss_says_so(start, call, relu, plugins):

@@ -3,6 +3,7 @@
 // is as fast and gives -1 where 0 is right.
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <thread>
@@ -29,7 +30,9 @@ void run_fast(RunContext& /*context*/, std::span<const Buffer> inputs,
 
 void run_slow(RunContext& context, std::span<const Buffer> inputs,
               std::span<const Buffer> outputs) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const char* const milliseconds = std::getenv("TESSERA_TEST_SLOW_MILLISECONDS");
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(milliseconds == nullptr ? 2 : std::atoi(milliseconds)));
   run_fast(context, inputs, outputs);
 }
 
