@@ -117,7 +117,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   // Who has saved its plan expects a next process, which will want the rest too.
   if (record && !options.frozen && (result.is_known_plan || record->is_saved())) {
     clock.begin("keep");
-    keep_warm_start(result.built, pool.threads(), wanted);
+    keep_stored(result.built, pool.threads(), wanted);
   }
   auto state = std::make_unique<Executor::State>(registry, options);
   state->model = shared_from_this();
@@ -208,7 +208,7 @@ std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd&
   const std::shared_ptr<const CacheRecord> record = std::move(search).keep(result, costs);
   keep_users_prices(options, result.tuning.seconds, costs);
   if (end.is_cancelled()) return std::nullopt;
-  if (record->is_saved()) keep_warm_start(result.built, pool.threads(), wanted);
+  if (record->is_saved()) keep_stored(result.built, pool.threads(), wanted);
   const std::lock_guard lock(mutex);
   newest_cache = record;
   let_go_packed_constants(loaded.graph, result.built);
@@ -298,7 +298,7 @@ std::optional<NextPlan> Model::State::build_beside(const BindOptions& options,
   std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
   check_weights();
   if (result) {
-    if (!options.frozen) keep_warm_start(result->built, pool.threads(), wanted);
+    if (!options.frozen) keep_stored(result->built, pool.threads(), wanted);
     const std::lock_guard lock(mutex);
     let_go_packed_constants(loaded.graph, result->built);
   }

@@ -158,7 +158,8 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
                                                           bool with_packs) {
   const std::lock_guard guard(mutex);
   std::vector<cache::Section> sections;
-  if (!warm_start) return sections;
+  if (!stored || stored->shelf() == nullptr) return sections;
+  PackShelf& shelf = *stored->shelf();
   const auto add = [&](const char* content, std::optional<std::string> bytes) {
     if (!bytes || bytes->empty()) return;
     sections.push_back({.type = backend.empty() ? kPacks : backend,
@@ -166,9 +167,9 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
                         .made_ns = system_time_ns(),
                         .bytes = *std::move(bytes)});
   };
-  add(kKernels, warm_start->encode_kernels(backend));
+  add(kKernels, shelf.encode_kernels(backend));
   if (!with_packs) return sections;
-  std::optional<std::string> bytes = warm_start->encode_packs(loaded, packs, backend);
+  std::optional<std::string> bytes = shelf.encode_packs(loaded, packs, backend);
   if (!bytes) log.warn("the packs are not saved: there is no folder of the user's with a key");
   add(kPacks, std::move(bytes));
   return sections;
@@ -179,8 +180,9 @@ void Model::State::take_packs(const GivenCache& given) {
     if (section.content != kPacks && section.content != kKernels) continue;
     if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
     if (given.type == tuning::kPlanSection) continue;
+    const std::lock_guard guard(mutex);
     const std::string reason =
-        warm_start ? warm_start->add_packs(section.bytes, given.path) : "this model keeps no index";
+        stored ? stored->add_packs(section.bytes, given.path) : "this model keeps no index";
     if (!reason.empty()) log.warn(reason);
   }
 }

@@ -61,7 +61,7 @@ void Model::State::restore() {
   if (!expected.empty()) check_same_stamps(expected, again.source.files);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
-  if (warm_start) warm_start->note_read_again();
+  if (stored) stored->note_read_again();
 }
 
 std::vector<StampedFile> Model::State::files() const {
@@ -84,25 +84,24 @@ const ModelStructure& Model::State::loaded_structure() {
 }
 
 void Model::State::open_packs(ThreadPool& pool) {
-  if (!warm_start) return;
+  if (!stored) return;
   const std::lock_guard lock(mutex);
-  warm_start->open_packs(loaded.graph, pool, log);
+  const PackShelf& shelf = stored->open_shelf(loaded.graph, pool, log);
   packs.set_source(
-      [this](const PackKey& key, int64_t bytes) { return warm_start->find_pack(key, bytes); });
+      [&shelf](const PackKey& key, int64_t bytes) { return shelf.find_pack(key, bytes); });
 }
 
-void Model::State::keep_warm_start(const BuiltPlan& built, int threads,
-                                   const PlanOptions& options) {
-  if (!warm_start) return;
+void Model::State::keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options) {
+  if (!stored) return;
   const std::vector<SavableKernel> savable =
       StoredKernels(*registry, threads, options.precision, options.nan, {}).savable(built);
   const std::lock_guard lock(mutex);
-  warm_start->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
+  stored->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
 
 FindStoredKernel Model::State::stored_kernel_finder() {
-  if (!warm_start) return {};
-  return [this](const std::string& key) { return warm_start->find_kernel(key); };
+  if (!stored || stored->shelf() == nullptr) return {};
+  return [shelf = stored->shelf()](const std::string& key) { return shelf->find_kernel(key); };
 }
 
 void Model::State::tell_once_if_slow(const BindOptions& options) {
@@ -288,16 +287,18 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
+  std::optional<IndexPlace> place;
   if (keeps_index) {
     clock.begin("index");
-    state->warm_start.emplace(user_cache_folder(), state->file, version(), state->compile_options,
-                              options.strict_stamps);
-    ModelStructure structure;
-    std::optional<LoadedModel> known =
-        state->warm_start->load(structure, options.backends.state_->set, state->log);
-    if (known) {
-      state->loaded = *std::move(known);
-      state->structure = std::move(structure);
+    place = index_place(user_cache_folder(), state->file, version(), state->compile_options,
+                        options.strict_stamps);
+  }
+  if (place) {
+    std::optional<FoundModel> found = find_model(*place, options.backends.state_->set, state->log);
+    if (found) {
+      state->loaded = std::move(found->model);
+      state->structure = std::move(found->structure);
+      state->stored = std::move(found->stored);
       state->stages = clock.take();
       return Model(state);
     }
@@ -314,9 +315,11 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
     state->registry = extended;
     state->restore();
     // The next process has to open the plug-in too.
-    state->warm_start.reset();
+    place.reset();
   }
-  if (state->warm_start) state->warm_start->note_loaded(state->log.messages());
+  if (place) {
+    state->stored = std::make_unique<StoredModel>(*std::move(place), state->log.messages());
+  }
   // Weights that passes have replaced are gone by now.
   if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();
   state->stages = clock.take();

@@ -47,7 +47,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   mutable std::mutex mutex;                 // of the next members
   LoadedModel loaded;                       // its weights come and go
   std::optional<ModelStructure> structure;  // of the graph that was loaded, once it was needed
-  std::optional<StoredModel> warm_start;    // null where nothing is to be kept of the model
+  std::unique_ptr<StoredModel> stored;      // null where nothing is to be kept of the model
   int64_t packed_bytes = 0;                 // since pages were given back
   std::vector<GivenCache> given_caches;
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
@@ -77,7 +77,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
 
   // Opens what is stored of the weights; keeps what is not stored yet.
   void open_packs(ThreadPool& pool);
-  void keep_warm_start(const BuiltPlan& built, int threads, const PlanOptions& options);
+  void keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options);
   FindStoredKernel stored_kernel_finder();
   // For a file to ship: compiled kernels of a backend, or of all where that is "", and their packs.
   std::vector<cache::Section> stored_sections(const std::string& backend, bool with_packs);
