@@ -65,7 +65,7 @@ Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCac
   };
   if (is_optimized) {
     clock.begin("look up");
-    take(backends.state_->store.look_up(cache_question(options, more, pool.threads()),
+    take(backends.state_->store.look_up(plan_question(options, more, pool.threads()),
                                         waiting_teller(options), log));
     open_packs(pool);
     wanted.find_stored_kernel = stored_kernel_finder();
@@ -191,7 +191,7 @@ std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd&
   wanted.pricing.shared = &store.prices();
   wanted.pricing.is_behind_runs = true;
   std::optional<PlanAnswer> answer =
-      store.try_look_up(cache_question(options, {}, pool.threads()), log);
+      store.try_look_up(plan_question(options, {}, pool.threads()), log);
   if (!answer) return std::nullopt;
   // Another process may have held the competition meanwhile.
   if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {

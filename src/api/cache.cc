@@ -217,8 +217,8 @@ CacheReport Model::cache_report() const {
 
 CacheReport Model::find_cache(const BindOptions& options) const {
   const ThreadPool pool(options.threads);
-  return state_->backends.state_->store.describe(
-      state_->cache_question(options, {}, pool.threads()), state_->log);
+  return state_->backends.state_->store.describe(state_->plan_question(options, {}, pool.threads()),
+                                                 state_->log);
 }
 
 void Executor::save_cache(const std::filesystem::path& file, const std::string& type,
@@ -233,7 +233,7 @@ void Executor::load_cache(const std::filesystem::path& file, const std::string& 
   BindOptions options = state_->options;
   options.optimize = true;
   const GivenCache given = read_given(file, type, set, state_->model->model_ingredients());
-  check_has_plan(given, state_->model->cache_question(options, {}, threads()).binding);
+  check_has_plan(given, state_->model->plan_question(options, {}, threads()).binding);
   state_->model->take_packs(given);
   *this = state_->model->bind(options, {given});
 }

@@ -252,8 +252,8 @@ void Model::State::keep_users_prices(const BindOptions& options, double seconds,
       costs);
 }
 
-PlanQuestion Model::State::cache_question(const BindOptions& wanted,
-                                          const std::vector<GivenCache>& more, int threads) {
+PlanQuestion Model::State::plan_question(const BindOptions& wanted,
+                                         const std::vector<GivenCache>& more, int threads) {
   const std::shared_ptr<BackendSet> set(backends.state_, &backends.state_->set);
   const std::vector<cache::Ingredient> of_model = model_ingredients();
   std::vector<std::string> asked = wanted_backends(wanted);

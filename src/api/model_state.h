@@ -72,8 +72,8 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   const ModelStructure& loaded_structure();  // needs the mutex
   std::vector<cache::Ingredient> model_ingredients();
 
-  PlanQuestion cache_question(const BindOptions& wanted, const std::vector<GivenCache>& more,
-                              int threads);
+  PlanQuestion plan_question(const BindOptions& wanted, const std::vector<GivenCache>& more,
+                             int threads);
 
   // Opens what is stored of the weights; keeps what is not stored yet.
   void open_packs(ThreadPool& pool);

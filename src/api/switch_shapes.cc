@@ -120,7 +120,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
   if (has_prices) {
     plan_options.pricing = replan_pricing(wanted, known, carried, backends.store.prices());
     if (is_optimizing(wanted)) {
-      backends.store.tell(model->cache_question(wanted, {}, pool.threads()), model->log, known,
+      backends.store.tell(model->plan_question(wanted, {}, pool.threads()), model->log, known,
                           plan_options.pricing);
     }
   }

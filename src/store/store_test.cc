@@ -1,0 +1,197 @@
+#include "store/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "cache/cache_folder.h"
+#include "cache/temporary_folder_test.h"
+#include "tessera/error.h"
+#include "tune/groups.h"
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+// One user with a working folder. A Store is a process.
+class Stores : public testing::Test {
+ protected:
+  PlanQuestion question() const {
+    return {.model = {{"model", "abc"}},
+            .model_name = "a.onnx",
+            .binding = {{"threads", threads_}},
+            .find_versions = [libraries = libraries_] { return libraries; },
+            .find_libraries = [libraries = libraries_](const auto&) { return libraries; },
+            .folders = {work_.path()},
+            .key_folder = user_folder_,
+            .is_frozen = is_frozen_};
+  }
+  PlanAnswer look_up(Store& store) { return store.look_up(question(), never_wait_, log_); }
+  static PlanResult found(const std::string& algorithm) {
+    PlanResult result;
+    result.plan.steps = {{.nodes = {0}, .backend = "fast", .algorithm = algorithm}};
+    result.tuning.seconds = 1;
+    result.tuning.measured = 3;
+    return result;
+  }
+  // What a process finds that has to find one.
+  std::shared_ptr<const CacheRecord> find(Store& store, const std::string& algorithm) {
+    PlanAnswer answer = look_up(store);
+    auto* const search = std::get_if<PlanSearch>(&answer);
+    EXPECT_NE(search, nullptr);
+    return search == nullptr ? nullptr : std::move(*search).keep(found(algorithm), costs_);
+  }
+  // "" where it has to find one.
+  std::string algorithm_known_to(Store& store) {
+    PlanAnswer answer = look_up(store);
+    const auto* const stored = std::get_if<StoredPlan>(&answer);
+    return stored == nullptr ? "" : stored->plan().steps.front().algorithm;
+  }
+  void change_user() { user_folder_ = other_user_.path(); }
+
+  const cache::TemporaryFolder work_, user_, other_user_;
+  std::filesystem::path user_folder_ = user_.path();
+  std::string threads_ = "1";
+  std::vector<tuning::PricedLibrary> libraries_ = {{"fast", "version=1.0", {{"version", "1.0"}}}};
+  bool is_frozen_ = false;
+  tuning::CostTable costs_{.machine = tuning::this_machine()};
+  std::vector<std::string> told_;
+  Log log_{[this](const std::string& text) { told_.push_back(text); }};
+  KeepsWaiting never_wait_ = [](const std::string&) { return false; };
+};
+
+TEST_F(Stores, WhatOneProcessFindsTheNextOneKnows) {
+  Store first;
+  const auto record = find(first, "jit");
+  ASSERT_NE(record, nullptr);
+  EXPECT_TRUE(record->is_saved());
+  EXPECT_EQ(algorithm_known_to(first), "jit");
+  Store second;
+  EXPECT_EQ(algorithm_known_to(second), "jit");
+  threads_ = "2";
+  EXPECT_EQ(algorithm_known_to(second), "") << "another bind";
+  EXPECT_EQ(cache::list_folder(work_.path()).size(), 1U) << "one file a model";
+}
+
+TEST_F(Stores, APlanSaysWhoFoundIt) {
+  Store first;
+  find(first, "jit");
+  Store second;
+  EXPECT_EQ(std::get<StoredPlan>(look_up(second)).origin(), cache::Origin::Vouched);
+  change_user();
+  Store other;
+  EXPECT_EQ(std::get<StoredPlan>(look_up(other)).origin(), cache::Origin::Stranger);
+}
+
+TEST_F(Stores, AStrangersPlanThatWasRefusedIsNeverFoundAgain) {
+  Store first;
+  find(first, "wrong");
+  change_user();
+  Store other;
+  PlanAnswer answer = std::get<StoredPlan>(look_up(other)).refuse("it is wrong", never_wait_);
+  auto* const search = std::get_if<PlanSearch>(&answer);
+  ASSERT_NE(search, nullptr);
+  EXPECT_THAT(told_, testing::Contains(HasSubstr("it is wrong")));
+  // Even what took no time is kept, so that nobody judges the other again.
+  PlanResult result = found("right");
+  result.tuning.seconds = 0;
+  EXPECT_TRUE(std::move(*search).keep(result, costs_)->is_saved());
+  Store next;
+  EXPECT_EQ(algorithm_known_to(next), "right");
+}
+
+TEST_F(Stores, AStrangersPlanThatIsRightBecomesOnesOwn) {
+  Store first;
+  find(first, "jit");
+  change_user();
+  Store other;
+  PlanResult built = found("jit");
+  built.is_known_plan = true;
+  EXPECT_TRUE(std::get<StoredPlan>(look_up(other)).keep(built)->is_saved());
+  Store next;
+  EXPECT_EQ(std::get<StoredPlan>(look_up(next)).origin(), cache::Origin::Vouched);
+}
+
+TEST_F(Stores, FrozenFindsNothingOut) {
+  is_frozen_ = true;
+  Store store;
+  try {
+    look_up(store);
+    FAIL() << "expected CacheMiss";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::CacheMiss);
+    EXPECT_THAT(error.what(), HasSubstr("`frozen` forbids measuring"));
+  }
+  is_frozen_ = false;
+  find(store, "jit");
+  is_frozen_ = true;
+  EXPECT_EQ(algorithm_known_to(store), "jit");
+}
+
+TEST_F(Stores, APlanOfOtherLibrariesCompetes) {
+  Store first;
+  find(first, "jit");
+  libraries_[0].stable = {{"version", "2.0"}};
+  Store second;
+  {
+    PlanAnswer answer = look_up(second);
+    EXPECT_THAT(std::get<StoredPlan>(answer).change(), HasSubstr("version 1.0 in the file"));
+  }
+  // It is not enough for who competes with it.
+  std::optional<PlanAnswer> answer = second.try_look_up(question(), log_);
+  ASSERT_TRUE(answer);
+  auto& search = std::get<PlanSearch>(*answer);
+  EXPECT_TRUE(search.has_plan());
+  PricingOptions pricing;
+  tuning::CostTable costs;
+  search.tell(costs, pricing);
+  EXPECT_FALSE(pricing.relies_on_known_plan);
+  std::move(search).keep(found("newer"), costs_);
+  Store third;
+  EXPECT_EQ(std::get<StoredPlan>(look_up(third)).change(), "");
+  EXPECT_EQ(algorithm_known_to(third), "newer");
+}
+
+TEST_F(Stores, OfManyThreadsOneFindsThePlan) {
+  Store store;
+  std::atomic<int> searches = 0;
+  std::vector<std::thread> threads;
+  const PlanQuestion asked = question();
+  for (int index = 0; index < 8; ++index) {
+    threads.emplace_back([&] {
+      PlanAnswer answer = store.look_up(asked, [](const std::string&) { return true; }, log_);
+      if (auto* const search = std::get_if<PlanSearch>(&answer)) {
+        ++searches;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        std::move(*search).keep(found("jit"), costs_);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(searches, 1);
+}
+
+TEST_F(Stores, WhoCompetesWaitsForNobody) {
+  Store first, second;
+  const PlanAnswer searching = look_up(first);
+  EXPECT_TRUE(std::holds_alternative<PlanSearch>(searching));
+  EXPECT_FALSE(first.try_look_up(question(), log_)) << "another thread is at it";
+  EXPECT_FALSE(second.try_look_up(question(), log_)) << "another process is at it";
+}
+
+TEST_F(Stores, WithoutAFolderAPlanIsKnownToTheProcess) {
+  Store store;
+  PlanQuestion nowhere = question();
+  nowhere.folders.clear();
+  nowhere.key_folder.clear();
+  PlanAnswer answer = store.look_up(nowhere, never_wait_, log_);
+  const auto record = std::get<PlanSearch>(std::move(answer)).keep(found("jit"), costs_);
+  EXPECT_FALSE(record->is_saved());
+  EXPECT_TRUE(std::holds_alternative<StoredPlan>(store.look_up(nowhere, never_wait_, log_)));
+}
+
+}  // namespace
+}  // namespace tessera
