@@ -158,8 +158,8 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
                                                           bool with_packs) {
   const std::lock_guard guard(mutex);
   std::vector<cache::Section> sections;
-  if (!stored || stored->shelf() == nullptr) return sections;
-  PackShelf& shelf = *stored->shelf();
+  if (!stored_model || stored_model->shelf() == nullptr) return sections;
+  PackShelf& shelf = *stored_model->shelf();
   const auto add = [&](const char* content, std::optional<std::string> bytes) {
     if (!bytes || bytes->empty()) return;
     sections.push_back({.type = backend.empty() ? kPacks : backend,
@@ -181,8 +181,8 @@ void Model::State::take_packs(const GivenCache& given) {
     if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
     if (given.type == tuning::kPlanSection) continue;
     const std::lock_guard guard(mutex);
-    const std::string reason =
-        stored ? stored->add_packs(section.bytes, given.path) : "this model keeps no index";
+    const std::string reason = stored_model ? stored_model->add_packs(section.bytes, given.path)
+                                            : "this model keeps no index";
     if (!reason.empty()) log.warn(reason);
   }
 }

@@ -61,7 +61,7 @@ void Model::State::restore() {
   if (!expected.empty()) check_same_stamps(expected, again.source.files);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
-  if (stored) stored->note_read_again();
+  if (stored_model) stored_model->note_read_again();
 }
 
 std::vector<StampedFile> Model::State::files() const {
@@ -84,24 +84,25 @@ const ModelStructure& Model::State::loaded_structure() {
 }
 
 void Model::State::open_packs(ThreadPool& pool) {
-  if (!stored) return;
+  if (!stored_model) return;
   const std::lock_guard lock(mutex);
-  const PackShelf& shelf = stored->open_shelf(loaded.graph, pool, log);
+  const PackShelf& shelf = stored_model->open_shelf(loaded.graph, pool, log);
   packs.set_source(
       [&shelf](const PackKey& key, int64_t bytes) { return shelf.find_pack(key, bytes); });
 }
 
 void Model::State::keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options) {
-  if (!stored) return;
+  if (!stored_model) return;
   const std::vector<SavableKernel> savable =
       StoredKernels(*registry, threads, options.precision, options.nan, {}).savable(built);
   const std::lock_guard lock(mutex);
-  stored->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
+  stored_model->keep(loaded, loaded_structure(), packs, savable, backends.state_->set);
 }
 
 FindStoredKernel Model::State::stored_kernel_finder() {
-  if (!stored || stored->shelf() == nullptr) return {};
-  return [shelf = stored->shelf()](const std::string& key) { return shelf->find_kernel(key); };
+  if (!stored_model || stored_model->shelf() == nullptr) return {};
+  return
+      [shelf = stored_model->shelf()](const std::string& key) { return shelf->find_kernel(key); };
 }
 
 void Model::State::tell_once_if_slow(const BindOptions& options) {
@@ -298,7 +299,7 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
     if (found) {
       state->loaded = std::move(found->model);
       state->structure = std::move(found->structure);
-      state->stored = std::move(found->stored);
+      state->stored_model = std::move(found->stored);
       state->stages = clock.take();
       return Model(state);
     }
@@ -318,7 +319,7 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
     place.reset();
   }
   if (place) {
-    state->stored = std::make_unique<StoredModel>(*std::move(place), state->log.messages());
+    state->stored_model = std::make_unique<StoredModel>(*std::move(place), state->log.messages());
   }
   // Weights that passes have replaced are gone by now.
   if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();

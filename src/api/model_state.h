@@ -44,11 +44,11 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   Log information_log;  // see LoadOptions
   PackStore packs;
   std::vector<StageRecord> stages;
-  mutable std::mutex mutex;                 // of the next members
-  LoadedModel loaded;                       // its weights come and go
-  std::optional<ModelStructure> structure;  // of the graph that was loaded, once it was needed
-  std::unique_ptr<StoredModel> stored;      // null where nothing is to be kept of the model
-  int64_t packed_bytes = 0;                 // since pages were given back
+  mutable std::mutex mutex;                   // of the next members
+  LoadedModel loaded;                         // its weights come and go
+  std::optional<ModelStructure> structure;    // of the graph that was loaded, once it was needed
+  std::unique_ptr<StoredModel> stored_model;  // null where nothing is to be kept of the model
+  int64_t packed_bytes = 0;                   // since pages were given back
   std::vector<GivenCache> given_caches;
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
 

@@ -90,16 +90,16 @@ class Running:
 
 
 def folder_size(folders):
-    """Bytes and files; files may go while we look."""
+    """Bytes and files; files and folders may go while we look."""
     total = files = 0
     for folder in folders:
-        for path in folder.rglob("*"):
-            try:
-                if path.is_file():
-                    total += path.stat().st_size
+        for parent, _, names in os.walk(folder):
+            for name in names:
+                try:
+                    total += os.lstat(os.path.join(parent, name)).st_size
                     files += 1
-            except OSError:
-                continue
+                except OSError:
+                    continue
     return total, files
 
 
