@@ -65,12 +65,12 @@ class Stores : public testing::Test {
 
 TEST_F(Stores, WhatOneProcessFindsTheNextOneKnows) {
   Store first;
-  const auto record = find(first, "jit");
+  const auto record = find(first, "swift");
   ASSERT_NE(record, nullptr);
   EXPECT_TRUE(record->is_saved());
-  EXPECT_EQ(algorithm_known_to(first), "jit");
+  EXPECT_EQ(algorithm_known_to(first), "swift");
   Store second;
-  EXPECT_EQ(algorithm_known_to(second), "jit");
+  EXPECT_EQ(algorithm_known_to(second), "swift");
   threads_ = "2";
   EXPECT_EQ(algorithm_known_to(second), "") << "another bind";
   EXPECT_EQ(cache::list_folder(work_.path()).size(), 1U) << "one file a model";
@@ -78,7 +78,7 @@ TEST_F(Stores, WhatOneProcessFindsTheNextOneKnows) {
 
 TEST_F(Stores, APlanSaysWhoFoundIt) {
   Store first;
-  find(first, "jit");
+  find(first, "swift");
   Store second;
   EXPECT_EQ(std::get<StoredPlan>(look_up(second)).origin(), cache::Origin::Vouched);
   change_user();
@@ -105,10 +105,10 @@ TEST_F(Stores, AStrangersPlanThatWasRefusedIsNeverFoundAgain) {
 
 TEST_F(Stores, AStrangersPlanThatIsRightBecomesOnesOwn) {
   Store first;
-  find(first, "jit");
+  find(first, "swift");
   change_user();
   Store other;
-  PlanResult built = found("jit");
+  PlanResult built = found("swift");
   built.is_known_plan = true;
   EXPECT_TRUE(std::get<StoredPlan>(look_up(other)).keep(built)->is_saved());
   Store next;
@@ -126,14 +126,14 @@ TEST_F(Stores, FrozenFindsNothingOut) {
     EXPECT_THAT(error.what(), HasSubstr("`frozen` forbids measuring"));
   }
   is_frozen_ = false;
-  find(store, "jit");
+  find(store, "swift");
   is_frozen_ = true;
-  EXPECT_EQ(algorithm_known_to(store), "jit");
+  EXPECT_EQ(algorithm_known_to(store), "swift");
 }
 
 TEST_F(Stores, APlanOfOtherLibrariesCompetes) {
   Store first;
-  find(first, "jit");
+  find(first, "swift");
   libraries_[0].stable = {{"version", "2.0"}};
   Store second;
   {
@@ -166,7 +166,7 @@ TEST_F(Stores, OfManyThreadsOneFindsThePlan) {
       if (auto* const search = std::get_if<PlanSearch>(&answer)) {
         ++searches;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        std::move(*search).keep(found("jit"), costs_);
+        std::move(*search).keep(found("swift"), costs_);
       }
     });
   }
@@ -188,7 +188,7 @@ TEST_F(Stores, WithoutAFolderAPlanIsKnownToTheProcess) {
   nowhere.folders.clear();
   nowhere.key_folder.clear();
   PlanAnswer answer = store.look_up(nowhere, never_wait_, log_);
-  const auto record = std::get<PlanSearch>(std::move(answer)).keep(found("jit"), costs_);
+  const auto record = std::get<PlanSearch>(std::move(answer)).keep(found("swift"), costs_);
   EXPECT_FALSE(record->is_saved());
   EXPECT_TRUE(std::holds_alternative<StoredPlan>(store.look_up(nowhere, never_wait_, log_)));
 }

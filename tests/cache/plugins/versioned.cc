@@ -12,7 +12,18 @@
 
 namespace {
 
-using namespace tessera::plugin;
+using tessera::plugin::Backend;
+using tessera::plugin::Buffer;
+using tessera::plugin::BuildOptions;
+using tessera::plugin::Candidate;
+using tessera::plugin::candidate_for;
+using tessera::plugin::Description;
+using tessera::plugin::Graph;
+using tessera::plugin::make_kernel;
+using tessera::plugin::Node;
+using tessera::plugin::Proposals;
+using tessera::plugin::ProposeOptions;
+using tessera::plugin::RunContext;
 
 void compute(const Buffer& from, const Buffer& to, float negative) {
   const int64_t elements = to.elements();
