@@ -259,11 +259,16 @@ void bind_executor(nb::module_& module) {
           nb::sig("def shapes(self) -> tessera.descriptions.ShapesDescription"),
           "The sets of input shapes that there are plans for, and what these share.")
       .def_prop_ro(
-          "costs", [](const SharedExecutor& shared) { return shared.executor().costs(); },
+          "costs",
+          [](SharedExecutor& shared) {
+            return shared.alone([](Executor& executor) { return executor.costs(); });
+          },
           "All costs that bind() knew or measured, as JSON; \"\" without any.")
       .def_prop_ro(
           "stages",
-          [](const SharedExecutor& shared) { return to_list(shared.executor().stages()); },
+          [](SharedExecutor& shared) {
+            return to_list(shared.alone([](Executor& executor) { return executor.stages(); }));
+          },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
           "What bind() did, in order.")
       .def(
@@ -299,9 +304,12 @@ void bind_executor(nb::module_& module) {
           "Model.load_cache() does.")
       .def(
           "cache_report",
-          [](const SharedExecutor& shared) { return to_python(shared.executor().cache_report()); },
+          [](SharedExecutor& shared) {
+            return to_python(
+                shared.alone([](Executor& executor) { return executor.cache_report(); }));
+          },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
-          "What bind() had from caches, and what it found out.")
+          "Where the plan that runs was found, what was known of it, and what was measured.")
       .def("__repr__", [](SharedExecutor& shared) { return shared.alone(text); });
 }
 

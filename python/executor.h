@@ -39,7 +39,7 @@ class SharedExecutor {
     const std::scoped_lock turn(mutex_);
     return action(*executor_);
   }
-  // For what never changes after bind(): threads, costs, stages, and what caches had.
+  // For what never changes after bind(): threads.
   const Executor& executor() const { return *executor_; }
   // From any thread, also while another one runs it.
   void cancel() { executor_->cancel(); }

@@ -193,26 +193,30 @@ std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd&
   std::optional<PlanAnswer> answer =
       store.try_look_up(plan_question(options, {}, pool.threads()), log);
   if (!answer) return std::nullopt;
+  std::optional<PlanResult> result;
+  std::shared_ptr<const CacheRecord> record;
   // Another process may have held the competition meanwhile.
   if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {
-    if (!cache::may_vouch_for_results(stored->origin())) return std::nullopt;
-    std::optional<PlanResult> known = build_known(options, wanted, stored->plan(), pool, clock);
-    if (!known) return std::nullopt;
-    std::shared_ptr<const CacheRecord> record = std::move(*stored).keep(*known);
-    return NextPlan{*std::move(known), std::move(record)};
+    result = build_known(options, wanted, stored->plan(), pool, clock);
+    if (!result) return std::nullopt;
+    check_weights();
+    record = std::move(*stored).keep(*result);
+  } else {
+    auto& search = std::get<PlanSearch>(*answer);
+    result = build_anew(options, wanted, &search, pool, clock);
+    store.prices().add(costs);
+    check_weights();
+    record = std::move(search).keep(*result, costs);
+    keep_users_prices(options, result->tuning.seconds, costs);
   }
-  auto& search = std::get<PlanSearch>(*answer);
-  PlanResult result = build_anew(options, wanted, &search, pool, clock);
-  store.prices().add(costs);
-  check_weights();
-  const std::shared_ptr<const CacheRecord> record = std::move(search).keep(result, costs);
-  keep_users_prices(options, result.tuning.seconds, costs);
   if (end.is_cancelled()) return std::nullopt;
-  if (record->is_saved()) keep_stored(result.built, pool.threads(), wanted);
+  if (result->is_known_plan || record->is_saved()) {
+    keep_stored(result->built, pool.threads(), wanted);
+  }
   const std::lock_guard lock(mutex);
   newest_cache = record;
-  let_go_packed_constants(loaded.graph, result.built);
-  return NextPlan{std::move(result), record};
+  let_go_packed_constants(loaded.graph, result->built);
+  return NextPlan{*std::move(result), std::move(record)};
 }
 
 PlanResult Model::State::build_with_weights(const std::function<PlanResult()>& build,
@@ -302,7 +306,11 @@ std::optional<NextPlan> Model::State::build_beside(const BindOptions& options,
     const std::lock_guard lock(mutex);
     let_go_packed_constants(loaded.graph, result->built);
   }
-  return result ? std::optional(NextPlan{.plan = *std::move(result)}) : std::nullopt;
+  if (!result) {
+    throw Error(ErrorKind::Unsupported, "the faster plan",
+                "one of its libraries no longer offers what it needs");
+  }
+  return NextPlan{.plan = *std::move(result)};
 }
 
 }  // namespace tessera

@@ -158,7 +158,10 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
                                                           bool with_packs) {
   const std::lock_guard guard(mutex);
   std::vector<cache::Section> sections;
-  if (!stored_model || stored_model->shelf() == nullptr) return sections;
+  if (!stored_model || stored_model->shelf() == nullptr) {
+    if (with_packs) log.warn("the packs are not saved: this model keeps none");
+    return sections;
+  }
   PackShelf& shelf = *stored_model->shelf();
   const auto add = [&](const char* content, std::optional<std::string> bytes) {
     if (!bytes || bytes->empty()) return;
@@ -180,9 +183,11 @@ void Model::State::take_packs(const GivenCache& given) {
     if (section.content != kPacks && section.content != kKernels) continue;
     if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
     if (given.type == tuning::kPlanSection) continue;
-    const std::lock_guard guard(mutex);
+    std::unique_lock guard(mutex);
     const std::string reason = stored_model ? stored_model->add_packs(section.bytes, given.path)
                                             : "this model keeps no index";
+    // Who is told may ask the model.
+    guard.unlock();
     if (!reason.empty()) log.warn(reason);
   }
 }

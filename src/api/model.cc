@@ -265,7 +265,13 @@ PlanQuestion Model::State::plan_question(const BindOptions& wanted,
       .model_name = file.filename().string(),
       .binding = bind_ingredients(loaded.graph, loaded_structure(), wanted, asked, threads),
       .find_versions = [set, wanted] { return priced_versions(*set, wanted); },
-      .find_libraries = find_libraries(set, wanted),
+      // What was found keeps this, and belongs to the backends: it must not keep them in turn.
+      .find_libraries =
+          [known = std::weak_ptr(set), wanted](const std::vector<std::string>& names) {
+            const std::shared_ptr<BackendSet> backends = known.lock();
+            return backends ? find_libraries(backends, wanted)(names)
+                            : std::vector<tuning::PricedLibrary>();
+          },
       .given = more,
       .folders = cache_folders(wanted),
       .key_folder = user_cache_folder(),

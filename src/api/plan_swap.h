@@ -16,14 +16,15 @@ class CacheRecord;
 // What is changed over to.
 struct NextPlan {
   PlanResult plan;
-  std::shared_ptr<const CacheRecord> record;  // what it came from; null: what the first one did
+  // What save_cache() saves of it; null: keep the executor's.
+  std::shared_ptr<const CacheRecord> record;
 };
 
 // For one thread at a time. Going, it cancels what is being built, and waits for it; so does the
 // end of the process, for those that stay until then.
 class PlanSwap {
  public:
-  // Runs in a thread of its own. Gives nothing where the plan cannot be had (any more).
+  // Runs in a thread of its own. Gives nothing where there is nothing better.
   using Build = std::function<std::optional<NextPlan>(TaskEnd& end)>;
   explicit PlanSwap(Build build) : build_(std::move(build)) {}
 

@@ -28,8 +28,6 @@ void Executor::State::take_swap() {
   PlanSwap::Built built = swap->take();
   swap.reset();
   std::string failure = std::move(built.failure);
-  if (!built.next && failure.empty())
-    failure = "one of its libraries no longer offers what it needs";
   // Plans of other shapes may have taken the place of the one that this is for.
   if (built.next && swapped != nullptr) {
     try {

@@ -12,8 +12,8 @@
 
 namespace tessera {
 
-// What save_cache() saves, and what is told of it. Where the plan was known, nothing but that was
-// read of its files: the rest is when it is first asked for.
+// What save_cache() saves, and what is told of it. Of a plan that was known, the other sections of
+// its files are read at the first call of contents().
 class CacheRecord {
  public:
   struct Contents {

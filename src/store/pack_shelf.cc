@@ -114,7 +114,7 @@ std::optional<StoredKernel> PackShelf::find_kernel(const std::string& key) {
   }
   const std::filesystem::path path = kernel_folder(key) / kKernelFile;
   std::error_code failure;
-  if (key_ && std::filesystem::exists(path, failure)) {
+  if (has_key() && std::filesystem::exists(path, failure)) {
     const std::shared_ptr<cache::PackFile> file = open_file(path, nullptr);
     if (file != nullptr) {
       cache::note_use(path.parent_path());
@@ -128,7 +128,20 @@ std::optional<StoredKernel> PackShelf::find_kernel(const std::string& key) {
   return std::nullopt;
 }
 
+// Once there is one it stays: whoever was told so may read it without a lock.
+bool PackShelf::has_key() const {
+  const std::shared_lock lock(mutex_);
+  return key_.has_value();
+}
+
+bool PackShelf::has_key_or_makes_one() {
+  const std::unique_lock lock(mutex_);
+  if (!key_) key_ = cache::make_key(folder_);
+  return key_.has_value();
+}
+
 bool PackShelf::is_stored(const std::string& key) const {
+  const std::shared_lock lock(mutex_);
   return std::any_of(files_.begin(), files_.end(),
                      [&](const OpenFile& open) { return open.file->has(key); });
 }
@@ -185,8 +198,7 @@ bool PackShelf::keep_kernels(const std::vector<SavableKernel>& kernels) {
 
 std::optional<std::string> PackShelf::encode_packs(LoadedModel& model, const PackStore& packs,
                                                    const std::string& backend) {
-  if (!key_) key_ = cache::make_key(folder_);
-  if (!key_) return std::nullopt;
+  if (!has_key_or_makes_one()) return std::nullopt;
   std::vector<cache::StoredPack> all = packs_to_store(model, packs, /*with_stored=*/true);
   if (!backend.empty()) {
     std::erase_if(all,
@@ -196,7 +208,7 @@ std::optional<std::string> PackShelf::encode_packs(LoadedModel& model, const Pac
 }
 
 std::optional<std::string> PackShelf::encode_kernels(const std::string& backend) const {
-  if (!key_) return std::nullopt;
+  if (!has_key()) return std::nullopt;
   std::vector<cache::StoredPack> all;
   std::vector<StoredKernel> held;
   const std::shared_lock lock(mutex_);
@@ -238,8 +250,7 @@ void PackShelf::write_file(const std::filesystem::path& path,
 
 void PackShelf::keep(LoadedModel& model, const PackStore& packs,
                      const std::vector<SavableKernel>& kernels) {
-  if (!key_) key_ = cache::make_key(folder_);
-  if (!key_) return;
+  if (!has_key_or_makes_one()) return;
   drop_damaged();
   const std::vector<cache::StoredPack> wanted = packs_to_store(model, packs, false);
   std::string names;
@@ -257,7 +268,8 @@ std::vector<StampedFile> PackShelf::sound_files() const {
   const std::shared_lock lock(mutex_);
   std::vector<StampedFile> sound;
   for (const OpenFile& open : files_) {
-    if (open.file->stamp()) sound.push_back({open.path, *open.file->stamp()});
+    if (open.file->stamp() && open.file->is_sound())
+      sound.push_back({open.path, *open.file->stamp()});
   }
   return sound;
 }

@@ -66,6 +66,8 @@ class PackShelf {
   std::vector<cache::StoredPack> packs_to_store(LoadedModel& model, const PackStore& packs,
                                                 bool with_stored) const;
   bool keep_kernels(const std::vector<SavableKernel>& kernels);
+  bool has_key() const;
+  bool has_key_or_makes_one();
   bool is_stored(const std::string& key) const;
   void write_file(const std::filesystem::path& path, std::span<const cache::StoredPack> packs);
   void add_file(const std::filesystem::path& path, std::shared_ptr<cache::PackFile> file);
@@ -74,8 +76,8 @@ class PackShelf {
   std::filesystem::path folder_;
   std::filesystem::path packs_folder_;
   std::vector<StampedFile> sound_;
+  mutable std::shared_mutex mutex_;    // of the next members
   std::optional<cache::UserKey> key_;  // none before the first keep() of a user
-  mutable std::shared_mutex mutex_;    // of the next two
   std::vector<OpenFile> files_;
   std::vector<std::shared_ptr<cache::PackFile>> given_;
 };

@@ -54,7 +54,6 @@ void PlanLookup::refuse_strangers(const std::string& reason) {
   log_.warn(reason);
   plan_.reset();
   reasons_.push_back(reason);
-  if (question_.is_frozen) fail_frozen();
 }
 
 // Of many files one is meant: only where none is, that is worth a word.
@@ -85,7 +84,8 @@ bool PlanLookup::is_as_good_as_can_be() const {
 // one that is vouched for before a stranger's.
 bool PlanLookup::is_better(const tuning::TakenPlan& taken) const {
   const bool is_vouched = cache::may_vouch_for_results(taken.origin);
-  if (!refusal_.empty() && !is_vouched) return false;
+  const bool may_be_strangers = question_.takes_proposals && refusal_.empty();
+  if (!is_vouched && !may_be_strangers) return false;
   if (!plan_) return true;
   if (taken.change.empty() != plan_->change.empty()) return taken.change.empty();
   return is_vouched && !cache::may_vouch_for_results(plan_->origin);
@@ -217,7 +217,7 @@ CacheReport PlanLookup::describe() {
 void PlanLookup::tell(tuning::CostTable& costs, PricingOptions& pricing) {
   tuning::merge(costs, prices().costs);
   costs.machine = tuning::this_machine();
-  if (plan_) pricing.known_plan = plan_->plan;
+  pricing.known_plan = plan_ ? std::optional(plan_->plan) : std::nullopt;
   // Where libraries are others now it is one of those that are tried.
   pricing.relies_on_known_plan = question_.looks_up && (!plan_ || plan_->change.empty());
   if (question_.is_frozen) pricing.measures = false;

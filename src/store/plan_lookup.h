@@ -1,6 +1,6 @@
-// Looks into the tiers of the store for the plan of one bind, and for prices to find one by: files
-// that were given, the process, the project's folder, the user's. Waits for nobody and writes
-// nothing.
+// Looks into the tiers of the store for the plan of one bind, and for prices to find one by. A file
+// that was given for just these libraries counts, else the best plan of the project's folder and
+// the user's, else what this process found. Waits for nobody; changes files' times of use alone.
 #pragma once
 
 #include <filesystem>

@@ -32,6 +32,8 @@ struct PlanQuestion {
   std::filesystem::path key_folder;            // the user's; "" for none
   bool is_frozen = false;
   bool looks_up = true;
+  // Plans of strangers are found too, as proposals that the caller judges.
+  bool takes_proposals = true;
 };
 
 }  // namespace tessera

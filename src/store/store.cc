@@ -241,6 +241,7 @@ PlanAnswer Store::look_up(PlanQuestion question, const KeepsWaiting& keeps_waiti
 }
 
 std::optional<PlanAnswer> Store::try_look_up(PlanQuestion question, const Log& log) {
+  question.takes_proposals = false;
   auto lookup = std::make_unique<PlanLookup>(std::move(question), plans_, log);
   std::optional<FoundPlans::Turn> turn = plans_.try_turn(lookup->entry());
   if (!turn) return std::nullopt;
@@ -264,6 +265,7 @@ CacheReport Store::describe(PlanQuestion question, const Log& log) {
 
 void Store::tell(PlanQuestion question, const Log& log, tuning::CostTable& costs,
                  PricingOptions& pricing) {
+  question.takes_proposals = false;
   PlanLookup lookup(std::move(question), plans_, log);
   lookup.look();
   lookup.tell(costs, pricing);

@@ -32,7 +32,7 @@ class PlanSearch;
 // What a look-up comes to.
 using PlanAnswer = std::variant<StoredPlan, PlanSearch>;
 
-// Called often, with what is waited for; where it gives false nobody is waited for any longer.
+// Called repeatedly while waiting, with what is waited for; gives false to stop waiting.
 using KeepsWaiting = std::function<bool(const std::string& what)>;
 
 // A plan that is known. It is built and kept, or refused, or another one is searched.
@@ -49,26 +49,26 @@ class StoredPlan {
   // See PlanLookup::tell().
   void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
 
-  // It was built. Where it was a stranger's it is written down as this user's own.
+  // It was built. A stranger's becomes this user's own, but with `frozen`, which writes nothing.
   std::shared_ptr<const CacheRecord> keep(const PlanResult& result) &&;
   // It is no good, for this reason: what there is besides. Throws CacheMiss as Store::look_up().
   PlanAnswer refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) &&;
-  // It cannot be built any more, or others are to compete with it.
+  // It cannot be built any more. Takes no turn and no lock: who meets this is alone with it.
   PlanSearch search() &&;
 
  private:
   std::unique_ptr<PlanLookup> lookup_;
 };
 
-// The task to find a plan. With a turn and a lock nobody else in this process, or in others that
-// write to the same folder, is at it meanwhile.
+// The task to find a plan. While it holds a turn and a lock, nobody else in this process, or in
+// others that write to the same folder, is at it.
 class PlanSearch {
  public:
   explicit PlanSearch(std::unique_ptr<PlanLookup> lookup, std::optional<FoundPlans::Turn> turn = {},
                       std::optional<cache::FileLock> lock = {})
       : lookup_(std::move(lookup)), turn_(std::move(turn)), lock_(std::move(lock)) {}
 
-  // Where it is searched because it cannot be built, or is to compete.
+  // One that cannot be built, or that others are to compete with.
   bool has_plan() const { return lookup_->plan().has_value(); }
   void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
 
@@ -89,10 +89,12 @@ class Store {
   // Waits until the plan is known, or it is the caller's turn to find it. Throws CacheMiss where
   // nothing may be found out. `log` must outlive the answer.
   PlanAnswer look_up(PlanQuestion question, const KeepsWaiting& keeps_waiting, const Log& log);
-  // For a bind beside the runs of another: nullopt where somebody else is finding the plan.
+  // For a bind beside the runs of another: nullopt where somebody else is finding the plan. Nobody
+  // judges there, so plans of strangers do not count.
   std::optional<PlanAnswer> try_look_up(PlanQuestion question, const Log& log);
-  // What there is now, for people, and for a plan that is neither waited for nor kept.
+  // What there is now, for people.
   CacheReport describe(PlanQuestion question, const Log& log);
+  // The same for a plan that is neither waited for nor kept; plans of strangers do not count.
   void tell(PlanQuestion question, const Log& log, tuning::CostTable& costs,
             PricingOptions& pricing);
 

@@ -91,9 +91,17 @@ TEST_F(Stores, AStrangersPlanThatWasRefusedIsNeverFoundAgain) {
   find(first, "wrong");
   change_user();
   Store other;
-  PlanAnswer answer = std::get<StoredPlan>(look_up(other)).refuse("it is wrong", never_wait_);
+  PlanAnswer first_answer = look_up(other);
+  PricingOptions pricing;
+  tuning::CostTable costs;
+  std::get<StoredPlan>(first_answer).tell(costs, pricing);
+  EXPECT_TRUE(pricing.known_plan) << "to judge it";
+  PlanAnswer answer =
+      std::get<StoredPlan>(std::move(first_answer)).refuse("it is wrong", never_wait_);
   auto* const search = std::get_if<PlanSearch>(&answer);
   ASSERT_NE(search, nullptr);
+  search->tell(costs, pricing);
+  EXPECT_FALSE(pricing.known_plan) << "nobody builds it after all";
   EXPECT_THAT(told_, testing::Contains(HasSubstr("it is wrong")));
   // Even what took no time is kept, so that nobody judges the other again.
   PlanResult result = found("right");
@@ -113,6 +121,21 @@ TEST_F(Stores, AStrangersPlanThatIsRightBecomesOnesOwn) {
   EXPECT_TRUE(std::get<StoredPlan>(look_up(other)).keep(built)->is_saved());
   Store next;
   EXPECT_EQ(std::get<StoredPlan>(look_up(next)).origin(), cache::Origin::Vouched);
+}
+
+// Who looks beside runs, or for other shapes, does not judge.
+TEST_F(Stores, WhereNobodyJudgesStrangersDoNotCount) {
+  Store first;
+  find(first, "wrong");
+  change_user();
+  Store other;
+  PricingOptions pricing;
+  tuning::CostTable costs;
+  other.tell(question(), log_, costs, pricing);
+  EXPECT_FALSE(pricing.known_plan);
+  const std::optional<PlanAnswer> answer = other.try_look_up(question(), log_);
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(std::holds_alternative<PlanSearch>(*answer));
 }
 
 TEST_F(Stores, FrozenFindsNothingOut) {
