@@ -1,5 +1,5 @@
-// Times the kernels of the backend native beside loops that only move memory, in turns in one
-// process, and prints what part of the limit each reaches.
+// Times the kernels of the native backend and loops that only access memory, in turns in one
+// process, and prints which part of that limit each kernel reaches.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -34,7 +34,7 @@ constexpr const char* kUsage =
 struct Arguments {
   std::string only;
   std::vector<double> mebibytes = {1, 64};
-  std::vector<double> limit_mebibytes = {};  // where only these are asked for
+  std::vector<double> limit_mebibytes = {};  // if only these limits are wanted
   std::vector<int> threads = {1, 2};
   int rounds = 15;
 };
@@ -75,7 +75,7 @@ Arguments read_arguments(const std::vector<std::string>& given) {
   return arguments;
 }
 
-// Of one thread, its own time: what else runs on the machine takes less away from it.
+// The time of the thread itself, which other processes on the machine disturb less.
 double seconds_now(int threads) {
   if (threads == 1) {
     timespec now = {};
@@ -86,14 +86,14 @@ double seconds_now(int threads) {
   return std::chrono::duration<double>(now).count();
 }
 
-// One contender: what it does, how often in a turn, and what its turns took.
+// A contender: its work, how often it runs in a turn, and the times of its turns.
 struct Contender {
   std::function<void()> run;
   int threads = 1;
   int repeats = 1;
   std::vector<double> seconds = {};
 
-  // A turn long enough for the clock. The first run brings the tensors back into the caches.
+  // A turn is long enough for the clock. The first run brings the tensors back into the caches.
   void take_turn() {
     run();
     const double start = seconds_now(threads);
@@ -115,7 +115,7 @@ struct Contender {
   }
 };
 
-// Inside the pool, as the engine runs its steps.
+// Inside the thread pool, as the engine runs steps.
 std::vector<double> medians_in_turns(std::vector<Contender>& contenders, ThreadPool& pool,
                                      int rounds) {
   pool.execute([&] {
@@ -152,11 +152,11 @@ void time_case(const NativeBackend& backend, const BandwidthCase& wanted, int64_
 double bytes_per_second(std::vector<LimitLoop> limits, double bytes, ThreadPool& pool, int rounds) {
   std::vector<Contender> contenders;
   for (LimitLoop& limit : limits) contenders.push_back({[&] { limit.run(pool); }, pool.threads()});
-  double least = std::numeric_limits<double>::infinity();
+  double min_median = std::numeric_limits<double>::infinity();
   for (const double median : medians_in_turns(contenders, pool, rounds)) {
-    least = std::min(least, median);
+    min_median = std::min(min_median, median);
   }
-  return bytes / least;
+  return bytes / min_median;
 }
 
 void print_limits(const Arguments& arguments, int threads) {

@@ -12,7 +12,7 @@ namespace tessera::bench {
 CaseGraph& CaseGraph::input(const std::string& name, DataType type, std::vector<int64_t> dims,
                             double low, double high) {
   Tensor made(type, std::move(dims));
-  // The same few numbers again and again: nothing timed here depends on them.
+  // The same few numbers are repeated: no timed kernel depends on values.
   constexpr int64_t kNumbers = 4096;
   std::vector<double> numbers(kNumbers);
   uint64_t state = 1;

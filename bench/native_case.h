@@ -13,7 +13,7 @@
 
 namespace tessera::bench {
 
-// A graph with the elements of its inputs, made from top to bottom.
+// A graph with the elements of its inputs, built from top to bottom.
 class CaseGraph {
  public:
   CaseGraph(const ops::Registry& registry, int opset) : registry_(registry), opset_(opset) {}
@@ -40,29 +40,29 @@ class CaseGraph {
   std::map<std::string, Tensor> fed_;
 };
 
-// What a kernel is held against.
+// The limit with which a kernel is compared.
 enum class Limit : uint8_t {
-  Copy,  // the fastest copy that reads and writes as many bytes as it does, together
-  Read,  // a loop that reads as many bytes: for kernels that write next to nothing
+  Copy,  // the fastest copy that reads and writes the same number of bytes in total
+  Read,  // a loop that reads the same number of bytes: for kernels that write very little
 };
 
 struct BandwidthCase {
   std::string name;
-  // `bytes` is what the largest tensor should take, more or less.
+  // `bytes` is the approximate size of the largest tensor.
   std::function<void(CaseGraph& graph, int64_t bytes)> make;
   Limit limit = Limit::Copy;
   std::string layout = "row_major";  // of the first input and output
   std::string algorithm = "";        // of the candidate; "": any
-  bool is_in_place = false;          // where the kernel may
+  bool is_in_place = false;          // if the kernel supports it
   int opset = 21;
 };
 
-// One table a family.
+// One table for each family.
 std::vector<BandwidthCase> copy_cases();
 std::vector<BandwidthCase> element_cases();
 std::vector<BandwidthCase> reduction_cases();
 
-// `bytes` of elements of so many bytes, as sizes that end in `inner`.
+// Sizes that end in `inner`, for `bytes` of elements of this size.
 std::vector<int64_t> dims_of(int64_t bytes, int64_t element_bytes,
                              const std::vector<int64_t>& inner = {});
 

@@ -1,4 +1,4 @@
-// Copies: elements that change places, parts and repetitions, indices, paddings and resizings.
+// Ops that copy elements: transposes, parts, repetitions, indices, padding and resizing.
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +14,7 @@ Tensor list_of(const std::vector<int64_t>& values) {
   return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }
 
-// The first size is what is left for the bytes, unless `first` says that another one is.
+// The first size is chosen by the number of bytes, unless `first` says that another one is.
 BandwidthCase transpose(const std::string& name, std::vector<int64_t> inner,
                         std::vector<int64_t> order, DataType type = kFloat) {
   return {.name = "Transpose " + name, .make = [=](CaseGraph& graph, int64_t bytes) {
@@ -25,7 +25,7 @@ BandwidthCase transpose(const std::string& name, std::vector<int64_t> inner,
           }};
 }
 
-// A square matrix, its sides a multiple of `side`.
+// A square matrix whose sides are multiples of `side`.
 BandwidthCase square(const std::string& name, DataType type, int64_t side) {
   return {.name = "Transpose " + name, .make = [=](CaseGraph& graph, int64_t bytes) {
             int64_t sides = side;
@@ -35,7 +35,7 @@ BandwidthCase square(const std::string& name, DataType type, int64_t side) {
           }};
 }
 
-// [channels, pixels] to [pixels, channels], or the other way.
+// [channels, pixels] to [pixels, channels], or the reverse.
 BandwidthCase channels(int64_t count, bool is_to_last) {
   const std::string name = is_to_last ? "[C,P]>[P,C] C=" : "[P,C]>[C,P] C=";
   return {.name = "Transpose " + name + std::to_string(count),
@@ -86,7 +86,7 @@ BandwidthCase slice(const std::string& name, std::vector<int64_t> inner, int64_t
           }};
 }
 
-// Rows of a table, in an order without order.
+// Rows of a table, in random order.
 BandwidthCase gather(int64_t width) {
   return {.name = "Gather rows of " + std::to_string(width),
           .make = [=](CaseGraph& graph, int64_t bytes) {
@@ -122,7 +122,7 @@ BandwidthCase pad(const std::string& name, const std::string& mode, const std::s
           .layout = layout};
 }
 
-// To twice the height and width.
+// Resizes to twice the height and width.
 BandwidthCase resize(const std::string& mode, const std::string& layout) {
   return {.name = "Resize " + mode + " x2 [N,64,28,28] " + layout,
           .make =

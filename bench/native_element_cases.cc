@@ -1,4 +1,5 @@
-// Functions of elements: of one operand and more, stretched or not, and several in one pass.
+// Elementwise functions of one operand and more, with and without broadcasting, and several in one
+// pass.
 #include <utility>
 
 #include "native_case.h"
@@ -15,7 +16,8 @@ BandwidthCase function(const std::string& op, double low = -3, double high = 3) 
           }};
 }
 
-// Both operands as `left` and `right` say, whose first size is what is left for the bytes.
+// Both operands with the sizes `left` and `right`, whose first size is chosen by the number of
+// bytes.
 BandwidthCase pair(const std::string& name, const std::string& op, std::vector<int64_t> inner,
                    std::vector<int64_t> right, const std::string& layout = "row_major",
                    DataType type = kFloat) {
@@ -59,7 +61,7 @@ BandwidthCase in_place(BandwidthCase given) {
   return given;
 }
 
-// x * clip(x + 3, 0, 6) / 6, as old exporters write it.
+// x * clip(x + 3, 0, 6) / 6, as old exporters decompose HardSwish.
 void hard_swish(CaseGraph& graph, int64_t bytes) {
   const auto number = [&](const std::string& name, float value) {
     graph.constant(name, Tensor::from<float>(kFloat, {}, std::span(&value, 1)));

@@ -18,7 +18,7 @@ void copy(const char* from, char* to, int64_t bytes) {
   std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-// Where what loops read goes to, so that they are not left out.
+// The results of reading loops are stored here, so that the compiler does not remove them.
 std::atomic<uint64_t> read_sum;
 
 #if defined(__x86_64__)

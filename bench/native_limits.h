@@ -1,4 +1,4 @@
-// Loops that do nothing but move memory: what kernels are held against.
+// Loops that only access memory: the limits with which kernels are compared.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tessera::bench {
 
-// Moves so many bytes, read and written together, each time it runs.
+// Transfers this many bytes, read and written together, in each run.
 class LimitLoop {
  public:
   using Piece = void (*)(const char* from, char* to, int64_t bytes);

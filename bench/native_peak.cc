@@ -18,11 +18,11 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// So many multiply-adds that do not wait for each other, again and again. Two units that take four
-// or five cycles each need ten; every machine has registers for sixteen.
+// Many independent multiply-adds in a loop. Two units with a latency of four or five cycles need
+// ten; every machine has registers for sixteen.
 constexpr int64_t kChains = 12;
 
-// `result` is only for the work not to be left out. Returns how many operations it was.
+// `result` only keeps the compiler from removing the work. Returns the number of operations.
 int64_t work(int64_t steps, float& result) {
   const hn::ScalableTag<float> d;
   const auto factor = hn::Set(d, 0.5F);

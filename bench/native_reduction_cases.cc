@@ -1,4 +1,4 @@
-// Reductions, softmaxes, normalisations, poolings and small products.
+// Reductions, softmaxes, normalization, pooling and small matrix products.
 #include <utility>
 
 #include "native_case.h"
@@ -23,7 +23,7 @@ BandwidthCase reduction(const std::string& name, const std::string& op, Sizes in
   return made;
 }
 
-// One input, `parameters` more of the sizes `each`.
+// One input, and `parameters` more of the sizes `each`.
 BandwidthCase with_parameters(const std::string& name, const std::string& op, Sizes inner,
                               int parameters, Sizes each, Attributes attributes = {},
                               const std::string& layout = "row_major") {
@@ -71,7 +71,7 @@ BandwidthCase pooling(const std::string& op, int64_t kernel, int64_t stride, Siz
   return with_parameters(name, op, std::move(inner), 0, {}, attributes, layout);
 }
 
-// The weights are what is read.
+// Reading the weights takes most of the time.
 BandwidthCase vector_by_matrix(const std::string& algorithm) {
   return {.name = "vector by matrix of 1024 columns, " + algorithm,
           .make =

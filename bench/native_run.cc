@@ -16,7 +16,7 @@ std::string plugin_file(const std::string& backend) {
   return std::string(TESSERA_PLUGIN_FOLDER) + "/backend_" + backend + ".so";
 }
 
-// What is packed or converted is no part of the measurement; nor is it random.
+// Packing and conversions are not measured, and their data is not random.
 tessera_buffer buffer_at(void* data, int64_t bytes, DataType type,
                          const std::vector<int64_t>& dims) {
   tessera_buffer buffer = {};
@@ -63,7 +63,7 @@ void NativeRun::choose(const NativeBackend& backend, const BandwidthCase& wanted
     found += " " + candidate.algorithm + "(" + layout + ")";
     const bool is_whole = candidate.nodes.size() == typed_.nodes.size();
     const bool is_wanted = wanted.algorithm.empty() || wanted.algorithm == candidate.algorithm;
-    // Of an input too: its layout decides where an output of fewer axes has only one.
+    // Also for an input: its layout decides if an output of fewer axes has only one layout.
     const bool lies_so = layout == wanted.layout &&
                          backend.layouts().name(candidate.inputs.front().layout) == wanted.layout;
     if (!candidate.has_kernel() || !is_whole || !is_wanted || !lies_so) continue;
@@ -98,7 +98,7 @@ tessera_buffer NativeRun::stored(const NativeBackend& backend, ValueId value, La
 }
 
 void NativeRun::fill_buffers(const NativeBackend& backend, const BandwidthCase& wanted) {
-  // Buffers point into these.
+  // Buffers point into these vectors.
   dims_.reserve(1000);
   for (const CandidateInput& input : candidate_->inputs) {
     if (input.pack == nullptr) {

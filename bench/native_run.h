@@ -1,4 +1,4 @@
-// One kernel of the backend native, ready to run again and again.
+// One kernel of the native backend, ready to run repeatedly.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace tessera::bench {
 
-// The plug-in, and what brings the layouts that it works in.
+// The plug-in, and the plug-ins that bring the layouts in which it works.
 class NativeBackend {
  public:
   NativeBackend();
@@ -35,11 +35,11 @@ class NativeBackend {
 // The kernel of the candidate that a case asks for, with its buffers.
 class NativeRun {
  public:
-  // Throws std::runtime_error where nothing of that kind is offered, with what is.
+  // Throws std::runtime_error with the existing candidates if there is none of this kind.
   NativeRun(const NativeBackend& backend, const BandwidthCase& wanted, int64_t bytes,
             ThreadPool& pool);
 
-  // What all inputs and outputs take as they are stored.
+  // The size of all inputs and outputs as they are stored.
   int64_t bytes() const { return bytes_; }
   std::string algorithm() const { return candidate_->algorithm; }
   void run();

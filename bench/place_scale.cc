@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/stopwatch.h"
+#include "place/explain_violation.h"
 #include "place/large_problem.h"
 #include "place/solve_placement.h"
 #include "place_scale_picture.h"
@@ -31,7 +32,7 @@ constexpr const char* kUsage =
 struct Options {
   std::string shape;
   int layouts = 4;
-  int most_nodes = 10000;
+  int max_nodes = 10000;
   std::string svg_file;
 };
 
@@ -45,7 +46,7 @@ bool parse(std::span<char*> arguments, Options& options) {
     } else if (name == "--layouts") {
       options.layouts = std::atoi(value);
     } else if (name == "--most-nodes") {
-      options.most_nodes = std::atoi(value);
+      options.max_nodes = std::atoi(value);
     } else if (name == "--svg") {
       options.svg_file = value;
     } else {
@@ -89,7 +90,7 @@ int run(std::span<char*> arguments) {
     ScaleSeries& series = all.emplace_back();
     series.name = shape_name(shape);
     for (const int nodes : kSizes) {
-      if (nodes <= options.most_nodes) {
+      if (nodes <= options.max_nodes) {
         series.points.push_back(measure(shape, nodes, options.layouts));
       }
     }

@@ -13,8 +13,8 @@
 namespace tessera::cli {
 namespace {
 
-constexpr double kMostSeconds = 86400;
-constexpr uint64_t kMostWarmupRuns = 1'000'000;
+constexpr double kMaxSeconds = 86400;
+constexpr uint64_t kMaxWarmupRuns = 1'000'000;
 
 struct BenchArguments {
   ModelArguments model;
@@ -30,8 +30,8 @@ struct Effort {
 };
 
 Effort parse_effort(const BenchArguments& arguments) {
-  return {parse_positive_number("--seconds", arguments.seconds, kMostSeconds),
-          parse_whole_number("--warmup", arguments.warmup, 0, kMostWarmupRuns)};
+  return {parse_positive_number("--seconds", arguments.seconds, kMaxSeconds),
+          parse_whole_number("--warmup", arguments.warmup, 0, kMaxWarmupRuns)};
 }
 
 std::string measuring_text(double elapsed_seconds, const Effort& effort, size_t runs) {

@@ -11,7 +11,7 @@ namespace {
 // More than any machine has; each costs memory of its own.
 constexpr uint64_t kMaxThreads = 4096;
 
-constexpr double kMostSeconds = 1e6;
+constexpr double kMaxSeconds = 1e6;
 
 constexpr const char* kGroup = "Where and how it runs";
 constexpr const char* kPriceGroup = "How the plan is chosen";
@@ -224,14 +224,14 @@ BindOptions bind_options_of(const BindArguments& arguments) {
   options.margin_search_seconds = arguments.margin_search_seconds;
   options.describes_candidates = arguments.describes_candidates;
   options.candidate_timeout_seconds =
-      parse_positive_number("--candidate-timeout", arguments.candidate_timeout, kMostSeconds);
+      parse_positive_number("--candidate-timeout", arguments.candidate_timeout, kMaxSeconds);
   if (arguments.tune_budget) {
     options.tune_budget_seconds =
-        parse_positive_number("--tune-budget", *arguments.tune_budget, kMostSeconds);
+        parse_positive_number("--tune-budget", *arguments.tune_budget, kMaxSeconds);
   }
   if (arguments.solve_budget) {
     options.solve_budget_seconds =
-        parse_positive_number("--solve-budget", *arguments.solve_budget, kMostSeconds);
+        parse_positive_number("--solve-budget", *arguments.solve_budget, kMaxSeconds);
   }
   if (arguments.memory_budget) {
     options.memory_budget_bytes = parse_byte_count("--memory-budget", *arguments.memory_budget, 1);

@@ -149,8 +149,8 @@ int64_t parse_limit(const std::string& text) {
 }
 
 CommandResult prune(const CacheArguments& arguments) {
-  const int64_t most_bytes = parse_limit(arguments.limit);
-  const PrunedCaches pruned = prune_caches(only_folder(arguments), most_bytes);
+  const int64_t max_bytes = parse_limit(arguments.limit);
+  const PrunedCaches pruned = prune_caches(only_folder(arguments), max_bytes);
   const Json json = {{"removed_count", pruned.files}, {"removed_bytes", pruned.bytes}};
   return {kFine, arguments.is_json ? json_text(json)
                                    : "removed " + count_text(pruned.files, "file") + ", " +

@@ -17,11 +17,11 @@
 namespace tessera::cli {
 namespace {
 
-constexpr uint64_t kMostRuns = 100'000;
+constexpr uint64_t kMaxRuns = 100'000;
 // Without --runs: as many as make a median steady, but slow models need not be waited for.
 constexpr uint64_t kDefaultRuns = 10;
 constexpr std::chrono::seconds kDefaultTime{2};
-constexpr double kMostMarginSeconds = 3600;
+constexpr double kMaxMarginSeconds = 3600;
 
 struct ExplainArguments {
   ModelArguments model;
@@ -41,7 +41,7 @@ struct RunLimit {
 
 RunLimit parse_limit(const ExplainArguments& arguments) {
   if (!arguments.runs) return {};
-  return {parse_whole_number("--runs", *arguments.runs, 1, kMostRuns),
+  return {parse_whole_number("--runs", *arguments.runs, 1, kMaxRuns),
           std::chrono::nanoseconds::max()};
 }
 
@@ -95,7 +95,7 @@ CommandResult explain(ExplainArguments arguments) {
   arguments.model.bind.margin_search_seconds =
       arguments.margins == "0"
           ? 0
-          : parse_positive_number("--margins", arguments.margins, kMostMarginSeconds);
+          : parse_positive_number("--margins", arguments.margins, kMaxMarginSeconds);
   arguments.model.bind.describes_candidates = true;
   check_writable_file("--onnx", arguments.onnx_file);
   check_writable_file("--html", arguments.page_file);

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::array<std::string_view, 4> kTitles = {"id", "lower", "upper", "size"};
-constexpr int64_t kMostFileBytes = int64_t{64} << 20U;
+constexpr int64_t kMaxFileBytes = int64_t{64} << 20U;
 // Quick arrangements cost the square of it.
-constexpr size_t kMostBuffers = 100'000;
+constexpr size_t kMaxBuffers = 100'000;
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
@@ -133,8 +133,8 @@ class InstanceReader {
            name);
     }
     room_ -= request.bytes + 1;
-    if (instance_.names.size() == kMostBuffers) {
-      fail("expected at most " + std::to_string(kMostBuffers) + " buffers, found more", name);
+    if (instance_.names.size() == kMaxBuffers) {
+      fail("expected at most " + std::to_string(kMaxBuffers) + " buffers, found more", name);
     }
     instance_.names.emplace_back(name);
     instance_.requests.push_back(request);
@@ -166,9 +166,9 @@ MemoryInstance read_memory_instance(const std::filesystem::path& file) {
             std::string(std::filesystem::exists(file, problem) ? "something else" : "none"));
   }
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file, problem));
-  if (!problem && bytes > kMostFileBytes) {
+  if (!problem && bytes > kMaxFileBytes) {
     throw Error(ErrorKind::InvalidArgument, file.string(),
-                "expected at most " + std::to_string(kMostFileBytes) + " bytes, found " +
+                "expected at most " + std::to_string(kMaxFileBytes) + " bytes, found " +
                     std::to_string(bytes));
   }
   std::ifstream stream(file, std::ios::binary);

@@ -20,7 +20,7 @@ constexpr double kTop = 84;
 constexpr double kBottom = 50;
 constexpr double kLetterWidth = 6.6;  // of most letters, at the labels' size
 constexpr double kLabelHeight = 15;
-constexpr double kMostTicks = 10;
+constexpr double kMaxTicks = 10;
 constexpr size_t kTitleColumns = 40;
 
 constexpr const char* kStyle =
@@ -139,7 +139,7 @@ std::string block_svg(const MemoryBlock& block, size_t index, const Scale& scale
 // The smallest of 1, 2 and 5 times a power of ten, or a power of two, with few ticks up to `most`.
 int64_t tick_of(int64_t most, bool is_binary) {
   int64_t tick = 1;
-  for (int round = 0; static_cast<double>(most) / static_cast<double>(tick) > kMostTicks; ++round) {
+  for (int round = 0; static_cast<double>(most) / static_cast<double>(tick) > kMaxTicks; ++round) {
     tick = is_binary || round % 3 != 1 ? 2 * tick : tick / 2 * 5;
   }
   return tick;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kPlace = "standard input";
 // protobuf's limit; src/import/onnx/wire_scan.cc says the same of files.
-constexpr size_t kMostModelBytes = std::numeric_limits<int32_t>::max();
+constexpr size_t kMaxModelBytes = std::numeric_limits<int32_t>::max();
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -30,24 +30,24 @@ size_t size_of(int descriptor) {
 
 }  // namespace
 
-std::string read_model_bytes(int descriptor, size_t most_bytes) {
+std::string read_model_bytes(int descriptor, size_t max_bytes) {
   if (::isatty(descriptor) == 1) {
     refuse("expected a model, found a terminal; name a file, or give one with '< model.onnx'");
   }
   std::string bytes;
-  bytes.reserve(std::min(size_of(descriptor), most_bytes) + 1);
+  bytes.reserve(std::min(size_of(descriptor), max_bytes) + 1);
   size_t filled = 0;
   while (true) {
     // Room for one byte too many, to see that there are more.
-    const size_t room = std::min(kReadAtOnce, most_bytes + 1 - filled);
+    const size_t room = std::min(kReadAtOnce, max_bytes + 1 - filled);
     bytes.resize(filled + room);
     const ssize_t count = ::read(descriptor, bytes.data() + filled, room);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) refuse("could not be read: " + std::generic_category().message(errno));
     if (count == 0) break;
     filled += static_cast<size_t>(count);
-    if (filled > most_bytes) {
-      refuse("expected at most " + std::to_string(most_bytes) +
+    if (filled > max_bytes) {
+      refuse("expected at most " + std::to_string(max_bytes) +
              " bytes, protobuf's limit, found more; larger weights belong into external data "
              "files");
     }
@@ -59,7 +59,7 @@ std::string read_model_bytes(int descriptor, size_t most_bytes) {
 
 Model load_model(const std::string& model, const LoadOptions& options) {
   if (model != "-") return load(model, options);
-  return load({.bytes = read_model_bytes(STDIN_FILENO, kMostModelBytes), .name = kPlace}, options);
+  return load({.bytes = read_model_bytes(STDIN_FILENO, kMaxModelBytes), .name = kPlace}, options);
 }
 
 }  // namespace tessera::cli

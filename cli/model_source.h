@@ -15,7 +15,7 @@ constexpr const char* kModelHelp = "an ONNX file; '-': from standard input";
 // standard input is a terminal or gives nothing, or more than an ONNX file can have.
 Model load_model(const std::string& model, const LoadOptions& options);
 
-// All that can be read from `descriptor`, at most `most_bytes`; for load_model() and its test.
-std::string read_model_bytes(int descriptor, size_t most_bytes);
+// All that can be read from `descriptor`, at most `max_bytes`; for load_model() and its test.
+std::string read_model_bytes(int descriptor, size_t max_bytes);
 
 }  // namespace tessera::cli

@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 // What read_model_bytes() gives for `bytes` that come through a pipe, or its error's message.
-std::string read_through_pipe(const std::string& bytes, size_t most_bytes) {
+std::string read_through_pipe(const std::string& bytes, size_t max_bytes) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
   std::thread writer([&] {
@@ -28,7 +28,7 @@ std::string read_through_pipe(const std::string& bytes, size_t most_bytes) {
   });
   std::string result;
   try {
-    result = read_model_bytes(ends[0], most_bytes);
+    result = read_model_bytes(ends[0], max_bytes);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::InvalidArgument);
     result = error.what();

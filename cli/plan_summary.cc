@@ -60,8 +60,8 @@ std::string steps_text(const PlanCounts& counts) {
 }
 
 std::string nodes_text(const std::vector<std::string>& nodes, const TextStyle& style) {
-  constexpr size_t kMostBytesOfTwo = 30;
-  const bool is_short = nodes.size() == 2 && nodes[0].size() + nodes[1].size() <= kMostBytesOfTwo;
+  constexpr size_t kMaxBytesOfTwo = 30;
+  const bool is_short = nodes.size() == 2 && nodes[0].size() + nodes[1].size() <= kMaxBytesOfTwo;
   if (nodes.size() > 1 && style.cuts_names && !is_short) {
     return nodes[0] + " and " + std::to_string(nodes.size() - 1) + " more";
   }
@@ -71,9 +71,9 @@ std::string nodes_text(const std::vector<std::string>& nodes, const TextStyle& s
 }
 
 std::string op_text(const std::string& op, const TextStyle& style) {
-  constexpr std::ptrdiff_t kMostOps = 4;
+  constexpr std::ptrdiff_t kMaxOps = 4;
   const std::ptrdiff_t count = 1 + std::count(op.begin(), op.end(), '+');
-  if (!style.cuts_names || count <= kMostOps) return op;
+  if (!style.cuts_names || count <= kMaxOps) return op;
   const size_t head = op.find('+', op.find('+') + 1);
   return op.substr(0, head) + "+\xe2\x80\xa6" + op.substr(op.rfind('+')) + " (" +
          std::to_string(count) + " nodes)";

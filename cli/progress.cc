@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kBeat{250};
 // To the line's start, and erase all behind it: ECMA-48, EL.
 constexpr const char* kErase = "\r\x1b[K";
 constexpr size_t kDefaultColumns = 80;
-constexpr size_t kLeastColumns = 2;
+constexpr size_t kMinColumns = 2;
 
 // The one that has the terminal.
 std::mutex newest_mutex;
@@ -37,7 +37,7 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 size_t columns_of(std::FILE* stream) {
   winsize size = {};
   const bool is_known = ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return std::max(is_known ? size.ws_col : kDefaultColumns, kLeastColumns) - 1;
+  return std::max(is_known ? size.ws_col : kDefaultColumns, kMinColumns) - 1;
 }
 
 // Characters outside of ASCII may take two columns, or none.
@@ -79,9 +79,9 @@ std::string time_text(const TuneProgress& progress, double since_told, double in
 
 // `head` whole where it fits, and of `tail` what fits beside it.
 std::string fitted(const std::string& head, const std::string& tail, size_t columns) {
-  constexpr size_t kLeastTail = 12;
+  constexpr size_t kMinTail = 12;
   if (head.size() + tail.size() <= columns) return head + tail;
-  if (head.size() + kLeastTail > columns) return head.substr(0, columns);
+  if (head.size() + kMinTail > columns) return head.substr(0, columns);
   return head + shorten(tail, columns - head.size());
 }
 

@@ -73,7 +73,7 @@ int64_t capacity_of(const ValueDescription& input) {
 
 // Leaves `count` elements (or rows), spread evenly, as they are, and clears the others.
 void keep_some(SparseFormat format, int64_t count, Tensor& tensor) {
-  const int64_t most = most_stored(format, tensor.dims());
+  const int64_t most = max_stored(format, tensor.dims());
   if (most == 0) return;
   const int64_t bytes = tensor.bytes() / most;
   auto* place = static_cast<char*>(tensor.mutable_data());

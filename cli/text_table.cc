@@ -86,10 +86,10 @@ std::string padded(const std::string& text, size_t width, Align align) {
 
 // Whether `space` stands between a number and its unit, which is at most "MiB" long.
 bool parts_quantity(std::string_view text, size_t space) {
-  constexpr size_t kMostUnit = 3;
+  constexpr size_t kMaxUnit = 3;
   const std::string_view after = text.substr(space + 1);
   const size_t word = std::min(after.find_first_of(" ,;)"), after.size());
-  return text[space - 1] >= '0' && text[space - 1] <= '9' && word > 0 && word <= kMostUnit;
+  return text[space - 1] >= '0' && text[space - 1] <= '9' && word > 0 && word <= kMaxUnit;
 }
 
 // The beginning of `text` that fits into `columns` characters.
@@ -201,7 +201,7 @@ std::string shorten(std::string_view text, size_t columns) {
 
 TextStyle terminal_style(size_t columns) {
   if (columns == 0) columns = kTextColumns;
-  return {.columns = std::clamp(columns, kLeastColumns, kMostColumns)};
+  return {.columns = std::clamp(columns, kMinColumns, kMaxColumns)};
 }
 
 TextStyle stdout_style() {

@@ -13,8 +13,8 @@ namespace tessera::cli {
 // The width where there is no terminal to ask, and the limits of what a terminal's width counts
 // for.
 inline constexpr size_t kTextColumns = 100;
-inline constexpr size_t kLeastColumns = 60;
-inline constexpr size_t kMostColumns = 160;
+inline constexpr size_t kMinColumns = 60;
+inline constexpr size_t kMaxColumns = 160;
 
 // What text is laid out for.
 struct TextStyle {
@@ -24,7 +24,7 @@ struct TextStyle {
   bool cuts_names = true;
 };
 
-// For a terminal `columns` wide: kLeastColumns to kMostColumns of them; kTextColumns where that is
+// For a terminal `columns` wide: kMinColumns to kMaxColumns of them; kTextColumns where that is
 // 0, as terminals say that do not know their width.
 TextStyle terminal_style(size_t columns);
 

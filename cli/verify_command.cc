@@ -9,15 +9,15 @@
 #include "cli/quantities.h"
 #include "cli/text_table.h"
 #include "cli/verify_model.h"
+#include "microbench/verify_in_worker.h"
 #include "tessera/tessera.h"
-#include "tune/verify_in_worker.h"
 #include "verify/verify_backend.h"
 
 namespace tessera::cli {
 namespace {
 
-constexpr uint64_t kMostCases = 1000;
-constexpr double kMostTimeoutSeconds = 86400;
+constexpr uint64_t kMaxCases = 1000;
+constexpr double kMaxTimeoutSeconds = 86400;
 
 struct VerifyArguments {
   std::string library;
@@ -179,14 +179,14 @@ CommandResult verify(const VerifyArguments& arguments) {
   verification::VerifyOptions options;
   options.seed = parse_whole_number("--seed", arguments.seed);
   const uint64_t cases = parse_whole_number("--cases", arguments.cases);
-  if (cases < 1 || cases > kMostCases) {
+  if (cases < 1 || cases > kMaxCases) {
     throw Error(ErrorKind::InvalidArgument, "--cases",
-                "expected 1 to " + std::to_string(kMostCases) + ", found " + arguments.cases);
+                "expected 1 to " + std::to_string(kMaxCases) + ", found " + arguments.cases);
   }
   options.cases = static_cast<int>(cases);
   const tuning::VerifyWorkerOptions worker = {
       .step_timeout_seconds =
-          parse_positive_number("--timeout", arguments.timeout, kMostTimeoutSeconds)};
+          parse_positive_number("--timeout", arguments.timeout, kMaxTimeoutSeconds)};
   const verification::VerifiedBackend verified = judge(arguments, options, worker);
   const std::string output = arguments.is_json
                                  ? json_text(verify_json(arguments.library, verified))

@@ -2,9 +2,8 @@
 
 #include <string>
 
-#include "families.h"
+#include "base/families.h"
 #include "hwy/targets.h"
-#include "layouts.h"
 
 namespace tessera::native {
 
@@ -12,7 +11,7 @@ namespace {
 
 using Propose = void (*)(plugin::ProposeContext& context);
 
-// What is offered first is chosen among equals.
+// Among equal candidates, the one that is proposed first is chosen.
 constexpr Propose kFamilies[] = {
     propose_views,
     propose_arg_max,
@@ -28,10 +27,10 @@ constexpr Propose kFamilies[] = {
     propose_one_hots,
     propose_pads,
     propose_poolings,
-    propose_products,
+    propose_matmuls,
     propose_ranges,
     propose_reductions,
-    propose_repeats,
+    propose_expands,
     propose_reshapes,
     propose_resizes,
     propose_scatters,
@@ -52,7 +51,7 @@ plugin::Description Native::describe() {
   plugin::Description description;
   description.name = "native";
   description.version = TESSERA_VERSION;
-  // Targets are bits, the best one the lowest.
+  // Targets are bits, of which the lowest one is the best target.
   const int64_t targets = hwy::SupportedTargets();
   const std::string best = hwy::TargetName(targets & -targets);
   description.ingredients = {

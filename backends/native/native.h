@@ -1,4 +1,4 @@
-// Tessera's own kernels as a backend: what no library has, and what we do better.
+// The backend of Tessera's own kernels: ops that no library has, and those that are faster here.
 #pragma once
 
 #include "tessera/backend.h"

@@ -1,4 +1,4 @@
-// Arithmetic of two tensors, one of which broadcasts, with all that follows elementwise, in each
+// Arithmetic of two tensors with broadcasting, fused with following elementwise ops, in each
 // layout. elementwise.cc has tensors of one shape.
 #include <algorithm>
 #include <optional>
@@ -12,6 +12,7 @@
 #include "formats.h"
 #include "implementation.h"
 #include "primitive.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::onednn {
 
@@ -23,15 +24,15 @@ using plugin::Value;
 
 namespace {
 
-// Up to version 6 operands broadcast as attributes say.
+// Up to version 6, attributes say how operands broadcast.
 constexpr int32_t kFirstBroadcastingVersion = 7;
 
 void check_usable(const Value& value) {
   if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
 }
 
-// One operand is as large as the result wherever that can be: `main`. What is done to it comes
-// first, what follows are post-operations.
+// If possible, one operand has the size of the result: `main`. The first operation is applied to
+// it; the others are post-operations.
 struct Work {
   Value main;
   PostOperation first;  // an arithmetic with an operand, or a function of `main`
@@ -43,7 +44,8 @@ Work work_of(const Node& node, algorithm kind) {
   const Value left = node.input(0);
   const Value right = node.input(1);
   const Value output = node.output(0);
-  if (!broadcasts_to(output.type(), right.type()) || broadcasts_to(output.type(), left.type())) {
+  if (!plugin::broadcasts_to(output.type().dims, right.type().dims) ||
+      plugin::broadcasts_to(output.type().dims, left.type().dims)) {
     return {left, {{}, kind, right.id()}, {}, output};
   }
   const PostOperation swapped = {{}, kind, left.id()};
@@ -57,7 +59,7 @@ Work work_of(const Node& node, algorithm kind) {
   return {right, swapped, {}, output};
 }
 
-// The axes of the result, those joined that every operand either has or lacks together.
+// The axes of the result, merged if every operand has or lacks them together.
 AxisView joined_axes(const std::vector<std::vector<int64_t>>& operands,
                      const std::vector<int64_t>& result) {
   AxisView view;
@@ -67,7 +69,7 @@ AxisView joined_axes(const std::vector<std::vector<int64_t>>& operands,
     for (const std::vector<int64_t>& operand : operands) {
       here.push_back(with_rank(operand, result.size())[axis] == result[axis]);
     }
-    // An axis of one fits everywhere.
+    // An axis of length 1 fits every group.
     if (!view.groups.empty() && (result[axis] == 1 || here == last || last.empty())) {
       ++view.groups.back();
       if (result[axis] == 1) continue;
@@ -79,13 +81,13 @@ AxisView joined_axes(const std::vector<std::vector<int64_t>>& operands,
   return view;
 }
 
-// The result as a primitive sees it, with as many of `steps` as it can take.
+// The result as a primitive sees it, with as many of `steps` as the primitive can compute.
 class BroadcastGroup {
  public:
   BroadcastGroup(Context& context, const Node& node, Work work, std::vector<ChainStep> steps)
       : context_(context), nodes_{node.id()}, work_(std::move(work)), steps_(std::move(steps)) {}
 
-  // False where oneDNN has no such primitive, or none worth having.
+  // False if oneDNN has no such primitive, or only its reference implementation.
   bool offer(Format format, bool accepts_reference) {
     PostOperations operations(context_.graph());
     const ResultView view = view_in(format);
@@ -173,7 +175,7 @@ class BroadcastGroup {
         result, function.alpha, function.beta, attributes, true);
   }
 
-  // Only where it is as large as the result and nothing else reads it later.
+  // Only if it has the size of the result and nothing else reads it later.
   bool can_overwrite() const {
     const std::vector<int32_t> others = operand_values();
     return work_.main.type() == work_.output.type() &&
@@ -197,9 +199,9 @@ void offer_formats(Context& context, const Node& node, const Work& work,
                    const std::vector<ChainStep>& steps) {
   const plugin::Type result = work.output.type();
   BroadcastGroup group(context, node, work, steps);
-  const bool is_small = result.elements() <= kMostReferenceElements;
+  const bool is_small = result.elements() <= kMaxReferenceElements;
   bool is_offered = false;
-  // The other formats are for pictures: their elements are many, and one operand has them all.
+  // The other formats are for feature maps, which are large: one operand must have the full size.
   if (can_hold(Format::Nhwc, result.dims.size()) && work.main.type().dims == result.dims) {
     for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::Nhwc}) {
       is_offered = group.offer(format, false) || is_offered;
@@ -217,7 +219,7 @@ void offer_broadcast(Context& context, const Chains& chains, const Node& node) {
     is_one_shape = is_one_shape && node.input(index).type() == result;
   }
   if (is_one_shape || find_eltwise(node, context.options().nan).node)
-    return;  // elementwise.cc offers these
+    return;  // elementwise.cc proposes these
   if (node.version() < kFirstBroadcastingVersion) {
     return context.refuse(node.id(), "broadcasts as ONNX did before version 7, by attributes");
   }

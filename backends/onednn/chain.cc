@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "tessera/backend_ops.h"
+
 namespace tessera::onednn {
 
 using dnnl::algorithm;
@@ -14,20 +16,21 @@ using plugin::Value;
 
 namespace {
 
-// Up to version 6 operands broadcast as attributes say.
+// Up to version 6, attributes say how operands broadcast.
 constexpr int32_t kFirstBroadcastingVersion = 7;
 
-// More post-operations than a chain of a real model has.
-constexpr size_t kMostSteps = 8;
+// More post-operations than any chain of a real model has.
+constexpr size_t kMaxSteps = 8;
 
-bool is_product(const Graph& graph, const Value& value) {
+bool is_matmul_result(const Graph& graph, const Value& value) {
   if (value.producer() < 0) return false;
   const std::string_view op = graph.node(value.producer()).op();
   return op == "Conv" || op == "ConvTranspose" || op == "MatMul" || op == "Gemm";
 }
 
 bool is_usable_operand(const Value& operand, const Type& type) {
-  return operand.is_present() && !explain_unusable(operand) && broadcasts_to(operand.type(), type);
+  return operand.is_present() && !explain_unusable(operand) &&
+         plugin::broadcasts_to(operand.type().dims, type.dims);
 }
 
 // x op y and y op x as functions of x.
@@ -58,15 +61,6 @@ std::optional<algorithm> arithmetic_of(std::string_view op) {
   if (op == "Max") return algorithm::binary_max;
   if (op == "Min") return algorithm::binary_min;
   return std::nullopt;
-}
-
-bool broadcasts_to(const Type& operand, const Type& type) {
-  if (operand.dims.size() > type.dims.size()) return false;
-  const size_t offset = type.dims.size() - operand.dims.size();
-  for (size_t axis = 0; axis < operand.dims.size(); ++axis) {
-    if (operand.dims[axis] != 1 && operand.dims[axis] != type.dims[offset + axis]) return false;
-  }
-  return true;
 }
 
 std::vector<int64_t> with_rank(std::vector<int64_t> dims, size_t rank) {
@@ -106,7 +100,7 @@ Chains::Chains(const Graph& graph, int32_t nan)
   }
 }
 
-std::optional<ChainStep> Chains::step_after(const Value& value, bool is_behind_product) const {
+std::optional<ChainStep> Chains::step_after(const Value& value, bool follows_matmul) const {
   const auto reads_outside = [&](const Composite& composite) {
     return std::any_of(value.consumers().begin(), value.consumers().end(), [&](int32_t reader) {
       return std::find(composite.nodes.begin(), composite.nodes.end(), reader) ==
@@ -123,7 +117,7 @@ std::optional<ChainStep> Chains::step_after(const Value& value, bool is_behind_p
   if (value.consumers().size() != 1) return std::nullopt;
   const Node node = graph_.node(value.consumers().front());
   if (node.output_count() != 1 || node.output(0).type() != value.type()) return std::nullopt;
-  const EltwiseAnswer eltwise = find_eltwise(node, nan_, is_behind_product);
+  const EltwiseAnswer eltwise = find_eltwise(node, nan_, follows_matmul);
   if (eltwise.node && node.input(eltwise.node->input).id() == value.id()) {
     ChainStep step{{node.id()}, {}, node.output(0).id()};
     for (const Eltwise& function : eltwise.node->functions) step.operations.push_back({function});
@@ -145,10 +139,10 @@ std::optional<ChainStep> Chains::step_after(const Value& value, bool is_behind_p
 std::vector<ChainStep> Chains::after(const Value& value) const {
   std::vector<ChainStep> steps;
   Value last = value;
-  // There an infinity is mostly what a sum overflowed to, and a pass of its own would cost most.
-  const bool is_behind_product = is_product(graph_, value);
-  while (steps.size() < kMostSteps && !last.is_needed()) {
-    std::optional<ChainStep> step = step_after(last, is_behind_product);
+  // There, an infinity usually is a sum that overflowed, and a separate pass would cost most.
+  const bool follows_matmul = is_matmul_result(graph_, value);
+  while (steps.size() < kMaxSteps && !last.is_needed()) {
+    std::optional<ChainStep> step = step_after(last, follows_matmul);
     if (!step) break;
     last = graph_.value(step->result);
     steps.push_back(*std::move(step));
@@ -169,7 +163,7 @@ std::optional<OperandForm> operand_form(const Value& value, const std::vector<in
     form.layout = layout_name(format, dims);
     return form;
   }
-  // Channels alone lie in one order, whether they are the innermost axis or not.
+  // A vector of channels has one order, whether channels are the innermost axis or not.
   const bool is_channels = dims[0] == 1 && std::all_of(dims.begin() + 2, dims.end(),
                                                        [](int64_t dim) { return dim == 1; });
   if (format != Format::Nhwc || !is_channels) return std::nullopt;

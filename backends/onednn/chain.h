@@ -1,5 +1,5 @@
-// What can be computed behind a primitive in the same pass over its result, as post-operations:
-// functions of one variable, and sums, products and so on with further operands.
+// Chains of post-operations: what a primitive can compute on its result in the same pass, unary
+// functions and arithmetic with further operands.
 #pragma once
 
 #include <cstdint>
@@ -18,39 +18,38 @@
 
 namespace tessera::onednn {
 
-// One post-operation: a function, or (where `operand` is a value) an arithmetic with an operand on
-// the right.
+// One post-operation: a unary function, or, if `operand` is a value, arithmetic with it on the
+// right.
 struct PostOperation {
   Eltwise function;
   dnnl::algorithm arithmetic = dnnl::algorithm::undef;
   int32_t operand = -1;
 };
 
-// What one node, or several that are one function, do with the value before.
+// The post-operations of one node, or of several nodes that are one function.
 struct ChainStep {
   std::vector<int32_t> nodes;
   std::vector<PostOperation> operations;
   int32_t result = -1;  // value
 };
 
-// How many of the steps' operations read that value.
+// The number of operations of the steps that read the value.
 int64_t count_reads(const std::vector<ChainStep>& steps, int32_t value);
 
-// The functions of a graph that several nodes write out, by what they read. Context::chains() has
-// them.
+// Composite functions of a graph, by the value that they read. Context::chains() holds them.
 class Chains {
  public:
-  // `nan` is TESSERA_NAN_: what the steps may do with it.
+  // `nan` (TESSERA_NAN_...) says how the steps must treat NaN.
   Chains(const plugin::Graph& graph, int32_t nan);
 
-  // What may follow `value`, as far as each step alone reads what comes before it. Every operand
-  // broadcasts to `value`, and every result has its type.
+  // The steps that can follow `value`, as long as each one alone reads the result before it. Every
+  // operand broadcasts to `value`, and every result has its type.
   std::vector<ChainStep> after(const plugin::Value& value) const;
 
   const std::vector<Composite>& composites() const { return composites_; }
 
  private:
-  std::optional<ChainStep> step_after(const plugin::Value& value, bool is_behind_product) const;
+  std::optional<ChainStep> step_after(const plugin::Value& value, bool follows_matmul) const;
 
   plugin::Graph graph_;
   int32_t nan_;
@@ -58,40 +57,38 @@ class Chains {
   std::unordered_map<int32_t, std::vector<size_t>> from_value_;  // composites by their input
 };
 
-// The arithmetic of oneDNN for an op of two or more inputs ("Add", "Sum", "Max"...).
+// The algorithm of oneDNN for an op of two or more inputs ("Add", "Sum", "Max", ...).
 std::optional<dnnl::algorithm> arithmetic_of(std::string_view op);
 
-// Whether that gives the other operand for NaN.
+// Whether the algorithm gives the other operand for NaN.
 bool loses_nan(dnnl::algorithm arithmetic);
 
-// Whether `operand` broadcasts to `type` without changing it, both known float32.
-bool broadcasts_to(const plugin::Type& operand, const plugin::Type& type);
-
-// `dims` with ones in front, up to `rank` axes.
+// `dims` with leading ones, up to `rank` axes.
 std::vector<int64_t> with_rank(std::vector<int64_t> dims, size_t rank);
 
-// How a primitive sees the axes of a value: axis i is the product of the value's next groups[i]
-// axes. Axes of no group at all are {1}.
+// How a primitive sees the axes of a value: axis i merges the next groups[i] axes of the value. A
+// group of no axes is {1}.
 struct AxisView {
   std::vector<size_t> groups;
 
-  // A tensor that broadcasts to `full`, seen so; nullopt where a group is broadcast only in part.
+  // The sizes of a tensor that broadcasts to `full`, seen with these axes; nullopt if a group
+  // broadcasts only in part.
   std::optional<std::vector<int64_t>> of(const std::vector<int64_t>& dims,
                                          const std::vector<int64_t>& full) const;
 };
 
-// The axes as they are.
+// Axes without merging.
 AxisView plain_view(size_t rank);
 
-// How the result of a primitive lies in memory, and what it is seen as.
+// The layout of the result of a primitive, and the axes with which the primitive sees it.
 struct ResultView {
   std::vector<int64_t> dims;  // of the value
   AxisView axes;              // row-major only; in the other formats the axes are as they are
   Format format = Format::RowMajor;
 };
 
-// How `value` is read in `format` by something that sees it with the sizes `dims`; nullopt where it
-// cannot be.
+// How a primitive that sees `value` with the sizes `dims` reads it in `format`; nullopt if it
+// cannot.
 struct OperandForm {
   dnnl::memory::desc stored;
   dnnl::memory::desc wanted;
@@ -100,29 +97,29 @@ struct OperandForm {
 std::optional<OperandForm> operand_form(const plugin::Value& value,
                                         const std::vector<int64_t>& dims, Format format);
 
-// Names to `offer` what `argument` reads.
+// Tells `offer` what `argument` reads.
 void read_operand(PrimitiveOffer& offer, int argument, const plugin::Value& value,
                   const OperandForm& form);
 
-// The post-operations of a primitive, and what they read.
+// The post-operations of a primitive, and their operands.
 class PostOperations {
  public:
   explicit PostOperations(const plugin::Graph& graph) : graph_(graph) {}
 
   void append(const Eltwise& function);
-  // False where a primitive with such a result cannot read the operand; then nothing is appended.
+  // False if a primitive with such a result cannot read the operand; then nothing is appended.
   bool append(const PostOperation& operation, const ResultView& view);
   bool append(const ChainStep& step, const ResultView& view);
-  // The primitive adds to what its output holds: `operand`, of the result's type.
+  // The primitive adds to the content of its output: `operand`, of the type of the result.
   void append_sum(int32_t operand);
 
   const dnnl::post_ops& operations() const { return operations_; }
-  // Whether there is a function that the library's portable code is no use for: its Sigmoid loses
-  // NaN, its PReLU takes up to 80 times as long as the whole convolution before it.
+  // Whether a function must not be computed by the portable code of the library: its Sigmoid loses
+  // NaN, its PReLU takes up to 80 times as long as a whole convolution.
   bool needs_compiled_code() const { return needs_compiled_code_; }
-  // Equal for operations that are equal to the library.
+  // Equal for operations that the library treats as equal.
   const std::string& key() const { return key_; }
-  // Names to `offer`, whose last output is the result, what the operations read.
+  // Tells `offer`, whose last output is the result, what the operations read.
   void read_operands(PrimitiveOffer& offer) const;
 
  private:

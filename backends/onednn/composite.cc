@@ -17,8 +17,8 @@ namespace {
 // Exporters round these constants differently.
 constexpr double kConstantTolerance = 1e-3;
 
-// One way to write a function down. Its `#` are constants of one element, in the order in which the
-// steps read them, and must be about `constants`. `x` is what the function is of.
+// One decomposition of a function. Its `#` are constants of one element, in the order in which the
+// steps read them, which must be close to `constants`. `x` is the argument.
 struct Form {
   std::string pattern;
   Eltwise function;
@@ -72,7 +72,7 @@ std::vector<Form> gelu_forms() {
   };
 }
 
-// What clips from 0 to 6, with bounds as inputs and, in old models, as attributes.
+// Forms of clipping from 0 to 6, with bounds as inputs or, in old models, as attributes.
 std::vector<Form> hard_forms() {
   std::vector<Form> forms;
   const auto add = [&](const std::string& steps, const Eltwise& function, double last) {
@@ -100,38 +100,21 @@ std::vector<Form> all_forms() {
   return forms;
 }
 
-// The number in a constant of one element, of any type that such constants have.
-std::optional<double> number_in(const Value& value) {
-  if (!value.is_constant() || value.constant() == nullptr || value.type().elements() != 1) {
-    return std::nullopt;
-  }
-  switch (value.type().data_type) {
-    case TESSERA_FLOAT32:
-      return value.constant_as<float>()[0];
-    case TESSERA_INT64:
-      return static_cast<double>(value.constant_as<int64_t>()[0]);
-    case TESSERA_INT32:
-      return value.constant_as<int32_t>()[0];
-    default:
-      return std::nullopt;
-  }
-}
-
-// What a match reads from outside: numbers in the order of its nodes, and one value.
-struct Surroundings {
+// The outside operands of a match: numbers in the order of its nodes, and one value.
+struct OutsideOperands {
   std::vector<double> numbers;
   int32_t variable = -1;
   bool is_one_variable = true;
 };
 
-Surroundings surroundings_of(const Graph& graph, const std::vector<int32_t>& nodes) {
-  Surroundings found;
+OutsideOperands outside_operands(const Graph& graph, const std::vector<int32_t>& nodes) {
+  OutsideOperands found;
   for (const int32_t id : nodes) {
     const Node node = graph.node(id);
     for (size_t index = 0; index < node.input_count(); ++index) {
       const Value value = node.input(index);
       if (!value.is_present()) continue;
-      if (const std::optional<double> number = number_in(value)) {
+      if (const std::optional<double> number = constant_scalar(value)) {
         found.numbers.push_back(*number);
       } else if (std::find(nodes.begin(), nodes.end(), value.producer()) == nodes.end()) {
         if (found.variable >= 0 && found.variable != value.id()) found.is_one_variable = false;
@@ -151,7 +134,7 @@ bool are_close(const std::vector<double>& found, const std::vector<double>& expe
 
 std::optional<Composite> composite_of(const Graph& graph, const Form& form,
                                       std::vector<int32_t> nodes) {
-  const Surroundings around = surroundings_of(graph, nodes);
+  const OutsideOperands around = outside_operands(graph, nodes);
   if (around.variable < 0 || !around.is_one_variable) return std::nullopt;
   if (!are_close(around.numbers, form.constants)) return std::nullopt;
   const Value input = graph.value(around.variable);

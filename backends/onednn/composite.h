@@ -1,5 +1,5 @@
-// Functions of one variable that models write out with several nodes (Swish as Mul and Sigmoid,
-// Gelu with Erf or with Tanh), and that oneDNN has as one.
+// Unary functions that models decompose into several nodes (Swish as Mul and Sigmoid, Gelu with Erf
+// or Tanh) and that oneDNN computes as one.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tessera::onednn {
 
-// `function` of value `input` gives value `output`; nobody else needs what lies between.
+// `function` of value `input` gives value `output`. No other node reads the values between.
 struct Composite {
   Eltwise function;
   int32_t input = -1;
@@ -18,8 +18,8 @@ struct Composite {
   std::vector<int32_t> nodes;  // ascending
 };
 
-// All of them in `graph`. Those that begin with one value stand together, the largest first.
-// With TESSERA_NAN_EXACT only those that keep NaN.
+// All composites in `graph`, grouped by their input, the largest first. With TESSERA_NAN_EXACT only
+// those that keep NaN.
 std::vector<Composite> find_composites(const plugin::Graph& graph, int32_t nan);
 
 }  // namespace tessera::onednn

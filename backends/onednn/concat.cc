@@ -7,6 +7,7 @@
 #include "formats.h"
 #include "implementation.h"
 #include "primitive.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::onednn {
 
@@ -16,10 +17,10 @@ using plugin::Node;
 namespace {
 
 constexpr int32_t kFirstRequiredAxisVersion = 4;
-// Numbers of arguments from here on mean something else to the library.
-constexpr size_t kMostInputs = DNNL_ARG_MULTIPLE_DST - DNNL_ARG_MULTIPLE_SRC;
+// From this number on, argument indices of the library have another meaning.
+constexpr size_t kMaxInputs = DNNL_ARG_MULTIPLE_DST - DNNL_ARG_MULTIPLE_SRC;
 
-// The dims of one tensor as the primitive sees them, and which axis grows.
+// The sizes of the tensors as the primitive sees them, and the axis of the concatenation.
 struct View {
   std::vector<std::vector<int64_t>> inputs;
   std::vector<int64_t> output;
@@ -36,7 +37,7 @@ View view_of(const Node& node, size_t axis) {
   return view;
 }
 
-// In row-major order all that counts is what lies before the axis and from it on.
+// In row-major order, the axes before and from the axis of the concatenation are merged.
 View joined(const View& view) {
   const auto join = [&](const std::vector<int64_t>& dims) {
     std::vector<int64_t> result = {1, 1};
@@ -58,8 +59,7 @@ bool offer_view(Context& context, const Node& node, const View& view, Format for
   inputs.reserve(view.inputs.size());
   for (const std::vector<int64_t>& dims : view.inputs) inputs.push_back(describe(format, dims));
   const memory::desc output = describe(format, view.output);
-  // Unlike other descriptors this one cannot be made empty: it throws where there is no such
-  // concat.
+  // Unlike other descriptors, this one throws if there is no such concat.
   dnnl::concat::primitive_desc description;
   try {
     description = dnnl::concat::primitive_desc(context.engine(), output, view.axis, inputs,
@@ -80,8 +80,8 @@ bool offer_view(Context& context, const Node& node, const View& view, Format for
 }
 
 void offer_concat(Context& context, const Node& node) {
-  if (node.input_count() > kMostInputs) {
-    return context.refuse(node.id(), "oneDNN joins at most " + std::to_string(kMostInputs) +
+  if (node.input_count() > kMaxInputs) {
+    return context.refuse(node.id(), "oneDNN joins at most " + std::to_string(kMaxInputs) +
                                          " tensors, found " + std::to_string(node.input_count()));
   }
   for (size_t index = 0; index < node.input_count(); ++index) {
@@ -90,10 +90,9 @@ void offer_concat(Context& context, const Node& node) {
     }
   }
   const size_t rank = node.output(0).type().dims.size();
-  int64_t axis =
-      node.attributes().get_int("axis", node.version() < kFirstRequiredAxisVersion ? 1 : 0);
-  if (axis < 0) axis += static_cast<int64_t>(rank);
-  const View view = view_of(node, static_cast<size_t>(axis));
+  const size_t axis = plugin::normalized_axis(
+      node.attributes().get_int("axis", node.version() < kFirstRequiredAxisVersion ? 1 : 0), rank);
+  const View view = view_of(node, axis);
   bool is_offered = false;
   for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::Nhwc}) {
     if (!can_hold(format, rank)) continue;

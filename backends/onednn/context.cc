@@ -8,7 +8,7 @@ namespace tessera::onednn {
 
 namespace {
 
-// How far an implementation stays below what a core does even at its best, by a part of its name.
+// By parts of its name, the factor by which an implementation stays below the peak of a core.
 struct Slowness {
   std::string_view part;
   double factor;

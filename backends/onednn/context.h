@@ -1,4 +1,4 @@
-// What every family of ops works with while it proposes candidates.
+// The context in which families of ops propose candidates.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace tessera::onednn {
 
 class Chains;
 
-// What a plan needs to know of a primitive that is not built yet.
+// What a known plan needs of a primitive that is not built yet.
 struct PrimitiveFacts {
-  bool is_there = false;       // the library has it
+  bool is_there = false;       // whether the library has it
   bool is_reference = false;   // see is_reference()
   std::string implementation;  // impl_info_str()
   int64_t workspace_bytes = 0;
@@ -33,26 +33,26 @@ class Context : public plugin::ProposeContext {
 
   const dnnl::engine& engine() const { return engine_; }
 
-  // Of the graph; found when the first family asks.
+  // The chains of the graph; found on first use.
   const Chains& chains();
 
-  // Of the primitive with this key, which are found once: describing one takes some microseconds,
-  // and a graph may have thousands of equal ones.
+  // The facts about the primitive with this key, found once: describing a primitive takes some
+  // microseconds, and a graph may have thousands of equal ones.
   const PrimitiveFacts& facts(const std::string& key, const std::function<PrimitiveFacts()>& find);
 
-  // Attributes for a primitive: scratchpad from outside, arithmetic as exact as asked for.
+  // Attributes for a primitive: scratchpad memory of the caller, arithmetic as exact as requested.
   dnnl::primitive_attr attributes() const;
 
-  // Whether what gives something else for NaN is of no use.
+  // Whether implementations that do not keep NaN are refused.
   bool keeps_nan() const { return options().nan == TESSERA_NAN_EXACT; }
-  // Whether a primitive with such functions in it (PostOperations::needs_compiled_code()) is of no
-  // use for that reason.
+  // Whether a primitive with such functions (PostOperations::needs_compiled_code()) is refused for
+  // that reason.
   bool is_useless(std::string_view implementation, bool needs_compiled_code) const {
     return keeps_nan() && needs_compiled_code && has_portable_functions(implementation);
   }
 
-  // The least time in which these threads could do so much; `implementation` is impl_info_str(),
-  // whose reference and gemm forms are known to be far from what the machine can do.
+  // The minimum time for this work on these threads; `implementation` is impl_info_str(), whose
+  // reference and gemm forms are known to be far slower than the processor allows.
   double optimistic_seconds(double flops, double bytes, std::string_view implementation) const;
 
  private:

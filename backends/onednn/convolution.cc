@@ -1,5 +1,5 @@
-// Conv and ConvTranspose, with what follows them as post-operations: functions of one variable,
-// arithmetic with further operands, the other side of a residual sum.
+// Conv and ConvTranspose, with post-operations: unary functions, arithmetic with further operands,
+// and residual sums.
 #include "convolution.h"
 
 #include <algorithm>
@@ -26,16 +26,16 @@ using plugin::Value;
 
 namespace {
 
-// Beyond this a group gains nothing that a step of its own would not have.
-constexpr size_t kMostFusedSteps = 4;
+// Fusing more steps saves nothing.
+constexpr size_t kMaxFusedSteps = 4;
 
-// Formats in which the library reads and writes one convolution; nothing: what it likes best.
+// Formats in which the library reads and writes a convolution; none: the library chooses.
 struct Form {
   std::optional<Format> input;
   std::optional<Format> output;
 };
 
-// The last ones are for few channels, which are not worth a block.
+// The last ones are for few channels, for which blocks do not pay.
 constexpr Form kForms[] = {
     {std::nullopt, std::nullopt},         {Format::Nhwc, Format::Nhwc},
     {Format::Nchw16c, Format::Nchw16c},   {Format::Nchw8c, Format::Nchw8c},
@@ -44,7 +44,7 @@ constexpr Form kForms[] = {
 };
 constexpr int64_t kFewChannels = 16;
 
-// What a form came to: a description whose formats are decided.
+// The description for a form, with all formats decided.
 struct Solution {
   Form form;
   Format input = Format::RowMajor;
@@ -52,12 +52,12 @@ struct Solution {
   ConvolutionDescription description;
 };
 
-// A convolution and what is fused behind it.
+// A convolution and the steps that are fused with it.
 struct Group {
   std::vector<int32_t> nodes;
   std::vector<ChainStep> steps;
   int32_t result = -1;
-  int32_t read = -1;  // value that is convolved
+  int32_t read = -1;  // the input of the convolution
 };
 
 // Proposes the convolutions of one graph.
@@ -80,11 +80,11 @@ class Proposer {
   }
 
  private:
-  // All groups that begin with `node`, the smallest first.
+  // Offers all groups that begin with `node`, the smallest first.
   std::vector<Group> groups_of(const Node& node) const {
     std::vector<Group> groups = {{{node.id()}, {}, node.output(0).id(), node.input(0).id()}};
     for (const ChainStep& step : chains_.after(node.output(0))) {
-      if (groups.size() > kMostFusedSteps) break;
+      if (groups.size() > kMaxFusedSteps) break;
       Group larger = groups.back();
       larger.nodes.insert(larger.nodes.end(), step.nodes.begin(), step.nodes.end());
       larger.steps.push_back(step);
@@ -95,8 +95,8 @@ class Proposer {
     return groups;
   }
 
-  // Where a plan is known, the layouts of its candidate mostly lead to it at once: all others need
-  // not be described. False where they do not, so that the long way has to be gone.
+  // If a plan is known, the layouts of its candidate usually determine it, and no others need be
+  // described. False if they do not, so that all forms have to be tried.
   bool offer_wanted(const Node& node, const ConvolutionProblem& problem, const Group& group) {
     const std::span<const plugin::Wanted* const> wanted = context_.wanted_for(group.nodes);
     return !wanted.empty() && std::ranges::all_of(wanted, [&](const plugin::Wanted* one) {
@@ -117,15 +117,16 @@ class Proposer {
     });
   }
 
-  // Of the convolution's input and of its result, which are a candidate's first and its last port.
+  // The layouts of the input of the convolution and of its result, which are the first and last
+  // port of a candidate.
   static std::optional<Form> form_of(std::string_view ports) {
     const Form form = {format_named(ports.substr(0, ports.find(' '))),
                        format_named(ports.substr(ports.rfind(' ') + 1))};
     return form.input && form.output ? std::optional(form) : std::nullopt;
   }
 
-  // How the library computes `problem` alone: one solution for each pair of layouts, the one that
-  // it likes best first. Its reference implementation counts only where there is no other.
+  // The solutions of the library for `problem` alone: one for each pair of layouts, the preferred
+  // one first. Reference implementations count only if there is no other.
   const std::vector<Solution>& solve(const ConvolutionProblem& problem) {
     const auto [found, is_new] = solved_.try_emplace(problem.key());
     if (is_new) found->second = solve_anew(problem);
@@ -153,7 +154,7 @@ class Proposer {
   static bool is_worth_trying(const ConvolutionProblem& problem, const Form& form,
                               const std::vector<Solution>& found) {
     if (form.input == form.output) {
-      // Blocks of 8 are for processors without those of 16.
+      // Blocks of 8 are for processors that do not support those of 16.
       return form.input != Format::Nchw8c || !has_format(found, Format::Nchw16c);
     }
     if (problem.is_transposed || problem.groups != 1) return false;
@@ -166,7 +167,7 @@ class Proposer {
                        [&](const Solution& found) { return found.output == output; });
   }
 
-  // The same implementation between the same layouts, as far as layouts differ for such sizes.
+  // The same implementation with the same layouts, as far as layouts differ for such sizes.
   static bool has_equal(const std::vector<Solution>& solutions,
                         const ConvolutionDescription& description) {
     const auto traits = [](const ConvolutionDescription& of) {
@@ -194,8 +195,8 @@ class Proposer {
     context_.add(candidate_of(node, problem, group, description, *operations));
   }
 
-  // What is done behind the convolution, whose result lies in `output`; nullopt where the library
-  // cannot do it there.
+  // The post-operations of the convolution, whose result is in the layout `output`; nullopt if the
+  // library cannot compute them.
   std::optional<PostOperations> operations_of(const Group& group, const ConvolutionProblem& problem,
                                               Format output) const {
     PostOperations operations(context_.graph());
@@ -226,7 +227,7 @@ class Proposer {
     return offer.candidate(seconds(problem, description, group));
   }
 
-  // Networks repeat their blocks: what is equal is described once.
+  // Networks repeat their blocks: equal problems are described once.
   const ConvolutionDescription& described(const ConvolutionProblem& problem, const Form& form,
                                           const PostOperations& operations) {
     const auto [found, is_new] =
@@ -238,7 +239,7 @@ class Proposer {
     return found->second;
   }
 
-  // Whether `description`, of the same convolution with something behind it, is no worse.
+  // Whether `description`, the same convolution with post-operations, is no slower.
   static bool is_like(const Solution& solution, const ConvolutionDescription& description) {
     if (!description.is_there()) return false;
     if (description.is_reference() && !solution.description.is_reference()) return false;
@@ -246,8 +247,8 @@ class Proposer {
            format_of(description.output_desc()) == solution.output;
   }
 
-  // A tensor of the result's own type is added in place: the result overwrites it. A primitive can
-  // do so once, and only if neither the convolution nor another step reads that tensor. False where
+  // A tensor of the type of the result is added in place: the result overwrites it. A primitive can
+  // do this once, and only if neither the convolution nor another step reads that tensor. False if
   // `step` is no such sum.
   bool append_sum(const Group& group, const ChainStep& step, const ResultView& view,
                   PostOperations& operations) const {

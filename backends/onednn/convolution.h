@@ -1,4 +1,4 @@
-// One convolution or deconvolution as oneDNN sees it. convolution.cc proposes them.
+// A convolution or deconvolution as oneDNN defines it. convolution.cc proposes candidates.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tessera::onednn {
 
-// What is to be computed, whatever the formats.
+// The computation, independent of formats.
 struct ConvolutionProblem {
   bool is_transposed = false;
   bool has_bias = false;
@@ -28,14 +28,15 @@ struct ConvolutionProblem {
   Window window;
 
   double flops() const;
-  // Equal for problems that are equal to the library.
+  // Equal for problems that the library treats as equal.
   std::string key() const;
 };
 
-// Of a Conv or ConvTranspose. Throws Failure with the reason where oneDNN has no such thing.
+// The problem of a Conv or ConvTranspose. Throws Failure with the reason if oneDNN does not support
+// it.
 ConvolutionProblem convolution_problem(const plugin::Node& node);
 
-// What the library would do: a primitive_desc of either kind.
+// A primitive_desc of a convolution or a deconvolution.
 class ConvolutionDescription {
  public:
   ConvolutionDescription() = default;
@@ -50,9 +51,9 @@ class ConvolutionDescription {
   dnnl::memory::desc output_desc() const { return query(dnnl::query::dst_md); }
   dnnl::memory::desc weights_desc() const { return query(dnnl::query::weights_md); }
   dnnl::memory::desc bias_desc() const { return base().query_md(dnnl::query::weights_md, 1); }
-  // The library's plain loops, which are there for correctness.
+  // Whether it is the reference implementation of the library, which is correct but slow.
   bool is_reference() const;
-  // At least how many times slower than the best that a processor can do.
+  // A lower bound of the factor by which it is slower than the processor allows.
   double slowness(const ConvolutionProblem& problem) const;
 
  private:
@@ -63,7 +64,8 @@ class ConvolutionDescription {
       description_;
 };
 
-// Asks the library. No format: it chooses. Not there where it has no such implementation.
+// Asks the library. Without a format, the library chooses it. Empty if the library has no such
+// implementation.
 ConvolutionDescription describe_convolution(const Context& context,
                                             const ConvolutionProblem& problem,
                                             std::optional<Format> input,

@@ -50,7 +50,7 @@ memory::desc describe_or_any(std::optional<Format> format, const memory::dims& d
 }  // namespace
 
 double ConvolutionProblem::flops() const {
-  // Each weight meets each pixel of the side with one value a window.
+  // Each weight is multiplied with each pixel of the smaller side.
   const memory::dims& pixels = is_transposed ? input : output;
   double products = static_cast<double>(pixels[0]);
   for (size_t axis = 2; axis < pixels.size(); ++axis) {
@@ -114,8 +114,8 @@ double ConvolutionDescription::slowness(const ConvolutionProblem& problem) const
   if (has("ref")) return 100;
   double slowness = has("avx2") || has("sse41") ? 2 : 1;
   if (has("gemm")) {
-    // A pointwise one is one product; others lay out their windows first; products of one channel
-    // are no products.
+    // A pointwise convolution is a matrix product. Others first gather their windows. With one
+    // channel there is no matrix product.
     if (problem.window.taps() != 1) slowness = 1.5;
     if (problem.groups > 1) slowness = 4;
     if (problem.groups > 1 && problem.groups == problem.output[1]) slowness = 30;
@@ -130,7 +130,7 @@ ConvolutionDescription describe_convolution(const Context& context,
                                             const dnnl::post_ops& operations) {
   const memory::desc source = describe_or_any(input, problem.input);
   const memory::desc target = describe_or_any(output, problem.output);
-  // Weights that only running gives cannot be packed.
+  // Weights that are known only at run time cannot be packed.
   const memory::desc weights = problem.has_constant_weights
                                    ? memory::desc(problem.weights, kType, memory::format_tag::any)
                                    : problem.stored_weights;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kClearGrain = 4096;  // blocks
 
-// The primitive over `count` elements in a row.
+// The primitive over `count` contiguous elements.
 dnnl::primitive_desc_base describe_work(const dnnl::engine& engine, dnnl::primitive_attr attributes,
                                         const std::vector<PostOperation>& operations,
                                         int64_t count) {
@@ -46,7 +46,7 @@ dnnl::primitive_desc_base describe_work(const dnnl::engine& engine, dnnl::primit
       first.function.alpha, first.function.beta, attributes, true);
 }
 
-// Equal for primitives that describe_work() describes alike.
+// Equal for works with equal primitives.
 std::string key_of(const std::vector<PostOperation>& operations, int64_t count) {
   std::string key = "dense " + std::to_string(count);
   const auto bits = [](float number) { return std::to_string(std::bit_cast<uint32_t>(number)); };
@@ -67,7 +67,7 @@ PrimitiveFacts facts_of(const dnnl::primitive_desc_base& description) {
           .workspace_bytes = static_cast<int64_t>(description.scratchpad_desc().get_size())};
 }
 
-// Whether zeros stay zeros through all operations, every operand being zero there too.
+// Whether all operations keep zeros, if every operand is zero there too.
 bool keeps_zero(const std::vector<PostOperation>& operations) {
   return std::all_of(operations.begin(), operations.end(), [](const PostOperation& operation) {
     if (operation.operand < 0) return operation.function.keeps_zero();
@@ -75,44 +75,44 @@ bool keeps_zero(const std::vector<PostOperation>& operations) {
   });
 }
 
-// Where the padding of a blocked tensor lies: the last lanes of every last block of channels.
+// The padding of a blocked tensor: the last lanes of every last block of channels.
 struct Padding {
-  int64_t pictures = 0;
-  int64_t picture = 0;  // elements from one to the next
-  int64_t first = 0;    // of a picture: where its last block of channels begins
+  int64_t images = 0;
+  int64_t image_elements = 0;
+  int64_t last_block = 0;  // offset in an image of its last block of channels
   int64_t pixels = 0;
   int64_t block = 1;
-  int64_t used = 1;  // lanes of the last block that are no padding
+  int64_t used_lanes = 1;  // lanes of the last block that hold channels
 
-  bool is_empty() const { return used == block; }
+  bool is_empty() const { return used_lanes == block; }
 };
 
 Padding padding_of(Format format, const std::vector<int64_t>& dims) {
   Padding padding;
   if (format != Format::Nchw8c && format != Format::Nchw16c) return padding;
   padding.block = format == Format::Nchw8c ? 8 : 16;
-  padding.pictures = dims[0];
+  padding.images = dims[0];
   padding.pixels = 1;
   for (size_t axis = 2; axis < dims.size(); ++axis) padding.pixels *= dims[axis];
   const int64_t blocks = (dims[1] + padding.block - 1) / padding.block;
-  padding.used = dims[1] - (blocks - 1) * padding.block;
-  padding.picture = blocks * padding.pixels * padding.block;
-  padding.first = (blocks - 1) * padding.pixels * padding.block;
+  padding.used_lanes = dims[1] - (blocks - 1) * padding.block;
+  padding.image_elements = blocks * padding.pixels * padding.block;
+  padding.last_block = (blocks - 1) * padding.pixels * padding.block;
   return padding;
 }
 
 void clear(RunContext& context, const Padding& padding, float* elements) {
-  context.parallel_for(padding.pictures * padding.pixels, kClearGrain,
-                       [&](int64_t begin, int64_t end) {
-                         for (int64_t index = begin; index < end; ++index) {
-                           float* block = elements + index / padding.pixels * padding.picture +
-                                          padding.first + index % padding.pixels * padding.block;
-                           std::fill(block + padding.used, block + padding.block, 0.0F);
-                         }
-                       });
+  context.parallel_for(
+      padding.images * padding.pixels, kClearGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t index = begin; index < end; ++index) {
+          float* block = elements + index / padding.pixels * padding.image_elements +
+                         padding.last_block + index % padding.pixels * padding.block;
+          std::fill(block + padding.used_lanes, block + padding.block, 0.0F);
+        }
+      });
 }
 
-// Memory objects are made for each run: one run must not see those of another.
+// Memory objects are created for each run, because concurrent runs must not share them.
 class DenseKernel : public plugin::Kernel {
  public:
   DenseKernel(const dnnl::primitive_desc_base& description,
@@ -212,7 +212,7 @@ bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference
   plugin::OutputPort output;
   output.value = work.output;
   output.layout = TESSERA_LAYOUT_ANY_DENSE;
-  // A second reading of what is being overwritten would see the result.
+  // Another read of the value that is overwritten would see the result.
   if (std::count(work.inputs.begin(), work.inputs.end(), work.inputs.front()) == 1) {
     output.requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
     output.in_place_input = 0;
@@ -222,7 +222,7 @@ bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference
       static_cast<double>(count) * sizeof(float) * static_cast<double>(candidate.inputs.size() + 1);
   candidate.optimistic_seconds =
       context.optimistic_seconds(static_cast<double>(count), bytes, facts.implementation);
-  // As for one line of elements; a padded layout needs no more.
+  // The estimate for unpadded elements; a padded layout needs no more.
   candidate.workspace_bytes = facts.workspace_bytes;
   candidate.build = [engine = context.engine(), attributes = context.attributes(), work,
                      ports](const plugin::BuildOptions& options) {

@@ -1,5 +1,5 @@
-// Elementwise work on storage in order, whatever dense layout it is in: one candidate for all of
-// them. Where the layout pads channels, the padding is zero again afterwards.
+// Elementwise work on contiguous storage, in any dense layout: one candidate for all of them. If
+// the layout pads channels, the padding is set to zero afterwards.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace tessera::onednn {
 
-// What is computed: a function of the first input or an arithmetic of the first two, and what
-// follows.
+// The work: a function of the first input or arithmetic of the first two, and the steps that
+// follow.
 struct DenseWork {
   std::vector<int32_t> nodes;
-  // Values that are read, all of `type`; a value may stand here several times.
+  // The operands, all of `type`; a value may occur several times.
   std::vector<int32_t> inputs;
   int32_t output = -1;
   plugin::Type type;
-  // The first one's `operand` and those behind it are indices into `inputs`.
+  // The operands of all steps are indices into `inputs`.
   std::vector<PostOperation> operations;
 };
 
-// One candidate whose ports have TESSERA_LAYOUT_ANY_DENSE. The output may overwrite the first
-// input. False where oneDNN has no such primitive, or, unless `accepts_reference`, none worth
-// having.
+// Offers one candidate whose ports have TESSERA_LAYOUT_ANY_DENSE. The output may overwrite the
+// first input. False if oneDNN has no such primitive or, unless `accepts_reference`, only its
+// reference implementation.
 bool offer_dense(Context& context, const DenseWork& work, bool accepts_reference);
 
 }  // namespace tessera::onednn

@@ -1,5 +1,5 @@
-// Functions of one variable, and arithmetic of tensors of one shape, in whatever dense layout their
-// inputs are; with all that follows elementwise. binary.cc has arithmetic that broadcasts.
+// Unary functions, and arithmetic of tensors of one shape, in any dense layout, fused with
+// following elementwise ops. binary.cc has arithmetic with broadcasting.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -18,14 +18,14 @@ using plugin::Value;
 
 namespace {
 
-// Ops that are functions of one variable whatever their other inputs are, so that a refusal is due.
+// Ops that are unary functions whatever their other inputs are, so they are refused with a reason.
 bool is_function_op(const Node& node) { return !arithmetic_of(node.op()); }
 
 void check_usable(const Value& value) {
   if (const auto reason = explain_unusable(value)) throw Failure(TESSERA_UNSUPPORTED, *reason);
 }
 
-// `work` with `step` behind it; nullopt where an operand broadcasts, so that layouts would differ.
+// `work` followed by `step`; nullopt if an operand broadcasts, because layouts would differ.
 std::optional<DenseWork> with_step(const Context& context, DenseWork work, const ChainStep& step) {
   for (PostOperation operation : step.operations) {
     if (operation.operand >= 0) {
@@ -40,7 +40,7 @@ std::optional<DenseWork> with_step(const Context& context, DenseWork work, const
   return work;
 }
 
-// With as much of what follows as the library has fast code for, and alone.
+// Offers the node with as many following steps as the library has fast code for, and alone.
 void offer_with_chain(Context& context, const Chains& chains, const DenseWork& work) {
   std::vector<DenseWork> works = {work};
   for (const ChainStep& step : chains.after(context.graph().value(work.output))) {

@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 
+#include "tessera/backend_ops.h"
+
 namespace tessera::onednn {
 
 using dnnl::algorithm;
@@ -13,8 +15,6 @@ using plugin::Type;
 using plugin::Value;
 
 namespace {
-
-constexpr int32_t kFirstClipInputVersion = 11;
 
 EltwiseAnswer refuse(const std::string& reason) { return {std::nullopt, reason}; }
 
@@ -53,50 +53,31 @@ EltwiseAnswer gelu(const Node& node) {
 }
 
 EltwiseAnswer clip(const Node& node) {
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
-  if (node.version() < kFirstClipInputVersion) {
-    low = node.attributes().get_float("min", std::numeric_limits<float>::lowest());
-    high = node.attributes().get_float("max", std::numeric_limits<float>::max());
-  }
   for (const size_t index : {size_t{1}, size_t{2}}) {
-    if (!node.input(index).is_present()) continue;
-    const std::optional<float> bound = constant_number(node.input(index));
-    if (!bound) return refuse("clips by constant float32 bounds only");
-    (index == 1 ? low : high) = *bound;
+    const Value bound = node.input(index);
+    if (bound.is_present() && !constant_float(bound)) {
+      return refuse("clips by constant float32 bounds only");
+    }
   }
+  const plugin::ClipBounds bounds = plugin::clip_bounds(node);
+  const auto low = static_cast<float>(*bounds.min);
+  const auto high = static_cast<float>(*bounds.max);
   if (!(low <= high)) return refuse("clips only if min <= max");
   return function_of(0, algorithm::eltwise_clip_v2, low, high);
 }
 
-// The power is often an integer tensor; those that matter are exact in float32.
-std::optional<float> exponent_of(const Value& value) {
-  if (!value.is_constant() || value.constant() == nullptr || value.type().elements() != 1) {
-    return std::nullopt;
-  }
-  switch (value.type().data_type) {
-    case TESSERA_FLOAT32:
-      return value.constant_as<float>()[0];
-    case TESSERA_INT32:
-      return static_cast<float>(value.constant_as<int32_t>()[0]);
-    case TESSERA_INT64:
-      return static_cast<float>(value.constant_as<int64_t>()[0]);
-    default:
-      return std::nullopt;
-  }
-}
-
 EltwiseAnswer power(const Node& node) {
-  const std::optional<float> exponent = exponent_of(node.input(1));
+  // Often an integer tensor; the powers that matter are exact in float32.
+  const std::optional<double> exponent = constant_scalar(node.input(1));
   if (!exponent || node.output(0).type() != node.input(0).type()) {
     return refuse("takes powers with one constant exponent only");
   }
   if (*exponent == 2) return function_of(0, algorithm::eltwise_square);
-  if (*exponent == 0.5F) return function_of(0, algorithm::eltwise_sqrt);
-  return function_of(0, algorithm::eltwise_pow, 1, *exponent);
+  if (*exponent == 0.5) return function_of(0, algorithm::eltwise_sqrt);
+  return function_of(0, algorithm::eltwise_pow, 1, static_cast<float>(*exponent));
 }
 
-// `number` op x, or x op `number`, as a function of x; nullopt where it is none.
+// `number` op x, or x op `number`, as a function of x; nullopt if it is none.
 std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_number_left) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (op == "Add" || op == "Sum") return Eltwise{algorithm::eltwise_linear, 1, number};
@@ -107,7 +88,7 @@ std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_num
   }
   if (op == "Div") {
     if (is_number_left) return Eltwise{algorithm::eltwise_pow, number, -1};
-    // A number whose inverse is no float32 of full precision would lose the quotient.
+    // If the inverse is no normal float32, multiplication by it would be inaccurate.
     if (!std::isnormal(number) || !std::isnormal(1 / number)) return std::nullopt;
     return Eltwise{algorithm::eltwise_linear, 1 / number, 0};
   }
@@ -121,7 +102,7 @@ std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_num
 EltwiseAnswer with_number(const Node& node) {
   if (node.input_count() != 2) return refuse("");
   for (const size_t place : {size_t{1}, size_t{0}}) {
-    const std::optional<float> number = constant_number(node.input(place));
+    const std::optional<float> number = constant_float(node.input(place));
     if (!number || node.output(0).type() != node.input(1 - place).type()) continue;
     const std::optional<Eltwise> function = arithmetic(node.op(), *number, place == 0);
     if (function) return {EltwiseNode{{*function}, 1 - place}, ""};
@@ -185,37 +166,37 @@ bool Eltwise::keeps_zero() const {
   }
 }
 
-std::vector<Eltwise> keeping_nan(const Eltwise& function, bool behind_product) {
+std::vector<Eltwise> keeping_nan(const Eltwise& function, bool follows_matmul) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool is_relu = function.algorithm == algorithm::eltwise_relu && function.alpha == 0;
-  // Its exponential of NaN is infinity.
+  // The library gives infinity for the exponential of NaN.
   const bool is_loser = function.algorithm == algorithm::eltwise_hardsigmoid ||
                         function.algorithm == algorithm::eltwise_exp;
   if (is_loser) return {};
   if (!is_relu && function.algorithm != algorithm::eltwise_clip_v2) return {function};
-  // A bound that is the last finite number bounds nothing but infinities.
+  // A bound that is the largest finite number affects only infinities.
   const bool has_low = is_relu || function.alpha > std::numeric_limits<float>::lowest();
   const bool has_high = !is_relu && function.beta < std::numeric_limits<float>::max();
   if (!has_low && !has_high) return {{algorithm::eltwise_linear, 1, 0}};
-  // Of two bounds only 0 and another: what NaN becomes has to become NaN again.
+  // NaN must become NaN again: possible only with 0 as lower bound.
   const float low = is_relu ? 0 : function.alpha;
-  if (!behind_product || !has_low || low != 0) return {};
+  if (!follows_matmul || !has_low || low != 0) return {};
   std::vector<Eltwise> functions;
   // NaN becomes -infinity, which the minimum passes.
   if (has_high) functions.push_back({algorithm::eltwise_clip_v2, -kInfinity, function.beta});
-  // What is not above 0 is multiplied by 0: NaN stays, and -infinity becomes it.
+  // Numbers that are not above 0 are multiplied by 0: NaN stays, and -infinity becomes NaN.
   functions.push_back({.algorithm = algorithm::eltwise_relu, .is_prelu = true});
   return functions;
 }
 
-EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool behind_product) {
+EltwiseAnswer find_eltwise(const Node& node, int32_t nan, bool follows_matmul) {
   if (!node.domain().empty()) return refuse("");
   const auto found = answers().find(node.op());
   if (found == answers().end()) return refuse("");
   EltwiseAnswer answer = found->second(node);
   if (!answer.node || nan == TESSERA_NAN_FAST) return answer;
   if (node.op() == "Log") return refuse("oneDNN's Log of denormals is not exact: only nan=fast");
-  answer.node->functions = keeping_nan(answer.node->functions.front(), behind_product);
+  answer.node->functions = keeping_nan(answer.node->functions.front(), follows_matmul);
   return answer.node->functions.empty() ? refuse(explain_lost_nan(node.op())) : answer;
 }
 
@@ -223,7 +204,12 @@ std::string explain_lost_nan(std::string_view what) {
   return "oneDNN's " + std::string(what) + " does not keep NaN, which only nan=fast allows";
 }
 
-std::optional<float> constant_number(const Value& value) {
+std::optional<double> constant_scalar(const Value& value) {
+  if (value.type().data_type == TESSERA_FLOAT64) return std::nullopt;
+  return plugin::constant_number(value);
+}
+
+std::optional<float> constant_float(const Value& value) {
   if (!value.is_constant() || value.constant() == nullptr) return std::nullopt;
   const Type type = value.type();
   if (type.data_type != TESSERA_FLOAT32 || type.elements() != 1) return std::nullopt;

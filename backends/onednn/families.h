@@ -1,5 +1,5 @@
-// The families of ops, one file each. Each offers what oneDNN can compute of its ops in
-// context.graph(), alone and in groups, and refuses the rest with a reason.
+// The families of ops, one file each. Each proposes candidates for its ops in context.graph(),
+// alone and in groups, and refuses the rest with a reason.
 #pragma once
 
 #include "context.h"
@@ -7,10 +7,10 @@
 namespace tessera::onednn {
 
 void propose_convolutions(Context& context);  // and deconvolutions
-void propose_products(Context& context);      // MatMul and Gemm
+void propose_matmuls(Context& context);       // MatMul and Gemm
 void propose_recurrences(Context& context);
 void propose_poolings(Context& context);
-void propose_normalizations(Context& context);  // by given and by own statistics
+void propose_normalizations(Context& context);  // with given and with own statistics
 void propose_softmaxes(Context& context);
 void propose_lrns(Context& context);
 void propose_reductions(Context& context);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tessera/backend_ops.h"
+
 namespace tessera::onednn {
 
 using dnnl::memory;
@@ -10,19 +12,11 @@ namespace {
 
 using Tag = memory::format_tag;
 
-constexpr size_t kSmallestChannelRank = 3;
-constexpr size_t kLargestChannelRank = 5;
+constexpr size_t kMinChannelRank = 3;
+constexpr size_t kMaxChannelRank = 5;
 constexpr Tag kNhwcTags[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
 constexpr Tag kNchw8cTags[] = {Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c};
 constexpr Tag kNchw16cTags[] = {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c};
-
-memory::dims row_major_strides(const memory::dims& dims) {
-  memory::dims strides(dims.size(), 1);
-  for (size_t axis = dims.size() - 1; axis > 0; --axis) {
-    strides[axis - 1] = strides[axis] * dims[axis];
-  }
-  return strides;
-}
 
 // Whether a tensor of these sizes has the same bytes in `format` as in row-major.
 bool is_row_major(Format format, const memory::dims& dims) {
@@ -58,24 +52,24 @@ std::optional<Format> format_named(std::string_view layout) {
 
 bool can_hold(Format format, size_t rank) {
   if (format == Format::RowMajor) return rank <= DNNL_MAX_NDIMS;
-  return rank >= kSmallestChannelRank && rank <= kLargestChannelRank;
+  return rank >= kMinChannelRank && rank <= kMaxChannelRank;
 }
 
 memory::desc describe(Format format, const std::vector<int64_t>& dims) {
   constexpr auto kType = memory::data_type::f32;
   const memory::dims sizes = dims.empty() ? memory::dims{1} : dims;
-  // The library takes descriptors for equal that differ in the strides of axes of length 1 only,
-  // and would then give the primitive that it made of the one for the other.
+  // The library treats descriptors as equal that differ only in the strides of axes of length 1,
+  // and would then reuse the primitive of the other descriptor.
   if (format == Format::Nhwc && is_row_major(format, sizes)) format = Format::RowMajor;
   switch (format) {
     case Format::RowMajor:
-      return {sizes, kType, row_major_strides(sizes)};
+      return {sizes, kType, plugin::dense_strides(sizes)};
     case Format::Nhwc:
-      return {sizes, kType, kNhwcTags[sizes.size() - kSmallestChannelRank]};
+      return {sizes, kType, kNhwcTags[sizes.size() - kMinChannelRank]};
     case Format::Nchw8c:
-      return {sizes, kType, kNchw8cTags[sizes.size() - kSmallestChannelRank]};
+      return {sizes, kType, kNchw8cTags[sizes.size() - kMinChannelRank]};
     case Format::Nchw16c:
-      return {sizes, kType, kNchw16cTags[sizes.size() - kSmallestChannelRank]};
+      return {sizes, kType, kNchw16cTags[sizes.size() - kMinChannelRank]};
   }
   return {};
 }
@@ -83,7 +77,7 @@ memory::desc describe(Format format, const std::vector<int64_t>& dims) {
 memory::desc describe_pooled(Format format, const std::vector<int64_t>& source,
                              const std::vector<int64_t>& dims) {
   if (format != Format::Nhwc || is_row_major(format, source)) return describe(format, dims);
-  return {dims, memory::data_type::f32, kNhwcTags[dims.size() - kSmallestChannelRank]};
+  return {dims, memory::data_type::f32, kNhwcTags[dims.size() - kMinChannelRank]};
 }
 
 memory::desc describe_any(const std::vector<int64_t>& dims) {

@@ -1,4 +1,4 @@
-// How the contract's layouts and oneDNN's memory descriptors name the same bytes.
+// The layouts of the contract as memory descriptors of oneDNN.
 #pragma once
 
 #include <array>
@@ -22,38 +22,39 @@ inline constexpr std::array kFormats = {Format::RowMajor, Format::Nhwc, Format::
 const char* layout_name(Format format);
 std::optional<Format> format_named(std::string_view layout);
 
-// Whether a tensor of this rank can lie in `format`: row-major any, the others 3 to 5.
+// Whether `format` supports tensors of this rank: row-major all, the others 3 to 5.
 bool can_hold(Format format, size_t rank);
 
-// float32 in `format`, which must be able to hold the rank; oneDNN has no tensors without
-// dimensions, so a scalar becomes {1}.
-// Where nhwc has the bytes of row-major (one channel, or one pixel) it is described as that.
+// A float32 tensor in `format`, which must support its rank. oneDNN has no tensors without
+// dimensions, so a scalar becomes {1}. If nhwc has the bytes of row-major (one channel or one
+// pixel), the descriptor is row-major.
 dnnl::memory::desc describe(Format format, const std::vector<int64_t>& dims);
 
 // The result `dims` of a pooling of `source`, both in `format`. Unlike describe() it keeps the
-// strides of nhwc where only channels are left, without which the library has no fast code; all
-// poolings must use it, so that no two descriptors of one differ in the strides of such axes only.
+// strides of nhwc if only channels are left, without which the library has no fast code. All
+// poolings must use it, so that no two of their descriptors differ only in the strides of axes of
+// length 1.
 dnnl::memory::desc describe_pooled(Format format, const std::vector<int64_t>& source,
                                    const std::vector<int64_t>& dims);
 
-// The same tensor with every format left to the primitive.
+// The same tensor in a format that the primitive chooses.
 dnnl::memory::desc describe_any(const std::vector<int64_t>& dims);
 
-// The first of kFormats that `desc` is; nullopt where it is none.
+// The first of kFormats that `desc` has; nullopt if it has none.
 std::optional<Format> format_of(const dnnl::memory::desc& desc);
 
-// Under which name the host keeps a tensor of these sizes in `format`: row-major where the bytes
-// are the same (one channel, or one pixel and whole blocks), so that nothing is converted then.
+// The name of the layout in which the host keeps a tensor of these sizes: row-major if the bytes
+// are the same (one channel, or one pixel and whole blocks), so that nothing is converted.
 const char* layout_name(Format format, const std::vector<int64_t>& dims);
 
-// The same of a descriptor. Failure where it is none of the contract's layouts.
+// The same for a descriptor. Throws Failure if it is in no layout of the contract.
 const char* layout_of(const dnnl::memory::desc& desc);
 
-// Sizes, strides and blocks in one line, such as "64x3x7x7:f32:o16i3...". Descriptors with equal
-// text lay equal elements out equally. nullopt for a format that the library keeps to itself.
+// Sizes, strides and blocks as text, such as "64x3x7x7:f32:o16i3...". Descriptors with equal text
+// store equal elements in the same order. nullopt for an opaque format of the library.
 std::optional<std::string> format_text(const dnnl::memory::desc& desc);
 
-// Why oneDNN cannot compute with `value` as a float32 tensor; nullopt where it can.
+// The reason why oneDNN cannot compute with `value` as a float32 tensor; nullopt if it can.
 std::optional<std::string> explain_unusable(const plugin::Value& value);
 
 }  // namespace tessera::onednn

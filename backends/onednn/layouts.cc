@@ -1,6 +1,6 @@
-// Conversions are loops of our own and not reorders of oneDNN: those would have to be built, or
-// looked up under a lock, each time a conversion runs. Measured on tensors of ResNet-50, reorders
-// are about as fast beyond the cache, and mostly up to twice, at worst four times as fast within.
+// Conversions are loops of our own, not reorders of oneDNN: those would have to be built, or looked
+// up under a lock, for each conversion. Measured on tensors of ResNet-50, reorders are about as
+// fast beyond the cache, and usually up to twice, at worst four times as fast within it.
 #include "layouts.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using plugin::Type;
 
 namespace {
 
-// Channels that lie together for each pixel: all of them in nhwc, one in row-major.
+// The number of contiguous channels of each pixel: all of them in nhwc, one in row-major.
 int64_t block_of(Format format, int64_t channels) {
   switch (format) {
     case Format::RowMajor:
@@ -36,9 +36,9 @@ int64_t block_of(Format format, int64_t channels) {
 
 int64_t round_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-// A tensor in any of the formats: element (image, channel, pixel) lies at
+// A tensor in any of the formats: element (image, channel, pixel) is at
 //   image * image_stride + channel / block * block * pixels + pixel * block + channel % block.
-struct Arrangement {
+struct StridedFormat {
   int64_t block = 1;
   int64_t image_stride = 0;
 };
@@ -55,17 +55,17 @@ Extent extent_of(const Buffer& buffer) {
   return extent;
 }
 
-Arrangement arrange(Format format, const Extent& extent) {
+StridedFormat strided_format(Format format, const Extent& extent) {
   const int64_t block = block_of(format, extent.channels);
   return {block, round_up(extent.channels, block) * extent.pixels};
 }
 
-// Four floats that the processor moves at once.
+// A vector of four floats.
 typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
 constexpr int64_t kQuad = 4;
 
-// Copies a square of four channels and four pixels, each side with its own distances between
-// neighbours: one of them is 1.
+// Copies a square of four channels and four pixels. On each side, one of the distances between
+// neighbours is 1.
 void transpose_square(const float* from, int64_t from_row, float* to, int64_t to_row) {
   const auto row = [&](int64_t index) {
     return *reinterpret_cast<const Quad*>(from + index * from_row);
@@ -87,7 +87,7 @@ void transpose_square(const float* from, int64_t from_row, float* to, int64_t to
   put(3, __builtin_shufflevector(high_ab, high_cd, 2, 3, 6, 7));
 }
 
-// One piece of both arrangements: channels that lie together in each, for a range of pixels.
+// A piece of both tensors: channels that are contiguous blocks in each, for a range of pixels.
 struct Piece {
   const float* from = nullptr;
   int64_t from_channel = 1;  // distance between neighbouring channels, and between pixels
@@ -141,26 +141,26 @@ void clear_lanes(const Piece& piece, int64_t lanes) {
   }
 }
 
-// A few pages, so that what one piece reads and writes stays in the cache.
+// A few pages, so that the data of one piece stays in the cache.
 constexpr int64_t kPieceElements = 8192;
-// Less is not worth a second thread.
+// Smaller tensors are converted by one thread.
 constexpr int64_t kGrainElements = 32768;
-// Channels that are moved together where neither side has blocks.
+// Channels that are copied together if neither side has blocks.
 constexpr int64_t kChannelTile = 64;
 
 void convert(Format from_format, Format to_format, RunContext& context, const Buffer& from,
              const Buffer& to) {
   const Extent extent = extent_of(from);
-  const Arrangement source = arrange(from_format, extent);
-  const Arrangement target = arrange(to_format, extent);
+  const StridedFormat source = strided_format(from_format, extent);
+  const StridedFormat target = strided_format(to_format, extent);
   const auto tile_of = [&](int64_t block) { return block == 1 ? kChannelTile : block; };
   const int64_t tile = std::min({tile_of(source.block), tile_of(target.block), kChannelTile});
-  // Only blocks are padded; their last tile ends where the block does.
+  // Only blocks are padded; their last tile ends with the block.
   const bool has_padding = extent.channels % target.block != 0;
   const int64_t tiles = round_up(round_up(extent.channels, target.block), tile) / tile;
   const int64_t pixels = std::clamp<int64_t>(kPieceElements / tile, 1, extent.pixels);
   const int64_t strips = (extent.pixels + pixels - 1) / pixels;
-  const auto offset = [&](const Arrangement& in, int64_t image, int64_t channel, int64_t pixel) {
+  const auto offset = [&](const StridedFormat& in, int64_t image, int64_t channel, int64_t pixel) {
     return image * in.image_stride + channel / in.block * in.block * extent.pixels +
            pixel * in.block + channel % in.block;
   };
@@ -177,7 +177,7 @@ void convert(Format from_format, Format to_format, RunContext& context, const Bu
     piece.channels = std::clamp<int64_t>(extent.channels - channel, 0, tile);
     piece.pixels = end - first;
     copy_piece(piece);
-    // Tiles of nhwc's channels need not fill the blocks that they go to.
+    // A tile of channels of nhwc may fill a block only in part.
     const int64_t lanes = std::min(tile, round_up(extent.channels, target.block) - channel);
     if (has_padding) clear_lanes(piece, lanes);
   };

@@ -1,4 +1,4 @@
-// The layouts that this backend brings, and the ways between them.
+// The layouts that this backend provides, with conversions between them.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace tessera::onednn {
 
 std::vector<plugin::Layout> all_layouts();
 
-// The direct ways between two of them that do not pass by row-major.
+// Conversions between two of them that do not pass through row-major.
 std::vector<plugin::Conversion> direct_conversions();
 
 }  // namespace tessera::onednn

@@ -47,7 +47,7 @@ void offer_lrn(Context& context, const Node& node) {
     if (!can_hold(format, type.dims.size())) continue;
     is_offered = offer_format(context, node, format, false) || is_offered;
   }
-  const bool is_small = type.elements() <= kMostReferenceElements;
+  const bool is_small = type.elements() <= kMaxReferenceElements;
   is_offered = offer_format(context, node, Format::RowMajor, is_small || !is_offered) || is_offered;
   if (!is_offered) context.refuse(node.id(), "oneDNN has no LRN of this shape");
 }

@@ -1,4 +1,4 @@
-// BatchNormalization by given statistics, and the normalisations by statistics of their own:
+// BatchNormalization with given statistics, and normalization with own statistics:
 // LayerNormalization and InstanceNormalization.
 #include <algorithm>
 #include <string>
@@ -10,6 +10,7 @@
 #include "formats.h"
 #include "implementation.h"
 #include "primitive.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::onednn {
 
@@ -36,7 +37,7 @@ double seconds_for(const Context& context, const Node& node,
 
 // --- BatchNormalization --------------------------------------------------------------------------
 
-// Since version 14 said by an attribute, before by outputs, in version 6 by is_test.
+// Since version 14 an attribute says so, before that the number of outputs, in version 6 is_test.
 bool is_training(const Node& node) {
   const plugin::Attributes attributes = node.attributes();
   if (attributes.has("training_mode")) return attributes.get_int("training_mode") != 0;
@@ -117,7 +118,7 @@ void offer_batch_normalizations(Context& context, const Chains& chains, const No
 
 // --- LayerNormalization --------------------------------------------------------------------------
 
-// The sizes of a parameter must be those of the normalised axes, ones in front aside.
+// A parameter must have the sizes of the normalized axes; leading ones do not matter.
 bool fits_rows(const Value& parameter, const std::vector<int64_t>& input, size_t axis) {
   std::vector<int64_t> expected(input.begin() + static_cast<int64_t>(axis), input.end());
   const std::vector<int64_t> found = parameter.type().dims;
@@ -135,19 +136,18 @@ void offer_layer_normalization(Context& context, const Node& node) {
     }
   }
   const std::vector<int64_t> dims = node.input(0).type().dims;
-  int64_t axis = node.attributes().get_int("axis", -1);
-  if (axis < 0) axis += static_cast<int64_t>(dims.size());
+  const size_t axis = plugin::normalized_axis(node.attributes().get_int("axis", -1), dims.size());
   int64_t rows = 1;
   int64_t length = 1;
   for (size_t place = 0; place < dims.size(); ++place) {
-    (static_cast<int64_t>(place) < axis ? rows : length) *= dims[place];
+    (place < axis ? rows : length) *= dims[place];
   }
   auto flags = normalization_flags::none;
   const memory::desc parameter = describe(Format::RowMajor, {length});
   for (const size_t index : {size_t{1}, size_t{2}}) {
     if (!node.input(index).is_present()) continue;
     check_usable(node.input(index));
-    if (!fits_rows(node.input(index), dims, static_cast<size_t>(axis))) {
+    if (!fits_rows(node.input(index), dims, axis)) {
       throw Failure(TESSERA_UNSUPPORTED, "takes a scale and shift of the normalised axes only");
     }
     flags |= index == 1 ? normalization_flags::use_scale : normalization_flags::use_shift;
@@ -171,8 +171,8 @@ void offer_layer_normalization(Context& context, const Node& node) {
 
 // --- InstanceNormalization -----------------------------------------------------------------------
 
-// A batch normalisation by its own statistics over one picture whose channels are those of all
-// pictures, one after the other. The parameters stand there once for each picture.
+// A batch normalization with own statistics of a single image, whose channels are those of all
+// images. The parameters are repeated for each image.
 void offer_instance_normalization(Context& context, const Node& node) {
   for (size_t index = 0; index < 3; ++index) check_usable(node.input(index));
   const std::vector<int64_t> dims = node.input(0).type().dims;
@@ -203,8 +203,8 @@ void offer_instance_normalization(Context& context, const Node& node) {
                       [batch, channels](const plugin::Buffer& from, void* to) {
                         const float* source = from.as<float>();
                         float* target = static_cast<float*>(to);
-                        for (int64_t picture = 0; picture < batch; ++picture) {
-                          std::copy_n(source, channels, target + picture * channels);
+                        for (int64_t image = 0; image < batch; ++image) {
+                          std::copy_n(source, channels, target + image * channels);
                         }
                       });
   }

@@ -13,9 +13,9 @@ namespace {
 
 using Propose = void (*)(Context& context);
 
-// Those with the largest groups first: what is offered first is chosen among equals.
+// Families with the largest groups first: among equal candidates, the first one is chosen.
 constexpr Propose kFamilies[] = {
-    propose_convolutions,   propose_products,  propose_recurrences, propose_poolings,
+    propose_convolutions,   propose_matmuls,   propose_recurrences, propose_poolings,
     propose_normalizations, propose_softmaxes, propose_lrns,        propose_reductions,
     propose_resamplings,    propose_concats,   propose_transposes,  propose_broadcasts,
     propose_elementwise,
@@ -52,7 +52,7 @@ void Onednn::propose(const plugin::Graph& graph, const plugin::ProposeOptions& o
     Context context;
     std::exception_ptr failure;
   } call{{graph, options, proposals, engine_}, nullptr};
-  // A primitive is described for as many threads as the library sees around it.
+  // A primitive is described for the number of threads that the library sees.
   host_->run_in_pool(
       host_, options.threads,
       [](void* argument) {

@@ -1,4 +1,4 @@
-// The backend over oneDNN: what it is to the host. What it computes is told by families.h.
+// The backend over oneDNN. families.h lists what it computes.
 #pragma once
 
 #include "dnnl.hpp"

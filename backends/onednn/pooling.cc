@@ -1,4 +1,4 @@
-// MaxPool, AveragePool and the global ones, in whatever layout their input lies.
+// MaxPool, AveragePool and the global poolings, in the layout of their input.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -28,7 +28,7 @@ struct PoolingProblem {
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
-// A window that sees nothing but padding has no maximum and no mean.
+// A window that contains only padding has no maximum and no mean.
 void check_windows_see_input(const Window& window) {
   for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
     if (std::max(window.pads_begin[axis], window.pads_end[axis]) >= window.extent(axis)) {
@@ -56,7 +56,7 @@ PoolingProblem pooling_problem(const Node& node) {
   if (node.op() == "MaxPool" || node.op() == "GlobalMaxPool") {
     problem.kind = algorithm::pooling_max;
   } else if (attributes.get_int("count_include_pad") != 0) {
-    // oneDNN would divide by what lies beyond the padding too.
+    // oneDNN would also count the elements beyond the padding.
     if (problem.window.reaches_beyond_padding)
       refuse("would count the padding that ceil_mode adds");
     problem.kind = algorithm::pooling_avg_include_padding;
@@ -72,7 +72,7 @@ void offer(Context& context, const Node& node) {
   bool is_offered = false;
   for (const Format format : kFormats) {
     const memory::desc source = describe(format, problem.input);
-    // Where all layouts have the same bytes the first one serves for all.
+    // If all layouts have the same bytes, the first one stands for all.
     if (format != Format::RowMajor &&
         std::string_view(layout_of(source)) == TESSERA_LAYOUT_DEFAULT) {
       continue;

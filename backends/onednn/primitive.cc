@@ -19,12 +19,19 @@ using plugin::Value;
 
 namespace {
 
-// Below this a copy is not worth a second thread.
+// Smaller copies do not pay for a second thread.
 constexpr int64_t kCopyGrainBytes = int64_t{1} << 18;
 
-// The library's own products of matrices write their code, ten functions of 320 KiB, when the first
-// of them runs in a process.
-constexpr double kSecondsToBuildProducts = 0.03;
+// When the first sgemm of the library runs in a process, it generates ten functions of 320 KiB,
+// which takes this long.
+constexpr double kSecondsToBuildSgemm = 0.03;
+
+// Generates them now, when a kernel is built, so that no run waits.
+void build_sgemm() {
+  const float one = 1;
+  float product = 0;
+  dnnl::sgemm('N', 'N', 1, 1, 1, 1, &one, 1, &one, 1, 0, &product, 1);
+}
 
 void copy_bytes(RunContext& context, const Buffer& from, const Buffer& to) {
   context.parallel_for(to.bytes, kCopyGrainBytes, [&](int64_t begin, int64_t end) {
@@ -33,7 +40,7 @@ void copy_bytes(RunContext& context, const Buffer& from, const Buffer& to) {
   });
 }
 
-// Reorders one tensor; its memory is the caller's.
+// Reorders one tensor; the caller owns its memory.
 void reorder(const dnnl::engine& engine, const memory::desc& from_desc, void* from,
              const memory::desc& to_desc, void* to) {
   memory source(from_desc, engine, from);
@@ -44,8 +51,8 @@ void reorder(const dnnl::engine& engine, const memory::desc& from_desc, void* fr
 
 }  // namespace
 
-// The memory objects of one run, which the library wants as handles of its own, are kept between
-// runs, in as many sets as there are runs at one time.
+// The memory objects of a run, which the library needs as handles, are kept between runs, one set
+// for each concurrent run.
 class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
  public:
   PrimitiveKernel(const dnnl::primitive_desc_base& description, std::vector<Argument> arguments,
@@ -70,7 +77,7 @@ class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
     }
     for (Run& run : runs_) {
       if (run.is_busy.exchange(true, std::memory_order_acquire)) continue;
-      // Also when something is thrown.
+      // Also if an exception is thrown.
       const std::unique_ptr<std::atomic<bool>, Release> release(&run.is_busy);
       if (!run.set) run.set = std::make_unique<MemorySet>(*this);
       run.set->execute(*this, context, inputs, outputs);
@@ -126,7 +133,7 @@ class PrimitiveOffer::PrimitiveKernel : public plugin::Kernel {
     std::atomic<bool> is_busy = false;
     std::unique_ptr<MemorySet> set;
   };
-  // More runs at one time work too, but make their memory objects anew.
+  // More concurrent runs work too, but create new memory objects.
   static constexpr size_t kKeptRuns = 8;
 
   dnnl::primitive primitive_;
@@ -181,7 +188,7 @@ void PrimitiveOffer::read_packed(int argument, const Value& value, const memory:
                   "'" + value.name() + "' is not constant, so it cannot be packed");
   }
   if (!text) throw Failure(TESSERA_UNSUPPORTED, "needs weights in a format private to oneDNN");
-  // The same bytes come of the same weights only where they were stored in the same way.
+  // The packed bytes depend on how the weights were stored.
   const std::string id = "onednn:" + format_text(stored).value_or("") + ":" + *text;
   read_packed(argument, value, wanted, id,
               [stored, wanted, engine = description_.get_engine()](const Buffer& from, void* to) {
@@ -212,7 +219,7 @@ void PrimitiveOffer::keep(int argument, const memory::desc& desc, std::vector<fl
 }
 
 void PrimitiveOffer::ignore(const Value& value) {
-  // Constants need not be named.
+  // Constants need no port.
   if (!value.is_constant()) input_port(value, TESSERA_LAYOUT_DEFAULT);
 }
 
@@ -250,12 +257,14 @@ void PrimitiveOffer::add_to(const Value& value) {
 
 plugin::Candidate PrimitiveOffer::candidate(double seconds, const std::string& prefix) {
   candidate_.algorithm = prefix + description_.impl_info_str();
-  const bool builds_at_first_run = candidate_.algorithm.find("gemm:jit") != std::string::npos;
-  if (builds_at_first_run) candidate_.build_seconds = kSecondsToBuildProducts;
+  const bool uses_sgemm = candidate_.algorithm.find("gemm:jit") != std::string::npos;
+  if (uses_sgemm) candidate_.build_seconds = kSecondsToBuildSgemm;
   candidate_.workspace_bytes = static_cast<int64_t>(description_.scratchpad_desc().get_size());
   candidate_.optimistic_seconds = seconds;
   candidate_.build = [description = description_, arguments = arguments_,
-                      added_input = added_input_](const plugin::BuildOptions& /*options*/) {
+                      added_input = added_input_,
+                      uses_sgemm](const plugin::BuildOptions& /*options*/) {
+    if (uses_sgemm) build_sgemm();
     return std::make_unique<PrimitiveKernel>(description, arguments, added_input);
   };
   return candidate_;

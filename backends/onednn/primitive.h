@@ -13,8 +13,8 @@
 
 namespace tessera::onednn {
 
-// Puts such a candidate together. Every tensor that the primitive reads or writes is named once by
-// its DNNL_ARG_; the scratchpad becomes the kernel's workspace.
+// Builds such a candidate. Every tensor that the primitive reads or writes is named once by its
+// DNNL_ARG_; the scratchpad becomes the workspace of the kernel.
 //
 //   dnnl::eltwise_forward::primitive_desc relu(engine, ..., context.attributes(), true);
 //   if (!relu) return context.refuse(...);
@@ -27,40 +27,40 @@ class PrimitiveOffer {
   // `nodes` in any order. `description` is any primitive_desc that is not empty.
   PrimitiveOffer(std::vector<int32_t> nodes, const dnnl::primitive_desc_base& description);
 
-  // `value` is read as `desc`, whose size and order of bytes must be those of one of the layouts,
-  // seen with the tensor's own sizes. A value may be read as several arguments.
+  // `value` is read as `desc`, which must have the sizes of the tensor and one of the layouts. A
+  // value may be read as several arguments.
   void read(int argument, const plugin::Value& value, const dnnl::memory::desc& desc);
-  // The same where desc sees the tensor with other sizes than its own (a matrix as {1, m, k}): the
-  // layout is named.
+  // The same if desc has other sizes than the tensor (a matrix as {1, m, k}): the layout is named.
   void read_as(int argument, const plugin::Value& value, const dnnl::memory::desc& desc,
                const char* layout);
-  // A constant, which the host packs once: `stored` sees its row-major elements with the sizes that
-  // `wanted` has, in the order and type the primitive wants. Where both are equal nothing is
-  // packed, and a value that is not constant is refused (Failure).
+  // A constant, which the host packs once: `stored` describes its row-major elements with the sizes
+  // of `wanted`, which is the format of the primitive. If both are equal, nothing is packed, and a
+  // value that is not constant is refused (Failure).
   void read_packed(int argument, const plugin::Value& value, const dnnl::memory::desc& stored,
                    const dnnl::memory::desc& wanted);
-  // A constant, which the host packs once by `pack`, which writes it as `wanted`; `id` says how.
+  // A constant, which the host packs once by `pack`, which writes it as `wanted`; `id` identifies
+  // the packing.
   void read_packed(int argument, const plugin::Value& value, const dnnl::memory::desc& wanted,
                    const std::string& id,
                    std::function<void(const plugin::Buffer& from, void* to)> pack);
-  // Numbers that the kernel keeps itself: a handful of scales, a flag.
+  // Constants that the kernel stores itself: a few scales, a flag.
   void keep(int argument, const dnnl::memory::desc& desc, std::vector<float> numbers);
 
-  // `value` is an input of the group that makes no difference to the result.
+  // `value` is an input of the group that does not affect the result.
   void ignore(const plugin::Value& value);
 
   void write(int argument, const plugin::Value& value, const dnnl::memory::desc& desc);
   void write_as(int argument, const plugin::Value& value, const dnnl::memory::desc& desc,
                 const char* layout);
 
-  // The last output written may take the place of input `value`, which must have been read.
+  // The last output may overwrite input `value`, which must have been read.
   void allow_in_place(const plugin::Value& value);
-  // The primitive adds to what the last output written holds: `value`, in the output's layout. A
-  // host that gives the output a buffer of its own gets `value` copied there first.
+  // The primitive adds to the content of the last output: `value`, in the layout of the output. If
+  // the host gives the output other memory, `value` is copied there first.
   void add_to(const plugin::Value& value);
 
-  // Ends the work: `seconds` as Candidate::optimistic_seconds. The algorithm is impl_info_str(),
-  // after `prefix`.
+  // Finishes the candidate: `seconds` is Candidate::optimistic_seconds. The algorithm is
+  // impl_info_str(), after `prefix`.
   plugin::Candidate candidate(double seconds, const std::string& prefix = "");
 
  private:
@@ -78,7 +78,7 @@ class PrimitiveOffer {
   dnnl::primitive_desc_base description_;
   plugin::Candidate candidate_;
   std::vector<Argument> arguments_;
-  int32_t added_input_ = -1;  // port of what add_to() named
+  int32_t added_input_ = -1;  // port of the operand of add_to()
 };
 
 }  // namespace tessera::onednn

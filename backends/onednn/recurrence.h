@@ -1,4 +1,5 @@
-// What LSTM, GRU and RNN share: how their weights are packed, and the kernel. rnn.cc offers them.
+// What LSTM, GRU and RNN share: the packing of their weights, and the kernel. rnn.cc proposes
+// candidates.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +23,18 @@ struct RecurrenceSizes {
   int64_t state_elements() const { return directions * batch * hidden; }
 };
 
-// One of the library's rows of biases: ONNX's for a gate, of the input, of the state, or their sum.
+// A row of biases of the library: the bias of ONNX for a gate, of the input, of the state, or their
+// sum.
 struct BiasRow {
   int64_t gate = 0;
   bool has_input = true;
   bool has_state = true;
 };
 
-// How the library sees one of the ops.
+// The parameters of one of the ops for the library.
 struct Cell {
   const char* name = "";            // part of the packs' ids
-  std::span<const int64_t> gates;   // for each gate of the library, its place in ONNX's order
+  std::span<const int64_t> gates;   // for each gate of the library, its index in ONNX
   std::span<const BiasRow> biases;  // for each row of the library
   bool has_cell_state = false;      // C beside H
 
@@ -40,16 +42,16 @@ struct Cell {
   int64_t bias_count() const { return static_cast<int64_t>(biases.size()); }
 };
 
-// Weights of [directions, gates * hidden, inputs], where inputs is features or hidden, as `wanted`,
-// whose format must have a text (format_text()).
+// Packs weights [directions, gates * hidden, inputs], where inputs is features or hidden, as
+// `wanted`, whose format must have a text (format_text()).
 plugin::Pack recurrence_weights_pack(const dnnl::engine& engine, const Cell& cell,
                                      const RecurrenceSizes& sizes, int64_t inputs,
                                      const dnnl::memory::desc& wanted);
 
-// Biases of [directions, 2 * gates * hidden] as [directions, bias_count, hidden].
+// Packs biases [directions, 2 * gates * hidden] as [directions, bias_count, hidden].
 plugin::Pack recurrence_bias_pack(const Cell& cell, const RecurrenceSizes& sizes);
 
-// Where each tensor of a run is; -1: there is none.
+// The port of each tensor of a run; -1: absent.
 struct RecurrencePorts {
   int32_t input = -1;
   int32_t weights = -1;

@@ -1,5 +1,5 @@
-// Runs one recurrence of oneDNN. The library gives both directions of a step side by side, where
-// ONNX has them one after the other.
+// Runs an LSTM, GRU or RNN of oneDNN. The library stores both directions of a step side by side,
+// ONNX one after the other.
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -20,8 +20,8 @@ int64_t aligned(int64_t bytes) {
   return (bytes + TESSERA_ALIGNMENT_BYTES - 1) / TESSERA_ALIGNMENT_BYTES * TESSERA_ALIGNMENT_BYTES;
 }
 
-// The workspace holds the library's scratchpad, both directions of all steps, two states for
-// outputs that nobody wants, and one of zeros.
+// The workspace holds the scratchpad of the library, both directions of all steps, two states for
+// unused outputs, and one of zeros.
 class RecurrenceKernel : public plugin::Kernel {
  public:
   RecurrenceKernel(const dnnl::rnn_primitive_desc_base& description, const Cell& cell,
@@ -31,7 +31,7 @@ class RecurrenceKernel : public plugin::Kernel {
         cell_(cell),
         sizes_(sizes),
         ports_(ports) {
-    // The library has no recurrence without a bias.
+    // The library requires a bias.
     if (ports.bias < 0) no_bias_.resize(description.bias_desc().get_size() / sizeof(float));
   }
 
@@ -41,7 +41,7 @@ class RecurrenceKernel : public plugin::Kernel {
 
   void run(RunContext& context, std::span<const Buffer> inputs,
            std::span<const Buffer> outputs) override {
-    const Places places = places_of(context);
+    const Buffers buffers = buffers_of(context);
     std::unordered_map<int, memory> arguments;
     const auto set = [&](int argument, const memory::desc& desc, void* data) {
       arguments.try_emplace(argument, desc, description_.get_engine(), data);
@@ -52,25 +52,25 @@ class RecurrenceKernel : public plugin::Kernel {
       return data == nullptr ? otherwise : data;
     };
     const bool is_direct = sizes_.directions == 1 || ports_.is_side_by_side;
-    void* layer = is_direct ? written(ports_.output, places.layer) : places.layer;
+    void* layer = is_direct ? written(ports_.output, buffers.layer) : buffers.layer;
     set(DNNL_ARG_SRC_LAYER, description_.src_layer_desc(), read(ports_.input));
     set(DNNL_ARG_WEIGHTS_LAYER, description_.weights_layer_desc(), read(ports_.weights));
     set(DNNL_ARG_WEIGHTS_ITER, description_.weights_iter_desc(), read(ports_.recurrent));
     set(DNNL_ARG_BIAS, description_.bias_desc(),
         ports_.bias < 0 ? no_bias_.data() : read(ports_.bias));
     if (ports_.initial_state >= 0 || ports_.initial_cell >= 0) {
-      std::fill_n(places.zeros, sizes_.state_elements(), 0.0F);
-      const auto state = [&](int32_t port) { return port < 0 ? places.zeros : read(port); };
+      std::fill_n(buffers.zeros, sizes_.state_elements(), 0.0F);
+      const auto state = [&](int32_t port) { return port < 0 ? buffers.zeros : read(port); };
       set(DNNL_ARG_SRC_ITER, description_.src_iter_desc(), state(ports_.initial_state));
       if (cell_.has_cell_state) {
         set(DNNL_ARG_SRC_ITER_C, description_.src_iter_c_desc(), state(ports_.initial_cell));
       }
     }
     set(DNNL_ARG_DST_LAYER, description_.dst_layer_desc(), layer);
-    set(DNNL_ARG_DST_ITER, description_.dst_iter_desc(), written(ports_.last_state, places.state));
+    set(DNNL_ARG_DST_ITER, description_.dst_iter_desc(), written(ports_.last_state, buffers.state));
     if (cell_.has_cell_state) {
       set(DNNL_ARG_DST_ITER_C, description_.dst_iter_c_desc(),
-          written(ports_.last_cell, places.cell));
+          written(ports_.last_cell, buffers.cell));
     }
     set(DNNL_ARG_SCRATCHPAD, description_.scratchpad_desc(), context.workspace());
     dnnl::stream stream(description_.get_engine());
@@ -83,14 +83,14 @@ class RecurrenceKernel : public plugin::Kernel {
   }
 
  private:
-  struct Places {
+  struct Buffers {
     float* layer = nullptr;
     float* state = nullptr;
     float* cell = nullptr;
     float* zeros = nullptr;
   };
 
-  Places places_of(RunContext& context) const {
+  Buffers buffers_of(RunContext& context) const {
     char* place = static_cast<char*>(context.workspace()) +
                   aligned(static_cast<int64_t>(description_.scratchpad_desc().get_size()));
     const auto take = [&](int64_t elements) {

@@ -1,4 +1,4 @@
-// Weights and biases in the order and format that oneDNN's recurrences read.
+// Packs weights and biases in the order and format of oneDNN.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@ using plugin::RunContext;
 
 namespace {
 
-// Weights with the gates in oneDNN's order, seen as [1, directions, inputs, gates, hidden].
+// Weights with the gates in the order of oneDNN, as [1, directions, inputs, gates, hidden].
 memory::desc stored_weights(const Cell& cell, const RecurrenceSizes& sizes, int64_t inputs) {
   const int64_t gate = sizes.hidden * inputs;
   const int64_t gates = cell.gate_count();

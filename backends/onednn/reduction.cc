@@ -1,5 +1,5 @@
-// The Reduce family: as reductions over the innermost axes, and over the pixels of a picture in any
-// layout as poolings of its whole area, which oneDNN has fast code for.
+// The Reduce family: as reductions over the innermost axes, and, over the pixels of a feature map
+// in any layout, as poolings of the whole area, for which oneDNN has fast code.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,6 +12,7 @@
 #include "formats.h"
 #include "implementation.h"
 #include "primitive.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::onednn {
 
@@ -43,23 +44,6 @@ const Kind& kind_of(std::string_view op) {
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
 
-// Which axes go; nothing where none does, as noop_with_empty_axes may say.
-std::vector<bool> reduced_axes(const Node& node, size_t rank) {
-  std::vector<int64_t> axes = node.attributes().get_ints("axes");
-  const Value given = node.input(1);
-  if (given.is_present() && given.type().is_known() && given.type().elements() > 0) {
-    if (!given.is_constant() || given.constant() == nullptr) refuse("reduces constant axes only");
-    const std::span<const int64_t> numbers = given.constant_as<int64_t>();
-    axes.assign(numbers.begin(), numbers.end());
-  }
-  const bool is_all = axes.empty() && node.attributes().get_int("noop_with_empty_axes") == 0;
-  std::vector<bool> is_reduced(rank, is_all);
-  for (const int64_t axis : axes) {
-    is_reduced[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
-  }
-  return is_reduced;
-}
-
 class ReductionOffer {
  public:
   ReductionOffer(Context& context, const Node& node)
@@ -67,7 +51,7 @@ class ReductionOffer {
         node_(node),
         kind_(kind_of(node.op())),
         dims_(node.input(0).type().dims),
-        is_reduced_(reduced_axes(node, dims_.size())) {}
+        is_reduced_(plugin::reduced_axes(node, dims_.size())) {}
 
   void offer() {
     bool is_offered = false;
@@ -77,14 +61,14 @@ class ReductionOffer {
         is_offered = offer_pooling(format) || is_offered;
       }
     }
-    const bool is_small = node_.input(0).type().elements() <= kMostReferenceElements;
+    const bool is_small = node_.input(0).type().elements() <= kMaxReferenceElements;
     if (!offer_reduction(is_small || !is_offered) && !is_offered) {
       refuse("oneDNN has no reduction over these axes");
     }
   }
 
  private:
-  // Whether all axes behind the channels go, and they alone.
+  // Whether exactly the axes behind the channels are reduced.
   bool covers_pixels() const {
     if (!can_hold(Format::Nhwc, dims_.size())) return false;
     for (size_t axis = 0; axis < dims_.size(); ++axis) {
@@ -99,11 +83,12 @@ class ReductionOffer {
                                        description.impl_info_str());
   }
 
-  // The layout of the output for one in `format` with the pixels gone; nullptr where it is none.
+  // The layout of the output for an input in `format` whose pixels are reduced; nullptr if there is
+  // none.
   const char* output_layout(Format format) const {
     if (node_.output(0).type().rank == node_.input(0).type().rank)
       return layout_name(format, node_.output(0).type().dims);
-    // Only channels are left: in one line, if nothing pads them.
+    // Only channels are left: contiguous, if they are not padded.
     if (format == Format::Nchw8c && dims_[1] % 8 != 0) return nullptr;
     if (format == Format::Nchw16c && dims_[1] % 16 != 0) return nullptr;
     return TESSERA_LAYOUT_DEFAULT;
@@ -168,7 +153,7 @@ class ReductionOffer {
 }  // namespace
 
 void propose_reductions(Context& context) {
-  // Masks in attention are rows of -inf, and tell by their greatest element whether they hide all.
+  // Masks of attention are rows of -inf, whose maximum says whether they hide all elements.
   context.for_each({"ReduceMax", "ReduceMin"}, [&](const Node& node) {
     context.refuse(node.id(),
                    "oneDNN returns a finite number as the maximum or minimum of infinities");

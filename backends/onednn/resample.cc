@@ -1,6 +1,6 @@
-// Resize and Upsample, where oneDNN takes every output pixel from the same places: its nearest and
-// linear are those of pixels that are squares ("half_pixel"). Whether ONNX's coordinates agree is
-// found out by computing both, axis by axis.
+// Resize and Upsample, if oneDNN computes every output from the same inputs as ONNX: its nearest
+// and linear modes are those of "half_pixel". Whether the coordinates agree is found out by
+// computing both, axis by axis.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -13,12 +13,16 @@
 #include "formats.h"
 #include "implementation.h"
 #include "primitive.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::onednn {
 
 using dnnl::memory;
 using plugin::Failure;
 using plugin::Node;
+using plugin::ResizeAxis;
+using plugin::ResizeCoordinates;
+using plugin::ResizeRounding;
 using plugin::Value;
 
 namespace {
@@ -26,19 +30,16 @@ namespace {
 constexpr int32_t kFirstCoordinatesVersion = 11;
 constexpr int32_t kFirstScalesVersion = 7;  // of Upsample
 
-// How far positions may differ before an interpolated value does.
+// The largest difference of positions that does not affect interpolated values.
 constexpr float kPositionTolerance = 1e-5F;
-
-struct Axis {
-  int64_t input = 1;
-  int64_t output = 1;
-  float scale = 1;  // as the model gives it
-};
 
 struct Mode {
   bool is_linear = false;
-  std::string coordinates;
-  std::string rounding;
+  ResizeCoordinates coordinates = ResizeCoordinates::Asymmetric;
+  ResizeRounding rounding = ResizeRounding::Legacy;
+  // The names that the model uses.
+  std::string coordinates_name = "asymmetric";
+  std::string rounding_name = "legacy";
 };
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
@@ -49,14 +50,14 @@ Mode mode_of(const Node& node) {
   const std::string interpolation = attributes.get_string("mode", "nearest");
   if (interpolation == "cubic") refuse("interpolates linearly at most, not with cubics");
   mode.is_linear = interpolation == "linear" || interpolation == "bilinear";
-  if (node.op() == "Upsample" || node.version() < kFirstCoordinatesVersion) {
-    mode.coordinates = "asymmetric";
-    mode.rounding = "legacy";
-    return mode;
+  if (node.op() == "Upsample" || node.version() < kFirstCoordinatesVersion) return mode;
+  mode.coordinates_name = attributes.get_string("coordinate_transformation_mode", "half_pixel");
+  mode.rounding_name = attributes.get_string("nearest_mode", "round_prefer_floor");
+  mode.coordinates = plugin::resize_coordinates(mode.coordinates_name);
+  mode.rounding = plugin::resize_rounding(mode.rounding_name);
+  if (mode.coordinates == ResizeCoordinates::TfCropAndResize) {
+    refuse("cannot crop while it resizes");
   }
-  mode.coordinates = attributes.get_string("coordinate_transformation_mode", "half_pixel");
-  mode.rounding = attributes.get_string("nearest_mode", "round_prefer_floor");
-  if (mode.coordinates == "tf_crop_and_resize") refuse("cannot crop while it resizes");
   if (attributes.get_int("antialias") != 0) refuse("does not widen its filter (antialias)");
   if (mode.is_linear && attributes.get_int("exclude_outside") != 0) {
     refuse("repeats the pixels of the edge outside, as exclude_outside=0 does");
@@ -64,65 +65,35 @@ Mode mode_of(const Node& node) {
   return mode;
 }
 
-// Operators.md of ONNX, Resize.
-float onnx_position(const Mode& mode, const Axis& axis, int64_t place) {
-  const auto x = static_cast<float>(place);
-  const auto input = static_cast<float>(axis.input);
-  const auto output = static_cast<float>(axis.output);
-  if (mode.coordinates == "asymmetric") return x / axis.scale;
-  if (mode.coordinates == "tf_half_pixel_for_nn") return (x + 0.5F) / axis.scale;
-  if (mode.coordinates == "align_corners") {
-    return axis.output > 1 ? x * (input - 1) / (output - 1) : 0;
-  }
-  const float half_pixel = (x + 0.5F) / axis.scale - 0.5F;
-  if (mode.coordinates == "pytorch_half_pixel") return axis.output > 1 ? half_pixel : 0;
-  if (mode.coordinates == "half_pixel_symmetric") {
-    return input / 2 * (1 - output / (axis.scale * input)) + half_pixel;
-  }
-  return half_pixel;
-}
-
-int64_t onnx_nearest(const Mode& mode, const Axis& axis, float position) {
-  const float down = std::floor(position);
-  float chosen = down;
-  if (mode.rounding == "round_prefer_floor") {
-    chosen = position == down + 0.5F ? down : std::round(position);
-  } else if (mode.rounding == "round_prefer_ceil") {
-    chosen = std::floor(position + 0.5F);
-  } else if (mode.rounding == "ceil" || (mode.rounding == "legacy" && axis.scale < 1)) {
-    chosen = std::ceil(position);
-  }
-  return std::clamp<int64_t>(static_cast<int64_t>(chosen), 0, axis.input - 1);
-}
-
-// oneDNN's documentation, Resampling: where the middle of an output pixel lies.
-float library_position(const Axis& axis, int64_t place) {
+// The position of the center of an output pixel, as defined by the documentation of oneDNN
+// (Resampling).
+float library_position(const ResizeAxis& axis, int64_t place) {
   return (static_cast<float>(place) + 0.5F) * static_cast<float>(axis.input) /
              static_cast<float>(axis.output) -
          0.5F;
 }
 
-bool agrees(const Mode& mode, const Axis& axis) {
+bool agrees(const Mode& mode, const ResizeAxis& axis) {
   const auto edge = static_cast<float>(axis.input - 1);
   for (int64_t place = 0; place < axis.output; ++place) {
-    const float wanted = onnx_position(mode, axis, place);
+    const float wanted = plugin::source_position(mode.coordinates, axis, place);
     const float found = library_position(axis, place);
     if (mode.is_linear) {
-      // Beyond the edges both take the pixel at the edge.
+      // Outside of the input, both take the pixel at the edge.
       const float difference = std::clamp(wanted, 0.0F, edge) - std::clamp(found, 0.0F, edge);
       if (!(std::abs(difference) <= kPositionTolerance * std::max(1.0F, edge))) return false;
       continue;
     }
-    // A tie could fall to either side in another order of operations.
+    // Another order of operations could round a tie to the other side.
     const float rounded = std::round(found);
     if (std::abs(std::abs(found - std::trunc(found)) - 0.5F) < kPositionTolerance) return false;
     const auto nearest = std::clamp<int64_t>(static_cast<int64_t>(rounded), 0, axis.input - 1);
-    if (nearest != onnx_nearest(mode, axis, wanted)) return false;
+    if (nearest != plugin::nearest_source(mode.rounding, axis, wanted)) return false;
   }
   return true;
 }
 
-// The scale of each axis that the node gives; nothing where it gives sizes.
+// The scales that the node gives; empty if it gives sizes.
 std::vector<float> scales_of(const Node& node) {
   std::vector<float> given = node.attributes().get_floats("scales");
   if (!given.empty()) return given;
@@ -134,10 +105,10 @@ std::vector<float> scales_of(const Node& node) {
   return {numbers.begin(), numbers.end()};
 }
 
-std::vector<Axis> axes_of(const Node& node) {
+std::vector<ResizeAxis> axes_of(const Node& node) {
   const std::vector<int64_t> input = node.input(0).type().dims;
   const std::vector<int64_t> output = node.output(0).type().dims;
-  std::vector<Axis> axes;
+  std::vector<ResizeAxis> axes;
   for (size_t index = 0; index < input.size(); ++index) {
     axes.push_back({input[index], output[index],
                     static_cast<float>(output[index]) / static_cast<float>(input[index])});
@@ -147,64 +118,62 @@ std::vector<Axis> axes_of(const Node& node) {
       node.attributes().get_string("keep_aspect_ratio_policy", "stretch") != "stretch") {
     refuse("resizes each axis by its own factor (keep_aspect_ratio_policy)");
   }
-  std::vector<int64_t> named = node.attributes().get_ints("axes");
-  for (int64_t axis = 0; named.size() < scales.size(); ++axis) named.push_back(axis);
+  const std::vector<size_t> resized = plugin::resized_axes(node, axes.size());
   for (size_t index = 0; index < scales.size(); ++index) {
-    const int64_t axis =
-        named[index] < 0 ? named[index] + static_cast<int64_t>(axes.size()) : named[index];
-    axes[static_cast<size_t>(axis)].scale = scales[index];
+    axes[resized[index]].scale = scales[index];
   }
   return axes;
 }
 
 // [batch, channels] and up to three axes that are resized.
-struct Picture {
+struct ResampledShape {
   std::vector<int64_t> input;
   std::vector<int64_t> output;
-  bool is_own_shape = false;  // of the value, not one with joined axes
+  bool is_own_shape = false;  // the sizes of the value, without merged axes
 };
 
-Picture picture_of(const Mode& mode, const std::vector<Axis>& axes) {
+ResampledShape resampled_shape(const Mode& mode, const std::vector<ResizeAxis>& axes) {
   size_t first = axes.size();
   for (size_t index = axes.size(); index-- > 0;) {
     const bool is_kept = axes[index].input == axes[index].output && axes[index].scale == 1;
     if (is_kept) continue;
     if (!agrees(mode, axes[index])) {
-      refuse("would read other pixels than coordinate_transformation_mode '" + mode.coordinates +
-             "'" + (mode.is_linear ? "" : " with '" + mode.rounding + "'") +
+      refuse("would read other pixels than coordinate_transformation_mode '" +
+             mode.coordinates_name + "'" +
+             (mode.is_linear ? "" : " with '" + mode.rounding_name + "'") +
              " does, resizing from " + std::to_string(axes[index].input) + " to " +
              std::to_string(axes[index].output));
     }
     first = index;
   }
-  Picture picture;
-  picture.is_own_shape = first >= 2 && axes.size() >= 3 && axes.size() <= 5;
-  first = picture.is_own_shape ? 2 : std::min(first, axes.size() - 1);
+  ResampledShape shape;
+  shape.is_own_shape = first >= 2 && axes.size() >= 3 && axes.size() <= 5;
+  first = shape.is_own_shape ? 2 : std::min(first, axes.size() - 1);
   if (axes.size() - first > 3) refuse("resizes three axes at most");
   int64_t rows = 1;
   for (size_t index = 0; index < first; ++index) rows *= axes[index].input;
-  picture.input = {1, rows};
-  if (picture.is_own_shape) picture.input = {axes[0].input, axes[1].input};
-  picture.output = picture.input;
+  shape.input = {1, rows};
+  if (shape.is_own_shape) shape.input = {axes[0].input, axes[1].input};
+  shape.output = shape.input;
   for (size_t index = first; index < axes.size(); ++index) {
-    picture.input.push_back(axes[index].input);
-    picture.output.push_back(axes[index].output);
+    shape.input.push_back(axes[index].input);
+    shape.output.push_back(axes[index].output);
   }
-  return picture;
+  return shape;
 }
 
-bool offer_format(Context& context, const Node& node, const Mode& mode, const Picture& picture,
+bool offer_format(Context& context, const Node& node, const Mode& mode, const ResampledShape& shape,
                   Format format) {
-  const memory::desc from = describe(format, picture.input);
-  const memory::desc to = describe(format, picture.output);
+  const memory::desc from = describe(format, shape.input);
+  const memory::desc to = describe(format, shape.output);
   const dnnl::resampling_forward::primitive_desc description(
       context.engine(), dnnl::prop_kind::forward_inference,
       mode.is_linear ? dnnl::algorithm::resampling_linear : dnnl::algorithm::resampling_nearest,
       from, to, context.attributes(), true);
   if (!description || (is_reference(description) && format != Format::RowMajor)) return false;
   PrimitiveOffer offer({node.id()}, description);
-  offer.read_as(DNNL_ARG_SRC, node.input(0), from, layout_name(format, picture.input));
-  offer.write_as(DNNL_ARG_DST, node.output(0), to, layout_name(format, picture.output));
+  offer.read_as(DNNL_ARG_SRC, node.input(0), from, layout_name(format, shape.input));
+  offer.write_as(DNNL_ARG_DST, node.output(0), to, layout_name(format, shape.output));
   const auto bytes = static_cast<double>(from.get_size() + to.get_size());
   context.add(offer.candidate(context.optimistic_seconds(static_cast<double>(to.get_size()), bytes,
                                                          description.impl_info_str())));
@@ -220,14 +189,14 @@ void offer_resize(Context& context, const Node& node) {
     refuse("takes a list of scales, not one attribute for each axis");
   }
   const Mode mode = mode_of(node);
-  const Picture picture = picture_of(mode, axes_of(node));
+  const ResampledShape shape = resampled_shape(mode, axes_of(node));
   bool is_offered = false;
-  if (picture.is_own_shape) {
+  if (shape.is_own_shape) {
     for (const Format format : {Format::Nchw16c, Format::Nchw8c, Format::Nhwc}) {
-      is_offered = offer_format(context, node, mode, picture, format) || is_offered;
+      is_offered = offer_format(context, node, mode, shape, format) || is_offered;
     }
   }
-  is_offered = offer_format(context, node, mode, picture, Format::RowMajor) || is_offered;
+  is_offered = offer_format(context, node, mode, shape, Format::RowMajor) || is_offered;
   if (!is_offered) refuse("has no resampling of this shape");
 }
 

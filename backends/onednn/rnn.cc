@@ -1,5 +1,5 @@
-// Offers LSTM, GRU and RNN in one or both directions. oneDNN wants weights in formats of its own
-// and the gates in an order of its own; recurrence.h has how they are packed and run.
+// Proposes LSTM, GRU and RNN in one or both directions. oneDNN has its own formats of weights and
+// its own order of gates; recurrence.h packs and runs them.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -24,13 +24,13 @@ namespace {
 
 constexpr auto kType = memory::data_type::f32;
 
-// ONNX has input, output, forget, cell; oneDNN input, forget, cell, output.
+// ONNX: input, output, forget, cell; oneDNN: input, forget, cell, output.
 constexpr int64_t kLstmGates[] = {0, 2, 3, 1};
 constexpr BiasRow kLstmBiases[] = {{0}, {2}, {3}, {1}};
-// Both have update, reset, hidden.
+// Both: update, reset, hidden.
 constexpr int64_t kGruGates[] = {0, 1, 2};
 constexpr BiasRow kGruBiases[] = {{0}, {1}, {2}};
-// The bias of the hidden gate's state is reset with the product that it is added to.
+// The reset gate is also applied to the bias of the state of the hidden gate.
 constexpr BiasRow kLinearFirstBiases[] = {{0}, {1}, {2, true, false}, {2, false, true}};
 constexpr int64_t kRnnGates[] = {0};
 constexpr BiasRow kRnnBiases[] = {{0}};
@@ -40,11 +40,11 @@ constexpr Cell kGru = {"gru", kGruGates, kGruBiases};
 constexpr Cell kLinearFirstGru = {"lbr_gru", kGruGates, kLinearFirstBiases};
 constexpr Cell kRnn = {"rnn", kRnnGates, kRnnBiases};
 
-// One node as the library is asked for it.
+// One node in the terms of the library.
 struct Problem {
   Cell cell;
   RecurrenceSizes sizes;
-  dnnl::algorithm function = dnnl::algorithm::undef;  // of RNN, whose only one is free
+  dnnl::algorithm function = dnnl::algorithm::undef;  // the activation of RNN, which can be chosen
 };
 
 [[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
@@ -71,7 +71,7 @@ void check_inputs(const Node& node) {
   if (node.input(7).is_present()) refuse("is offered without peephole connections only");
 }
 
-// sequence_lens may be given as long as it says what is so without it.
+// sequence_lens is accepted if all lengths are equal to the number of steps.
 void check_lengths(const Node& node, int64_t steps) {
   const Value lengths = node.input(4);
   if (!lengths.is_present()) return;
@@ -82,7 +82,7 @@ void check_lengths(const Node& node, int64_t steps) {
   refuse("takes sequences of one length only (sequence_lens)");
 }
 
-// The names in the attribute, in lower case: files write it in several ways.
+// The names in the attribute in lower case, because files write them in several ways.
 std::vector<std::string> function_names(const Node& node) {
   std::vector<std::string> names = node.attributes().get_strings("activations");
   for (std::string& name : names) {
@@ -92,7 +92,7 @@ std::vector<std::string> function_names(const Node& node) {
   return names;
 }
 
-// Of LSTM and GRU: those of the definition, which are meant where there are none.
+// LSTM and GRU: only the default activations.
 void check_functions(const Node& node) {
   const bool is_lstm = node.op() == "LSTM";
   std::vector<std::string> expected = {"sigmoid", "tanh"};
@@ -105,7 +105,7 @@ void check_functions(const Node& node) {
   }
 }
 
-// Of RNN: one for all directions.
+// RNN: one activation for all directions.
 dnnl::algorithm function_of(const Node& node, int64_t directions) {
   std::vector<std::string> names = function_names(node);
   if (names.empty()) return dnnl::algorithm::eltwise_tanh;
@@ -146,7 +146,7 @@ dnnl::rnn_direction direction_of(const Node& node, const RecurrenceSizes& sizes)
              : dnnl::rnn_direction::unidirectional_left2right;
 }
 
-// Empty where the library has none. Weights in the format it likes best, or in a plain one.
+// Empty if the library has none. Weights are in its preferred format, or in a plain one.
 dnnl::rnn_primitive_desc_base describe_recurrence(const Context& context, const Node& node,
                                                   const Problem& problem, bool is_any) {
   using Tag = memory::format_tag;
@@ -193,7 +193,7 @@ bool has_plain_weights(const dnnl::rnn_primitive_desc_base& description) {
 
 // --- Candidates ----------------------------------------------------------------------------------
 
-// The Transpose that puts the directions side by side and alone reads `value`.
+// The Transpose that alone reads `value` and makes directions the second last axis.
 std::optional<Node> transpose_after(const plugin::Graph& graph, const Value& value) {
   const std::optional<Node> node = plugin::only_reader(graph, value);
   const std::vector<int64_t> wanted = {0, 2, 1, 3};
@@ -249,7 +249,7 @@ void offer_recurrences(Context& context, const Node& node) {
   }
   const Problem problem = problem_of(node);
   dnnl::rnn_primitive_desc_base description = describe_recurrence(context, node, problem, true);
-  // Formats that the library keeps to itself have no name under which a pack could be kept.
+  // Opaque formats of the library have no name for the id of a pack.
   if (description && !has_plain_weights(description)) {
     description = describe_recurrence(context, node, problem, false);
   }

@@ -17,10 +17,10 @@ using plugin::Node;
 
 namespace {
 
-// Before, all axes from `axis` on are one.
+// Before this version, all axes from `axis` on are normalized together.
 constexpr int32_t kFirstSingleAxisVersion = 13;
 
-// The input in row-major order as [outer, length, inner], normalised over `length`.
+// The row-major input as [outer, length, inner], normalized over `length`.
 struct Rows {
   int64_t outer = 1;
   int64_t length = 1;
@@ -46,7 +46,7 @@ class SoftmaxOffer {
       }
     }
     const Rows rows = rows_of();
-    const bool is_small = node_.input(0).type().elements() <= kMostReferenceElements;
+    const bool is_small = node_.input(0).type().elements() <= kMaxReferenceElements;
     const memory::desc desc =
         rows.inner == 1 ? describe(Format::RowMajor, {rows.outer, rows.length})
                         : describe(Format::RowMajor, {rows.outer, rows.length, rows.inner});
@@ -55,7 +55,7 @@ class SoftmaxOffer {
   }
 
  private:
-  // Where there are none all formats but the blocked ones are row-major.
+  // Without pixels, all formats but the blocked ones are row-major.
   bool has_pixels() const {
     return std::any_of(dims_.begin() + 2, dims_.end(), [](int64_t dim) { return dim > 1; });
   }

@@ -1,4 +1,4 @@
-// Transpose, as a reorder; and the three nodes that shuffle channels between groups, in any layout.
+// Transpose, as a reorder; and the three nodes of a channel shuffle, in any layout.
 #include "transpose.h"
 
 #include <string>
@@ -9,6 +9,7 @@
 #include "formats.h"
 #include "implementation.h"
 #include "primitive.h"
+#include "tessera/backend_ops.h"
 
 namespace tessera::onednn {
 
@@ -18,25 +19,18 @@ using plugin::Value;
 
 bool is_transpose(const Node& node) { return node.domain().empty() && node.op() == "Transpose"; }
 
-std::vector<int64_t> axis_order(const Node& transpose) {
-  std::vector<int64_t> order = transpose.attributes().get_ints("perm");
-  if (!order.empty()) return order;
-  for (int64_t axis = transpose.input(0).type().rank; axis-- > 0;) order.push_back(axis);
-  return order;
-}
-
 std::vector<int64_t> strides_through(const Node& transpose) {
   const memory::dims from =
       describe(Format::RowMajor, transpose.input(0).type().dims).get_strides();
   std::vector<int64_t> strides;
-  for (const int64_t axis : axis_order(transpose)) {
+  for (const int64_t axis : plugin::transpose_order(transpose)) {
     strides.push_back(from[static_cast<size_t>(axis)]);
   }
   return strides;
 }
 
-// The library takes descriptors for equal that differ in the strides of axes of one element only,
-// and then mixes up their primitives; so those strides are always what row-major order makes them.
+// The library treats descriptors as equal that differ only in the strides of axes of one element,
+// and then confuses their primitives; so these strides are always those of row-major order.
 memory::desc describe_strided(const std::vector<int64_t>& dims, std::vector<int64_t> strides) {
   for (size_t axis = dims.size(); axis-- > 0;) {
     if (dims[axis] != 1) continue;
@@ -73,19 +67,19 @@ void offer_transpose(Context& context, const Node& node) {
   context.add(offer.candidate(seconds_for(context, node.output(0), description)));
 }
 
-// [n, groups * c, h, w] to [n, groups, c, h, w], turned to [n, c, groups, h, w], and back to four
-// axes.
+// [n, groups * c, h, w] to [n, groups, c, h, w], transposed to [n, c, groups, h, w], and back to
+// four axes.
 constexpr const char* kShuffle =
     "a = Reshape(x, _); b = Transpose{perm=[0, 2, 1, 3, 4]}(a); Reshape(b, _)";
 
-// With the channels innermost it is a turn of two axes.
+// If channels are innermost, it is a transpose of two axes.
 void offer_shuffle_of_pixels(Context& context, const std::vector<int32_t>& nodes,
                              const Value& input, const Value& output, int64_t groups) {
   const std::vector<int64_t> dims = input.type().dims;
   const int64_t channels = dims[1] / groups;
-  const std::vector<int64_t> turned = {dims[0] * dims[2] * dims[3], channels, groups};
-  const memory::desc from = describe_strided(turned, {dims[1], 1, channels});
-  const memory::desc to = describe(Format::RowMajor, turned);
+  const std::vector<int64_t> grouped = {dims[0] * dims[2] * dims[3], channels, groups};
+  const memory::desc from = describe_strided(grouped, {dims[1], 1, channels});
+  const memory::desc to = describe(Format::RowMajor, grouped);
   const dnnl::reorder::primitive_desc description(context.engine(), from, context.engine(), to,
                                                   context.attributes(), true);
   if (!description || is_reference(description)) return;

@@ -58,8 +58,8 @@ std::string text_of(const ov::Output<const ov::Node>& port) {
   return port.get_element_type().to_string() + " " + port.get_partial_shape().to_string();
 }
 
-// What is wrong: OpenVINO's messages begin with the places of its sources that they come from, and
-// may end with a summary.
+// The error itself: messages of OpenVINO begin with the source locations they come from, and may
+// end with a summary.
 std::string reason_of(const ov::Exception& exception) {
   std::string text = exception.what();
   text.resize(std::min(text.size(), text.find("\nSummary:")));
@@ -68,8 +68,7 @@ std::string reason_of(const ov::Exception& exception) {
   return start == std::string::npos ? text : text.substr(start + 1);
 }
 
-// float32 stays float32, and nothing else that trades exactness for speed; one inference at a time
-// on the threads of whoever calls, none of which is bound to a core.
+// One inference at a time, on memory of the caller.
 ov::AnyMap settings(int32_t threads) {
   return {ov::hint::performance_mode(ov::hint::PerformanceMode::LATENCY),
           ov::hint::inference_precision(ov::element::f32),
@@ -83,7 +82,7 @@ ov::AnyMap settings(int32_t threads) {
           ov::inference_num_threads(threads)};
 }
 
-// Puts the weights in place of the inputs that the host made of them.
+// Replaces the inputs that stand for weights by constants.
 void take_weights(ov::Model& network, const RegionModel& model, std::span<const Buffer> weights) {
   const ov::ParameterVector parameters = network.get_parameters();
   if (parameters.size() != model.inputs.size() + model.weights.size() ||
@@ -95,7 +94,7 @@ void take_weights(ov::Model& network, const RegionModel& model, std::span<const 
   for (size_t index = 0; index < weights.size(); ++index) {
     const std::shared_ptr<ov::op::v0::Parameter>& parameter =
         parameters[model.inputs.size() + index];
-    // The elements are the host's, and stay for as long as the kernel.
+    // The host owns the elements and keeps them as long as the kernel.
     const auto constant = std::make_shared<ov::op::v0::Constant>(
         element_of(weights[index].data_type), shape_of(model.weights[index]), weights[index].data,
         nullptr);
@@ -110,36 +109,36 @@ ov::Output<ov::Node> number(float value) {
   return ov::op::v0::Constant::create(ov::element::f32, ov::Shape{}, {value});
 }
 
-enum class Product : uint8_t { None, Convolution, MatrixProduct };
+enum class MatMulKind : uint8_t { None, Convolution, MatMul };
 
-// What `value` comes out of, with a bias, a scale or a sum between.
-Product product_before(const ov::Output<ov::Node>& value, int furthest = 3) {
+// The node that computes `value`, before a bias, a scale or a sum.
+MatMulKind matmul_before(const ov::Output<ov::Node>& value, int furthest = 3) {
   const ov::Node* node = value.get_node();
   if (ov::is_type<ov::op::v1::Convolution>(node) ||
       ov::is_type<ov::op::v1::GroupConvolution>(node)) {
-    return Product::Convolution;
+    return MatMulKind::Convolution;
   }
-  if (ov::is_type<ov::op::v0::MatMul>(node)) return Product::MatrixProduct;
+  if (ov::is_type<ov::op::v0::MatMul>(node)) return MatMulKind::MatMul;
   if (!ov::is_type<ov::op::v1::Add>(node) && !ov::is_type<ov::op::v1::Multiply>(node)) {
-    return Product::None;
+    return MatMulKind::None;
   }
-  if (furthest == 0) return Product::None;
+  if (furthest == 0) return MatMulKind::None;
   for (const ov::Output<ov::Node>& input : node->input_values()) {
-    const Product found = product_before(input, furthest - 1);
-    if (found != Product::None) return found;
+    const MatMulKind found = matmul_before(input, furthest - 1);
+    if (found != MatMulKind::None) return found;
   }
-  return Product::None;
+  return MatMulKind::None;
 }
 
-// Zeros along the axis that OpenVINO computes slopes along in the pass of the product before
-// `input`; nullopt if there is none, or if they would be one number: of such a slope it makes a
-// maximum again.
+// Zeros along the axis of the slopes of a PReLU that OpenVINO fuses into the matmul or convolution
+// before `input`; nullopt if there is none, or if there would be only one zero: OpenVINO turns a
+// PReLU with a single slope of 0 into a maximum.
 std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& input) {
-  const Product product = product_before(input);
-  if (product == Product::None || input.get_partial_shape().is_dynamic()) return std::nullopt;
+  const MatMulKind kind = matmul_before(input);
+  if (kind == MatMulKind::None || input.get_partial_shape().is_dynamic()) return std::nullopt;
   const ov::Shape& shape = input.get_shape();
   if (shape.size() < 2) return std::nullopt;
-  const bool has_channels = product == Product::Convolution || shape.size() > 3;
+  const bool has_channels = kind == MatMulKind::Convolution || shape.size() > 3;
   const auto axis = static_cast<std::ptrdiff_t>(has_channels ? 1 : shape.size() - 1);
   if (shape[axis] < 2) return std::nullopt;
   ov::Shape slopes(shape.size(), 1);
@@ -147,7 +146,7 @@ std::optional<ov::Output<ov::Node>> slopes_of_zero(const ov::Output<ov::Node>& i
   return ov::op::v0::Constant::create(ov::element::f32, slopes, std::vector<float>(shape[axis], 0));
 }
 
-// Of NaN OpenVINO's Less is false, so that NaN stays; its Greater is true.
+// In OpenVINO, Less is false for NaN, so NaN stays; Greater is true.
 ov::Output<ov::Node> at_least(const ov::Output<ov::Node>& input, float low) {
   const auto is_below = std::make_shared<ov::op::v1::Less>(input, number(low));
   return std::make_shared<ov::op::v1::Select>(is_below, number(low), input);
@@ -158,18 +157,18 @@ ov::Output<ov::Node> at_most(const ov::Output<ov::Node>& input, float high) {
   return std::make_shared<ov::op::v1::Select>(is_above, number(high), input);
 }
 
-// Relu and Clip so that NaN stays. OpenVINO's maximum with a number, which both begin with, gives
-// that number for NaN. In the pass of the product before, a PReLU with slopes of 0 compares and
-// multiplies, so that NaN stays; a Clamp before it, which is without a lower bound, makes -infinity
-// of NaN, and the PReLU NaN of that. As it does so of any -infinity, numbers are compared and
-// chosen where there is no product.
+// Relu and Clip that keep NaN. Both begin with a maximum, which in OpenVINO gives the number for
+// NaN. After a matmul or convolution, a PReLU with slopes of 0 compares and multiplies, so that NaN
+// stays; a Clamp without a lower bound before it turns NaN into -infinity, and the PReLU turns that
+// into NaN. Because it does so with every -infinity, numbers are compared and selected if there is
+// no matmul.
 ov::Output<ov::Node> between(const ov::Output<ov::Node>& input, float low, float high) {
-  constexpr float kLargest = std::numeric_limits<float>::max();
+  constexpr float kMaxFloat = std::numeric_limits<float>::max();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (std::isnan(low) || std::isnan(high)) {
     return std::make_shared<ov::op::v1::Multiply>(input, number(low + high));
   }
-  const bool has_high = high < kLargest;
+  const bool has_high = high < kMaxFloat;
   if (low == 0 && high >= 0) {
     if (const auto slopes = slopes_of_zero(input)) {
       const ov::Output<ov::Node> below =
@@ -177,13 +176,14 @@ ov::Output<ov::Node> between(const ov::Output<ov::Node>& input, float low, float
       return std::make_shared<ov::op::v0::PRelu>(below, *slopes);
     }
   }
-  // Even of no bounds something is computed: an output that is an input would not be written.
-  const ov::Output<ov::Node> raised = at_least(input, low > -kLargest ? low : -kInfinity);
+  // Even without bounds something must be computed: an output that is an input would not be
+  // written.
+  const ov::Output<ov::Node> raised = at_least(input, low > -kMaxFloat ? low : -kInfinity);
   return has_high ? at_most(raised, high) : raised;
 }
 
-// A node that clips: a Clamp, or the pair of Maximum and Minimum that it is read as where its
-// bounds are inputs. Nothing else in a region that keeps NaN is one of these two.
+// A node that clips: a Clamp, or the pair of Maximum and Minimum as which OpenVINO reads a Clip
+// with bounds as inputs. No other node of a region that keeps NaN has these types.
 struct Clip {
   ov::Output<ov::Node> input;
   double low = 0;
@@ -195,7 +195,7 @@ struct Bounded {
   double bound = 0;
 };
 
-// Which input of a Maximum or Minimum is a number, and which one is not.
+// The constant input of a Maximum or Minimum, and the other one.
 template <class Op>
 std::optional<Bounded> bounded_of(const std::shared_ptr<ov::Node>& node) {
   if (!ov::is_type<Op>(node)) return std::nullopt;
@@ -219,12 +219,12 @@ std::optional<Clip> clip_of(const std::shared_ptr<ov::Node>& node) {
   return Clip{below->input, below->bound, above->bound};
 }
 
-// Writes Relu and Clip so that NaN does not become finite.
+// Rewrites Relu and Clip so that they keep NaN.
 void keep_nan(ov::Model& network) {
-  constexpr float kLargest = std::numeric_limits<float>::max();
+  constexpr float kMaxFloat = std::numeric_limits<float>::max();
   for (const std::shared_ptr<ov::Node>& node : network.get_ordered_ops()) {
     ov::Output<ov::Node> other;
-    if (ov::is_type<ov::op::v0::Relu>(node)) other = between(node->input_value(0), 0, kLargest);
+    if (ov::is_type<ov::op::v0::Relu>(node)) other = between(node->input_value(0), 0, kMaxFloat);
     if (const std::optional<Clip> clip = clip_of(node)) {
       other = between(clip->input, static_cast<float>(clip->low), static_cast<float>(clip->high));
     }
@@ -252,9 +252,9 @@ void check_ports(const std::vector<ov::Output<const ov::Node>>& found,
   }
 }
 
-// Of a network or of what was compiled.
+// The ports of a network, or of a compiled one.
 template <class Whole>
-void check_borders(const Whole& whole, const RegionModel& model) {
+void check_ports(const Whole& whole, const RegionModel& model) {
   check_ports(whole.inputs(), model.inputs, "input");
   check_ports(whole.outputs(), model.outputs, "output");
 }
@@ -280,7 +280,7 @@ class Request {
   }
 
  private:
-  // In a plan most buffers are where they were in the run before.
+  // In a plan, most buffers are the same as in the previous run.
   static bool changes(const void*& known, const Buffer& buffer) {
     return std::exchange(known, buffer.data) != buffer.data;
   }
@@ -295,15 +295,15 @@ class Request {
   std::vector<const void*> outputs_;
 };
 
-// The bytes must stay where they are.
+// The bytes must stay valid.
 ov::CompiledModel import_from(ov::Core& core, std::string_view bytes, int32_t threads) {
   // OpenVINO only reads them.
   const ov::Tensor stored(ov::element::u8, {bytes.size()}, const_cast<char*>(bytes.data()));
   return core.import_model(stored, "CPU", settings(threads));
 }
 
-// Numbers that are the same each time: floating-point ones from -1 to 1, others 0, which is an
-// index wherever one is meant.
+// Reproducible numbers: floating-point numbers from -1 to 1; integers are 0, which is a valid
+// index.
 ov::Tensor example_of(const ov::Output<const ov::Node>& port) {
   ov::Tensor tensor(port.get_element_type(), port.get_shape());
   std::memset(tensor.data(), 0, tensor.get_byte_size());
@@ -328,8 +328,8 @@ std::vector<ov::Tensor> run_once(ov::CompiledModel& compiled) {
   return outputs;
 }
 
-// OpenVINO imports some networks as others than it exported: 2026.4 gives another final state of an
-// LSTM, for one.
+// OpenVINO may import another network than it exported: 2026.4, for example, gives another final
+// state of an LSTM.
 bool compute_the_same(ov::CompiledModel& left, ov::CompiledModel& right) {
   return std::ranges::equal(
       run_once(left), run_once(right), [](const ov::Tensor& one, const ov::Tensor& other) {
@@ -346,7 +346,7 @@ class RegionKernel : public plugin::Kernel {
       : core_(core),
         threads_(threads),
         compiled_(std::move(compiled)),
-        // What runs need of it.
+        // The data that runs need.
         model_{.inputs = model.inputs, .outputs = model.outputs} {
     idle_.push_back(std::make_unique<Request>(compiled_, model_));
   }
@@ -357,14 +357,14 @@ class RegionKernel : public plugin::Kernel {
     try {
       request->run(inputs, outputs);
     } catch (const ov::Exception& exception) {
-      // What failed once is not used again.
+      // A request that failed is not used again.
       throw Failure(TESSERA_DEVICE_FAILED, reason_of(exception));
     }
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(request));
   }
 
-  // Nothing where what would come back computes something else.
+  // Empty if the imported network would compute something else.
   std::optional<std::string> save() const override {
     try {
       // A handle; OpenVINO has no const way to export.
@@ -381,7 +381,7 @@ class RegionKernel : public plugin::Kernel {
   }
 
  private:
-  // Callers that run at the same time have a request each.
+  // Concurrent callers have a request each.
   std::unique_ptr<Request> take() {
     {
       const std::lock_guard lock(mutex_);
@@ -410,7 +410,7 @@ class OpenvinoCompiler : public Compiler {
       const std::shared_ptr<ov::Model> network = core_.read_model(model.onnx, ov::Tensor());
       take_weights(*network, model, options.absorbed);
       if (model.keeps_nan) keep_nan(*network);
-      check_borders(std::as_const(*network), model);
+      check_ports(std::as_const(*network), model);
       return std::make_unique<RegionKernel>(
           core_, core_.compile_model(network, "CPU", settings(options.threads)), model,
           options.threads);
@@ -423,7 +423,7 @@ class OpenvinoCompiler : public Compiler {
                                        std::string_view bytes) override {
     try {
       ov::CompiledModel compiled = import_from(core_, bytes, threads);
-      check_borders(std::as_const(compiled), model);
+      check_ports(std::as_const(compiled), model);
       return std::make_unique<RegionKernel>(core_, std::move(compiled), model, threads);
     } catch (const ov::Exception& exception) {
       throw Failure(TESSERA_UNSUPPORTED, reason_of(exception));

@@ -1,6 +1,6 @@
-// The border between the plug-in, which is opened with every model, and the library that is linked
-// with OpenVINO, which is loaded when a region is built first: OpenVINO and what it needs are many
-// megabytes, and most models never use it.
+// The interface between the plug-in, which is opened with every model, and the library that is
+// linked with OpenVINO, which is loaded when the first region is built: OpenVINO and its
+// dependencies are many megabytes, and most models never use it.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace tessera::openvino {
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // The kernel of `model` for `options.threads` threads. `options.absorbed` are its weights; they
-  // are not copied. Throws Failure with OpenVINO's reason. From any thread.
+  // Compiles `model` for `options.threads` threads. `options.absorbed` are its weights; they are
+  // not copied. Throws Failure with the reason of OpenVINO. Thread-safe.
   virtual std::unique_ptr<plugin::Kernel> compile(const RegionModel& model,
                                                   const plugin::BuildOptions& options) = 0;
-  // The same from what its save() gave, for `threads` threads. The bytes are not copied. Throws
-  // Failure where this OpenVINO does not take them, or where they are of another region.
+  // Restores a kernel from the bytes of its save(), for `threads` threads. The bytes are not
+  // copied. Throws Failure if this OpenVINO does not accept them, or if they are of another region.
   virtual std::unique_ptr<plugin::Kernel> load(const RegionModel& model, int32_t threads,
                                                std::string_view bytes) = 0;
 };
 
-// What the library exports: both sides are built together, so that C++ may cross.
+// The exported function of the library. Both sides are built together, so C++ types may cross.
 using MakeCompiler = Compiler* (*)();
 #define TESSERA_OPENVINO_MAKE_COMPILER "tessera_openvino_make_compiler"
 

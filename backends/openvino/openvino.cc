@@ -17,7 +17,7 @@ namespace tessera::openvino {
 
 namespace {
 
-// Beside this plug-in, in a folder of its own, where nobody takes it for another plug-in.
+// In a folder of its own beside this plug-in, so that it is not taken for another plug-in.
 constexpr const char* kLibrary = "openvino/openvino_compiler.so";
 
 std::filesystem::path own_folder() {
@@ -29,7 +29,7 @@ std::filesystem::path own_folder() {
   return std::filesystem::path(found.dli_fname).parent_path();
 }
 
-// Why no region is of use, whatever the graph; "" where one may be.
+// The reason why no region is proposed for any graph; "" if regions are.
 std::string explain_useless(const plugin::ProposeOptions& options) {
   if (options.is_training) return "its regions are for inference only";
   if (options.skips_measured_only) {
@@ -39,7 +39,7 @@ std::string explain_useless(const plugin::ProposeOptions& options) {
   return "";
 }
 
-// To write down a region's model takes long.
+// Writing the model of a region takes long.
 bool is_wanted(const Region& region, const plugin::ProposeOptions& options) {
   return !options.wanted || std::any_of(options.wanted->begin(), options.wanted->end(),
                                         [&](const auto& one) { return one.nodes == region; });
@@ -48,20 +48,20 @@ bool is_wanted(const Region& region, const plugin::ProposeOptions& options) {
 plugin::Candidate candidate_for(const plugin::Graph& graph, const Region& region,
                                 const plugin::ProposeOptions& options,
                                 std::shared_ptr<CompilerLoader> loader) {
-  const RegionBorder border = border_of(graph, region);
-  const RegionWork work = work_of(graph, region, border);
+  const RegionBoundary boundary = boundary_of(graph, region);
+  const RegionWork work = work_of(graph, region, boundary);
   plugin::Candidate candidate;
   candidate.nodes = region;
-  for (const int32_t value : border.inputs) candidate.inputs.push_back({.value = value});
-  for (const int32_t value : border.outputs) candidate.outputs.push_back({.value = value});
-  candidate.absorbed = border.weights;
+  for (const int32_t value : boundary.inputs) candidate.inputs.push_back({.value = value});
+  for (const int32_t value : boundary.outputs) candidate.outputs.push_back({.value = value});
+  candidate.absorbed = boundary.weights;
   candidate.optimistic_seconds = optimistic_seconds(work, options.threads);
   candidate.build_seconds = build_seconds(work, region.size());
-  // Weights in the formats of its kernels, and what it keeps for values inside.
+  // Weights in the formats of its kernels, and its memory for values inside.
   candidate.library_bytes = work.weight_bytes + work.inner_bytes;
   candidate.flags = uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY} | TESSERA_CANDIDATE_INFERENCE_ONLY |
                     TESSERA_CANDIDATE_STORES_CONSTANTS;
-  RegionModel written = model_of(graph, region, border);
+  RegionModel written = model_of(graph, region, boundary);
   written.keeps_nan = options.nan == TESSERA_NAN_EXACT;
   const auto model = std::make_shared<const RegionModel>(std::move(written));
   candidate.build = [model, loader](const plugin::BuildOptions& build) {
@@ -80,7 +80,7 @@ std::shared_ptr<Compiler> CompilerLoader::get() {
   const std::lock_guard lock(mutex_);
   if (compiler_ != nullptr) return compiler_;
   const std::filesystem::path file = own_folder() / kLibrary;
-  // Never closed again: OpenVINO's threads outlive everything that could close it.
+  // Never closed: the threads of OpenVINO live longer than anything that could close it.
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();
@@ -96,7 +96,8 @@ std::shared_ptr<Compiler> CompilerLoader::get() {
 }
 
 plugin::Description Openvino::describe() {
-  // OpenVINO takes long to load, so that waits for the first region; one that is gone is said now.
+  // OpenVINO takes long to load, so it is loaded for the first region. If it is missing, that is
+  // reported now.
   std::error_code ignored;
   const bool is_where_it_was = std::filesystem::exists(TESSERA_OPENVINO_LIBRARY, ignored) &&
                                std::filesystem::exists(own_folder() / kLibrary, ignored);

@@ -1,4 +1,4 @@
-// The backend over OpenVINO: regions of a graph, up to the whole of it, compiled as one.
+// The backend over OpenVINO: regions of a graph, up to the whole graph, compiled as one.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ namespace tessera::openvino {
 // (cmake/TesseraKernelRevision.cmake). The library has a version of its own.
 const char* kernel_revision();
 
-// Loads the compiler when it is needed first. Shared by all candidates.
+// Loads the compiler on first use. Shared by all candidates.
 class CompilerLoader {
  public:
-  // Throws Failure with the loader's reason where the library is not there.
+  // Throws Failure with the reason of the loader if the library is missing.
   std::shared_ptr<Compiler> get();
 
  private:

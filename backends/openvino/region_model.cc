@@ -7,10 +7,10 @@ namespace tessera::openvino {
 
 namespace {
 
-// Two fused multiply-adds of 16 lanes a cycle at 4 GHz, and what one core reads from memory.
+// Two fused multiply-adds of 16 lanes per cycle at 4 GHz, and what one core reads from memory.
 constexpr double kFlopsPerSecond = 2 * 16 * 2 * 4e9;
 constexpr double kBytesPerSecond = 20e9;
-// Winograd's F(4x4, 3x3) needs 36 multiplications where 144 stood.
+// Winograd's F(4x4, 3x3) needs 36 multiplications instead of 144.
 constexpr double kFastConvolution = 4;
 
 constexpr double kBuildSeconds = 0.1;
@@ -44,14 +44,14 @@ bool is_inside(const Region& region, int32_t node) {
   return std::binary_search(region.begin(), region.end(), node);
 }
 
-double product_flops(const plugin::Node& node) {
+double matmul_flops(const plugin::Node& node) {
   const auto flops = static_cast<double>(std::max<int64_t>(node.flops(), 0));
   if (node.op() == "Conv" || node.op() == "ConvTranspose") return flops / kFastConvolution;
   return node.op() == "MatMul" || node.op() == "Gemm" ? flops : 0;
 }
 
-// The most bytes of values that live inside at one time, run node by node.
-int64_t most_inner_bytes(const plugin::Graph& graph, const Region& region) {
+// The peak of the bytes of values inside, if the region runs node by node.
+int64_t max_inner_bytes(const plugin::Graph& graph, const Region& region) {
   std::map<int32_t, int> reads;  // still to come, by value
   for (const int32_t id : region) {
     for_each_input(graph.node(id), [&](const plugin::Value& value) {
@@ -59,19 +59,19 @@ int64_t most_inner_bytes(const plugin::Graph& graph, const Region& region) {
     });
   }
   int64_t live = 0;
-  int64_t most = 0;
+  int64_t peak = 0;
   for (const int32_t id : region) {
     const plugin::Node node = graph.node(id);
     for_each_output(node, [&](const plugin::Value& value) {
       if (reads.contains(value.id())) live += value.type().dense_bytes();
     });
-    most = std::max(most, live);
+    peak = std::max(peak, live);
     for_each_input(node, [&](const plugin::Value& value) {
       const auto found = reads.find(value.id());
       if (found != reads.end() && --found->second == 0) live -= value.type().dense_bytes();
     });
   }
-  return most;
+  return peak;
 }
 
 std::vector<plugin::Type> types_of(const plugin::Graph& graph, const std::vector<int32_t>& values) {
@@ -83,44 +83,46 @@ std::vector<plugin::Type> types_of(const plugin::Graph& graph, const std::vector
 
 }  // namespace
 
-RegionBorder border_of(const plugin::Graph& graph, const Region& region) {
-  RegionBorder border;
+RegionBoundary boundary_of(const plugin::Graph& graph, const Region& region) {
+  RegionBoundary boundary;
   for (const int32_t id : region) {
     const plugin::Node node = graph.node(id);
     for_each_input(node, [&](const plugin::Value& value) {
       if (is_inside(region, value.producer())) return;
-      if (!value.is_constant()) add_new(border.inputs, value.id());
-      if (is_weight(value)) add_new(border.weights, value.id());
+      if (!value.is_constant()) add_new(boundary.inputs, value.id());
+      if (is_weight(value)) add_new(boundary.weights, value.id());
     });
     for_each_output(node, [&](const plugin::Value& value) {
       const auto readers = value.consumers();
       const bool is_read = std::any_of(readers.begin(), readers.end(),
                                        [&](int32_t reader) { return !is_inside(region, reader); });
-      if (is_read || value.is_needed()) border.outputs.push_back(value.id());
+      if (is_read || value.is_needed()) boundary.outputs.push_back(value.id());
     });
   }
-  return border;
+  return boundary;
 }
 
-RegionWork work_of(const plugin::Graph& graph, const Region& region, const RegionBorder& border) {
+RegionWork work_of(const plugin::Graph& graph, const Region& region,
+                   const RegionBoundary& boundary) {
   RegionWork work;
-  for (const int32_t id : region) work.product_flops += product_flops(graph.node(id));
-  for (const int32_t value : border.weights) {
+  for (const int32_t id : region) work.matmul_flops += matmul_flops(graph.node(id));
+  for (const int32_t value : boundary.weights) {
     work.weight_bytes += graph.value(value).type().dense_bytes();
   }
-  work.border_bytes = static_cast<double>(work.weight_bytes);
-  for (const auto* values : {&border.inputs, &border.outputs}) {
+  work.boundary_bytes = static_cast<double>(work.weight_bytes);
+  for (const auto* values : {&boundary.inputs, &boundary.outputs}) {
     for (const int32_t value : *values) {
-      work.border_bytes += static_cast<double>(graph.value(value).type().dense_bytes());
+      work.boundary_bytes += static_cast<double>(graph.value(value).type().dense_bytes());
     }
   }
-  work.inner_bytes = most_inner_bytes(graph, region);
+  work.inner_bytes = max_inner_bytes(graph, region);
   return work;
 }
 
 double optimistic_seconds(const RegionWork& work, int32_t threads) {
   const double used = std::max(threads, 1);
-  return std::max(work.product_flops / kFlopsPerSecond, work.border_bytes / kBytesPerSecond) / used;
+  return std::max(work.matmul_flops / kFlopsPerSecond, work.boundary_bytes / kBytesPerSecond) /
+         used;
 }
 
 double build_seconds(const RegionWork& work, size_t node_count) {
@@ -128,11 +130,12 @@ double build_seconds(const RegionWork& work, size_t node_count) {
          static_cast<double>(work.weight_bytes) / kBuildBytesPerSecond;
 }
 
-RegionModel model_of(const plugin::Graph& graph, const Region& region, const RegionBorder& border) {
-  return {.onnx = graph.open_group_as_onnx(region, border.weights),
-          .inputs = types_of(graph, border.inputs),
-          .weights = types_of(graph, border.weights),
-          .outputs = types_of(graph, border.outputs)};
+RegionModel model_of(const plugin::Graph& graph, const Region& region,
+                     const RegionBoundary& boundary) {
+  return {.onnx = graph.open_group_as_onnx(region, boundary.weights),
+          .inputs = types_of(graph, boundary.inputs),
+          .weights = types_of(graph, boundary.weights),
+          .outputs = types_of(graph, boundary.outputs)};
 }
 
 }  // namespace tessera::openvino

@@ -1,4 +1,4 @@
-// A region as OpenVINO gets it, and what it costs at least.
+// A region as a model for OpenVINO, and a lower bound of its cost.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,38 @@ struct RegionModel {
   std::vector<plugin::Type> inputs;
   std::vector<plugin::Type> weights;
   std::vector<plugin::Type> outputs;
-  bool keeps_nan = true;  // where NaN is right, no finite number comes out
+  bool keeps_nan = true;  // no finite result where NaN is correct
 };
 
-// What crosses the border of a region, in the order in which the host writes it into a model.
-struct RegionBorder {
-  std::vector<int32_t> inputs;   // values that it reads, constants aside
+// The values that cross the boundary of a region, in the order of the model.
+struct RegionBoundary {
+  std::vector<int32_t> inputs;   // values that it reads, without constants
   std::vector<int32_t> weights;  // constants of float32 that are too large to be written out
   std::vector<int32_t> outputs;  // values that others read
 };
 
-RegionBorder border_of(const plugin::Graph& graph, const Region& region);
+RegionBoundary boundary_of(const plugin::Graph& graph, const Region& region);
 
-// What a region does at least, for bounds, and what memory it takes.
+// A lower bound of the work of a region, and the memory it needs.
 struct RegionWork {
-  double product_flops = 0;  // of products of matrices and convolutions
-  double border_bytes = 0;   // of inputs, weights and outputs
+  double matmul_flops = 0;    // of matmuls and convolutions
+  double boundary_bytes = 0;  // of inputs, weights and outputs
   int64_t weight_bytes = 0;
-  int64_t inner_bytes = 0;  // the most that values inside it take at one time
+  int64_t inner_bytes = 0;  // the peak of the values inside
 };
 
-RegionWork work_of(const plugin::Graph& graph, const Region& region, const RegionBorder& border);
+RegionWork work_of(const plugin::Graph& graph, const Region& region,
+                   const RegionBoundary& boundary);
 
-// The least time in which so many threads could do it: what the processor does at its best, with
-// the fewest multiplications that are known for convolutions.
+// The minimum time on this many threads: at the peak rate of the processor, with the fewest
+// multiplications that are known for convolutions.
 double optimistic_seconds(const RegionWork& work, int32_t threads);
 
-// About what reading and compiling it takes on one core.
+// The approximate time for reading and compiling it on one core.
 double build_seconds(const RegionWork& work, size_t node_count);
 
-// The model of a region. Throws Failure where the host cannot write it.
-RegionModel model_of(const plugin::Graph& graph, const Region& region, const RegionBorder& border);
+// The model of a region. Throws Failure if the host cannot write it.
+RegionModel model_of(const plugin::Graph& graph, const Region& region,
+                     const RegionBoundary& boundary);
 
 }  // namespace tessera::openvino

@@ -11,14 +11,14 @@ namespace {
 
 // Halves, quarters, eighths.
 constexpr int kDepth = 3;
-// What is known to take no time still counts a little, so that work always grows.
-constexpr double kLeastWork = 1;
+// Nodes that take no time have a small amount of work, so that work always grows.
+constexpr double kMinWork = 1;
 
 size_t at(int32_t index) { return static_cast<size_t>(index); }
 
 double work_of(const plugin::Node& node) {
   const auto flops = static_cast<double>(std::max<int64_t>(node.flops(), 0));
-  return kLeastWork + flops + static_cast<double>(std::max<int64_t>(node.bytes(), 0));
+  return kMinWork + flops + static_cast<double>(std::max<int64_t>(node.bytes(), 0));
 }
 
 double work_of(const plugin::Graph& graph, const Region& region) {
@@ -26,9 +26,9 @@ double work_of(const plugin::Graph& graph, const Region& region) {
                          [&](double sum, int32_t node) { return sum + work_of(graph.node(node)); });
 }
 
-// By node, how often a path from the inputs to it changes between supported and unsupported nodes,
-// at most. Nodes of one kind with one number have no node of the other kind between them: a path
-// through one would have a higher number behind it.
+// For each node, the maximum number of changes between supported and unsupported nodes on a path
+// from the inputs. Nodes of one kind with the same number have no node of the other kind between
+// them, because a path through it would lead to a higher number.
 std::vector<int> count_changes(const plugin::Graph& graph, const std::vector<bool>& is_supported) {
   std::vector<int> changes(is_supported.size(), 0);
   for (const plugin::Node& node : graph.nodes()) {
@@ -70,15 +70,15 @@ std::vector<Region> connected_parts(const plugin::Graph& graph,
   return parts;
 }
 
-// Places where a part can be cut: before its node number `position` only one value that nodes of
-// the part make is read by nodes behind. `work` is what stands before.
+// The positions at which a part can be cut: before its node number `position`, only one value is
+// computed by nodes of the part and read later. `work` is the work before the cut.
 struct Cut {
   size_t position = 0;
   double work = 0;
 };
 
 std::vector<Cut> find_cuts(const plugin::Graph& graph, const Region& part) {
-  // By value, how many reads by nodes of the part are still to come.
+  // For each value, the remaining reads by nodes of the part.
   std::map<int32_t, int> reads;
   const auto for_inputs = [&](int32_t id, const auto& visit) {
     const plugin::Node node = graph.node(id);
@@ -117,13 +117,13 @@ class Splitter {
   void split() { split(0, part_.size(), 0, work_, kDepth); }
 
  private:
-  // Adds both sides of the cut that is nearest to half of the work between two positions.
+  // Adds both sides of the cut nearest to half of the work between two positions.
   void split(size_t begin, size_t end, double work_before, double work_until, int depth) {
     if (depth == 0) return;
     const double middle = (work_before + work_until) / 2;
     const Cut* best = nullptr;
     for (const Cut& cut : cuts_) {
-      if (cut.position < begin + kLeastNodes || cut.position + kLeastNodes > end) continue;
+      if (cut.position < begin + kMinNodes || cut.position + kMinNodes > end) continue;
       const bool is_nearer =
           best == nullptr || std::abs(cut.work - middle) < std::abs(best->work - middle);
       if (is_nearer) best = &cut;
@@ -157,7 +157,7 @@ std::vector<Region> find_regions(const plugin::Graph& graph,
   if (is_whole && !is_supported.empty()) {
     Region all(is_supported.size());
     std::iota(all.begin(), all.end(), 0);
-    // Parts that nothing connects are computed together first.
+    // Parts that are not connected are computed together first.
     if (parts.size() == 1) parts.clear();
     parts.insert(parts.begin(), std::move(all));
   }
@@ -166,7 +166,7 @@ std::vector<Region> find_regions(const plugin::Graph& graph,
   });
   for (const Region& part : parts) {
     const bool is_all = part.size() == is_supported.size();
-    if (!is_all && (part.size() < kLeastNodes || regions.size() >= kMostParts)) continue;
+    if (!is_all && (part.size() < kMinNodes || regions.size() >= kMaxParts)) continue;
     regions.push_back(part);
   }
   const size_t part_count = regions.size();

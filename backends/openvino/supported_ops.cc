@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/backend_ops.h"
+
 namespace tessera::openvino {
 
 namespace {
@@ -14,7 +16,7 @@ using plugin::Node;
 using plugin::Type;
 using plugin::Value;
 
-// Sets of inputs, a bit for each.
+// Sets of inputs as bits.
 constexpr unsigned input(unsigned index) { return 1U << index; }
 constexpr unsigned kInputs1to4 = input(1) | input(2) | input(3) | input(4);
 
@@ -22,14 +24,14 @@ struct SupportedOp {
   std::string_view op;
   int first_version;
   int last_version;
-  unsigned parameters = 0;  // inputs that have to be constants: axes, sizes, limits
-  unsigned indices = 0;     // inputs that are whole numbers
-  unsigned questions = 0;   // inputs that are true or false
+  unsigned parameters = 0;  // inputs that must be constants: axes, sizes, limits
+  unsigned indices = 0;     // inputs of integers
+  unsigned bools = 0;       // inputs of bools
 };
 
 // In alphabetical order. Every other input and every output is float32. ReduceL1, ReduceL2 and
-// ReduceLogSum are not here: where they reduce axes of one element, OpenVINO leaves out what they
-// do to each element.
+// ReduceLogSum are missing, because OpenVINO does not apply their function if they reduce axes of
+// one element.
 constexpr SupportedOp kSupportedOps[] = {
     {"Abs", 6, 13},
     {"Add", 7, 14},
@@ -104,8 +106,8 @@ constexpr SupportedOp kSupportedOps[] = {
     {"Where", 9, 16, 0, 0, input(0)},
 };
 
-// More axes than its kernels are made for.
-constexpr size_t kMostAxes = 6;
+// More axes than its kernels support.
+constexpr size_t kMaxAxes = 6;
 
 const SupportedOp* find_op(std::string_view op) {
   const auto* const found = std::lower_bound(
@@ -120,9 +122,9 @@ std::optional<std::string> explain_type(const Value& value, std::string_view sid
   const Type type = value.type();
   const std::string name = std::string(side) + " " + std::to_string(index);
   if (!type.is_known()) return "the dimensions of " + name + " are not known before running";
-  if (type.dims.size() > kMostAxes) {
+  if (type.dims.size() > kMaxAxes) {
     return name + " has " + std::to_string(type.dims.size()) + " axes, expected at most " +
-           std::to_string(kMostAxes);
+           std::to_string(kMaxAxes);
   }
   if (type.elements() == 0) return name + " has no elements";
   return std::nullopt;
@@ -144,7 +146,7 @@ std::optional<std::string> explain_input(const SupportedOp& op, const Node& node
   if (is_among(op.indices, index)) {
     return is_whole ? std::nullopt : std::optional(name + " is not int32 or int64");
   }
-  if (is_among(op.questions, index)) {
+  if (is_among(op.bools, index)) {
     return type == TESSERA_BOOL ? std::nullopt : std::optional(name + " is not bool");
   }
   return type == TESSERA_FLOAT32 ? std::nullopt : std::optional(name + " is not float32");
@@ -199,15 +201,14 @@ std::optional<std::string> explain_window(const Node& node) {
   return std::nullopt;
 }
 
-// Before version 13 it is over all axes from the named one on; OpenVINO takes that one alone.
+// Before version 13, softmax is over all axes from the given one on; OpenVINO uses only that one.
 std::optional<std::string> explain_softmax(const Node& node) {
   if (node.version() >= 13) return std::nullopt;
   const std::vector<int64_t> dims = node.input(0).type().dims;
-  const auto rank = static_cast<int64_t>(dims.size());
-  const int64_t axis = node.attributes().get_int("axis", 1);
-  const int64_t first_behind = (axis < 0 ? axis + rank : axis) + 1;
-  for (int64_t behind = first_behind; behind < rank; ++behind) {
-    if (dims[static_cast<size_t>(behind)] != 1) return "it computes no softmax over several axes";
+  const std::optional<size_t> axis =
+      plugin::find_axis(node.attributes().get_int("axis", 1), dims.size());
+  for (size_t behind = axis ? *axis + 1 : dims.size(); behind < dims.size(); ++behind) {
+    if (dims[behind] != 1) return "it computes no softmax over several axes";
   }
   return std::nullopt;
 }
@@ -222,7 +223,7 @@ std::optional<std::string> explain_lost_nan(const Node& node) {
     return "its " + std::string(node.op()) + " does not keep NaN, which only nan=fast allows";
   }
   if (node.op() == "Log") return "its Log is finite for denormals, which are zero elsewhere";
-  // It reads C all the same.
+  // OpenVINO reads C even if beta is 0.
   if (node.op() == "Gemm" && node.input(2).is_present() &&
       node.attributes().get_float("beta", 1) == 0) {
     return "it multiplies NaN in C by a beta of 0, which only nan=fast allows";
@@ -230,7 +231,7 @@ std::optional<std::string> explain_lost_nan(const Node& node) {
   return std::nullopt;
 }
 
-// What an op's attributes ask for and OpenVINO does not do as ONNX says.
+// Attributes that OpenVINO does not implement as ONNX defines them.
 std::optional<std::string> explain_attributes(const Node& node) {
   const plugin::Attributes attributes = node.attributes();
   const std::string_view op = node.op();

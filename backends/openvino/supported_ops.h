@@ -1,4 +1,4 @@
-// Which nodes OpenVINO computes as ONNX says.
+// The nodes that OpenVINO computes as ONNX defines them.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace tessera::openvino {
 
-// Why `node` cannot be part of a region, as a sentence without a full stop; nullopt where it can.
-// The table behind it is of ops whose results were held against the reference, in float32: OpenVINO
-// computes with other types than asked for elsewhere (float64 as float32, int64 as int32). `nan` is
-// TESSERA_NAN_: with EXACT, also what does not keep NaN is refused; Relu and
-// Clip are written in other ways then (see keep_nan() in compiler.cc).
+// The reason why `node` cannot be part of a region, as a sentence without a full stop; nullopt if
+// it can. The table of ops lists those whose results were compared with the reference in float32:
+// OpenVINO computes other types in different precision (float64 as float32, int64 as int32). `nan`
+// is TESSERA_NAN_...: with EXACT, ops that do not keep NaN are refused too; Relu and Clip are then
+// rewritten (see keep_nan() in compiler.cc).
 std::optional<std::string> explain_unsupported(const plugin::Node& node, int32_t nan);
 
 }  // namespace tessera::openvino

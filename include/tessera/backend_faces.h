@@ -24,30 +24,30 @@ inline std::span<const Buffer> buffers(const tessera_buffer* first, size_t count
 
 inline void fill_kernel(std::unique_ptr<Kernel> built, size_t input_count, size_t output_count,
                         tessera_kernel* kernel) {
-  struct Held {
+  struct KernelAdapter {
     std::unique_ptr<Kernel> kernel;
     size_t inputs;
     size_t outputs;
   };
   if (built == nullptr) throw Failure(TESSERA_INTERNAL, "build gave no kernel");
   kernel->workspace_bytes = built->workspace_bytes();
-  kernel->self = new Held{std::move(built), input_count, output_count};
+  kernel->self = new KernelAdapter{std::move(built), input_count, output_count};
   kernel->run = [](void* self, tessera_run_context* context, const tessera_buffer* inputs,
                    const tessera_buffer* outputs, tessera_error* error) {
     return guarded(error, [&] {
-      const Held& held = *static_cast<Held*>(self);
+      const KernelAdapter& held = *static_cast<KernelAdapter*>(self);
       RunContext run(context);
       held.kernel->run(run, buffers(inputs, held.inputs), buffers(outputs, held.outputs));
     });
   };
   kernel->save = [](void* self, tessera_bytes_visitor visitor, void* user, tessera_error* error) {
     return guarded(error, [&] {
-      const std::optional<std::string> bytes = static_cast<Held*>(self)->kernel->save();
+      const std::optional<std::string> bytes = static_cast<KernelAdapter*>(self)->kernel->save();
       if (!bytes) throw Failure(TESSERA_UNSUPPORTED, "this kernel cannot be saved");
       visitor(user, bytes->data(), bytes->size());
     });
   };
-  kernel->release = [](void* self) { delete static_cast<Held*>(self); };
+  kernel->release = [](void* self) { delete static_cast<KernelAdapter*>(self); };
 }
 
 inline int32_t run_pack(void* self, tessera_run_context* context, const tessera_buffer* from,
@@ -59,8 +59,8 @@ inline int32_t run_pack(void* self, tessera_run_context* context, const tessera_
 }
 
 // A candidate with its C face; lives until the host releases it.
-struct HeldCandidate {
-  explicit HeldCandidate(Candidate given) : candidate(std::move(given)) {
+struct CandidateAdapter {
+  explicit CandidateAdapter(Candidate given) : candidate(std::move(given)) {
     packs.reserve(candidate.inputs.size());
     parts.reserve(candidate.inputs.size() + candidate.outputs.size());
     for (InputPort& port : candidate.inputs) {
@@ -111,7 +111,7 @@ struct HeldCandidate {
     face.build = [](void* self, const tessera_build_options* options, tessera_kernel* kernel,
                     tessera_error* error) {
       return guarded(error, [&] {
-        const HeldCandidate& held = *static_cast<HeldCandidate*>(self);
+        const CandidateAdapter& held = *static_cast<CandidateAdapter*>(self);
         if (!held.candidate.build) throw Failure(TESSERA_INTERNAL, "the candidate has no build");
         BuildOptions build;
         build.threads = options->threads;
@@ -126,13 +126,13 @@ struct HeldCandidate {
       face.load = [](void* self, const void* bytes, size_t size, tessera_kernel* kernel,
                      tessera_error* error) {
         return guarded(error, [&] {
-          const HeldCandidate& held = *static_cast<HeldCandidate*>(self);
+          const CandidateAdapter& held = *static_cast<CandidateAdapter*>(self);
           const std::string_view text(static_cast<const char*>(bytes), size);
           fill_kernel(held.candidate.load(text), held.inputs.size(), held.outputs.size(), kernel);
         });
       };
     }
-    face.release = [](void* self) { delete static_cast<HeldCandidate*>(self); };
+    face.release = [](void* self) { delete static_cast<CandidateAdapter*>(self); };
     face.absorbed = candidate.absorbed.data();
     face.absorbed_count = static_cast<int32_t>(candidate.absorbed.size());
   }
@@ -229,8 +229,8 @@ inline void run_node_function(const NodeFunction& function, const tessera_node_c
 }
 
 // An op with its C face.
-struct HeldOp {
-  explicit HeldOp(Op& given) : op(given) {
+struct OpAdapter {
+  explicit OpAdapter(Op& given) : op(given) {
     for (const Parameter& parameter : op.inputs) inputs.push_back(parameter_face(parameter));
     for (const Parameter& parameter : op.outputs) outputs.push_back(parameter_face(parameter));
     defaults.reserve(op.attributes.size());
@@ -295,7 +295,7 @@ struct HeldOp {
 };
 
 // A simple kernel with its C face.
-struct HeldSimpleKernel {
+struct SimpleKernelAdapter {
   SimpleKernel& kernel;
   const tessera_host* host;
   std::string refusal;
@@ -307,7 +307,7 @@ struct HeldSimpleKernel {
     made.op = kernel.op.c_str();
     made.self = this;
     made.explain_refusal = [](void* self, const tessera_graph* graph, int32_t node) {
-      HeldSimpleKernel& held = *static_cast<HeldSimpleKernel*>(self);
+      SimpleKernelAdapter& held = *static_cast<SimpleKernelAdapter*>(self);
       held.refusal = "its predicate threw an exception";
       const char* reason = held.refusal.c_str();
       guarded(nullptr, [&] {
@@ -327,8 +327,8 @@ struct HeldSimpleKernel {
                   const tessera_buffer* inputs, const tessera_buffer* outputs,
                   tessera_error* error) {
       return guarded(error, [&] {
-        run_node_function(static_cast<HeldSimpleKernel*>(self)->kernel.run, node, context, inputs,
-                          outputs);
+        run_node_function(static_cast<SimpleKernelAdapter*>(self)->kernel.run, node, context,
+                          inputs, outputs);
       });
     };
     return made;
@@ -336,9 +336,9 @@ struct HeldSimpleKernel {
 };
 
 // A backend with its C face; lives until the host releases it.
-class HeldBackend {
+class BackendAdapter {
  public:
-  HeldBackend(std::unique_ptr<Backend> backend, const tessera_host* host)
+  BackendAdapter(std::unique_ptr<Backend> backend, const tessera_host* host)
       : backend_(std::move(backend)), host_(host), description_(backend_->describe()) {
     for (const auto& [name, value] : description_.ingredients) {
       ingredients_.push_back({name.c_str(), value.c_str()});
@@ -380,7 +380,7 @@ class HeldBackend {
                        const tessera_propose_options* options, tessera_proposals* proposals,
                        tessera_error* error) {
       return guarded(error, [&] {
-        const HeldBackend& held = *static_cast<HeldBackend*>(self);
+        const BackendAdapter& held = *static_cast<BackendAdapter*>(self);
         ProposeOptions wanted;
         wanted.threads = options->threads;
         wanted.precision = options->precision;
@@ -394,7 +394,7 @@ class HeldBackend {
         held.backend_->propose(Graph(held.host_, graph), wanted, sink);
       });
     };
-    face->release = [](void* self) { delete static_cast<HeldBackend*>(self); };
+    face->release = [](void* self) { delete static_cast<BackendAdapter*>(self); };
   }
 
  private:
@@ -415,16 +415,16 @@ class HeldBackend {
   std::vector<tessera_device> devices_;
   std::vector<tessera_layout> layouts_;
   std::vector<tessera_conversion> conversions_;
-  std::vector<HeldOp> held_ops_;
+  std::vector<OpAdapter> held_ops_;
   std::vector<tessera_op> ops_;
-  std::vector<HeldSimpleKernel> held_simple_kernels_;
+  std::vector<SimpleKernelAdapter> held_simple_kernels_;
   std::vector<tessera_simple_kernel> simple_kernels_;
 };
 
 }  // namespace border
 
 inline void Proposals::add(Candidate candidate) {
-  auto held = std::make_unique<border::HeldCandidate>(std::move(candidate));
+  auto held = std::make_unique<border::CandidateAdapter>(std::move(candidate));
   // The host takes it over even where it then refuses it.
   const tessera_candidate* face = &held.release()->face;
   proposals_->add(proposals_, face);
@@ -440,7 +440,7 @@ int32_t open_backend(const tessera_host* host, tessera_backend* face, tessera_er
     } else {
       backend = std::make_unique<MyBackend>();
     }
-    auto held = std::make_unique<border::HeldBackend>(std::move(backend), host);
+    auto held = std::make_unique<border::BackendAdapter>(std::move(backend), host);
     held.release()->fill(face);
   });
 }

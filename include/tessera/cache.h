@@ -79,11 +79,11 @@ struct PrunedCaches {
 };
 
 // Removes from a user's folder what was not used for longest, until caches, packs, kernels and
-// indices together take `most_bytes` at most; never what a process is using. bind() does so for
+// indices together take `max_bytes` at most; never what a process is using. bind() does so for
 // 8 GiB, 10,000 files and a year whenever it keeps something there, and in working folders for
 // 1 GiB, 256 files and 180 days of the caches that it wrote on its own.
 PrunedCaches prune_caches(const std::filesystem::path& folder,
-                          int64_t most_bytes = int64_t{8} << 30);
+                          int64_t max_bytes = int64_t{8} << 30);
 
 // Writes all caches of `folder`, and the prices that all models share, into one file: what another
 // folder, user or machine can import. Packs and indices are made anew there. Gives how many caches

@@ -69,7 +69,7 @@ class SparseTensor {
 
 // Stored elements or rows that a tensor of these dimensions can have; -1 where `format` does not
 // hold it: csr is for matrices of less than 2^31 columns, row_sparse for rank 1 and more.
-int64_t most_stored(SparseFormat format, std::span<const int64_t> dims);
+int64_t max_stored(SparseFormat format, std::span<const int64_t> dims);
 
 // Bytes that a tensor with room for `capacity` takes; -1 where `format` does not hold it, or they
 // exceed 64 bits.

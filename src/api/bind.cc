@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "api/backends_state.h"
@@ -16,15 +17,15 @@
 #include "api/measuring_notice.h"
 #include "api/model_state.h"
 #include "api/stage_clock.h"
+#include "assemble/release_weights.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "cache/origin.h"
 #include "compile/build_plan.h"
 #include "compile/known_plan.h"
-#include "compile/let_go.h"
+#include "microbench/worker_bench.h"
 #include "store/store.h"
-#include "tune/worker_bench.h"
 
 namespace tessera {
 namespace {
@@ -39,137 +40,180 @@ std::function<bool(const std::string& what)> waiting_teller(const BindOptions& o
 
 }  // namespace
 
-Executor Model::State::bind(const BindOptions& given, const std::vector<GivenCache>& more) {
-  const BindOptions options = with_lasting_stop(given);
-  StageClock clock(stage_teller(options));
-  clock.begin("specialise");
-  ThreadPool pool(options.threads);
-  BackendSet& set = backends.state_->set;
-  tell_once_if_slow(options);
-  PlanOptions wanted = plan_options(options, set);
-  wanted.log = &log;
-  tuning::CostTable costs;
-  const bool is_optimized = is_optimizing(options);
-  if (is_optimized || !options.cost_table.empty()) {
-    costs = known_costs(options.cost_table);
-    wanted.pricing = pricing_options(options, costs);
-    if (!options.retune) wanted.pricing.shared = &backends.state_->store.prices();
-    wanted.pricing.wants_until_built = is_optimized && is_swap_possible(options);
+// One bind: looks up, judges, builds, keeps, and makes the executor, in this order.
+class Model::State::Binder {
+ public:
+  Binder(Model::State& model, const BindOptions& given, const std::vector<LoadedCache>& more)
+      : model_(model),
+        store_(model.backends.state_->store),
+        options_(with_lasting_stop(given)),
+        more_(more),
+        clock_(stage_teller(options_)),
+        is_optimized_(is_optimizing(options_)) {
+    clock_.begin("specialise");
+    pool_.emplace(options_.threads);
+    wanted_ = plan_options(options_, model.backends.state_->set);
+    wanted_.log = &model.log;
+    if (!is_optimized_ && options_.cost_table.empty()) return;
+    costs_ = known_costs(options_.cost_table);
+    wanted_.pricing = pricing_options(options_, costs_);
+    if (!options_.retune) wanted_.pricing.shared = &store_.prices();
+    wanted_.pricing.wants_startup_plan = is_optimized_ && is_swap_possible(options_);
   }
-  std::optional<StoredPlan> stored;
-  std::optional<PlanSearch> search;
-  const auto take = [&](PlanAnswer answer) {
-    stored.reset();
-    if (auto* const one = std::get_if<StoredPlan>(&answer)) stored.emplace(std::move(*one));
-    if (auto* const task = std::get_if<PlanSearch>(&answer)) search.emplace(std::move(*task));
-  };
-  if (is_optimized) {
-    clock.begin("look up");
-    take(backends.state_->store.look_up(plan_question(options, more, pool.threads()),
-                                        waiting_teller(options), log));
-    open_packs(pool);
-    wanted.find_stored_kernel = stored_kernel_finder();
-    if (stored && !cache::may_vouch_for_results(stored->origin())) {
-      const std::string wrong = judge_strangers_plan(options, wanted, *stored, costs, pool, clock);
-      if (!wrong.empty()) {
-        take(std::move(*stored).refuse("a plan that somebody else found is not used: " + wrong,
-                                       waiting_teller(options)));
+
+  Executor bind() {
+    model_.warn_once_if_slow(options_);
+    if (is_optimized_) look_up();
+    std::optional<PlanResult> known = build_stored();
+    const bool is_cached = known.has_value();
+    if (stored_ && !known) search_.emplace(std::move(*stored_).search());
+    PlanResult result =
+        known ? *std::move(known)
+              : model_.build_anew(options_, wanted_, search_ ? &*search_ : nullptr, *pool_, clock_);
+    clock_.note_bytes(result.pack_bytes);
+    if (is_optimized_) store_.prices().add(costs_);
+    // What was measured and packed meanwhile is of this model only if its files are as they were.
+    model_.check_weights();
+    std::shared_ptr<const CacheRecord> record = keep(result, is_cached);
+    return executor(std::move(result), std::move(record), is_cached);
+  }
+
+ private:
+  void take(LookupResult answer) {
+    stored_.reset();
+    if (auto* const one = std::get_if<StoredPlan>(&answer)) stored_.emplace(std::move(*one));
+    if (auto* const task = std::get_if<PlanSearch>(&answer)) search_.emplace(std::move(*task));
+  }
+
+  // A plan that is known, and right where it is a stranger's, or the task to find one.
+  void look_up() {
+    clock_.begin("look up");
+    take(store_.look_up(model_.plan_request(options_, more_, pool_->threads()),
+                        waiting_teller(options_), model_.log));
+    model_.open_packs(*pool_);
+    wanted_.find_stored_kernel = model_.stored_kernel_finder();
+    if (!stored_ || cache::may_vouch_for_results(stored_->origin())) return;
+    const std::string wrong =
+        model_.verify_untrusted_plan(options_, wanted_, *stored_, costs_, *pool_, clock_);
+    if (wrong.empty()) return;
+    take(std::move(*stored_).refuse("a plan that somebody else found is not used: " + wrong,
+                                    waiting_teller(options_)));
+  }
+
+  // nullopt where there is none, or where it cannot be built any more.
+  std::optional<PlanResult> build_stored() {
+    if (!stored_ || options_.describes_candidates) return std::nullopt;
+    const tuning::KnownPlan& plan = stored_->plan();
+    change_ = stored_->change();
+    if (!plan.startup_plan.empty() && may_swap(options_)) {
+      std::optional<PlanResult> first =
+          model_.build_known(options_, wanted_, plan.startup_plan.front(), *pool_, clock_);
+      if (first) {
+        faster_ = first->plan = plan;
+        return first;
       }
     }
+    return model_.build_known(options_, wanted_, plan, *pool_, clock_);
   }
-  std::optional<PlanResult> known;
-  std::optional<tuning::KnownPlan> faster;  // to change over to
-  std::string change;
-  if (stored && !options.describes_candidates) {
-    const tuning::KnownPlan& plan = stored->plan();
-    change = stored->change();
-    if (!plan.until_built.empty() && may_swap(options)) {
-      known = build_known(options, wanted, plan.until_built.front(), pool, clock);
-      if (known) faster = known->plan = plan;
+
+  // Gives null where nothing is to be kept.
+  std::shared_ptr<const CacheRecord> keep(PlanResult& result, bool is_cached) {
+    std::shared_ptr<const CacheRecord> record;
+    if (is_optimized_) {
+      clock_.begin("keep");
+      record =
+          is_cached ? std::move(*stored_).keep(result) : std::move(*search_).keep(result, costs_);
+      if (!options_.frozen) model_.keep_users_prices(options_, result.tuning.seconds, costs_);
     }
-    if (!known) known = build_known(options, wanted, plan, pool, clock);
+    model_.note_bound(result, record);
+    // Who has saved its plan expects a next process, which will want the rest too.
+    if (record && !options_.frozen && (result.is_known_plan || record->is_saved())) {
+      clock_.begin("keep");
+      model_.keep_stored(result.built, pool_->threads(), wanted_);
+    }
+    return record;
   }
-  if (stored && !known) search.emplace(std::move(*stored).search());
-  const bool is_cached = known.has_value();
-  PlanResult result = is_cached
-                          ? *std::move(known)
-                          : build_anew(options, wanted, search ? &*search : nullptr, pool, clock);
-  clock.note_bytes(result.pack_bytes);
-  if (is_optimized) backends.state_->store.prices().add(costs);
-  // What was measured and packed meanwhile is of this model only if its files are as they were.
-  check_weights();
-  std::shared_ptr<const CacheRecord> record;
-  if (is_optimized) {
-    clock.begin("keep");
-    record = is_cached ? std::move(*stored).keep(result) : std::move(*search).keep(result, costs);
-    if (!options.frozen) keep_users_prices(options, result.tuning.seconds, costs);
+
+  Executor executor(PlanResult result, std::shared_ptr<const CacheRecord> record, bool is_cached) {
+    auto state =
+        std::make_unique<Executor::State>(model_.shared_from_this(), options_, std::move(result));
+    state->has_prices = wanted_.pricing.costs != nullptr;
+    state->is_plan_cached = is_cached && record != nullptr;
+    state->costs = std::move(costs_);
+    state->cache = std::move(record);
+    state->stages = clock_.take();
+    state->bound_at = clock_.origin();
+    if (is_cached) begin_swap(*state);
+    return Executor(std::move(state));
   }
-  {
-    const std::lock_guard lock(mutex);
-    if (record) newest_cache = record;
-    const BuiltPlan* const until_built = result.until_built ? &*result.until_built : nullptr;
-    const int64_t freed = let_go_packed_constants(loaded.graph, result.built, until_built);
-    if (freed > kMuchMemoryBytes) {
-      return_freed_memory();
-      drop_resident_pages(loaded.source.mappings);
+
+  // Where another plan is faster, or may be: behind the runs.
+  void begin_swap(Executor::State& state) {
+    std::shared_ptr<Model::State> model = model_.shared_from_this();
+    if (!change_.empty() && !options_.frozen && may_swap(options_)) {
+      model_.information_log.warn(change_ + "; what these offer now is measured behind the runs");
+      state.swap_to([model, options = state.options, faster = faster_](CancellationToken& end) {
+        std::optional<NextPlan> best = model->retune_in_background(options, end);
+        return best || !faster ? std::move(best)
+                               : model->build_in_background(options, *faster, end);
+      });
+    } else if (faster_) {
+      state.swap_to([model, options = state.options, plan = *faster_](CancellationToken& end) {
+        return model->build_in_background(options, plan, end);
+      });
     }
   }
-  // Who has saved its plan expects a next process, which will want the rest too.
-  if (record && !options.frozen && (result.is_known_plan || record->is_saved())) {
-    clock.begin("keep");
-    keep_stored(result.built, pool.threads(), wanted);
-  }
-  auto state = std::make_unique<Executor::State>(registry, options);
-  state->model = shared_from_this();
-  state->has_prices = wanted.pricing.costs != nullptr;
-  state->is_plan_cached = is_cached && record != nullptr;
-  state->carried = std::move(result.carried);
-  state->add_first_plan(std::move(result));
-  state->costs = std::move(costs);
-  state->cache = std::move(record);
-  state->stages = clock.take();
-  state->bound_at = clock.origin();
-  const bool has_rivals = is_cached && !change.empty();
-  if (has_rivals && !options.frozen && may_swap(options)) {
-    information_log.warn(change + "; what these offer now is measured behind the runs");
-    state->swap_to([model = shared_from_this(), options = state->options, faster](TaskEnd& end) {
-      std::optional<NextPlan> best = model->compete(options, end);
-      return best || !faster ? std::move(best) : model->build_beside(options, *faster, end);
-    });
-  } else if (faster) {
-    state->swap_to([model = shared_from_this(), options = state->options,
-                    plan = *std::move(faster)](TaskEnd& end) {
-      return model->build_beside(options, plan, end);
-    });
-  }
-  return Executor(std::move(state));
+
+  Model::State& model_;
+  Store& store_;
+  BindOptions options_;
+  const std::vector<LoadedCache>& more_;
+  StageClock clock_;
+  bool is_optimized_;
+  std::optional<ThreadPool> pool_;
+  tuning::CostTable costs_;
+  PlanOptions wanted_;
+  std::optional<StoredPlan> stored_;
+  std::optional<PlanSearch> search_;
+  std::optional<tuning::KnownPlan> faster_;  // to change over to
+  std::string change_;                       // of libraries since the stored plan was found
+};
+
+Executor Model::State::bind(const BindOptions& given, const std::vector<LoadedCache>& more) {
+  return Binder(*this, given, more).bind();
 }
 
-std::string Model::State::judge_strangers_plan(const BindOptions& options, PlanOptions& wanted,
-                                               StoredPlan& stored, tuning::CostTable& costs,
-                                               ThreadPool& pool, StageClock& clock) {
+void Model::State::note_bound(PlanResult& result,
+                              const std::shared_ptr<const CacheRecord>& record) {
+  const std::lock_guard lock(mutex);
+  if (record) newest_cache = record;
+  const BuiltPlan* const startup_plan = result.startup_plan ? &*result.startup_plan : nullptr;
+  const int64_t freed = release_packed_constants(loaded.graph, result.built, startup_plan);
+  if (freed <= kMuchMemoryBytes) return;
+  return_freed_memory();
+  drop_resident_pages(loaded.source.mappings);
+}
+
+std::string Model::State::verify_untrusted_plan(const BindOptions& options, PlanOptions& wanted,
+                                                StoredPlan& stored, tuning::CostTable& costs,
+                                                ThreadPool& pool, StageClock& clock) {
   clock.begin("judge");
   stored.tell(costs, wanted.pricing);
   read_users_prices(options);
   set_bench(options, wanted, pool);
+  const Graph graph = bound_graph_with_weights(options, pool);
+  wanted.pricing.tune.inputs = tuning_inputs(graph, options);
   const auto judge = [&](const tuning::KnownPlan& plan) {
     const std::vector<std::string> names = backends_of(plan);
     const auto plugins = choose_some_plugins(backends.state_->set, options, names);
     if (plugins.size() != names.size())
       return std::string("it needs a library that cannot be used");
-    const Graph graph = bound_graph(options, pool);
-    wanted.pricing.tune.inputs = tuning_inputs(graph, options);
     return explain_wrong_kernel(graph, *registry, plugins, pool, wanted, plan, costs);
   };
-  std::string wrong;
-  const auto judge_all = [&] {
-    wrong = judge(stored.plan());
-    for (const tuning::KnownPlan& other : stored.plan().until_built) {
-      if (wrong.empty()) wrong = judge(other);
-    }
-    return PlanResult();
-  };
-  build_with_weights(judge_all, clock);
+  std::string wrong = judge(stored.plan());
+  for (const tuning::KnownPlan& other : stored.plan().startup_plan) {
+    if (wrong.empty()) wrong = judge(other);
+  }
   // Kernels that were judged and never timed are nothing to choose by.
   std::erase_if(costs.kernels, [](const auto& entry) {
     const tuning::Cost& cost = entry.second;
@@ -178,7 +222,8 @@ std::string Model::State::judge_strangers_plan(const BindOptions& options, PlanO
   return wrong;
 }
 
-std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd& end) {
+std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& given,
+                                                           CancellationToken& end) {
   BindOptions options = given;
   options.on_progress = [&end](const TuneProgress&) { return !end.is_cancelled(); };
   ThreadPool pool(options.threads);
@@ -189,9 +234,10 @@ std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd&
   wanted.pricing = pricing_options(options, costs);
   Store& store = backends.state_->store;
   wanted.pricing.shared = &store.prices();
-  wanted.pricing.is_behind_runs = true;
-  std::optional<PlanAnswer> answer =
-      store.try_look_up(plan_question(options, {}, pool.threads()), log);
+  wanted.pricing.is_in_background = true;
+  wanted.pricing.wants_startup_plan = true;
+  std::optional<LookupResult> answer =
+      store.try_look_up(plan_request(options, {}, pool.threads()), log);
   if (!answer) return std::nullopt;
   std::optional<PlanResult> result;
   std::shared_ptr<const CacheRecord> record;
@@ -215,19 +261,20 @@ std::optional<NextPlan> Model::State::compete(const BindOptions& given, TaskEnd&
   }
   const std::lock_guard lock(mutex);
   newest_cache = record;
-  let_go_packed_constants(loaded.graph, result->built);
+  release_packed_constants(loaded.graph, result->built);
   return NextPlan{*std::move(result), std::move(record)};
 }
 
-PlanResult Model::State::build_with_weights(const std::function<PlanResult()>& build,
+PlanResult Model::State::build_with_weights(const std::function<BuildOutcome()>& build,
                                             StageClock& clock) {
-  try {
-    return build();
-  } catch (const LetGo&) {
+  BuildOutcome outcome = build();
+  // More than once only if other threads bind this model and release its weights meanwhile.
+  while (std::holds_alternative<ReleasedWeight>(outcome)) {
     clock.begin("restore");
     restore();
-    return build();
+    outcome = build();
   }
+  return std::get<PlanResult>(std::move(outcome));
 }
 
 void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, ThreadPool& pool) {
@@ -244,7 +291,7 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
                                     PlanSearch* search, ThreadPool& pool, StageClock& clock) {
   BackendSet& set = backends.state_->set;
   const auto plugins = choose_plugins(set, options);
-  wanted.pricing.measures_short_here = set.strangers().empty();
+  wanted.pricing.measures_short_here = set.third_party_plugins().empty();
   set_bench(options, wanted, pool);
   if (search != nullptr) {
     clock.begin("look up");
@@ -252,7 +299,7 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
     if (!search->has_plan() && !options.retune) read_users_prices(options);
     // Who asks to measure anew knows.
     if (!options.retune) {
-      TellProgress& tell = wanted.pricing.tune.on_progress;
+      ProgressCallback& tell = wanted.pricing.tune.on_progress;
       tell = with_measuring_notice(std::move(tell), cache_folders(options), information_log);
     }
   }
@@ -276,20 +323,21 @@ std::optional<PlanResult> Model::State::build_known(const BindOptions& options,
   if (plugins.size() != names.size()) return std::nullopt;
   bool is_there = true;
   clock.begin("specialise");
-  const auto build = [&] {
+  const auto build = [&]() -> BuildOutcome {
     const Graph graph = bound_graph(options, pool);
-    std::optional<PlanResult> result =
+    std::optional<BuildOutcome> outcome =
         build_known_plan(graph, *registry, plugins, packs, pool, wanted, plan,
                          [&](const std::string& stage) { clock.begin(stage); });
-    is_there = result.has_value();
-    return result ? *std::move(result) : PlanResult();
+    is_there = outcome.has_value();
+    return outcome ? *std::move(outcome) : PlanResult();
   };
   PlanResult result = build_with_weights(build, clock);
   return is_there ? std::optional(std::move(result)) : std::nullopt;
 }
 
-std::optional<NextPlan> Model::State::build_beside(const BindOptions& options,
-                                                   const tuning::KnownPlan& plan, TaskEnd& end) {
+std::optional<NextPlan> Model::State::build_in_background(const BindOptions& options,
+                                                          const tuning::KnownPlan& plan,
+                                                          CancellationToken& end) {
   const auto check_wanted = [&end](const auto&...) {
     if (!end.is_cancelled()) return;
     throw Error(ErrorKind::Cancelled, "the faster plan", "nobody waits for it any more");
@@ -304,7 +352,7 @@ std::optional<NextPlan> Model::State::build_beside(const BindOptions& options,
   if (result) {
     if (!options.frozen) keep_stored(result->built, pool.threads(), wanted);
     const std::lock_guard lock(mutex);
-    let_go_packed_constants(loaded.graph, result->built);
+    release_packed_constants(loaded.graph, result->built);
   }
   if (!result) {
     throw Error(ErrorKind::Unsupported, "the faster plan",

@@ -12,12 +12,12 @@
 #include "api/cache_folders.h"
 #include "api/cache_ingredients.h"
 #include "api/describe.h"
-#include "api/exchanged_layouts.h"
+#include "api/io_layouts.h"
 #include "base/likely_name.h"
+#include "measure/capture.h"
+#include "price/groups.h"
 #include "tessera/backend_abi.h"
 #include "tessera/error.h"
-#include "tune/capture.h"
-#include "tune/groups.h"
 
 namespace tessera {
 
@@ -57,7 +57,7 @@ bool is_optimizing(const BindOptions& options) {
 }
 
 int64_t runs_per_build(const std::string& optimize_for) {
-  constexpr int64_t kMostRuns = 1'000'000'000;
+  constexpr int64_t kMaxRuns = 1'000'000'000;
   constexpr std::string_view kRuns = "-runs";
   if (optimize_for == "latency") return 0;
   if (optimize_for == "start") return 1;
@@ -65,7 +65,7 @@ int64_t runs_per_build(const std::string& optimize_for) {
   if (optimize_for.ends_with(kRuns)) {
     const char* end = optimize_for.data() + optimize_for.size() - kRuns.size();
     const auto [stopped, failure] = std::from_chars(optimize_for.data(), end, runs);
-    if (failure == std::errc() && stopped == end && runs >= 1 && runs <= kMostRuns) return runs;
+    if (failure == std::errc() && stopped == end && runs >= 1 && runs <= kMaxRuns) return runs;
   }
   throw Error(ErrorKind::InvalidArgument, "optimize_for",
               "expected 'latency', 'start', or a number of runs from 1 to 1000000000 as in "

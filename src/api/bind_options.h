@@ -10,11 +10,11 @@
 
 #include "backend/backend_set.h"
 #include "compile/build_plan.h"
-#include "engine/exchange.h"
+#include "engine/io_binding.h"
 #include "graph/graph.h"
+#include "price/cost_sections.h"
+#include "price/cost_table.h"
 #include "tessera/tessera.h"
-#include "tune/cost_sections.h"
-#include "tune/cost_table.h"
 
 namespace tessera {
 

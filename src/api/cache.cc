@@ -20,8 +20,8 @@
 #include "cache/origin.h"
 #include "cache/stored_file.h"
 #include "cache/user_key.h"
+#include "price/cost_sections.h"
 #include "store/explain_cache.h"
-#include "tune/cost_sections.h"
 
 namespace tessera {
 namespace {
@@ -111,7 +111,7 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   const std::string reason = explain_unwritable_file(path);
   if (!reason.empty()) throw Error(ErrorKind::InvalidArgument, place_of(path), reason);
   const cache::FileText present =
-      cache::read_stored_file(path, cache::kMostFileBytes, cache::Chosen::ByUser);
+      cache::read_stored_file(path, cache::kMaxFileBytes, cache::Chosen::ByUser);
   const bool is_foreign =
       present.bytes && !present.bytes->empty() && !cache::is_cache(*present.bytes);
   if (is_foreign || !present.refusal.empty()) {
@@ -126,9 +126,9 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
 }
 
 // The file, which must be of this model on this machine.
-GivenCache read_given(const std::filesystem::path& path, const std::string& type, BackendSet& set,
-                      const std::vector<cache::Ingredient>& model) {
-  GivenCache given{.path = path, .type = section_type(type, set)};
+LoadedCache read_given(const std::filesystem::path& path, const std::string& type, BackendSet& set,
+                       const std::vector<cache::Ingredient>& model) {
+  LoadedCache given{.path = path, .type = section_type(type, set)};
   const std::optional<cache::UserKey> key = cache::find_key(user_cache_folder());
   given.file = cache::read_cache_file(path, key ? &*key : nullptr);
   const std::string difference = cache::explain_difference(given.file.ingredients, model);
@@ -144,7 +144,7 @@ GivenCache read_given(const std::filesystem::path& path, const std::string& type
 }
 
 // Whoever gives a file to one executor means the plan for it.
-void check_has_plan(const GivenCache& given, const tuning::Binding& binding) {
+void check_has_plan(const LoadedCache& given, const tuning::Binding& binding) {
   if (!given.type.empty() && given.type != tuning::kPlanSection) return;
   const tuning::TakenPlan taken = tuning::take_plan(given.file, binding, {}, place_of(given.path));
   if (taken.plan || taken.nearest.empty()) return;
@@ -162,7 +162,7 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
     if (with_packs) log.warn("the packs are not saved: this model keeps none");
     return sections;
   }
-  PackShelf& shelf = *stored_model->shelf();
+  PersistentPacks& shelf = *stored_model->shelf();
   const auto add = [&](const char* content, std::optional<std::string> bytes) {
     if (!bytes || bytes->empty()) return;
     sections.push_back({.type = backend.empty() ? kPacks : backend,
@@ -178,7 +178,7 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
   return sections;
 }
 
-void Model::State::take_packs(const GivenCache& given) {
+void Model::State::take_packs(const LoadedCache& given) {
   for (const cache::Section& section : given.file.sections) {
     if (section.content != kPacks && section.content != kKernels) continue;
     if (!given.type.empty() && section.type != given.type && section.type != kPacks) continue;
@@ -204,11 +204,11 @@ void Model::save_cache(const std::filesystem::path& file, const std::string& typ
 }
 
 void Model::load_cache(const std::filesystem::path& file, const std::string& type) {
-  GivenCache given =
+  LoadedCache given =
       read_given(file, type, state_->backends.state_->set, state_->model_ingredients());
   state_->take_packs(given);
   const std::lock_guard lock(state_->mutex);
-  state_->given_caches.push_back(std::move(given));
+  state_->loaded_caches.push_back(std::move(given));
 }
 
 CacheReport Model::cache_report() const {
@@ -222,7 +222,7 @@ CacheReport Model::cache_report() const {
 
 CacheReport Model::find_cache(const BindOptions& options) const {
   const ThreadPool pool(options.threads);
-  return state_->backends.state_->store.describe(state_->plan_question(options, {}, pool.threads()),
+  return state_->backends.state_->store.describe(state_->plan_request(options, {}, pool.threads()),
                                                  state_->log);
 }
 
@@ -237,8 +237,8 @@ void Executor::load_cache(const std::filesystem::path& file, const std::string& 
   BackendSet& set = state_->model->backends.state_->set;
   BindOptions options = state_->options;
   options.optimize = true;
-  const GivenCache given = read_given(file, type, set, state_->model->model_ingredients());
-  check_has_plan(given, state_->model->plan_question(options, {}, threads()).binding);
+  const LoadedCache given = read_given(file, type, set, state_->model->model_ingredients());
+  check_has_plan(given, state_->model->plan_request(options, {}, threads()).binding);
   state_->model->take_packs(given);
   *this = state_->model->bind(options, {given});
 }

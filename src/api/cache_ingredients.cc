@@ -6,16 +6,16 @@
 #include "api/bind_options.h"
 #include "base/processor.h"
 #include "cache/cache_file.h"
-#include "tune/cost_sections.h"
+#include "price/cost_sections.h"
 
 namespace tessera {
 namespace {
 
 // Longer values are shown as their digests.
-constexpr size_t kMostLetters = 200;
+constexpr size_t kMaxLetters = 200;
 
 std::string shortened(const std::string& value) {
-  return value.size() <= kMostLetters ? value : "digest " + cache::digest_text(value);
+  return value.size() <= kMaxLetters ? value : "digest " + cache::digest_text(value);
 }
 
 template <class Items, class ToText>

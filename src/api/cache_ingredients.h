@@ -8,9 +8,9 @@
 #include "backend/plugin.h"
 #include "cache/fingerprint.h"
 #include "graph/graph.h"
+#include "price/cost_sections.h"
 #include "store/model_index.h"
 #include "tessera/tessera.h"
-#include "tune/cost_sections.h"
 
 namespace tessera {
 

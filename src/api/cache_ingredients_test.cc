@@ -45,7 +45,7 @@ CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Bindin
   const cache::CacheFile file{.ingredients = model,
                               .sections = tuning::to_sections(found, {}, binding)};
   EXPECT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
-  PlanQuestion question{
+  PlanRequest question{
       .model = model_ingredients({.digest = "0123"}),
       .binding = ingredients_of({}),
       .find_versions = [] { return std::vector<tuning::PricedLibrary>(); },

@@ -104,7 +104,7 @@ ValueDescription describe_value(const Graph& graph, ValueId id) {
   description.name = value.name;
   description.type = value.type.is_tensor() ? value.type.element : DataType::Undefined;
   description.text = text(value.type);
-  if (value.is_exchanged_sparse) description.layout = text(*value.sparse);
+  if (value.is_io_sparse) description.layout = text(*value.sparse);
   if (value.type.shape) {
     description.shape.emplace();
     for (const Dim& dim : *value.type.shape) {

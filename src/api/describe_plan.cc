@@ -21,7 +21,7 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
                 .layout = built.layouts->name(buffer.layout),
                 .device = built.layouts->device(buffer.layout)};
   if (const std::optional<SparseForm> form = built.layouts->sparse_form(buffer.layout)) {
-    const int64_t most = most_stored(form->format, buffer.type->dims);
+    const int64_t most = max_stored(form->format, buffer.type->dims);
     port.capacity = form->capacity;
     port.density = most == 0 ? 1 : static_cast<double>(form->capacity) / static_cast<double>(most);
   }

@@ -2,16 +2,18 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/exchanged_layouts.h"
 #include "api/executor_state.h"
+#include "api/io_layouts.h"
+#include "api/model_state.h"
 #include "base/likely_name.h"
+#include "base/stopwatch.h"
 #include "tessera/backend_abi.h"
 
 namespace tessera {
 namespace {
 
 // So many nanoseconds fit 64 bits.
-constexpr double kMostSeconds = 1e9;
+constexpr double kMaxSeconds = 1e9;
 
 std::string list_names(const std::vector<ValueDescription>& values) {
   std::string names;
@@ -36,12 +38,18 @@ size_t find_named(const std::vector<ValueDescription>& values, const std::string
 
 }  // namespace
 
-Executor::State::State(std::shared_ptr<const ops::Registry> ops, const BindOptions& bound)
-    : registry(std::move(ops)),
+Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOptions& bound,
+                       PlanResult first)
+    : registry(bound_model->registry),
+      model(std::move(bound_model)),
       options(bound),
-      place(bound.threads, bound.keeps_denormals ? Denormals::Keep : Denormals::Flush) {
-  // Who watches this bind may be gone when it is planned anew.
+      reused(std::move(first.reused)),
+      declared(model->declared_shapes()),
+      place(bound.threads, bound.keeps_denormals ? Denormals::Keep : Denormals::Flush),
+      memory(declared, bound.fixed_shapes) {
+  // Whoever watches this bind may be gone when a run has to plan again.
   options.on_progress = {};
+  plans.push_back(std::make_unique<ShapePlan>(std::move(first), options, place, *registry));
 }
 
 template <class AnyOrTensor>
@@ -53,7 +61,7 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     const ValueDescription& input = plan().inputs[index];
     const auto found = given.find(input.name);
     if (found == given.end()) {
-      if (input.is_read && !plan().runner->exchange().is_input_bound(index)) {
+      if (input.is_read && !plan().runner->io_binding().is_input_bound(index)) {
         throw Error(ErrorKind::InvalidArgument, "input '" + input.name + "'",
                     "expected a tensor (" + input.text + "), found none given");
       }
@@ -63,7 +71,7 @@ std::vector<Tensor> Executor::State::inputs_in_order(
     ++known;
     if (!input.is_read) {
       check_kind({input, plan().input_forms[index]}, found->second);
-      check_declared(input, dims_of(found->second));
+      declared.check(input, dims_of(found->second));
     }
     ordered.push_back(input.is_read ? feed({input, plan().input_forms[index]}, found->second)
                                     : Tensor());
@@ -100,24 +108,82 @@ Executor& Executor::operator=(Executor&&) noexcept = default;
 Executor::~Executor() = default;
 
 template <class AnyOrTensor>
-void Executor::State::settle(const std::map<std::string, AnyOrTensor>& given) {
-  settle([&](size_t index) -> const Dims* {
+void Executor::State::select_plan(const std::map<std::string, AnyOrTensor>& given) {
+  select_plan([&](size_t index) -> const Dims* {
     const ValueDescription& input = plan().inputs[index];
     const auto found = given.find(input.name);
     if (found != given.end()) {
       check_kind({input, plan().input_forms[index]}, found->second);
       return &dims_of(found->second);
     }
-    return bound_inputs[index] ? &dims_of(*bound_inputs[index]) : nullptr;
+    return memory.input_dims(index);
   });
+}
+
+void Executor::State::select_plan(const std::function<const Dims*(size_t input)>& dims_of) {
+  bool is_other = false;
+  for (size_t index = 0; index < declared.input_count(); ++index) {
+    if (!declared.is_read(index)) continue;
+    const Dims* const dims = dims_of(index);
+    if (dims == nullptr || *dims == plan().dims[index]) continue;
+    if (options.fixed_shapes) refuse_shape(plan().inputs[index], *dims);
+    is_other = true;
+  }
+  if (is_other && !declared.are_fixed()) {
+    std::vector<Dims> wanted = plan().dims;
+    for (size_t index = 0; index < wanted.size(); ++index) {
+      const Dims* const dims = declared.is_read(index) ? dims_of(index) : nullptr;
+      if (dims != nullptr) wanted[index] = *dims;
+    }
+    switch_to(wanted);
+  }
+  memory.attach(plan());
+}
+
+void Executor::State::switch_to(const std::vector<Dims>& dims) {
+  const auto is_wanted = [&](const std::unique_ptr<ShapePlan>& known) {
+    for (size_t index = 0; index < dims.size(); ++index) {
+      if (declared.is_read(index) && known->dims[index] != dims[index]) return false;
+    }
+    return true;
+  };
+  const auto found = std::find_if(plans.begin(), plans.end(), is_wanted);
+  std::unique_ptr<ShapePlan> made;
+  if (found == plans.end()) made = make_plan(dims);
+  memory.detach(plan());
+  if (made) {
+    if (plans.size() >= static_cast<size_t>(options.most_shapes)) {
+      if (plans.back().get() == swapped) swapped = nullptr;
+      plans.pop_back();
+    }
+    plans.insert(plans.begin(), std::move(made));
+  } else {
+    std::rotate(plans.begin(), found, found + 1);
+  }
+}
+
+std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& dims) {
+  const Stopwatch stopwatch;
+  BindOptions wanted = options;
+  for (size_t index = 0; index < dims.size(); ++index) {
+    if (declared.is_read(index)) wanted.shapes[plan().inputs[index].name] = dims[index];
+  }
+  std::vector<const BuiltPlan*> siblings;
+  for (const std::unique_ptr<ShapePlan>& other : plans) {
+    siblings.push_back(&other->runner->built());
+  }
+  PlanResult result = model->replan(wanted, has_prices ? &reused : nullptr, std::move(siblings));
+  auto made = std::make_unique<ShapePlan>(std::move(result), wanted, place, *registry);
+  made->seconds = stopwatch.read().seconds;
+  return made;
 }
 
 template <class AnyOrTensor>
 std::vector<Tensor> Executor::State::run(const std::map<std::string, AnyOrTensor>& given) {
   // Whoever ends this run ends also what is done before its first step.
-  const Workplace::Turn turn(place);
+  const ExecutionContext::ActiveRun turn(place);
   if (swap) swap_before_run();
-  settle(given);
+  select_plan(given);
   const std::vector<Tensor> ordered = inputs_in_order(given);
   if (!is_recording) return plan().runner->run(ordered);
   steps.clear();
@@ -149,43 +215,21 @@ std::vector<AnyTensor> Executor::run_any(const std::map<std::string, AnyTensor>&
 }
 
 void Executor::bind_input(const std::string& name, const AnyTensor& memory) {
-  state_->bind_input(state_->input_named(name), memory);
+  state_->memory.bind_input(state_->plan(), state_->input_named(name), memory);
 }
 
 void Executor::bind_output(const std::string& name, Tensor memory) {
-  state_->bind_output(state_->output_named(name), std::move(memory));
+  state_->memory.bind_output(state_->plan(), state_->output_named(name), std::move(memory));
 }
 
-void Executor::clear_bindings() {
-  state_->unbind_memory();
-  state_->bound_inputs.assign(state_->bound_inputs.size(), std::nullopt);
-  state_->bound_outputs.clear();
-  state_->is_settled = true;
-}
-
-void Executor::State::check_all_bound() const {
-  const std::vector<ValueDescription>& inputs = plan().inputs;
-  const std::vector<ValueDescription>& outputs = plan().outputs;
-  const Exchange& exchange = plan().runner->exchange();
-  for (size_t index = 0; index < inputs.size(); ++index) {
-    if (!inputs[index].is_read || exchange.is_input_bound(index)) continue;
-    throw Error(ErrorKind::InvalidArgument, "input '" + inputs[index].name + "'",
-                "expected all inputs to be bound, found none bound for this one");
-  }
-  for (size_t index = 0; index < outputs.size(); ++index) {
-    if (exchange.is_result_bound(index)) continue;
-    throw Error(ErrorKind::InvalidArgument, "output '" + outputs[index].name + "'",
-                "expected all outputs to be bound, found none bound for this one");
-  }
-}
+void Executor::clear_bindings() { state_->memory.clear(state_->plan()); }
 
 void Executor::State::run_bound() {
-  const Workplace::Turn turn(place);
+  const ExecutionContext::ActiveRun turn(place);
   if (swap) swap_before_run();
-  if (!is_all_bound) {
-    settle(std::map<std::string, Tensor>());
-    check_all_bound();
-    is_all_bound = true;
+  if (!memory.is_complete()) {
+    select_plan(std::map<std::string, Tensor>());
+    memory.check_complete(plan());
   }
   if (!is_recording) return plan().runner->run_bound();
   steps.clear();
@@ -201,8 +245,59 @@ void Executor::set_time_limit(double seconds) {
     throw Error(ErrorKind::InvalidArgument, "time limit",
                 "expected 0 (none) or more seconds, found " + std::to_string(seconds));
   }
-  const std::chrono::duration<double> limit(std::min(seconds, kMostSeconds));
+  const std::chrono::duration<double> limit(std::min(seconds, kMaxSeconds));
   state_->place.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
+}
+
+void Executor::State::swap_to(PlanSwap::Build build) {
+  swapped = &plan();
+  swap = std::make_unique<PlanSwap>(std::move(build));
+}
+
+void Executor::wait_for_swap() {
+  if (!state_->swap) return;
+  state_->swap->wait();
+  state_->take_swap();
+}
+
+void Executor::State::swap_before_run() {
+  if (swap->is_ready_before_run()) take_swap();
+}
+
+void Executor::State::take_swap() {
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  PlanSwap::Built built = swap->take();
+  swap.reset();
+  std::string failure = std::move(built.failure);
+  // Plans of other shapes may have taken the place of the one that this is for.
+  if (built.next && swapped != nullptr) {
+    try {
+      replace_swapped(std::move(built.next->plan));
+      if (built.next->record) cache = std::move(built.next->record);
+      stages.push_back({.name = "swap",
+                        .start = start - bound_at,
+                        .duration = std::chrono::steady_clock::now() - start});
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+  }
+  swapped = nullptr;
+  if (!failure.empty()) {
+    model->log.warn("the faster plan cannot be used, the one that was begun with stays: " +
+                    failure);
+  }
+}
+
+void Executor::State::replace_swapped(PlanResult result) {
+  PlanDescription description = describe(result, place.pool().threads(), *registry);
+  std::unique_ptr<PlanRunner> runner = swapped->runner_of(std::move(result.built), options, place);
+  // What is bound goes to the other one before the next run.
+  if (swapped == &plan()) memory.detach(plan());
+  swapped->runner = std::move(runner);
+  swapped->description = std::move(description);
+  swapped->kernels = result.kernels;
+  swapped->reused_kernels = result.reused_kernels;
+  swapped->loaded_kernels = result.loaded_kernels;
 }
 
 double Executor::measure_dispatch_ns() { return state_->plan().runner->measure_dispatch_ns(); }
@@ -217,7 +312,7 @@ ShapesDescription Executor::shapes() const {
   for (const std::unique_ptr<ShapePlan>& plan : state_->plans) {
     ShapePlanDescription& described = shapes.plans.emplace_back();
     for (size_t index = 0; index < plan->inputs.size(); ++index) {
-      if (!state_->is_shape_read[index]) continue;
+      if (!state_->declared.is_read(index)) continue;
       described.shapes.emplace(plan->inputs[index].name, plan->dims[index]);
     }
     described.arena_bytes = plan->description.arena_bytes;

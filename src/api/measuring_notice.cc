@@ -14,7 +14,7 @@ namespace tessera {
 namespace {
 
 // Nobody wonders about less.
-constexpr double kLeastSeconds = 1;
+constexpr double kMinSeconds = 1;
 
 // Of the process, not of a set of backends: whoever loads a hundred models has read it.
 std::atomic<bool> is_told = false;
@@ -53,17 +53,17 @@ std::string measuring_notice(const std::optional<double>& seconds_allowed,
          "; optimize=False, --no-optimize or TESSERA_OPTIMIZE=0 switch it off";
 }
 
-TellProgress with_measuring_notice(TellProgress tell, std::vector<std::filesystem::path> folders,
-                                   const Log& log) {
+ProgressCallback with_measuring_notice(ProgressCallback tell,
+                                       std::vector<std::filesystem::path> folders, const Log& log) {
   if (is_told) return tell;
-  return [tell = std::move(tell), folders = std::move(folders),
-          &log](const TuneProgress& progress) {
-    const bool is_long = !progress.seconds_allowed || *progress.seconds_allowed >= kLeastSeconds;
-    if (progress.phase == BindPhase::Starting && is_long && !is_told.exchange(true)) {
-      log.warn(measuring_notice(progress.seconds_allowed, folders));
-    }
-    return !tell || tell(progress);
-  };
+  return
+      [tell = std::move(tell), folders = std::move(folders), &log](const TuneProgress& progress) {
+        const bool is_long = !progress.seconds_allowed || *progress.seconds_allowed >= kMinSeconds;
+        if (progress.phase == BindPhase::Starting && is_long && !is_told.exchange(true)) {
+          log.warn(measuring_notice(progress.seconds_allowed, folders));
+        }
+        return !tell || tell(progress);
+      };
 }
 
 }  // namespace tessera

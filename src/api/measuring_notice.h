@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-using TellProgress = std::function<bool(const TuneProgress&)>;
+using ProgressCallback = std::function<bool(const TuneProgress&)>;
 
 // "the first bind of a model measures ...": for about how long, `seconds_allowed` being the most;
 // where the plan is kept, which is the first of `folders` that can be written to; and how to switch
@@ -23,7 +23,7 @@ std::string measuring_notice(const std::optional<double>& seconds_allowed,
 
 // `tell`, which may be empty, with a notice to `log` when measuring starts: once in this process,
 // and never for less than a second.
-TellProgress with_measuring_notice(TellProgress tell, std::vector<std::filesystem::path> folders,
-                                   const Log& log);
+ProgressCallback with_measuring_notice(ProgressCallback tell,
+                                       std::vector<std::filesystem::path> folders, const Log& log);
 
 }  // namespace tessera

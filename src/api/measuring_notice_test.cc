@@ -39,15 +39,15 @@ std::string explain_wrong_notices() {
   std::vector<std::string> heard;
   const Log log([&](const std::string& message) { heard.push_back(message); });
   int told = 0;
-  const TellProgress count = [&](const TuneProgress&) { return ++told < 4; };
-  const TellProgress tell = with_measuring_notice(count, {"."}, log);
+  const ProgressCallback count = [&](const TuneProgress&) { return ++told < 4; };
+  const ProgressCallback tell = with_measuring_notice(count, {"."}, log);
   tell({.phase = BindPhase::Preparing});
   tell({.phase = BindPhase::Starting, .seconds_allowed = 0.1});
   if (!heard.empty()) return "a notice of what is soon over";
   if (!tell({.phase = BindPhase::Starting, .seconds_allowed = 30})) return "the answer is lost";
   if (heard.size() != 1) return "no notice";
   if (tell({.phase = BindPhase::Starting})) return "the answer is lost";
-  const TellProgress other = with_measuring_notice({}, {"elsewhere"}, log);
+  const ProgressCallback other = with_measuring_notice({}, {"elsewhere"}, log);
   if (other && !other({.phase = BindPhase::Starting})) return "stopped by nobody";
   return heard.size() == 1 && told == 4 ? "" : "a second notice";
 }

@@ -8,7 +8,7 @@
 #include "api/cache_folders.h"
 #include "api/cache_ingredients.h"
 #include "api/describe.h"
-#include "api/exchanged_layouts.h"
+#include "api/io_layouts.h"
 #include "api/model_state.h"
 #include "api/stage_clock.h"
 #include "backend/packs.h"
@@ -18,9 +18,9 @@
 #include "base/parallel.h"
 #include "compile/build_plan.h"
 #include "compile/compile.h"
-#include "compile/let_go.h"
 #include "export/onnx/export.h"
 #include "infer/mark_sparse.h"
+#include "measure/check_offers.h"
 #include "ops/work.h"
 
 namespace tessera {
@@ -38,13 +38,46 @@ void check_same_stamps(const std::vector<StampedFile>& expected,
 
 }  // namespace
 
+void Model::State::with_lock(const std::function<void(const Log& log)>& work) {
+  std::vector<std::string> said;
+  const Log later([&](const std::string& message) { said.push_back(message); });
+  const auto tell = [&] {
+    for (const std::string& message : said) log.warn(message);
+  };
+  try {
+    const std::lock_guard lock(mutex);
+    work(later);
+  } catch (...) {
+    tell();
+    throw;
+  }
+  tell();
+}
+
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
-  const std::lock_guard lock(mutex);
-  check_unchanged(loaded.source.mappings);
-  BoundGraph bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
-  if (bound.is_as_loaded) loaded.is_settled = true;
+  BoundGraph bound;
+  with_lock([&](const Log& told) {
+    check_unchanged(loaded.source.mappings);
+    bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, told);
+    if (bound.is_unchanged) loaded.binds_unchanged = true;
+  });
   mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.layouts), *registry);
   return std::move(bound.graph);
+}
+
+Graph Model::State::bound_graph_with_weights(const BindOptions& wanted, ThreadPool& pool) {
+  Graph graph = bound_graph(wanted, pool);
+  // More than once only if other threads bind this model and release its weights meanwhile.
+  while (find_released_weight(graph)) {
+    restore();
+    graph = bound_graph(wanted, pool);
+  }
+  return graph;
+}
+
+DeclaredShapes Model::State::declared_shapes() {
+  const std::lock_guard lock(mutex);
+  return DeclaredShapes(loaded.graph);
 }
 
 void Model::State::restore() {
@@ -85,10 +118,11 @@ const ModelStructure& Model::State::loaded_structure() {
 
 void Model::State::open_packs(ThreadPool& pool) {
   if (!stored_model) return;
-  const std::lock_guard lock(mutex);
-  const PackShelf& shelf = stored_model->open_shelf(loaded.graph, pool, log);
-  packs.set_source(
-      [&shelf](const PackKey& key, int64_t bytes) { return shelf.find_pack(key, bytes); });
+  with_lock([&](const Log& told) {
+    const PersistentPacks& shelf = stored_model->open_packs(loaded.graph, pool, told);
+    packs.set_source(
+        [&shelf](const PackKey& key, int64_t bytes) { return shelf.find_pack(key, bytes); });
+  });
 }
 
 void Model::State::keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options) {
@@ -105,7 +139,7 @@ FindStoredKernel Model::State::stored_kernel_finder() {
       [shelf = stored_model->shelf()](const std::string& key) { return shelf->find_kernel(key); };
 }
 
-void Model::State::tell_once_if_slow(const BindOptions& options) {
+void Model::State::warn_once_if_slow(const BindOptions& options) {
   Backends::State& known = *backends.state_;
   if (!options.backends.empty() || !backends_of_environment().empty()) return;
   if (known.set.choose_names({}).size() > 1) return;
@@ -152,7 +186,7 @@ int64_t weight_bytes(const Graph& graph) {
 std::shared_ptr<const ops::Registry> extended_registry(BackendSet& set) {
   ops::Registry registry = ops::make_registry();
   bool is_extended = false;
-  for (const std::shared_ptr<const Plugin>& plugin : set.strangers()) {
+  for (const std::shared_ptr<const Plugin>& plugin : set.third_party_plugins()) {
     for (ops::Op& op : make_ops(plugin->face(), plugin)) {
       // Of two that bring one op, the first counts.
       if (registry.find(op.domain, op.name) != nullptr) continue;
@@ -180,20 +214,11 @@ ModelVerification Model::verify(const BindOptions& given) const {
   tuning::CostTable none;
   PricingOptions pricing = pricing_options(options, none);
   const auto plugins = choose_plugins(state_->backends.state_->set, options);
-  const auto check = [&] {
-    const Graph graph = state_->bound_graph(options, pool);
-    pricing.tune.inputs = tuning_inputs(graph, options);
-    return check_offers(graph, *state_->registry, plugins, pool,
-                        {.precision = wanted.precision, .nan = wanted.nan}, wanted.selection,
-                        pricing.tune);
-  };
-  CheckedOffers checked;
-  try {
-    checked = check();
-  } catch (const LetGo&) {
-    state_->restore();
-    checked = check();
-  }
+  const Graph graph = state_->bound_graph_with_weights(options, pool);
+  pricing.tune.inputs = tuning_inputs(graph, options);
+  CheckedOffers checked = check_offers(graph, *state_->registry, plugins, pool,
+                                       {.precision = wanted.precision, .nan = wanted.nan},
+                                       wanted.selection, pricing.tune);
   return {std::move(checked.candidates), std::move(checked.tuning)};
 }
 
@@ -201,22 +226,13 @@ std::string Model::to_onnx(
     const BindOptions& options,
     const std::map<std::string, std::map<std::string, std::string>>& notes) const {
   ThreadPool pool(options.threads);
-  const auto write = [&] {
-    Graph graph = state_->bound_graph(options, pool);
-    check_has_elements(graph);
-    for (Node& node : graph.nodes) {
-      const auto found = notes.find(node.name);
-      if (found == notes.end()) continue;
-      for (const auto& [key, value] : found->second) node.metadata[key] = value;
-    }
-    return export_onnx(graph, *state_->registry);
-  };
-  try {
-    return write();
-  } catch (const LetGo&) {
-    state_->restore();
-    return write();
+  Graph graph = state_->bound_graph_with_weights(options, pool);
+  for (Node& node : graph.nodes) {
+    const auto found = notes.find(node.name);
+    if (found == notes.end()) continue;
+    for (const auto& [key, value] : found->second) node.metadata[key] = value;
   }
+  return export_onnx(graph, *state_->registry);
 }
 
 ModelDescription Model::describe() const {
@@ -253,14 +269,14 @@ void Model::State::keep_users_prices(const BindOptions& options, double seconds,
       costs);
 }
 
-PlanQuestion Model::State::plan_question(const BindOptions& wanted,
-                                         const std::vector<GivenCache>& more, int threads) {
+PlanRequest Model::State::plan_request(const BindOptions& wanted,
+                                       const std::vector<LoadedCache>& more, int threads) {
   const std::shared_ptr<BackendSet> set(backends.state_, &backends.state_->set);
   const std::vector<cache::Ingredient> of_model = model_ingredients();
   std::vector<std::string> asked = wanted_backends(wanted);
   for (std::string& name : asked) name = set->resolve_alias(name);
   const std::lock_guard lock(mutex);
-  PlanQuestion question{
+  PlanRequest question{
       .model = of_model,
       .model_name = file.filename().string(),
       .binding = bind_ingredients(loaded.graph, loaded_structure(), wanted, asked, threads),
@@ -268,16 +284,16 @@ PlanQuestion Model::State::plan_question(const BindOptions& wanted,
       // What was found keeps this, and belongs to the backends: it must not keep them in turn.
       .find_libraries =
           [known = std::weak_ptr(set), wanted](const std::vector<std::string>& names) {
-            const std::shared_ptr<BackendSet> backends = known.lock();
-            return backends ? find_libraries(backends, wanted)(names)
-                            : std::vector<tuning::PricedLibrary>();
+            const std::shared_ptr<BackendSet> alive = known.lock();
+            return alive ? find_libraries(alive, wanted)(names)
+                         : std::vector<tuning::PricedLibrary>();
           },
       .given = more,
       .folders = cache_folders(wanted),
       .key_folder = user_cache_folder(),
       .is_frozen = wanted.frozen,
       .looks_up = !wanted.retune};
-  question.given.insert(question.given.end(), given_caches.begin(), given_caches.end());
+  question.given.insert(question.given.end(), loaded_caches.begin(), loaded_caches.end());
   return question;
 }
 
@@ -294,11 +310,11 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   state->registry = options.backends.state_->registry;
   // Originals and packs are not in memory together, but for one of them.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
-  std::optional<IndexPlace> place;
+  std::optional<IndexLocation> place;
   if (keeps_index) {
     clock.begin("index");
-    place = index_place(user_cache_folder(), state->file, version(), state->compile_options,
-                        options.strict_stamps);
+    place = index_location(user_cache_folder(), state->file, version(), state->compile_options,
+                           options.strict_stamps);
   }
   if (place) {
     std::optional<FoundModel> found = find_model(*place, options.backends.state_->set, state->log);

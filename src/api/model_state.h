@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/declared_shapes.h"
 #include "api/plan_swap.h"
 #include "api/stage_clock.h"
 #include "backend/packs.h"
@@ -17,10 +18,10 @@
 #include "base/parallel.h"
 #include "compile/compile.h"
 #include "ops/registry.h"
+#include "price/group_text.h"
 #include "store/store.h"
 #include "store/stored_model.h"
 #include "tessera/tessera.h"
-#include "tune/group_text.h"
 
 namespace tessera {
 
@@ -49,9 +50,12 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   std::optional<ModelStructure> structure;    // of the graph that was loaded, once it was needed
   std::unique_ptr<StoredModel> stored_model;  // null where nothing is to be kept of the model
   int64_t packed_bytes = 0;                   // since pages were given back
-  std::vector<GivenCache> given_caches;
+  std::vector<LoadedCache> loaded_caches;
   std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
 
+  // Works while nobody else does on the model, and tells `log` afterwards what it said: whoever is
+  // told may ask the model.
+  void with_lock(const std::function<void(const Log& log)>& work);
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool);
   // tessera::load(), from where `state` says; `keeps_index` as settled.
   static Model load(const std::shared_ptr<State>& state, const LoadOptions& options,
@@ -68,37 +72,42 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   void note_packed(int64_t bytes);
   // Warns, once for all models on the same backends, where only the reference kernels can be used
   // and nobody asked for them by name.
-  void tell_once_if_slow(const BindOptions& options);
+  void warn_once_if_slow(const BindOptions& options);
   const ModelStructure& loaded_structure();  // needs the mutex
   std::vector<cache::Ingredient> model_ingredients();
 
-  PlanQuestion plan_question(const BindOptions& wanted, const std::vector<GivenCache>& more,
-                             int threads);
+  PlanRequest plan_request(const BindOptions& wanted, const std::vector<LoadedCache>& more,
+                           int threads);
 
   // Opens what is stored of the weights; keeps what is not stored yet.
   void open_packs(ThreadPool& pool);
   void keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options);
+  // Remembers what the newest bind came to know (`record` may be null), and lets go of weights that
+  // its plan has packed.
+  void note_bound(PlanResult& result, const std::shared_ptr<const CacheRecord>& record);
   FindStoredKernel stored_kernel_finder();
   // For a file to ship: compiled kernels of a backend, or of all where that is "", and their packs.
   std::vector<cache::Section> stored_sections(const std::string& backend, bool with_packs);
   // Those of a file that was given, where this user packed them; else the log is told.
-  void take_packs(const GivenCache& given);
+  void take_packs(const LoadedCache& given);
 
   // Compares each kernel of a stranger's plan that was not judged here with the reference. Gives
   // why the plan is no good, or "".
-  std::string judge_strangers_plan(const BindOptions& wanted, PlanOptions& plan_options,
-                                   StoredPlan& stored, tuning::CostTable& costs, ThreadPool& pool,
-                                   StageClock& clock);
+  std::string verify_untrusted_plan(const BindOptions& wanted, PlanOptions& plan_options,
+                                    StoredPlan& stored, tuning::CostTable& costs, ThreadPool& pool,
+                                    StageClock& clock);
   // Has the process measure that is made for it.
   void set_bench(const BindOptions& wanted, PlanOptions& plan_options, ThreadPool& pool);
   // Measures what libraries offer that a known plan did not know, beside the runs of that plan, and
   // chooses again. Nothing where somebody else is at it, or where it was cancelled; what was
   // measured until then is kept.
-  std::optional<NextPlan> compete(const BindOptions& wanted, TaskEnd& end);
+  std::optional<NextPlan> retune_in_background(const BindOptions& wanted, CancellationToken& end);
 
-  // What build() makes; where elements of weights are needed that were let go, once more with
-  // those.
-  PlanResult build_with_weights(const std::function<PlanResult()>& build, StageClock& clock);
+  // bound_graph() with the elements of all weights: reads the model again if some were released.
+  Graph bound_graph_with_weights(const BindOptions& wanted, ThreadPool& pool);
+  // What `build` makes; if that needs a released weight, reads the model again and has it build
+  // once more.
+  PlanResult build_with_weights(const std::function<BuildOutcome()>& build, StageClock& clock);
   // Asks everybody for everything, and measures where that is wanted.
   PlanResult build_anew(const BindOptions& wanted, PlanOptions& plan_options, PlanSearch* search,
                         ThreadPool& pool, StageClock& clock);
@@ -107,17 +116,27 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                         const tuning::KnownPlan& plan, ThreadPool& pool,
                                         StageClock& clock);
 
-  // The same beside runs of an executor. Throws Cancelled once `end` says so.
-  std::optional<NextPlan> build_beside(const BindOptions& wanted, const tuning::KnownPlan& plan,
-                                       TaskEnd& end);
+  // build_known() in the background of an executor. Throws Cancelled once `end` says so.
+  std::optional<NextPlan> build_in_background(const BindOptions& wanted,
+                                              const tuning::KnownPlan& plan,
+                                              CancellationToken& end);
+
+  // A plan for the shapes in `options`, for an executor that was bound to others: nothing is
+  // measured and nothing is written. With `reused`, the choice for the other shapes, it chooses by
+  // price; if that is null, in the order of the backends. Kernels of `siblings`, the executor's
+  // other plans, are used again if they fit. Throws as Model::bind() does.
+  PlanResult replan(const BindOptions& options, const tuning::ReusedChoice* reused,
+                    std::vector<const BuiltPlan*> siblings);
+  DeclaredShapes declared_shapes();
 
   // The prices of the user's other models.
   void read_users_prices(const BindOptions& wanted);
   void keep_users_prices(const BindOptions& wanted, double seconds, const tuning::CostTable& costs);
   std::vector<tuning::PricedLibrary> libraries_of(const BindOptions& wanted) const;
 
+  class Binder;
   // Model::bind(), with files that count for this bind alone.
-  Executor bind(const BindOptions& wanted, const std::vector<GivenCache>& more);
+  Executor bind(const BindOptions& wanted, const std::vector<LoadedCache>& more);
 };
 
 }  // namespace tessera

@@ -9,7 +9,7 @@ void PlanSwap::begin() {
   if (!build_) return;
   built_ = std::make_shared<Built>();
   built_->failure = "the process is about to end";
-  const auto work = [built = built_, build = std::exchange(build_, {})](TaskEnd& end) {
+  const auto work = [built = built_, build = std::exchange(build_, {})](CancellationToken& end) {
     // Whatever it fails with, there is a plan that runs.
     try {
       *built = {.next = build(end)};

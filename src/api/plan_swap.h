@@ -25,7 +25,7 @@ struct NextPlan {
 class PlanSwap {
  public:
   // Runs in a thread of its own. Gives nothing where there is nothing better.
-  using Build = std::function<std::optional<NextPlan>(TaskEnd& end)>;
+  using Build = std::function<std::optional<NextPlan>(CancellationToken& end)>;
   explicit PlanSwap(Build build) : build_(std::move(build)) {}
 
   // Called before each run: begins to build before the second one, as a program may be over after

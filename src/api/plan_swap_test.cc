@@ -19,7 +19,7 @@ NextPlan plan_with(int kernels) {
 
 TEST(PlanSwap, BeginsBeforeTheSecondRun) {
   std::atomic<int> builds = 0;
-  PlanSwap swap([&](TaskEnd&) -> std::optional<NextPlan> {
+  PlanSwap swap([&](CancellationToken&) -> std::optional<NextPlan> {
     ++builds;
     return plan_with(7);
   });
@@ -35,15 +35,16 @@ TEST(PlanSwap, BeginsBeforeTheSecondRun) {
 }
 
 TEST(PlanSwap, WaitingBuildsWhatNoRunHasBegun) {
-  PlanSwap swap([](TaskEnd&) -> std::optional<NextPlan> { return plan_with(3); });
+  PlanSwap swap([](CancellationToken&) -> std::optional<NextPlan> { return plan_with(3); });
   swap.wait();
   EXPECT_TRUE(swap.is_ready_before_run());
   EXPECT_EQ(swap.take().next->plan.kernels, 3);
 }
 
 TEST(PlanSwap, AFailureIsToldAndNothingMore) {
-  PlanSwap swap(
-      [](TaskEnd&) -> std::optional<NextPlan> { throw std::runtime_error("out of luck"); });
+  PlanSwap swap([](CancellationToken&) -> std::optional<NextPlan> {
+    throw std::runtime_error("out of luck");
+  });
   swap.wait();
   const PlanSwap::Built built = swap.take();
   EXPECT_FALSE(built.next);
@@ -53,7 +54,7 @@ TEST(PlanSwap, AFailureIsToldAndNothingMore) {
 TEST(PlanSwap, GoingItWaitsForWhatItBuilds) {
   std::atomic<bool> is_built = false;
   {
-    PlanSwap swap([&](TaskEnd&) -> std::optional<NextPlan> {
+    PlanSwap swap([&](CancellationToken&) -> std::optional<NextPlan> {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       is_built = true;
       return std::nullopt;
@@ -65,7 +66,7 @@ TEST(PlanSwap, GoingItWaitsForWhatItBuilds) {
 }
 
 TEST(PlanSwap, GoingItCancelsWhatIsLeftToBuild) {
-  PlanSwap swap([](TaskEnd& end) -> std::optional<NextPlan> {
+  PlanSwap swap([](CancellationToken& end) -> std::optional<NextPlan> {
     while (!end.is_cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return std::nullopt;
   });

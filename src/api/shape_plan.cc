@@ -5,7 +5,7 @@
 #include "api/bind_options.h"
 #include "api/describe.h"
 #include "api/describe_plan.h"
-#include "api/exchanged_layouts.h"
+#include "api/io_layouts.h"
 
 namespace tessera {
 namespace {
@@ -45,12 +45,18 @@ PlanDescription describe(PlanResult& result, int threads, const ops::Registry& r
   return plan;
 }
 
-ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, Workplace& place,
+void refuse_shape(const ValueDescription& bound, const Dims& dims) {
+  throw Error(ErrorKind::InvalidArgument, "input '" + bound.name + "'",
+              "expected " + bound.text + ", as it was bound with fixed_shapes, found " +
+                  std::string(name(bound.type)) + " " + dims_text(dims));
+}
+
+ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, ExecutionContext& place,
                      const ops::Registry& registry)
     : inputs(describe_inputs(result.built.graph)),
       outputs(describe_results(result)),
-      input_forms(exchanged_forms(result.built.graph, result.built.graph.inputs)),
-      output_forms(exchanged_forms(result.built.graph, result.built.graph.outputs)),
+      input_forms(io_forms(result.built.graph, result.built.graph.inputs)),
+      output_forms(io_forms(result.built.graph, result.built.graph.outputs)),
       dims(dims_of(inputs)),
       description(describe(result, place.pool().threads(), registry)),
       kernels(result.kernels),
@@ -59,7 +65,7 @@ ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, Workplace& p
       runner(runner_of(std::move(result.built), options, place)) {}
 
 std::unique_ptr<PlanRunner> ShapePlan::runner_of(BuiltPlan built, const BindOptions& options,
-                                                 Workplace& place) const {
+                                                 ExecutionContext& place) const {
   return std::make_unique<PlanRunner>(std::move(built), place,
                                       state_ports(options.state_pairs, inputs, outputs));
 }

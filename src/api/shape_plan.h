@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compile/build_plan.h"
+#include "engine/execution_context.h"
 #include "engine/plan_runner.h"
-#include "engine/workplace.h"
 #include "graph/sparse_form.h"
 #include "ops/registry.h"
 #include "tessera/tessera.h"
@@ -20,14 +20,17 @@ using Dims = std::vector<int64_t>;
 // Of a plan that was built, for people. Takes what it tells out of `result`.
 PlanDescription describe(PlanResult& result, int threads, const ops::Registry& registry);
 
+// Throws InvalidArgument: an input that was bound with fixed_shapes as `bound` has `dims`.
+[[noreturn]] void refuse_shape(const ValueDescription& bound, const Dims& dims);
+
 struct ShapePlan {
   // Runs at `place`, which must outlive it. Throws as PlanRunner's and state_ports() do.
-  ShapePlan(PlanResult result, const BindOptions& options, Workplace& place,
+  ShapePlan(PlanResult result, const BindOptions& options, ExecutionContext& place,
             const ops::Registry& registry);
 
   // What runs another plan of the same graph and shapes at `place`.
   std::unique_ptr<PlanRunner> runner_of(BuiltPlan built, const BindOptions& options,
-                                        Workplace& place) const;
+                                        ExecutionContext& place) const;
 
   std::vector<ValueDescription> inputs;
   std::vector<ValueDescription> outputs;

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 constexpr int64_t kDepth = 4;
 constexpr int64_t kWidth = 6;
-constexpr double kMostMicroseconds = 100;
+constexpr double kMaxMicroseconds = 100;
 
 void name_dimension(onnx::GraphProto& graph, int input, int axis, const std::string& symbol) {
   graph.mutable_input(input)
@@ -332,7 +332,7 @@ TEST_F(SwitchedShapes, StayPlannedWhereTheRunIsOutOfTime) {
 }
 
 // Of all runs of a second or less, the fastest.
-double least_seconds(const std::function<void()>& run) {
+double min_seconds(const std::function<void()>& run) {
   double least = 1;
   for (int round = 0; round < 500; ++round) {
     const auto start = std::chrono::steady_clock::now();
@@ -349,15 +349,15 @@ TEST_F(SwitchedShapes, ComeBackInMicroseconds) {
   const Inputs three = inputs_of(3);
   executor.run(three);
   const double staying =
-      least_seconds([&] { executor.run(three); }) + least_seconds([&] { executor.run(two); });
-  const double switching = least_seconds([&] {
+      min_seconds([&] { executor.run(three); }) + min_seconds([&] { executor.run(two); });
+  const double switching = min_seconds([&] {
     executor.run(two);
     executor.run(three);
   });
   const double microseconds = (switching - staying) / 2 * 1e6;
   std::cout << "a switch between known shapes: " << microseconds
             << " us; planning one: " << executor.shapes().plans[0].seconds * 1e6 << " us\n";
-  EXPECT_LT(microseconds, kMostMicroseconds);
+  EXPECT_LT(microseconds, kMaxMicroseconds);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ tessera_buffer buffer_of(const Tensor& tensor) {
   return buffer;
 }
 
-// Fills `face`; false where the contract has no such kind.
+// Fills `face`; false if the contract does not have this kind.
 struct Fill {
   tessera_attribute& face;
   std::vector<const char*>& strings;

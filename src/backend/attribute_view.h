@@ -1,4 +1,4 @@
-// The attributes of a node as plug-ins read them.
+// The attributes of a node in the form that plug-ins read.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// Owns what its views point to, so it may outlive the attributes that it was made from. May be
-// moved: the views stay where they are.
+// Owns what its views point to, so it may outlive the attributes that it was made from. Movable:
+// moving does not invalidate the views.
 class AttributeViews {
  public:
   explicit AttributeViews(const Attributes& attributes);
@@ -22,7 +22,7 @@ class AttributeViews {
   AttributeViews& operator=(const AttributeViews&) = delete;
   ~AttributeViews() = default;
 
-  // nullptr where there is no such attribute, or one of a kind that plug-ins do not know (a list of
+  // nullptr if there is no such attribute, or its kind is not part of the contract (a list of
   // tensors, a type).
   const tessera_attribute* find(const char* name) const;
 
@@ -32,7 +32,7 @@ class AttributeViews {
     std::vector<const char*> strings;
   };
 
-  // Both keep their elements in place when they are moved, which the pointers in `views_` need.
+  // Moving either keeps its elements at their addresses, to which `views_` points.
   Attributes attributes_;
   std::map<std::string, View, std::less<>> views_;
 };

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// Libraries are written as their makers do, as a package is called, or as in code.
+// Users spell library names as their authors do, like the package, or as in code.
 std::string without_spelling(std::string_view name) {
   std::string letters;
   for (const char letter : name) {
@@ -21,7 +21,7 @@ std::string without_spelling(std::string_view name) {
   return letters;
 }
 
-// `Entry`: of one of the catalog's lists.
+// `Entry` is an element of one of the catalog's lists.
 template <class Entry>
 bool is_called(const Entry& entry, const std::string& name) {
   const std::string wanted = without_spelling(name);
@@ -35,7 +35,7 @@ void add_names(const Entry& entry, std::vector<std::string>& names) {
   names.insert(names.end(), entry.aliases.begin(), entry.aliases.end());
 }
 
-// Of a library of the catalog whose plug-in this build does not have.
+// For a library of the catalog whose plug-in is not part of this build.
 Unusable not_configured(const CatalogEntry& known) {
   const bool is_library_missing = known.fault == CatalogEntry::kLibraryMissing;
   return {is_library_missing ? BackendStatus::LibraryMissing : BackendStatus::NotBuilt,
@@ -59,13 +59,13 @@ Unusable no_plugin(const CatalogEntry& known, const std::filesystem::path& folde
               std::string(known.name) + " this plug-in alone"};
 }
 
-// Of a plug-in that was found and is not opened.
+// For a plug-in that was found but is not trusted.
 struct NotTrusted {
   std::string reason;
 };
 
-// Of a plug-in that was found and could not be opened. The system's loader has no code for a
-// library that is missing, only this sentence.
+// For a plug-in that was found but could not be opened. The system's loader reports a missing
+// library only by a message, not by a code.
 Unusable not_opened(const CatalogEntry* known, const Error& error) {
   const std::string reason = error.where() + ": " + error.message();
   if (reason.find("cannot open shared object file") == std::string::npos) {
@@ -78,27 +78,27 @@ Unusable not_opened(const CatalogEntry* known, const Error& error) {
 
 bool is_as_it_was(const StampedFile& file) { return stamp_of(file.path) == file.stamp; }
 
-// nullopt where one of its files changed so lately that another change could have the same stamp.
+// nullopt if one of its files changed so recently that a further change could have the same stamp.
 std::optional<RememberedPlugin> stamped(const Plugin& plugin, int64_t now_ns) {
   RememberedPlugin remembered{.version = version_of(plugin)};
   const std::optional<FileStamp> stamp = stamp_of(plugin.file());
-  if (!stamp || !is_settled(*stamp, now_ns)) return std::nullopt;
+  if (!stamp || !is_reliable(*stamp, now_ns)) return std::nullopt;
   remembered.stamp = *stamp;
   for (const std::filesystem::path& file : plugin.libraries()) {
     const std::optional<FileStamp> of = stamp_of(file);
-    if (!of || !is_settled(*of, now_ns)) return std::nullopt;
+    if (!of || !is_reliable(*of, now_ns)) return std::nullopt;
     remembered.libraries.push_back({file, *of});
   }
   return remembered;
 }
 
-// Which file is opened for `file`: where its links lead, unless the user named it. Throws
+// The file to open for `file`: the target of its links, unless the user named it. Throws
 // NotTrusted.
 std::filesystem::path file_to_open(const std::filesystem::path& file, bool is_named) {
   if (is_named) return std::filesystem::absolute(file);
   const std::vector<uid_t> owners = trusted_owners();
   FoundCode found = look_at_code(file, owners);
-  // Whoever owns the folder chooses where its links lead.
+  // The owner of the folder controls where its links lead.
   if (found.refusal.empty()) found.refusal = explain_untrusted_folder(file.parent_path(), owners);
   if (!found.refusal.empty()) throw NotTrusted{found.refusal};
   return found.path;
@@ -158,7 +158,7 @@ void BackendSet::add_file(const std::filesystem::path& file, From from) {
   for (Entry& entry : entries_) {
     std::error_code ignored;
     if (entry.file.empty() || !std::filesystem::equivalent(entry.file, file, ignored)) continue;
-    // It may have been refused only because nobody had named it: try again.
+    // It may have been refused only because the user had not named it; so try again.
     if (is_named && !entry.is_named && entry.plugin == nullptr) entry.is_tried = false;
     entry.is_named = entry.is_named || is_named;
     return;
@@ -183,7 +183,7 @@ void BackendSet::add_files(const std::filesystem::path& path, From from) {
   for (const auto& file : std::filesystem::directory_iterator(path, failure)) {
     if (file.path().extension() == ".so") files.push_back(file.path());
   }
-  // A program may lie beside a folder of a stranger; it must run all the same.
+  // The program may be in a folder beside a stranger's; it must run anyway.
   if (failure && from == From::OwnFolder) return;
   if (failure) {
     throw Error(ErrorKind::InvalidArgument, "backend path '" + path.string() + "'",
@@ -289,7 +289,7 @@ Error BackendSet::unknown(const std::string& name) const {
       "expected one of " + list + ", found no backend of this name" + did_you_mean(name, likely)};
 }
 
-// Those that can be used, each once.
+// The usable entries, without duplicates.
 std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std::string>& names) {
   std::vector<Entry*> chosen;
   const auto add = [&](Entry* entry) {
@@ -320,7 +320,7 @@ std::vector<BackendSet::Entry*> BackendSet::choose_entries(const std::vector<std
 std::vector<std::shared_ptr<const Plugin>> BackendSet::choose(
     const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
-  // From here on it counts what can be opened, not what is remembered.
+  // From here on, only what can be opened counts, not what is remembered.
   for (Entry* entry : choose_entries(names)) open(*entry);
   std::vector<std::shared_ptr<const Plugin>> chosen;
   for (const Entry* entry : choose_entries(names)) chosen.push_back(entry->plugin);
@@ -383,7 +383,7 @@ std::vector<RememberedPlugin> BackendSet::remembered() const {
   return all;
 }
 
-std::vector<std::shared_ptr<const Plugin>> BackendSet::strangers() {
+std::vector<std::shared_ptr<const Plugin>> BackendSet::third_party_plugins() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<const Plugin>> found;
   for (Entry& entry : entries_) {

@@ -1,4 +1,4 @@
-// Which backends there are, and the opened plug-ins among them.
+// The known backends, and the opened plug-ins among them.
 #pragma once
 
 #include <filesystem>
@@ -18,78 +18,78 @@
 
 namespace tessera {
 
-// Why a backend cannot be used, and what to do about it.
+// Why a backend cannot be used, and how to change that.
 struct Unusable {
   BackendStatus status = BackendStatus::Usable;
   std::string reason;
-  std::string remedy;  // "" where nothing is known that helps
+  std::string remedy;  // "" if no remedy is known
 };
 
-// The same in a sentence: "its plug-in is missing; build it with ...".
+// Both as a sentence: "its plug-in is missing; build it with ...".
 std::string sentence_of(const Unusable& unusable);
 
-// One line of `tessera backends`.
+// One row of `tessera backends`.
 struct BackendState {
-  std::string name;  // a plug-in's file name where it could not be opened
+  std::string name;  // the plug-in's file name if it could not be opened
   std::filesystem::path file;
   std::vector<std::string> aliases;
-  std::shared_ptr<const Plugin> plugin;  // null: not usable, `unusable` says why
+  std::shared_ptr<const Plugin> plugin;  // null: not usable, see `unusable`
   Unusable unusable;
 };
 
-// Safe from any thread. Plug-ins are opened when first needed and stay open.
+// Thread-safe. Plug-ins are opened when first needed and stay open.
 class BackendSet {
  public:
-  // `folder` holds the plug-ins that were built or installed with this program; "" for none. They
-  // are opened only where base/trusted_code.h trusts them, unless they are added by path too.
+  // `folder` contains the plug-ins that were built or installed with this program; "" for none.
+  // They are opened only if base/trusted_code.h trusts them or they are also added by path.
   BackendSet(std::span<const CatalogEntry> catalog, std::span<const AbsentBackend> absent,
              const std::filesystem::path& folder, std::shared_ptr<HostServices> services);
 
-  // A plug-in, or all "*.so" of a folder, opened when needed. Throws InvalidArgument where nothing
-  // is there.
+  // Adds a plug-in, or all "*.so" of a folder, to be opened when needed. Throws InvalidArgument if
+  // there is none.
   void add_path(const std::filesystem::path& path);
-  // Opens one now, throwing Unsupported with the reason where it cannot be used.
+  // Opens a plug-in now. Throws Unsupported with the reason if it cannot be used.
   void load(const std::filesystem::path& library);
 
-  // The plug-ins of these names or aliases, in this order, and the last of the catalog behind them.
-  // Upper and lower case, '-' and '_' make no difference in names of the catalog ("MyLib",
-  // "my-lib"); a plug-in added by path is called as it calls itself. No names: all that can be
-  // used, those added by path first. Throws InvalidArgument for a name that nobody has (listing the
-  // known ones), Unsupported for one that cannot be used or that this version does not have.
+  // The plug-ins with these names or aliases, in this order, followed by the last of the catalog.
+  // In names of the catalog, case, '-' and '_' do not matter ("MyLib", "my-lib"); a plug-in added
+  // by path has the name that it gives itself. Without names: all usable plug-ins, those added by
+  // path first. Throws InvalidArgument for an unknown name (listing the known ones), Unsupported
+  // for a backend that cannot be used or that this version does not include.
   std::vector<std::shared_ptr<const Plugin>> choose(const std::vector<std::string>& names);
-  // The names of these. Plug-ins that are remembered are not opened for that.
+  // The names of these plug-ins, without opening those that are remembered.
   std::vector<std::string> choose_names(const std::vector<std::string>& names);
-  // Of the plug-ins that choose() gives those that are called as in `wanted`: no others are opened
-  // but those that nothing is remembered of. One that can no longer be opened is left out.
+  // The plug-ins of choose() whose names are in `wanted`. Opens only these, and those about which
+  // nothing is remembered. Skips plug-ins that can no longer be opened.
   std::vector<std::shared_ptr<const Plugin>> choose_some(const std::vector<std::string>& names,
                                                          const std::vector<std::string>& wanted);
 
-  // What those that choose() gives say of their versions, in the same order. Plug-ins that are
-  // remembered are not opened for that.
+  // The versions of the plug-ins of choose(), in the same order, without opening those that are
+  // remembered.
   std::vector<LibraryVersion> choose_versions(const std::vector<std::string>& names);
 
-  // As long as their files are as they were, they count as usable without being opened.
+  // As long as their files are unchanged, these plug-ins count as usable without being opened.
   void remember(const std::vector<RememberedPlugin>& usable);
-  // Of the catalog's all that are usable and whose files had not changed for a while.
+  // All usable plug-ins of the catalog whose files have not changed recently.
   std::vector<RememberedPlugin> remembered() const;
 
-  // The name of the backend that `name` is an alias of; else `name`.
+  // The backend that `name` is an alias of; else `name`.
   std::string resolve_alias(const std::string& name) const;
-  // Those that are not in the catalog: the ones whose ops a model may use.
-  std::vector<std::shared_ptr<const Plugin>> strangers();
+  // Plug-ins that are not in the catalog: models may use their ops.
+  std::vector<std::shared_ptr<const Plugin>> third_party_plugins();
 
-  // All of them, opened to see.
+  // The states of all backends. Opens each.
   std::vector<BackendState> states();
 
  private:
   struct Entry {
     const CatalogEntry* known = nullptr;  // null: added by path
     std::filesystem::path file;
-    bool is_named = false;  // by the user, who answers for it
+    bool is_named = false;  // named by the user, who vouches for it
     bool is_tried = false;
-    std::optional<RememberedPlugin> remembered;  // that it is usable; it need not be open
+    std::optional<RememberedPlugin> remembered;  // as usable; need not be open
     std::shared_ptr<const Plugin> plugin;
-    Unusable unusable;  // of one that was tried and has no plug-in
+    Unusable unusable;  // if opening was tried and failed
   };
   void open(Entry& entry);
   void open_all();
@@ -99,8 +99,8 @@ class BackendSet {
   }
   std::vector<Entry*> choose_entries(const std::vector<std::string>& names);
   std::vector<std::string> known_names() const;
-  // Unsupported for one that this version does not have; else InvalidArgument, with all that there
-  // are and the likely one.
+  // Unsupported for a backend that this version does not include; else InvalidArgument, listing all
+  // names and the likeliest.
   Error unknown(const std::string& name) const;
   enum class From { OwnFolder, User };
   void add_files(const std::filesystem::path& path, From from);
@@ -109,7 +109,7 @@ class BackendSet {
   std::span<const AbsentBackend> absent_;
   std::shared_ptr<HostServices> services_;
   mutable std::mutex mutex_;
-  std::vector<Entry> entries_;  // strangers first, then the catalog's, in its order
+  std::vector<Entry> entries_;  // third_party_plugins first, then the catalog's, in its order
 };
 
 }  // namespace tessera

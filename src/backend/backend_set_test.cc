@@ -1,4 +1,4 @@
-// By which names libraries are known, also those that this version does not have.
+// Names and spellings of libraries, including those that this version does not include.
 #include "backend/backend_set.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ constexpr std::array<AbsentBackend, 2> kAbsent = {
 
 class BackendSetNames : public testing::Test {
  protected:
-  // Kind and text of what choosing `name` throws.
+  // Kind and message of the error for choosing `name`.
   std::pair<ErrorKind, std::string> refusal_of(const std::string& name) {
     try {
       set_.choose({name});

@@ -20,7 +20,7 @@ bool has_any_dense(const Candidate& candidate) {
          std::any_of(candidate.outputs.begin(), candidate.outputs.end(), is_any);
 }
 
-// `candidate` with `layout` in place of any dense one; nullopt where that does not hold a value.
+// `candidate` with `layout` for "any dense layout"; nullopt if the layout does not support a value.
 std::optional<Candidate> with_dense_layout(const Candidate& candidate, LayoutId layout,
                                            const tessera_graph& graph, const LayoutTable& layouts) {
   Candidate result = candidate;
@@ -35,7 +35,7 @@ std::optional<Candidate> with_dense_layout(const Candidate& candidate, LayoutId 
   return result;
 }
 
-// Asks one plug-in; the target of the C callbacks.
+// Asks one plug-in; receives the C callbacks.
 class Collector {
  public:
   Collector(const tessera_graph& graph, const LayoutTable& layouts,
@@ -70,7 +70,7 @@ class Collector {
     std::vector<tessera_wanted> candidates;
     if (wanted_ != nullptr) {
       for (const WantedCandidate& one : *wanted_) candidates.push_back(face_of(one));
-      // Not null, even where there is none.
+      // Makes data() non-null even without candidates.
       candidates.reserve(1);
       wanted.wanted = candidates.data();
       wanted.wanted_count = static_cast<int32_t>(candidates.size());
@@ -99,7 +99,7 @@ class Collector {
     }
   }
 
-  // Of one that is not legal, reading it says what is wrong.
+  // For an illegal candidate, reading it reports the error.
   bool has_wanted_nodes(const tessera_candidate& face) const {
     if (wanted_ == nullptr || face.nodes == nullptr || face.node_count < 0) return true;
     return is_wanted({face.nodes, static_cast<size_t>(face.node_count)});
@@ -121,8 +121,8 @@ class Collector {
     });
   }
 
-  // Runs `take` for the plug-in, through which nothing may be thrown: a failure of ours waits until
-  // the plug-in has returned.
+  // Runs `take` during a call of the plug-in, which no exception may pass through: an exception is
+  // kept until the plug-in has returned.
   template <class Take>
   void keep_failure(const Take& take) noexcept {
     try {
@@ -138,7 +138,7 @@ class Collector {
 
   void add_candidate(const tessera_candidate* face) {
     if (face == nullptr) return;
-    // From here on the plug-in's candidate is ours, legal or not. It keeps the plug-in open.
+    // From here on, the plug-in's candidate is ours, legal or not. It keeps the plug-in open.
     const std::shared_ptr<const tessera_candidate> held(
         face, [plugin = plugin_](const tessera_candidate* candidate) {
           if (candidate->release != nullptr) candidate->release(candidate->self);
@@ -152,7 +152,7 @@ class Collector {
       expand(candidate);
     } catch (const IllegalOffer& illegal) {
       refuse_nodes(*held, illegal.reason);
-    } catch (const PassedOver&) {
+    } catch (const UnusableOffer&) {
       return;
     }
   }
@@ -184,7 +184,7 @@ class Collector {
   }
 
   void accept(Candidate candidate, const std::string& dense_layout) {
-    settle_parts(candidate, graph_, layouts_);
+    check_parts(candidate, graph_, layouts_);
     for (const NodeId node : candidate.nodes) is_answered_[static_cast<size_t>(node.index)] = true;
     std::vector<Value> absorbed;
     for (const ValueId id : candidate.absorbed) absorbed.push_back(graph_.graph[id]);

@@ -1,4 +1,4 @@
-// What the backends offer for a graph: candidates, checked, under the host's ids.
+// Collects and checks the candidates that backends offer for a graph.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CandidateInput {
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
   bool accepts_strides = false;
   const tessera_pack* pack = nullptr;  // lives as long as Candidate::face
-  StoragePart part;                    // of a joint candidate: where in output 0 it lies
+  StoragePart part;                    // of a joint candidate: its position in output 0
 };
 
 struct CandidateOutput {
@@ -33,76 +33,76 @@ struct CandidateOutput {
   bool is_size_unknown = false;
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
   bool accepts_strides = false;
-  StoragePart part;  // of a view: where in input 0 it lies
+  StoragePart part;  // of a view: its position in input 0
 };
 
-// One way to compute a node or a group, in layouts that are all decided.
+// One way to compute a node or a group, with all layouts fixed.
 struct Candidate {
   std::shared_ptr<const Plugin> plugin;
   std::shared_ptr<const tessera_candidate> face;  // null for one made of a simple kernel
-  int preference = 0;                             // place of its backend in the order asked for
+  int preference = 0;                             // index of its backend in the requested order
   std::string algorithm;
   std::vector<NodeId> nodes;
   std::vector<CandidateInput> inputs;
   std::vector<CandidateOutput> outputs;
-  std::vector<ValueId> absorbed;  // constants that only building reads
+  std::vector<ValueId> absorbed;  // constants that are read only while building
   int64_t workspace_bytes = 0;
   int64_t library_bytes = 0;
   double optimistic_seconds = 0;
   double build_seconds = 0;
   uint32_t flags = 0;
-  int threads = 0;  // that it is built for and runs on: 0 all of the pool, or 1
-  // Throws Error (Unsupported, ...) with the backend's reason; LetGo (let_go_weight.h) where it
-  // absorbs a weight whose elements are gone.
+  int threads = 0;  // number of threads to build for and run on: 0 for the whole pool, or 1
+  // Throws Error (Unsupported, ...) with the backend's reason. The constants in `absorbed` must
+  // have their elements (graph/released_weight.h).
   std::function<Kernel(int threads)> build;
-  // The kernel again from bytes that it was saved as, which it keeps; null where that cannot be.
-  // Throws Error with the backend's reason.
+  // Restores a kernel from its saved bytes, which it keeps; null if the backend does not support
+  // that. Throws Error with the backend's reason.
   std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> load;
 
   const std::string& backend() const { return plugin->name(); }
-  // Whether its outputs are parts of input 0; whether its inputs are parts of output 0. Such a one
-  // costs nothing: it has no kernel.
+  // Whether its outputs are parts of input 0 (view), or its inputs parts of output 0 (joint).
+  // Either has no kernel and costs nothing.
   bool is_view() const { return (flags & TESSERA_CANDIDATE_VIEW) != 0; }
   bool is_joint() const { return (flags & TESSERA_CANDIDATE_JOINT) != 0; }
   bool has_kernel() const { return !is_view() && !is_joint(); }
-  // Whether it may be chosen only where its time was measured.
+  // Whether it may be chosen only after its time was measured.
   bool is_measured_only() const { return (flags & TESSERA_CANDIDATE_MEASURED_ONLY) != 0; }
 };
 
 struct Refusal {
-  int preference = 0;  // place of the backend in the order asked for
+  int preference = 0;  // index of the backend in the requested order
   std::string backend;
   NodeId node;
   std::string reason;
 };
 
 struct Offers {
-  std::vector<Candidate> candidates;  // by preference, then in the order in which they were offered
+  std::vector<Candidate> candidates;  // by preference, then in the order of the offers
   std::vector<Refusal> refusals;
 };
 
-// One candidate that is asked for.
+// Identifies a requested candidate.
 struct WantedCandidate {
   std::vector<int32_t> nodes;  // ascending
   std::string algorithm;
-  std::string ports;  // as tessera_wanted has them
+  std::string ports;  // in the form of tessera_wanted
 };
 
 struct OfferOptions {
   int threads = 1;
   int precision = TESSERA_PRECISION_FLOAT32;
   int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
-  // Candidates that are chosen only where they were measured need not be offered.
+  // Candidates that require a measurement need not be offered.
   bool skips_measured_only = false;
-  // Only these candidates need to be offered, and nobody asks for refusals; null: everything does.
+  // Only these candidates need to be offered, and refusals are not needed; null: no restriction.
   const std::vector<WantedCandidate>* wanted = nullptr;
 };
 
-// Asks every plug-in, in order of preference. A candidate that is not legal (nodes or values that
-// are not there, an input or output that is no port, layouts that nobody brings or that do not hold
-// the value, ...) becomes a refusal of its nodes that says so; so does a plug-in's failure. A port
-// in any dense layout becomes one candidate for each that holds all of its values. Views in a
-// shared layout that nobody brings are passed over: nobody could make or read them.
+// Asks every plug-in, in order of preference. An illegal candidate (unknown nodes or values, an
+// input or output that is not a port, layouts that are unknown or do not support the value, ...)
+// becomes a refusal of its nodes with that reason; so does a failure of a plug-in. A port in any
+// dense layout becomes one candidate for each layout that supports all of its values. Views in a
+// shared layout without a provider are skipped, because nothing could make or read them.
 Offers collect_offers(const tessera_graph& graph,
                       std::span<const std::shared_ptr<const Plugin>> plugins,
                       const LayoutTable& layouts, const OfferOptions& options);

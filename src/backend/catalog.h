@@ -1,4 +1,4 @@
-// What the build knows of backends: backends/catalog.json as a table. catalog.cc is generated.
+// The backends known at build time: backends/catalog.json as a table. catalog.cc is generated.
 #pragma once
 
 #include <span>
@@ -9,28 +9,28 @@
 namespace tessera {
 
 struct CatalogEntry {
-  // Why this build does not have it.
+  // Why this build does not include it.
   enum Fault { kNone, kNotConfigured, kLibraryMissing };
 
   std::string_view name;
   std::span<const std::string_view> aliases;
-  std::string_view file;     // of its plug-in, in the folder of plug-ins; "" for a linked one
+  std::string_view file;     // of its plug-in, in the plug-in folder; "" if linked in
   std::string_view install;  // what to install to get the library
-  std::string_view reason;   // why this build does not have it, in a sentence; "" if it does
+  std::string_view reason;   // why this build does not include it, as a sentence; "" if it does
   Fault fault = kNone;
-  tessera_open_backend_function open = nullptr;  // of a linked one
+  tessera_open_backend_function open = nullptr;  // if linked in
 };
 
-// One that people know and this version does not have.
+// A known backend that this version does not include.
 struct AbsentBackend {
   std::string_view name;
   std::span<const std::string_view> aliases;
-  std::string_view reason;  // what is missing, in a sentence
+  std::string_view reason;  // what is missing, as a sentence
 };
 
 std::span<const AbsentBackend> absent_backends();
 
-// Best first; the one that is last is the reference.
+// Best first; the last one is the reference.
 std::span<const CatalogEntry> catalog();
 
 }  // namespace tessera

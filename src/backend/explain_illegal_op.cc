@@ -1,4 +1,4 @@
-// What is wrong with an op that a plug-in brings.
+// Checks the description of an op of a plug-in.
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -13,14 +13,14 @@ namespace tessera {
 namespace {
 
 constexpr uint32_t kKnownTypeBits = (2U << TESSERA_STRING) - 2;  // without TESSERA_UNDEFINED
-constexpr int32_t kMostParameters = 1000;
-constexpr size_t kLeastBytes = offsetof(tessera_op, self) + sizeof(tessera_op::self);
+constexpr int32_t kMaxParameters = 1000;
+constexpr size_t kMinBytes = offsetof(tessera_op, self) + sizeof(tessera_op::self);
 
 bool is_blank(const char* text) { return text == nullptr || *text == '\0'; }
 
 std::string explain_table(const char* what, const void* first, int32_t count) {
-  if (count < 0 || count > kMostParameters) {
-    return "expected from 0 to " + std::to_string(kMostParameters) + " " + what + ", found " +
+  if (count < 0 || count > kMaxParameters) {
+    return "expected from 0 to " + std::to_string(kMaxParameters) + " " + what + ", found " +
            std::to_string(count);
   }
   if (count > 0 && first == nullptr) {
@@ -30,7 +30,7 @@ std::string explain_table(const char* what, const void* first, int32_t count) {
   return "";
 }
 
-// `variables` collects what types each variable stands for.
+// `variables` collects the types of each type variable.
 std::string explain_parameters(const char* what, std::span<const tessera_parameter> parameters,
                                std::map<std::string, uint32_t>& variables) {
   std::set<std::string> names;
@@ -106,9 +106,9 @@ std::string explain_attributes(std::span<const tessera_attribute_schema> attribu
 }
 
 std::string explain_name(const tessera_op& op) {
-  if (op.struct_size < kLeastBytes) {
+  if (op.struct_size < kMinBytes) {
     return "its struct_size is " + std::to_string(op.struct_size) + ", less than the " +
-           std::to_string(kLeastBytes) + " bytes that this contract version has";
+           std::to_string(kMinBytes) + " bytes that this contract version has";
   }
   if (is_blank(op.name)) return "it has no name";
   if (is_blank(op.domain)) return "it has no domain: ops of ONNX's own cannot be added";
@@ -145,7 +145,7 @@ std::string explain(const tessera_op& op) {
 std::string explain_illegal_op(const tessera_op& op) {
   const std::string reason = explain(op);
   if (reason.empty()) return "";
-  const bool has_name = op.struct_size >= kLeastBytes && !is_blank(op.name);
+  const bool has_name = op.struct_size >= kMinBytes && !is_blank(op.name);
   return (has_name ? "op '" + std::string(op.name) + "': " : std::string("an op: ")) + reason;
 }
 

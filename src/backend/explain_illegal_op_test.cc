@@ -1,4 +1,4 @@
-// explain_illegal_op() of plugin_ops.h: tables of ops that are wrong.
+// Tests explain_illegal_op() of plugin_ops.h with illegal ops.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// explain_illegal_op() behind the name of the op.
+// The result of explain_illegal_op() without the op's name.
 std::string reason_of(const tessera_op& op) {
   const std::string reason = explain_illegal_op(op);
   const std::string place = op.name == nullptr || *op.name == '\0'

@@ -93,7 +93,7 @@ void tessera_graph::fill_nodes() {
     face.outputs = output_ids_[index].data();
     face.output_count = static_cast<int32_t>(output_ids_[index].size());
     face.body_count = static_cast<int32_t>(node.bodies.size());
-    face.is_random = (registry.of(node).traits & tessera::ops::kRandom) != 0 ? 1 : 0;
+    face.is_random = registry.has_trait(node, tessera::ops::kRandom) ? 1 : 0;
     face.flops = tessera::ops::node_flops(graph, node, registry).value_or(-1);
     face.bytes = tessera::ops::node_bytes(graph, node, registry).value_or(-1);
   }

@@ -1,4 +1,4 @@
-// A graph as plug-ins see it: the opaque tessera_graph of the contract.
+// A graph in the form that plug-ins read: the opaque tessera_graph of the contract.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 #include "ops/registry.h"
 #include "tessera/backend_abi.h"
 
-// C structs over a graph and a registry, which must outlive it. Reading it is safe from any thread.
+// C structs over a graph and a registry, which must outlive it. Reading is thread-safe.
 struct tessera_graph {
   tessera_graph(const tessera::Graph& graph, const tessera::ops::Registry& registry);
   tessera_graph(const tessera_graph&) = delete;
@@ -27,30 +27,30 @@ struct tessera_graph {
   std::vector<tessera_node> nodes;
   std::vector<tessera_value> values;
 
-  // nullptr where there is none.
+  // nullptr if there is none.
   const tessera_attribute* attribute(int32_t node, const char* name) const;
-  // Where a pattern, as text, is found. Looked for once: backends ask for dozens of patterns, and
-  // do it again for another number of threads. Throws as parse_pattern() does.
+  // The matches of a pattern given as text. Cached, because backends search for dozens of patterns,
+  // and again for another number of threads. Throws as parse_pattern() does.
   const std::vector<std::vector<tessera::NodeId>>& matches(std::string_view pattern) const;
 
  private:
   void fill_values();
   void fill_nodes();
 
-  std::vector<std::vector<int64_t>> dims_;        // by value; -1 where not known
+  std::vector<std::vector<int64_t>> dims_;        // by value; -1 if unknown
   std::vector<std::vector<int32_t>> consumers_;   // by value
   std::vector<std::vector<int32_t>> input_ids_;   // by node
   std::vector<std::vector<int32_t>> output_ids_;  // by node
-  mutable std::mutex mutex_;                      // of the next member
+  mutable std::mutex mutex_;                      // protects the next member
   mutable std::map<int32_t, std::unique_ptr<tessera::AttributeViews>> attributes_;
-  mutable std::mutex matches_mutex_;  // of the next members
+  mutable std::mutex matches_mutex_;  // protects the next members
   mutable std::optional<tessera::PatternIndex> pattern_index_;
   mutable std::map<std::string, std::vector<std::vector<tessera::NodeId>>, std::less<>> matches_;
 };
 
 namespace tessera {
 
-// Dimensions as the contract tells them: -1 for a symbol.
+// Dimensions in the form of the contract: -1 for a symbol.
 std::vector<int64_t> dims_or_unknown(const Shape& shape);
 
 }  // namespace tessera

@@ -60,8 +60,8 @@ std::vector<ValueId> checked_values(const tessera_graph& graph, const int32_t* v
   return ids;
 }
 
-// What `serve` gives, or `otherwise` where it throws: of functions that have no way to report a
-// failure, and through which nothing may be thrown.
+// The result of `serve`, or `otherwise` if it throws. For functions that cannot report a failure
+// and must not throw.
 template <class Result, class Serve>
 Result or_else(Result otherwise, const Serve& serve) noexcept {
   try {
@@ -71,9 +71,9 @@ Result or_else(Result otherwise, const Serve& serve) noexcept {
   }
 }
 
-// Runs `body` in a pool of so many threads; where there is no memory for one, on this thread alone.
-// False where `body` throws, against the contract: that ends here.
-bool run_in_some_pool(int32_t threads, void (*body)(void*), void* argument) noexcept {
+// Runs `body` in a pool of that many threads or, if there is no memory for a pool, on this thread.
+// Returns false if `body` throws, which violates the contract.
+bool run_in_pool_or_here(int32_t threads, void (*body)(void*), void* argument) noexcept {
   bool has_begun = false;
   const auto run = [&] {
     has_begun = true;
@@ -179,7 +179,7 @@ void HostTable::fill_services() {
   };
   face_.run_in_pool = [](const tessera_host* host, int32_t threads, void (*body)(void*),
                          void* argument) {
-    if (run_in_some_pool(threads, body, argument)) return;
+    if (run_in_pool_or_here(threads, body, argument)) return;
     of(host).warn("an exception left what it runs in the pool, which the contract does not allow");
   };
   face_.log = [](const tessera_host* host, const char* message) {
@@ -199,7 +199,7 @@ void HostTable::fill_services() {
   face_.put_blob = [](const tessera_host* host, const char* key, const void* bytes, size_t size) {
     if (key == nullptr || (bytes == nullptr && size > 0)) return;
     HostTable& table = of(host);
-    // Where there is no memory for it, it is not kept, as the contract allows.
+    // If there is no memory, it is not kept, as the contract allows.
     or_else(false, [&] {
       table.services_->put_blob(table.owner_ + "/" + key,
                                 std::string(static_cast<const char*>(bytes), size));

@@ -1,4 +1,4 @@
-// What the host offers to plug-ins: the functions behind tessera_host.
+// The services of the host for plug-ins: the functions in tessera_host.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@
 
 namespace tessera {
 
-// What all plug-ins of one set share. Safe from any thread.
+// State shared by all plug-ins of one set. Thread-safe.
 class HostServices {
  public:
   explicit HostServices(Log::Callback log = {}) : log_(std::move(log)) {}
 
   const Log& log() const { return log_; }
-  // Blobs live as long as this.
+  // Blobs live as long as this object.
   std::optional<std::string> get_blob(const std::string& key) const;
   void put_blob(const std::string& key, std::string bytes);
 
@@ -28,7 +28,7 @@ class HostServices {
   std::map<std::string, std::string> blobs_;
 };
 
-// The table of functions for one plug-in, whose blobs are kept apart from those of others by
+// The table of functions for one plug-in. Its blobs are separated from those of other plug-ins by
 // `owner`.
 class HostTable {
  public:
@@ -40,7 +40,7 @@ class HostTable {
 
  private:
   static HostTable& of(const tessera_host* host);
-  // Tells the log, where that can be done without throwing.
+  // Writes to the log; drops the message if logging throws.
   void warn(const char* message) const noexcept;
   void fill_graph_access();
   void fill_services();

@@ -14,7 +14,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Nothing that the host offers throws: a plug-in may be C, through which no exception passes.
+// No function of the host throws, because plug-ins may be written in C, which exceptions cannot
+// pass.
 class Host : public testing::Test {
  protected:
   static void throw_it(void* /*argument*/) { throw std::runtime_error("out of luck"); }

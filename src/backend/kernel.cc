@@ -8,7 +8,7 @@ namespace tessera {
 
 void Kernel::fail(const std::string& place, const tessera_error& error) const {
   const Status status{error.kind, error.message};
-  // Reference kernels name the node themselves, as users meet it.
+  // Reference kernels name the node themselves, in the user's terms.
   const std::string prefix = place + ": ";
   const bool names_place = status.message.starts_with(prefix);
   std::string message = names_place ? status.message.substr(prefix.size()) : status.message;
@@ -19,7 +19,7 @@ void Kernel::fail(const std::string& place, const tessera_error& error) const {
 std::string Kernel::save() const {
   struct Saved {
     std::string bytes;
-    std::exception_ptr failure;  // which must not be thrown through the plug-in
+    std::exception_ptr failure;  // must not be thrown through the plug-in
   } saved;
   const Status status = call_plugin([&](tessera_error* error) {
     return face_.save(

@@ -1,4 +1,4 @@
-// A kernel that a plug-in built: its owner.
+// The owner of a kernel that a plug-in built.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace tessera {
 class Kernel {
  public:
   Kernel() = default;
-  // Takes `face` over. `backend` is named in errors; what it was made of, `source`, is kept until
-  // it is released.
+  // Takes ownership of `face`. `backend` appears in errors; `source`, from which the kernel was
+  // built, is kept alive as long as the kernel.
   Kernel(const tessera_kernel& face, std::string backend,
          std::shared_ptr<const void> source = nullptr)
       : face_(face), backend_(std::move(backend)), source_(std::move(source)) {}
@@ -37,11 +37,11 @@ class Kernel {
   int64_t workspace_bytes() const { return face_.workspace_bytes; }
 
   bool can_be_saved() const { return face_.save != nullptr; }
-  // The bytes of which its candidate's `load` makes it again. Throws the plug-in's failure.
+  // The bytes from which its candidate's `load` restores the kernel. Throws the plug-in's failure.
   std::string save() const;
 
-  // Runs it on buffers in the order of its candidate's ports. Throws the kernel's failure at
-  // `place`, naming the backend.
+  // Runs the kernel on buffers in the order of its candidate's ports. Throws the kernel's failure
+  // at `place`, naming the backend.
   void run(const std::string& place, RunContext& context, const tessera_buffer* inputs,
            const tessera_buffer* outputs) const {
     tessera_error error;
@@ -58,7 +58,7 @@ class Kernel {
     if (status != TESSERA_OK) fail(place, error);
   }
 
-  // Throws what `error`, with which a run ended, says: the failure at `place`, naming the backend.
+  // Throws the failure of a run, described by `error`, at `place`, naming the backend.
   [[noreturn]] void fail(const std::string& place, const tessera_error& error) const;
 
   const tessera_kernel& face() const { return face_; }

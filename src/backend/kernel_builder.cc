@@ -2,19 +2,21 @@
 
 #include <utility>
 
-#include "backend/let_go_weight.h"
 #include "backend/status.h"
 #include "tessera/error.h"
 
 namespace tessera {
 namespace {
 
-// What a kernel is built from, and the tensors that it keeps.
+// The tensors that a kernel is built from and keeps.
 struct AbsorbedTensors {
   explicit AbsorbedTensors(const std::vector<Value>& constants) {
     for (const Value& constant : constants) {
       const Tensor& tensor = tensors.emplace_back(elements_of(constant));
-      if (!tensor.has_elements()) throw LetGo{constant.name};
+      if (!tensor.has_elements()) {
+        throw Error(ErrorKind::Internal, "weight '" + constant.name + "'",
+                    "a kernel is built of it after its elements were released");
+      }
     }
     for (const Tensor& tensor : tensors) {
       tessera_buffer& face = faces.emplace_back(tessera_buffer{});

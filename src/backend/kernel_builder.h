@@ -1,4 +1,4 @@
-// How a candidate's kernel comes to be: the host's side of tessera_candidate::build.
+// Builds and restores kernels of candidates: the host's side of tessera_candidate::build.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 
 namespace tessera {
 
-// Calls `face->build` with the threads it is given. `dense_layout` is what any dense layout became,
-// or "". The kernel keeps the elements of `absorbed`. It throws Error with the backend's reason,
-// and LetGo where one of `absorbed` has no elements any more.
+// Returns a function that calls `face->build` with a number of threads. `dense_layout` is the
+// layout chosen for "any dense layout", or "". The kernel keeps the elements of `absorbed` alive,
+// none of which may have been released. The function throws Error with the backend's reason.
 std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> face,
                                                   std::string backend, std::string dense_layout,
                                                   std::vector<Value> absorbed);
 
-// Calls `face->load` with bytes that a kernel of such a candidate was saved as; null where it has
-// none. The kernel keeps the bytes. It throws Error with the backend's reason.
+// Returns a function that calls `face->load` with the saved bytes of such a candidate's kernel;
+// null if there is no load. The kernel keeps the bytes. The function throws Error with the
+// backend's reason.
 std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(
     std::shared_ptr<const tessera_candidate> face, std::string backend);
 

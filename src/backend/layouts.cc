@@ -13,7 +13,7 @@
 namespace tessera {
 namespace {
 
-// What backend_abi.h says of each stands there.
+// backend_abi.h defines each of them.
 constexpr std::array<std::string_view, 3> kSharedNames = {"nhwc", "nchw8c", "nchw16c"};
 
 tessera_type face_of(const TensorType& type) {
@@ -35,7 +35,7 @@ bool is_shared_layout_name(std::string_view name) {
 std::string explain_illegal_layout_name(const std::string& name, const std::string& backend) {
   if (is_shared_layout_name(name)) return "";
   if (name.starts_with(backend + ":") && name.size() > backend.size() + 1) {
-    // Names are printed, and are part of the keys of packs.
+    // Names are printed and are part of the keys of packs.
     const std::string own = name.substr(backend.size() + 1);
     const bool is_plain = std::all_of(own.begin(), own.end(), [](char letter) {
       return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '_';
@@ -76,7 +76,7 @@ void LayoutTable::add_layouts(const Plugin& plugin) {
   const tessera_backend& face = plugin.face();
   for (const tessera_layout& layout :
        std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
-    // A shared layout that two bring is the same: the first one's conversions serve.
+    // A shared layout of two plug-ins is the same; the conversions of the first one are used.
     if (find(layout.name)) continue;
     const LayoutId id{static_cast<int32_t>(entries_.size())};
     const tessera_device& device = face.devices[layout.device];
@@ -97,7 +97,7 @@ void LayoutTable::add_conversions(const Plugin& plugin) {
        std::span(face.conversions, static_cast<size_t>(face.conversion_count))) {
     const std::optional<LayoutId> from = find(conversion.from);
     const std::optional<LayoutId> to = find(conversion.to);
-    // One between layouts of a library that is not here is of no use.
+    // A conversion between layouts of which one is missing is useless.
     if (!from || !to) continue;
     conversions_.push_back({*from, *to, &plugin, conversion.convert, conversion.self});
   }
@@ -114,8 +114,8 @@ std::optional<SparseForm> LayoutTable::sparse_form(LayoutId id) const {
   return entry(id).form ? std::optional(*entry(id).form) : std::nullopt;
 }
 
-LayoutId LayoutTable::exchanged_layout(const Value& value) const {
-  if (!value.is_exchanged_sparse) return kDefaultLayout;
+LayoutId LayoutTable::io_layout(const Value& value) const {
+  if (!value.is_io_sparse) return kDefaultLayout;
   const std::optional<LayoutId> found = find(text(*value.sparse));
   TESSERA_CHECK(found.has_value(), "the table is made with the forms of the graph's values");
   return *found;
@@ -135,7 +135,7 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
     bytes = layout->storage_bytes(layout->self, &face);
     return TESSERA_OK;
   });
-  return bytes < 0 || bytes > kMostPluginBytes ? std::nullopt : std::optional(bytes);
+  return bytes < 0 || bytes > kMaxPluginBytes ? std::nullopt : std::optional(bytes);
 }
 
 int64_t LayoutTable::known_storage_bytes(LayoutId id, const TensorType& type) const {
@@ -155,7 +155,7 @@ int LayoutTable::hops(LayoutId from, LayoutId to) const {
 
 std::vector<ConversionStep> LayoutTable::route(LayoutId from, LayoutId to,
                                                const TensorType& type) const {
-  // Dijkstra; tables have a dozen layouts, so a linear search for the nearest is enough.
+  // Dijkstra's algorithm; with a dozen layouts, a linear search for the nearest is sufficient.
   constexpr int64_t kUnreached = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> distance(entries_.size(), kUnreached);
   std::vector<const ConversionStep*> arrival(entries_.size(), nullptr);
@@ -175,7 +175,7 @@ std::vector<ConversionStep> LayoutTable::route(LayoutId from, LayoutId to,
       const std::optional<int64_t> read = storage_bytes(step.from, type);
       const std::optional<int64_t> written = storage_bytes(step.to, type);
       if (!read || !written) continue;
-      // One more byte a step: of two ways with equal traffic, the shorter one.
+      // One more byte per step: prefers the shorter of two routes with equal traffic.
       const int64_t length = distance[nearest] + *read + *written + 1;
       if (length >= distance[at(step.to)]) continue;
       distance[at(step.to)] = length;

@@ -1,4 +1,4 @@
-// The layouts that the opened plug-ins bring, under strong ids, and what converts between them.
+// The layouts of the opened plug-ins, under strong ids, and the conversions between them.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,22 @@
 namespace tessera {
 
 using LayoutId = StrongId<struct LayoutTag>;
-// Dense, row-major, in the host's memory: the same in every table.
+// Dense, row-major, in the host's memory; has the same id in every table.
 inline constexpr LayoutId kDefaultLayout{0};
 
-// A tensor's logical type with every size known.
+// A tensor's logical type with all sizes known.
 struct TensorType {
   DataType element = DataType::Undefined;
   std::vector<int64_t> dims;
   bool operator==(const TensorType&) const = default;
 };
-// nullopt unless `type` is a tensor whose sizes are all known.
+// nullopt unless `type` is a tensor with all sizes known.
 std::optional<TensorType> known_type(const Type& type);
 
-// A plug-in that asks for more memory at once is mistaken: sums of such numbers could exceed 64
-// bits.
-inline constexpr int64_t kMostPluginBytes = int64_t{1} << 48;
+// A larger request of a plug-in is an error; the limit keeps sums of sizes within 64 bits.
+inline constexpr int64_t kMaxPluginBytes = int64_t{1} << 48;
 
-// One function call that takes a tensor from one layout to another.
+// A function call that converts a tensor from one layout to another.
 struct ConversionStep {
   LayoutId from;
   LayoutId to;
@@ -45,18 +44,18 @@ struct ConversionStep {
   void* self = nullptr;
 };
 
-// Whether all libraries share the layout of this name, and its meaning.
+// Whether the contract defines a layout of this name for all libraries.
 bool is_shared_layout_name(std::string_view name);
 
-// "" or what is wrong with a plug-in's layout of this name: names without a colon are those that
-// all libraries share, others begin with the backend's own.
+// "" or the error in a plug-in's layout name: names without a colon are the shared ones, all others
+// begin with the backend's own name.
 std::string explain_illegal_layout_name(const std::string& name, const std::string& backend);
 
-// The sparse forms that values of `graph` have, each once.
+// The distinct sparse forms of the values of `graph`.
 std::vector<SparseForm> sparse_forms(const Graph& graph);
 
-// Made of the plug-ins that a model is bound with, which must outlive it, and of the sparse forms
-// of its values: each is a layout of its own, as capacities differ. Immutable.
+// Built from the plug-ins that a model is bound with, which must outlive it, and from the sparse
+// forms of its values. Each form is a layout of its own, because capacities differ. Immutable.
 class LayoutTable {
  public:
   explicit LayoutTable(std::span<const std::shared_ptr<const Plugin>> plugins,
@@ -65,25 +64,26 @@ class LayoutTable {
   size_t size() const { return entries_.size(); }
   const std::string& name(LayoutId id) const { return entry(id).name; }
   bool is_dense(LayoutId id) const { return entry(id).is_dense; }
-  // On which device its tensors lie: "cpu" for the host's memory, "kind" or "kind:ordinal".
+  // The device of its tensors: "cpu" for the host's memory, "kind" or "kind:ordinal".
   const std::string& device(LayoutId id) const { return entry(id).device; }
-  // nullopt where it is dense, or of a plug-in.
+  // nullopt if it is dense or belongs to a plug-in.
   std::optional<SparseForm> sparse_form(LayoutId id) const;
-  // nullopt where no plug-in brings it.
+  // nullopt if no plug-in provides it.
   std::optional<LayoutId> find(const std::string& name) const;
-  // The layout in which the caller gives or gets `value`.
-  LayoutId exchanged_layout(const Value& value) const;
-  // Bytes of such a tensor; nullopt where the layout does not hold it.
+  // The layout in which the caller passes or receives `value`.
+  LayoutId io_layout(const Value& value) const;
+  // Size in bytes of such a tensor; nullopt if the layout does not support it.
   std::optional<int64_t> storage_bytes(LayoutId id, const TensorType& type) const;
-  // The same where it was given before. Throws DeviceFailed where it is not any more, because the
-  // plug-in found no memory, say.
+  // The same for a size that was known before. Throws DeviceFailed if it no longer is, for example
+  // because the plug-in ran out of memory.
   int64_t known_storage_bytes(LayoutId id, const TensorType& type) const;
 
-  // Steps from one to the other where both hold the value: 0, 1, or 2 through the default layout.
+  // The number of steps from one layout to the other if both support the value: 0, 1, or 2 through
+  // the default layout.
   int hops(LayoutId from, LayoutId to) const;
 
-  // The cheapest way by bytes read and written, through the default layout where no direct one
-  // exists; empty where `from` is `to`. Both must hold `type`.
+  // The cheapest route by bytes read and written, through the default layout if there is no direct
+  // one; empty if `from` equals `to`. Both must support `type`.
   std::vector<ConversionStep> route(LayoutId from, LayoutId to, const TensorType& type) const;
 
  private:
@@ -103,12 +103,11 @@ class LayoutTable {
   std::vector<ConversionStep> conversions_;
 };
 
-// Runs one step. Throws DeviceFailed, naming `place` and the plug-in, where it fails.
+// Runs one step. Throws DeviceFailed, naming `place` and the plug-in, if it fails.
 void convert(const ConversionStep& step, const std::string& place, RunContext& context,
              const tessera_buffer& from, const tessera_buffer& to);
 
-// Throws the failure of a conversion at `place`; of `plugin`, or of the host's own where it is
-// null.
+// Throws the failure of a conversion at `place`, by `plugin` or, if that is null, by the host.
 [[noreturn]] void fail_conversion(const Plugin* plugin, const std::string& place,
                                   const Status& status);
 

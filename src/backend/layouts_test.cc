@@ -9,7 +9,10 @@ namespace tessera {
 namespace {
 
 using testing::HasSubstr;
-using namespace testing_plugins;
+using testing_plugins::Description;
+using testing_plugins::open_made;
+using testing_plugins::open_mirror;
+using testing_plugins::reversed_layout;
 
 struct NamedBackend : plugin::Backend {
   explicit NamedBackend(Description given) : description(std::move(given)) {}

@@ -1,4 +1,4 @@
-// What a library says of its version, and what is remembered of plug-ins that need not be opened to
+// The version of a library, and what is remembered of plug-ins so that they need not be opened to
 // know it.
 #pragma once
 
@@ -25,11 +25,11 @@ struct LibraryVersion {
 
 LibraryVersion version_of(const Plugin& plugin);
 
-// A plug-in of the catalog that could be used when its files were as they are stamped here: as long
-// as they are, it can be, and is of that version.
+// A plug-in of the catalog that was usable when its files had these stamps. While the stamps are
+// unchanged, it is still usable and has this version.
 struct RememberedPlugin {
   FileStamp stamp;                     // of the plug-in
-  std::vector<StampedFile> libraries;  // that came into the process with it
+  std::vector<StampedFile> libraries;  // that were loaded with it
   LibraryVersion version;
   bool operator==(const RememberedPlugin&) const = default;
 };

@@ -48,7 +48,7 @@ Digest digest_of(const Tensor& constant, ThreadPool* pool) {
   } else {
     digest_chunks(0, chunks);
   }
-  // Begins as nothing else that is digested does, and tells its parts apart by their lengths.
+  // The prefix separates this use of the digest from others; lengths make its parts unambiguous.
   std::string root = "tessera weight\n" + std::string(name(constant.type())) + " " +
                      dims_text(constant.dims()) + "\n";
   append_number(root, bytes.size());
@@ -58,15 +58,23 @@ Digest digest_of(const Tensor& constant, ThreadPool* pool) {
   return cache::digest_of(root);
 }
 
+std::shared_ptr<PackStore::Entry> PackStore::entry_of(const PackKey& key) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Entry>& slot = entries_[key];
+  if (!slot) slot = std::make_shared<Entry>();
+  return slot;
+}
+
+void PackStore::put(Entry& entry, Bytes bytes, int64_t size) {
+  const std::lock_guard lock(mutex_);
+  entry.bytes = std::move(bytes);
+  entry.size = size;
+  total_bytes_ += size;
+}
+
 PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
                                 const std::function<void(void* memory)>& make) {
-  std::shared_ptr<Entry> entry;
-  {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<Entry>& slot = entries_[key];
-    if (!slot) slot = std::make_shared<Entry>();
-    entry = slot;
-  }
+  const std::shared_ptr<Entry> entry = entry_of(key);
   const std::lock_guard making(entry->mutex);
   if (entry->bytes) return entry->bytes;
   Bytes found = stored(key, bytes);
@@ -76,11 +84,15 @@ PackStore::Bytes PackStore::get(const PackKey& key, int64_t bytes,
     if (made_watcher_) made_watcher_(bytes);
     found = memory;
   }
-  const std::lock_guard lock(mutex_);
-  entry->bytes = std::move(found);
-  entry->size = bytes;
-  total_bytes_ += bytes;
-  return entry->bytes;
+  put(*entry, found, bytes);
+  return found;
+}
+
+void PackStore::find_stored(const PackKey& key, int64_t bytes) {
+  const std::shared_ptr<Entry> entry = entry_of(key);
+  const std::lock_guard making(entry->mutex);
+  if (entry->bytes) return;
+  if (Bytes found = stored(key, bytes)) put(*entry, std::move(found), bytes);
 }
 
 void PackStore::set_source(Source source) {
@@ -116,7 +128,7 @@ void PackStore::drop_unused() {
   const std::lock_guard lock(mutex_);
   std::erase_if(entries_, [&](const auto& item) {
     const Entry& entry = *item.second;
-    // Whoever makes it, or waits for it, holds the entry.
+    // A thread that makes the pack or waits for it holds the entry.
     const bool is_unused = item.second.use_count() == 1 && entry.bytes.use_count() <= 1;
     if (is_unused) total_bytes_ -= entry.size;
     return is_unused;

@@ -1,4 +1,5 @@
-// Constants as kernels want them: made once, shared by all executors and shapes of a model.
+// Constants in the form that kernels want: packed once, shared by all executors and shapes of a
+// model.
 #pragma once
 
 #include <cstdint>
@@ -17,43 +18,46 @@
 
 namespace tessera {
 
-// Identifies the elements of a weight, whatever it is called and wherever it lies. Nobody can make
-// two weights with one digest: stored packs are found by it, and a model may come from a stranger.
+// Identifies the elements of a weight, independent of its name and location. Cryptographic, because
+// stored packs are looked up by it and models may come from third_party_plugins.
 using Digest = cache::Digest;
 
-// BLAKE2b (cache/digest.h) over a tree: docs/formats/packs.md says of what. `constant` has its
-// elements. With a pool its threads share the work; the digest does not depend on their number.
+// A tree hash with BLAKE2b (cache/digest.h); docs/formats/packs.md defines its input. `constant`
+// must have its elements. With a pool, its threads share the work; the digest does not depend on
+// their number.
 Digest digest_of(const Tensor& constant, ThreadPool* pool = nullptr);
 
 struct PackKey {
   Digest weight = {};
-  std::string id;           // the pack's, unique for a backend
+  std::string id;           // of the pack, unique within a backend
   std::string ingredients;  // of the backend: its name and library version
   auto operator<=>(const PackKey&) const = default;
 };
 
-// Safe from any thread. Packs live as long as the store or whoever holds them.
+// Thread-safe. A pack lives as long as the store or another owner holds it.
 class PackStore {
  public:
   using Bytes = std::shared_ptr<const void>;  // aligned to kTensorAlignmentBytes
   using MadeWatcher = std::function<void(int64_t bytes)>;
 
-  // `watcher` is told of every pack once it was made, from the thread that made it. To be set
-  // before the first get().
+  // `watcher` is called after each pack was made, on the thread that made it. Set it before the
+  // first get().
   void set_made_watcher(MadeWatcher watcher) { made_watcher_ = std::move(watcher); }
 
-  // Where packs are looked for before they are made; null where there is none of this size. To be
-  // set before the first get() of what it has.
+  // Looks for packs before they are made; returns null if there is none of this size. Set it before
+  // the first get() of a pack that it has.
   using Source = std::function<Bytes(const PackKey& key, int64_t bytes)>;
   void set_source(Source source);
 
-  // The pack under `key`, made by `make(memory)` where there is none yet. A pack that is being made
-  // by another thread is waited for. Throws OutOfMemory, and what `make` throws.
+  // The pack under `key`; if there is none, `make(memory)` makes it. Waits for a pack that another
+  // thread is making. Throws OutOfMemory, and what `make` throws.
   Bytes get(const PackKey& key, int64_t bytes, const std::function<void(void* memory)>& make);
-  // nullptr where there is none.
+  // Loads the pack into the store if the source has it; else does nothing.
+  void find_stored(const PackKey& key, int64_t bytes);
+  // nullptr if there is none.
   Bytes find(const PackKey& key) const;
 
-  // Lets go of the packs that nobody holds but the store.
+  // Releases packs that only the store holds.
   void drop_unused();
 
   int64_t total_bytes() const;
@@ -63,7 +67,7 @@ class PackStore {
     Bytes bytes;
     int64_t size = 0;
   };
-  // All that are made.
+  // All packs made so far.
   std::vector<Pack> all() const;
 
  private:
@@ -74,6 +78,9 @@ class PackStore {
     Bytes bytes;
     int64_t size = 0;
   };
+  std::shared_ptr<Entry> entry_of(const PackKey& key);
+  void put(Entry& entry, Bytes bytes, int64_t size);
+
   mutable std::mutex mutex_;
   std::map<PackKey, std::shared_ptr<Entry>> entries_;
   int64_t total_bytes_ = 0;
@@ -81,7 +88,7 @@ class PackStore {
   Source source_;
 };
 
-// By which it is found in files: 64 digits of the weight's digest, ";id;ingredients".
+// Its name in files: 64 digits of the weight's digest, ";id;ingredients".
 std::string text(const PackKey& key);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Reads the text of a pattern; pattern.cc looks for it in graphs.
+// Parses the text of a pattern; pattern.cc searches for it in graphs.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -32,9 +32,9 @@ class Reader {
  private:
   // --- characters ---
 
-  [[noreturn]] void fail_at(size_t place, const std::string& message) const {
+  [[noreturn]] void fail_at(size_t index, const std::string& message) const {
     throw Error(ErrorKind::InvalidArgument,
-                "pattern '" + std::string(text_) + "', character " + std::to_string(place + 1),
+                "pattern '" + std::string(text_) + "', character " + std::to_string(index + 1),
                 message);
   }
 
@@ -64,7 +64,7 @@ class Reader {
     return true;
   }
 
-  // Letters, digits and '_', and of `more`; begins with a letter.
+  // A name: letters, digits, '_' and the characters of `more`; begins with a letter.
   std::string read_name(const char* what, std::string_view more = "") {
     if (!is_letter(next())) fail(std::string("expected ") + what);
     const size_t begin = position_;
@@ -107,7 +107,7 @@ class Reader {
 
   void read_step() {
     PatternStep step;
-    // Whether a name or an op stands here shows only what follows it.
+    // Only what follows shows whether this is a name or an op.
     next();
     const size_t begin = position_;
     std::string name = read_name("a step ('name = Op(inputs)')");
@@ -131,7 +131,7 @@ class Reader {
     } else {
       step.allows_more_inputs = true;
     }
-    // Also one that reads itself.
+    // Also catches a step that reads itself.
     const std::vector<std::string>& captures = pattern_.captures;
     if (std::ranges::find(captures, step.name) != captures.end()) {
       fail_at(begin, "step '" + step.name + "' is read before it is defined");
@@ -240,8 +240,8 @@ class Reader {
 
   // --- the order of the search ---
 
-  // From the last step to those that it reads, and so on; what nobody reads is found as a reader of
-  // something that is known by then.
+  // From the last step to the steps that it reads, and so on. A step that no other step reads is
+  // found as a reader of a value that is known by then.
   void plan_search() {
     std::vector<bool> is_found(pattern_.steps.size(), false);
     std::vector<bool> is_known(pattern_.captures.size(), false);
@@ -288,7 +288,7 @@ class Reader {
   std::string_view text_;
   size_t position_ = 0;
   Pattern pattern_;
-  std::vector<size_t> begins_;  // of the steps, in the text
+  std::vector<size_t> begins_;  // position of each step in the text
 };
 
 }  // namespace

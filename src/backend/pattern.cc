@@ -1,4 +1,4 @@
-// Looks for patterns in graphs; parse_pattern.cc reads their text.
+// Searches for patterns in graphs; parse_pattern.cc parses their text.
 #include "backend/pattern.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool is_close(double found, double wanted) {
   return std::abs(found - wanted) <= kNumberTolerance * std::max(1.0, std::abs(wanted));
 }
 
-// A 16-bit float cannot hold 0.044715, only the nearest that it has.
+// A 16-bit float cannot represent 0.044715, so the nearest representable number matches.
 template <class Stored>
 bool is_close_in(const void* data, double wanted) {
   const Stored found = *static_cast<const Stored*>(data);
@@ -134,11 +134,11 @@ class Matcher {
       const std::vector<NodeId>& nodes = index_.nodes_of(op.domain, op.name);
       roots.insert(roots.end(), nodes.begin(), nodes.end());
     }
-    // The same op may stand twice among the alternatives, with other attributes.
+    // An op may occur twice among the alternatives, with different attributes.
     std::ranges::sort(roots);
     const auto repeated = std::ranges::unique(roots);
     roots.erase(repeated.begin(), repeated.end());
-    // From the back, so that of siblings that may stand for each other the later one is the last.
+    // In reverse order, so that of interchangeable nodes the later one becomes the last step.
     for (const NodeId root : roots | std::views::reverse) {
       with_node(last, root, [&] { search_from(0); });
     }
@@ -147,7 +147,7 @@ class Matcher {
   }
 
  private:
-  // Binds the step to the node while `then` runs, if it may be that node.
+  // Binds the step to the node while `then` runs, if the node matches.
   template <class Then>
   void with_node(size_t step, NodeId id, const Then& then) {
     if (std::ranges::find(nodes_, id) != nodes_.end()) return;
@@ -164,7 +164,7 @@ class Matcher {
     nodes_[step] = {};
   }
 
-  // Every reader in the match names the step, so counting them shows readers outside.
+  // Every reader in the match names the step, so the count reveals outside readers.
   bool is_read_by_pattern_only(const Node& node, const PatternStep& step) const {
     for (size_t output = 0; output < node.outputs.size(); ++output) {
       const ValueId value = node.outputs[output];
@@ -222,52 +222,52 @@ class Matcher {
     with_input(wanted[index], value, [&] { match_in_order(position, index + 1); });
   }
 
-  // First what asks for something of its own, each in every place; the rest goes by counting, or
-  // ops with many inputs would take for ever.
+  // Matches inputs with requirements first, trying each position; the others only have to agree in
+  // number. Otherwise ops with many inputs would take exponential time.
   void match_in_any_order(size_t position, size_t index, std::vector<bool>& is_taken) {
     const size_t step = pattern_.search[position].step;
     const std::vector<PatternInput>& wanted = pattern_.steps[step].inputs;
     const std::vector<ValueId>& inputs = graph_[nodes_[step]].inputs;
-    while (index < wanted.size() && is_undemanding(wanted[index])) ++index;
+    while (index < wanted.size() && accepts_any_value(wanted[index])) ++index;
     if (index == wanted.size()) {
-      if (can_fill_up(wanted, inputs, is_taken)) search_from(position + 1);
+      if (can_fill_rest(wanted, inputs, is_taken)) search_from(position + 1);
       return;
     }
-    for (size_t place = 0; place < inputs.size(); ++place) {
-      if (is_taken[place]) continue;
-      is_taken[place] = true;
-      with_input(wanted[index], inputs[place],
+    for (size_t input = 0; input < inputs.size(); ++input) {
+      if (is_taken[input]) continue;
+      is_taken[input] = true;
+      with_input(wanted[index], inputs[input],
                  [&] { match_in_any_order(position, index + 1, is_taken); });
-      is_taken[place] = false;
+      is_taken[input] = false;
     }
   }
 
-  // Which one of several values it takes makes no difference anywhere else.
-  bool is_undemanding(const PatternInput& input) const {
+  // Whether the input accepts any value, so that its choice affects nothing else.
+  bool accepts_any_value(const PatternInput& input) const {
     return input.kind == PatternInput::Kind::Any || input.kind == PatternInput::Kind::Constant ||
            (input.kind == PatternInput::Kind::Capture && capture_reads_[input.capture] == 1);
   }
 
-  bool can_fill_up(const std::vector<PatternInput>& wanted, const std::vector<ValueId>& inputs,
-                   const std::vector<bool>& is_taken) const {
+  bool can_fill_rest(const std::vector<PatternInput>& wanted, const std::vector<ValueId>& inputs,
+                     const std::vector<bool>& is_taken) const {
     size_t constants = 0;
     size_t values = 0;
-    for (size_t place = 0; place < inputs.size(); ++place) {
-      if (is_taken[place] || inputs[place].is_none()) continue;
+    for (size_t input = 0; input < inputs.size(); ++input) {
+      if (is_taken[input] || inputs[input].is_none()) continue;
       ++values;
-      if (graph_[inputs[place]].is_constant()) ++constants;
+      if (graph_[inputs[input]].is_constant()) ++constants;
     }
     size_t wanted_constants = 0;
     size_t wanted_values = 0;
     for (const PatternInput& input : wanted) {
-      if (!is_undemanding(input) || input.kind == PatternInput::Kind::Any) continue;
+      if (!accepts_any_value(input) || input.kind == PatternInput::Kind::Any) continue;
       ++wanted_values;
       if (input.kind == PatternInput::Kind::Constant) ++wanted_constants;
     }
     return wanted_constants <= constants && wanted_values <= values;
   }
 
-  // Goes on with `then` if the value (none() where it is left out) may be this input.
+  // Continues with `then` if the value (none() if omitted) matches this input.
   template <class Then>
   void with_input(const PatternInput& wanted, ValueId value, const Then& then) {
     using Kind = PatternInput::Kind;
@@ -306,7 +306,7 @@ class Matcher {
   }
 
   void finish() {
-    if (reads_inside() != inner_reads_ || has_way_around()) return;
+    if (reads_inside() != inner_reads_ || has_outside_path()) return;
     std::vector<NodeId> covered = nodes_;
     std::ranges::sort(covered);
     if (covered_.insert(std::move(covered)).second) matches_.push_back(nodes_);
@@ -326,12 +326,12 @@ class Matcher {
     return count;
   }
 
-  // Whether a node outside reads from the match, directly or not, and the match from it.
-  bool has_way_around() const {
+  // Whether a path leads out of the match through an outside node and back into it.
+  bool has_outside_path() const {
     const NodeId newest = *std::ranges::max_element(nodes_);
     std::set<NodeId> outside;
     std::vector<NodeId> open;
-    // False where the way leads back into the match.
+    // False if the path leads back into the match.
     const auto follow = [&](NodeId id, bool is_from_inside) {
       for (const ValueId output : graph_[id].outputs) {
         if (output.is_none()) continue;
@@ -361,7 +361,7 @@ class Matcher {
   std::vector<int> capture_reads_;
   size_t inner_reads_ = 0;
 
-  std::vector<NodeId> nodes_;      // by step; none() while not found
+  std::vector<NodeId> nodes_;      // by step; none() if not found yet
   std::vector<ValueId> captures_;  // by capture
   std::set<std::vector<NodeId>> covered_;
   std::vector<std::vector<NodeId>> matches_;

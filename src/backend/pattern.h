@@ -1,15 +1,15 @@
-// Finds small pieces of a graph that look as a text says, so that a backend names what it fuses as
-// data. docs/backends.md tells the language to authors of plug-ins; in short:
+// Finds small subgraphs that match a textual pattern, so that backends describe fusions as data.
+// docs/backends.md documents the language for authors of plug-ins; in short:
 //
 //   sigmoid = Sigmoid(x); swish = Mul(x, sigmoid)
 //   conv = Conv(_, #, ...); sum = Add(conv, _); Relu|Sigmoid(sum)
 //
-//   pattern   step; step; ...        whitespace means nothing
-//   step      name = ops(inputs)     a step that no other reads needs no name;
-//                                    name! = ...: others may read its outputs too
-//   ops       Op|domain:Op|...       the first one that fits; without a domain ONNX's own
-//             Op{axis=-1, mode='x'}  with these attributes (numbers, 'texts', [lists] of either)
-//   inputs    left out               any inputs, also none
+//   pattern   step; step; ...        whitespace is ignored
+//   step      name = ops(inputs)     a step that no other step reads needs no name;
+//                                    name! = ...: other nodes may read its outputs too
+//   ops       Op|domain:Op|...       the first one that matches; default domain: ONNX's own
+//             Op{axis=-1, mode='x'}  with these attributes (numbers, 'strings', [lists] of either)
+//   inputs    omitted                any inputs, also none
 //             ...                    as the last one: any further inputs
 //             _                      any value, also none
 //             #                      any constant
@@ -40,7 +40,7 @@ struct PatternInput {
   size_t output = 0;   // of that step
 };
 
-// What an attribute must be. Numbers match an int or a float, lists the lists of either.
+// The required value of an attribute. Numbers match an int or a float, lists the lists of either.
 using PatternAttribute =
     std::variant<double, std::string, std::vector<double>, std::vector<std::string>>;
 
@@ -56,14 +56,14 @@ struct PatternStep {
   std::vector<PatternInput> inputs;
   bool allows_more_inputs = false;
   bool allows_outside_readers = false;
-  std::vector<int> output_reads;  // how often later steps read each output, as far as any is
+  std::vector<int> output_reads;  // by output, up to the last one read: reads by later steps
 };
 
-// How matching comes to a step from those that it has found before.
+// How the search reaches a step from the steps found before.
 struct PatternSearch {
   size_t step = 0;
-  // Set where no earlier one reads the step: it is among the readers of this input's value, which
-  // is known by then.
+  // Set if no earlier step of the search reads this one: it is then searched among the readers of
+  // this input's value, which is known by then.
   std::optional<size_t> known_input = std::nullopt;
 };
 
@@ -74,21 +74,21 @@ struct Pattern {
   std::vector<PatternSearch> search;  // each step once; the last step first
 };
 
-// Throws InvalidArgument whose place is the character of `text` where reading went wrong.
+// Throws InvalidArgument whose place is the position in `text` of the error.
 Pattern parse_pattern(std::string_view text);
 
-// What matching needs to know of a graph; make it once for many patterns. Valid as long as the
-// graph is not changed.
+// An index of a graph for matching, to be shared by many patterns. Valid as long as the graph is
+// unchanged.
 class PatternIndex {
  public:
   explicit PatternIndex(const Graph& graph);
 
   NodeId producer(ValueId value) const { return producers_[at(value)]; }
-  // Which output of its producer the value is.
+  // The index of the value among its producer's outputs.
   size_t output_of(ValueId value) const { return outputs_[at(value)]; }
-  // An output of the graph, kept, or captured by a body.
+  // Whether it is an output of the graph, kept, or captured by a body.
   bool is_needed(ValueId value) const { return is_needed_[at(value)]; }
-  // One for each input that reads the value, and one for each body that captures it; ascending.
+  // One entry for each input that reads the value and for each body that captures it; ascending.
   const std::vector<NodeId>& readers(ValueId value) const { return readers_[at(value)]; }
   const std::vector<NodeId>& nodes_of(const std::string& domain, const std::string& op) const;
 
@@ -102,16 +102,16 @@ class PatternIndex {
   std::map<std::pair<std::string, std::string>, std::vector<NodeId>> nodes_;
 };
 
-// Every place of `graph` where `pattern` occurs: the node of each step, in the pattern's order.
-// Sorted by the node of the last step; matches may overlap, but no two cover the same nodes.
+// All matches of `pattern` in `graph`: the node of each step, in the pattern's order. Sorted by the
+// node of the last step. Matches may overlap, but no two consist of the same nodes.
 //
 // A match is a group that can run as one:
-//  - Its steps are different nodes. What an input names otherwise than by a step (`_`, `x`, an
-//    input left out) comes from outside the match.
-//  - All outputs of a step that another step reads are read only there: no other node, body, kept
-//    value or output of the graph needs them. A step marked with `!` is free of this.
-//  - No node outside stands between two nodes of the match.
-// Inputs of Add, Mul, Max, Min, Sum, Mean, And, Or, Xor, Equal and the bitwise ones match in any
+//  - Its steps are different nodes. Values that an input refers to other than by a step (`_`, `x`,
+//    omitted inputs) come from outside the match.
+//  - If another step reads a step, nothing outside the match needs any of its outputs: no node,
+//    body, kept value or graph output. A step marked with `!` is exempt.
+//  - No path leads from the match through an outside node back into the match.
+// Inputs of Add, Mul, Max, Min, Sum, Mean, And, Or, Xor, Equal and the bitwise ops match in any
 // order.
 std::vector<std::vector<NodeId>> find_matches(const Graph& graph, const PatternIndex& index,
                                               const Pattern& pattern);

@@ -34,9 +34,9 @@ std::vector<std::string> split(const std::string& text, char border) {
   return parts;
 }
 
-// "s = Sigmoid(x); y = Mul(x, s); out y": a node is called after its first output. A name that
-// nobody makes is an input; one that begins with 'w' a constant of 2 elements; a number a constant;
-// "-" is left out.
+// "s = Sigmoid(x); y = Mul(x, s); out y": a node has the name of its first output. A name that no
+// node makes is an input, or a constant of 2 elements if it begins with 'w'; a number is a
+// constant; "-" is an omitted input.
 class TextGraph {
  public:
   explicit TextGraph(const std::string& text) {
@@ -181,7 +181,7 @@ const Case kCases[] = {
     {"names are counted", "y = Max(w, 2); out y", "Max(#, x)", "y"},
     {"a sum with more", "a = Relu(x); y = Sum(z, w, a); out y", "r = Relu; Sum(r, #, ...)", "a y"},
     {"only onnx's own", "y = org.example:Add(1, x); out y", "org.example:Add(_, 1)", ""},
-    // What may not be needed outside.
+    // Values that must not be needed outside.
     {"read outside", "a = Conv(x, w); b = Relu(a); c = Tanh(a); out b; out c", "c = Conv; Relu(c)",
      ""},
     {"an output", "a = Conv(x, w); b = Relu(a); out a; out b", "c = Conv; Relu(c)", ""},
@@ -199,7 +199,7 @@ const Case kCases[] = {
     {"both outputs", "a, m = Split(x); b = Sub(a, m); out b", "s = Split; Sub(s.0, s.1)", "a b"},
     {"read twice inside", "a = Conv(x, w); s = Sigmoid(a); y = Mul(a, s); out y",
      "c = Conv; s = Sigmoid(c); Mul(c, s)", "a s y"},
-    // Steps that nobody reads.
+    // Steps that no other step reads.
     {"siblings", "a = MatMul(x, w); b = MatMul(x, w2); out a; out b", "MatMul(x, #); MatMul(x, #)",
      "a b"},
     {"two of three siblings",
@@ -384,7 +384,7 @@ TEST(ParsePattern, SaysWhereTheTextIsWrong) {
   }
 }
 
-// Whatever the text, it is a pattern or an error, and looking for it ends.
+// Every text is either a pattern or an error, and searching for it terminates.
 TEST(ParsePattern, AnyTextIsReadOrRefused) {
   const char* const pieces[] = {"a",
                                 "b",
@@ -439,7 +439,7 @@ TEST(ParsePattern, AnyTextIsReadOrRefused) {
   EXPECT_GT(read_count, 100);
 }
 
-// Graphs of thousands of layers would be slow if matching looked at more than it has to.
+// In graphs of thousands of layers, a naive search would be slow.
 TEST(FindMatches, LargeGraphsAreQuick) {
   constexpr int kLayers = 2000;
   Graph graph;
@@ -469,7 +469,7 @@ TEST(FindMatches, LargeGraphsAreQuick) {
     const ValueId relu = add("Relu", {swish});
     last = add("Add", {relu, last});
   }
-  // One op with thousands of inputs of one kind.
+  // One op with thousands of equivalent inputs.
   std::vector<ValueId> many;
   for (int index = 0; index < 3000; ++index) many.push_back(add("Tanh", {last}));
   graph.outputs.push_back(add("Sum", many));
@@ -487,7 +487,7 @@ TEST(FindMatches, LargeGraphsAreQuick) {
   EXPECT_EQ(count("t = Tanh; Sum(t, x, y, _, ...)"), 3000);
   EXPECT_EQ(count("Sum(#, ...)"), 0);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  // Some 50 ms in a release build; minutes if it were quadratic.
+  // About 50 ms in a release build; minutes if it were quadratic.
   EXPECT_LT(seconds.count(), 10);
 }
 

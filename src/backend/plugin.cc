@@ -25,7 +25,7 @@ void* load_library(const std::filesystem::path& file, const std::string& place) 
   void* library = nullptr;
   std::string failure;
   const Status status = call_plugin([&](tessera_error*) {
-    // Symbols stay local: two plug-ins may carry different versions of one library.
+    // RTLD_LOCAL: two plug-ins may use different versions of one library.
     library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) failure = ::dlerror();
     return TESSERA_OK;
@@ -35,7 +35,7 @@ void* load_library(const std::filesystem::path& file, const std::string& place) 
   return library;
 }
 
-// Of all that is loaded, by its file.
+// The files of all loaded libraries.
 std::set<std::string> loaded_files() {
   std::set<std::string> files;
   ::dl_iterate_phdr(
@@ -65,7 +65,7 @@ bool is_legal_name(const char* name) {
   });
 }
 
-// Says what is wrong with an array of a plug-in, or "".
+// What is wrong with an array of a plug-in, or "".
 std::string explain_illegal_array(const void* items, int32_t count, const std::string& name) {
   if (count < 0) return "it says that it has " + std::to_string(count) + " " + name;
   if (count > 0 && items == nullptr) return "its list of " + name + " is null";
@@ -160,7 +160,7 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& p
       call_plugin([&](tessera_error* error) { return open_function(host_.face(), &face_, error); });
   if (!status.is_fine()) fail(place, "could not be opened: " + status.message);
   if (std::string wrong = explain_illegal(face_); !wrong.empty()) {
-    // A struct of another size has its release elsewhere.
+    // In a struct of another size, `release` may have another position.
     if (face_.struct_size == sizeof(face_)) release();
     fail(place, "is not a legal plug-in: " + wrong);
   }

@@ -1,4 +1,4 @@
-// One opened plug-in: the owner of its library and of what it told about itself.
+// The owner of one opened plug-in: its library and its description.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace tessera {
 
-// Immutable but for propose(), which the contract allows from one thread at a time. A library stays
-// loaded when its plug-in goes: threads and exit handlers of it may outlive any count.
+// Immutable except for propose(), which the contract allows from one thread at a time. The library
+// stays loaded after the plug-in is destroyed, because its threads and exit handlers may still run.
 class Plugin {
  public:
-  // Opens the shared library `file` and checks what it says of itself. Throws Unsupported with the
-  // reason: not a library, a missing symbol, another contract version, a failure or exception while
-  // opening, or something about it that is not legal.
+  // Opens the shared library `file` and checks its description. Throws Unsupported with the reason:
+  // not a library, a missing symbol, another contract version, a failure or exception while
+  // opening, or an illegal description.
   static std::shared_ptr<const Plugin> open(const std::filesystem::path& file,
                                             std::shared_ptr<HostServices> services);
   // The same for a plug-in that is linked in.
@@ -31,12 +31,12 @@ class Plugin {
   Plugin& operator=(const Plugin&) = delete;
 
   const tessera_backend& face() const { return face_; }
-  const std::filesystem::path& file() const { return file_; }  // "" for one that is linked in
-  // Of the libraries that came into the process with it.
+  const std::filesystem::path& file() const { return file_; }  // "" if linked in
+  // The libraries that were loaded with it.
   const std::vector<std::filesystem::path>& libraries() const { return libraries_; }
   const std::string& name() const { return name_; }
   const std::string& version() const { return version_; }
-  // All version ingredients in one text: what packs and measurements depend on.
+  // All version ingredients in one string; packs and measurements depend on it.
   const std::string& ingredients() const { return ingredients_; }
   const tessera_host* host() const { return host_.face(); }
   // Held while propose() runs.
@@ -57,7 +57,7 @@ class Plugin {
   mutable std::mutex propose_mutex_;
 };
 
-// Says what is wrong with what a plug-in told of itself, or "".
+// What is wrong with the description of a plug-in, or "".
 std::string explain_illegal(const tessera_backend& backend);
 
 }  // namespace tessera

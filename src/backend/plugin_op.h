@@ -1,5 +1,5 @@
-// What rules and kernels of a plug-in's op need to reach the plug-in. plugin_ops.h is what others
-// use.
+// Access to an op of a plug-in, for its rules and kernels. plugin_ops.h is the interface for
+// others.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +34,19 @@ struct PluginOp {
 
 ops::TypeSet type_set_of(uint32_t bits);
 
-// How many parameters there are without a variadic one: as many are shown to rules and kernels even
-// where the node leaves the last ones out.
+// The number of parameters without a variadic one. Rules and kernels always see that many, even if
+// the node omits the last ones.
 size_t fixed_count(std::span<const tessera_parameter> parameters);
 
-// Throws where a call of `what` ("type rule") failed: a verdict on the model is thrown as that,
-// anything else as throw_fault() does.
+// Throws if a call of `what` ("type rule") failed: with the returned kind if that is a verdict on
+// the model, else as throw_fault() does.
 void throw_on_failure(const PluginOp& op, const Node& node, const char* what, const Status& status);
 
 // Throws DeviceFailed at the node, naming the backend.
 [[noreturn]] void throw_fault(const PluginOp& op, const Node& node, const char* what,
                               const std::string& fault);
 
-// Runs the type rule of the op; plugin_ops.h tells what is expected of it.
+// Runs the type rule of the op; plugin_ops.h defines its requirements.
 void run_type_rule(const PluginOp& op, ops::InferContext& context);
 
 }  // namespace tessera

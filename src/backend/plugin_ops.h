@@ -1,4 +1,4 @@
-// The operators that a plug-in brings, for the registry: models may use them like ONNX's own.
+// Operators of plug-ins for the registry: models may use them like ONNX's own.
 #pragma once
 
 #include <memory>
@@ -10,19 +10,18 @@
 
 namespace tessera {
 
-// Says which op is wrong and how, or "". Reads no more than its struct_size allows, but has to
-// believe its counts and pointers.
+// What is wrong with an op, or "". Reads no further than its struct_size, but has to trust its
+// counts and pointers.
 std::string explain_illegal_op(const tessera_op& op);
 
-// The ops of the table of `backend`. `keeps_open` is held by every rule and kernel made here, so
-// that what they point to stays loaded. Throws Unsupported where an op is not legal or is there
-// twice.
+// The ops in the table of `backend`. Every rule and kernel made here holds `keeps_open`, so that
+// the plug-in stays loaded. Throws Unsupported if an op is illegal or a duplicate.
 //
-// Rules and kernels get as many inputs and outputs as the op declares, variadic ones aside, even
-// where the node leaves the last ones out. A rule that fails with InvalidModel, InvalidArgument,
-// Unsupported or OutOfMemory means the model: its message is thrown as that. Anything else, and a
-// type that cannot be, is the backend's fault: DeviceFailed, at the node and naming the backend.
-// An elementwise op hands symbols of its inputs' dimensions on.
+// Rules and kernels get as many inputs and outputs as the op declares, except variadic ones, even
+// if the node omits the last ones. If a rule fails with InvalidModel, InvalidArgument, Unsupported
+// or OutOfMemory, that is a verdict on the model and thrown as such. Any other failure, and an
+// impossible type, is the backend's fault: DeviceFailed at the node, naming the backend. An
+// elementwise op propagates symbols of its inputs' dimensions.
 std::vector<ops::Op> make_ops(const tessera_backend& backend,
                               const std::shared_ptr<const void>& keeps_open);
 

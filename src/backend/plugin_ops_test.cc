@@ -52,7 +52,7 @@ ops::InferInput input_of(std::optional<Shape> shape, DataType element = DataType
   return input;
 }
 
-// The first output's type.
+// The inferred type of the first output.
 std::string inferred(const ops::Op& op, std::vector<ops::InferInput> inputs) {
   const Node node = node_for(op, inputs.size());
   return text(ops::infer(op, node, std::move(inputs))[0].type);

@@ -1,4 +1,4 @@
-// One call of a plug-in's type rule, and what its answer is held against.
+// Calls a plug-in's type rule and checks its answer.
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -74,14 +74,14 @@ class RuleCall {
   const void* input_constant(size_t index) {
     if (!context_.has_input(index)) return nullptr;
     if (const Tensor* constant = context_.constant(index)) return constant->data();
-    // Shape arithmetic may know a shape's elements before there is a tensor.
+    // Shape arithmetic may know the elements although there is no tensor.
     std::optional<std::vector<int64_t>> known = context_.known_integers(index);
     if (!known || context_.element(index) != DataType::Int64) return nullptr;
     elements_[index] = std::move(*known);
     return elements_[index].data();
   }
 
-  // Called from the other side, so nothing may be thrown.
+  // The plug-in calls this, so it must not throw.
   void accept(int32_t output, const tessera_type* type) noexcept {
     try {
       if (output < 0 || static_cast<size_t>(output) >= output_count_) {
@@ -93,7 +93,9 @@ class RuleCall {
         accept(static_cast<size_t>(output), *type);
       }
     } catch (const std::exception&) {
-      // No memory for the text of a fault: the output stays without a type, which check() sees.
+      // If there is no memory for the error text, the output stays without a type, which check()
+      // detects.
+      return;
     }
   }
 
@@ -104,7 +106,7 @@ class RuleCall {
     if (type.data_type < TESSERA_UNDEFINED || type.data_type > TESSERA_STRING) {
       return says("the data type " + std::to_string(type.data_type) + ", which there is not");
     }
-    if (type.rank < -1 || type.rank > ops::kMostDimensions) {
+    if (type.rank < -1 || type.rank > ops::kMaxDimensions) {
       return says("the rank " + std::to_string(type.rank));
     }
     if (type.rank > 0 && type.dims == nullptr) {
@@ -123,7 +125,7 @@ class RuleCall {
     context_.set_output(output, static_cast<DataType>(type.data_type), std::move(shape));
   }
 
-  // An elementwise op cannot make anything else of a dimension on which all its inputs agree.
+  // For an elementwise op, a dimension on which all inputs agree is unchanged.
   Dim unknown_dim(size_t output, size_t axis, int32_t rank) const {
     std::optional<Dim> common;
     for (size_t index = 0; index < context_.input_count() && is_elementwise(); ++index) {
@@ -194,8 +196,9 @@ class RuleCall {
   const PluginOp& op_;
   ops::InferContext& context_;
   AttributeViews attributes_;
-  std::vector<std::vector<int64_t>> dims_;      // of the inputs, unknown ones as -1
-  std::vector<std::vector<int64_t>> elements_;  // of the inputs, where only they are known
+  std::vector<std::vector<int64_t>> dims_;  // of the inputs; unknown ones are -1
+  std::vector<std::vector<int64_t>>
+      elements_;  // of the inputs that have known elements but no tensor
   std::vector<tessera_type> types_;
   std::vector<const void*> constants_;
   size_t output_count_ = 0;

@@ -1,4 +1,4 @@
-// plugin::ProposeContext of tessera/backend_propose.h, as the host sees what it hands over.
+// Tests plugin::ProposeContext of tessera/backend_propose.h by what the host receives.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ using testing::ElementsAre;
 using testing_plugins::open_mirror;
 using testing_plugins::relu_candidate;
 
-// What became of x -> Relu -> y -> Neg -> z -> Exp: "node: taken" or "node: reason", in order.
-// Where only `wanted` is of use, that is what they are asked for.
+// The answers for x -> Relu -> y -> Neg -> z -> Exp: "node: taken" or "node: reason", in order. If
+// `wanted` is given, only those candidates are requested.
 std::vector<std::string> answers(const std::function<void(ProposeContext& context)>& propose,
                                  const std::vector<WantedCandidate>* wanted = nullptr) {
   const ops::Registry registry = ops::make_registry();

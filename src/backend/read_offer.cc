@@ -11,8 +11,8 @@
 namespace tessera {
 namespace {
 
-// What the first version of the contract had; later members stand at the end.
-constexpr size_t kLeastCandidateBytes = offsetof(tessera_candidate, absorbed);
+// The size of the struct in the first version of the contract; later members were appended.
+constexpr size_t kMinCandidateBytes = offsetof(tessera_candidate, absorbed);
 
 [[noreturn]] void refuse(const std::string& reason) { throw IllegalOffer{reason}; }
 
@@ -20,33 +20,33 @@ std::string name_of(const tessera_graph& graph, int32_t value) {
   return "value '" + graph.graph.values[static_cast<size_t>(value)].name + "'";
 }
 
-// Values in the order in which they came, each once: found quickly also where a node has thousands.
+// Distinct values in order of insertion, with fast lookup even for nodes with thousands of values.
 class ValueList {
  public:
-  // Whether it is new.
+  // Returns whether it is new.
   bool add(int32_t value) {
     if (has(value)) return false;
     values_.push_back(value);
-    if (values_.size() == kMostToCompare + 1) known_.insert(values_.begin(), values_.end());
-    if (values_.size() > kMostToCompare) known_.insert(value);
+    if (values_.size() == kMaxToCompare + 1) known_.insert(values_.begin(), values_.end());
+    if (values_.size() > kMaxToCompare) known_.insert(value);
     return true;
   }
   bool has(int32_t value) const {
-    if (values_.size() > kMostToCompare) return known_.contains(value);
+    if (values_.size() > kMaxToCompare) return known_.contains(value);
     return std::find(values_.begin(), values_.end(), value) != values_.end();
   }
   const std::vector<int32_t>& all() const { return values_; }
 
  private:
-  static constexpr size_t kMostToCompare = 16;
+  static constexpr size_t kMaxToCompare = 16;
   std::vector<int32_t> values_;
-  std::unordered_set<int32_t> known_;  // the same, of more than kMostToCompare
+  std::unordered_set<int32_t> known_;  // all values, if there are more than kMaxToCompare
 };
 
-// What a group reads from outside and what others need of it.
+// The values that a group reads from outside, and those that are needed outside.
 struct GroupBorder {
-  ValueList inputs;              // constants among them
-  std::vector<int32_t> outputs;  // values that somebody outside reads, or that are needed
+  ValueList inputs;              // including constants
+  std::vector<int32_t> outputs;  // values that outside nodes read or that are needed
 };
 
 GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes) {
@@ -80,7 +80,7 @@ class OfferReader {
       : graph_(graph), layouts_(layouts) {}
 
   Candidate read(const tessera_candidate& face) const {
-    if (face.struct_size < kLeastCandidateBytes) {
+    if (face.struct_size < kMinCandidateBytes) {
       refuse("its struct_size is not that of the contract");
     }
     constexpr uint32_t kNoKernel = TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT;
@@ -89,7 +89,7 @@ class OfferReader {
     }
     if (face.algorithm == nullptr) refuse("its algorithm is null");
     if (face.workspace_bytes < 0 || face.library_bytes < 0) refuse("it asks for negative memory");
-    if (face.workspace_bytes > kMostPluginBytes || face.library_bytes > kMostPluginBytes) {
+    if (face.workspace_bytes > kMaxPluginBytes || face.library_bytes > kMaxPluginBytes) {
       refuse("it asks for more memory than any machine has");
     }
     Candidate candidate;
@@ -123,10 +123,10 @@ class OfferReader {
     check_convex(nodes);
   }
 
-  // A group runs as one step, so what others make of its values cannot be fed back into it.
+  // A group runs as one step, so it cannot read values that others compute from its results.
   void check_convex(std::span<const int32_t> nodes) const {
     if (nodes.size() == 1) return;
-    std::unordered_set<int32_t> depends;  // values made by the group, or of that
+    std::unordered_set<int32_t> depends;  // values that depend on the group
     for (int32_t id = nodes.front(); id <= nodes.back(); ++id) {
       const tessera_node& node = graph_.nodes[static_cast<size_t>(id)];
       const bool is_inside = std::binary_search(nodes.begin(), nodes.end(), id);
@@ -175,19 +175,20 @@ class OfferReader {
       return read_sparse_layout(name, value);
     }
     const std::optional<LayoutId> layout = layouts_.find(name);
-    // Whoever knows a shared layout may offer kernels in it, though nobody here converts to it.
-    if (!layout && is_shared_layout_name(name)) throw PassedOver{};
+    // A plug-in may offer kernels in a shared layout although no opened plug-in provides
+    // conversions.
+    if (!layout && is_shared_layout_name(name)) throw UnusableOffer{};
     if (!layout || layouts_.sparse_form(*layout)) {
       refuse("it wants layout '" + std::string(name) + "', which nobody brings");
     }
     if (!can_hold(layouts_, *layout, graph_.graph[ValueId{value}].type)) {
-      if (is_shared_layout_name(name)) throw PassedOver{};
+      if (is_shared_layout_name(name)) throw UnusableOffer{};
       refuse("its layout '" + std::string(name) + "' does not hold " + name_of(graph_, value));
     }
     return *layout;
   }
 
-  // It is named without a capacity, which the value tells.
+  // The name has no capacity; the value's sparse form gives it.
   LayoutId read_sparse_layout(const char* name, int32_t value) const {
     const std::optional<SparseForm>& form = graph_.graph[ValueId{value}].sparse;
     const std::optional<LayoutId> layout =
@@ -225,7 +226,7 @@ class OfferReader {
     for (const int32_t value : border.inputs.all()) {
       const bool is_constant =
           (graph_.values[static_cast<size_t>(value)].flags & TESSERA_VALUE_CONSTANT) != 0;
-      // What a kernel knows of a small constant it may have taken up already.
+      // A kernel may have absorbed a small constant already, so a constant may be omitted.
       if (!is_constant && !seen.has(value)) refuse("it leaves out input " + name_of(graph_, value));
     }
   }
@@ -343,7 +344,7 @@ StoredType stored(const tessera_graph& graph, const LayoutTable& layouts, ValueI
     refuse("it says that " + name_of(graph, value.index) +
            " shares memory, whose size is not known");
   }
-  // That the layout holds the value was checked when the port was read.
+  // can_hold() was checked when the port was read.
   return {*type, layouts.name(layout), *layouts.storage_bytes(layout, *type)};
 }
 
@@ -363,7 +364,7 @@ Candidate read_offer(const tessera_candidate& face, const tessera_graph& graph,
   return OfferReader(graph, layouts).read(face);
 }
 
-void settle_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts) {
+void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts) {
   if (candidate.has_kernel()) return;
   if (candidate.is_view() && candidate.is_joint()) refuse("it is a view and joint at once");
   if (candidate.inputs.empty() || candidate.outputs.empty() ||

@@ -1,5 +1,5 @@
-// Reads one candidate of a plug-in from its C face and checks it: nothing in it is believed.
-// candidates.h collects what passes.
+// Reads one candidate of a plug-in from its C struct and checks everything in it. candidates.h
+// collects the legal ones.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@
 
 namespace tessera {
 
-// A layout that stands for any dense one until candidates are expanded.
+// A placeholder for any dense layout until candidates are expanded.
 inline constexpr LayoutId kAnyDense{-2};
 
-// Thrown where an offer is not legal; the reason goes on after "is not legal: ".
+// Thrown if an offer is illegal; the reason continues "is not legal: ".
 struct IllegalOffer {
   std::string reason;
 };
 
-// Thrown for an offer that is legal, but nobody here could use.
-struct PassedOver {};
+// Thrown if an offer is legal but unusable here.
+struct UnusableOffer {};
 
-// The candidate with its ports read and checked; a layout may still be kAnyDense. Plug-in,
-// preference, face and build are left to the caller. Throws IllegalOffer or PassedOver.
+// The candidate with its ports read and checked; a layout may still be kAnyDense. The caller sets
+// plug-in, preference, face and build. Throws IllegalOffer or UnusableOffer.
 Candidate read_offer(const tessera_candidate& face, const tessera_graph& graph,
                      const LayoutTable& layouts);
 
-// Checks where the ports of a view or a joint candidate lie, once no layout is kAnyDense, and
-// leaves out strides that say nothing. Throws IllegalOffer.
-void settle_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts);
+// Checks the positions of the ports of a view or a joint candidate, after kAnyDense is resolved,
+// and removes strides that only say "dense". Throws IllegalOffer.
+void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts);
 
-// Whether `layout` holds a value of this type; one of unknown size lies in the default layout only.
+// Whether `layout` supports a value of this type; only the default layout supports unknown sizes.
 bool can_hold(const LayoutTable& layouts, LayoutId layout, const Type& type);
 
 }  // namespace tessera

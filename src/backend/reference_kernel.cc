@@ -9,7 +9,7 @@
 #include "backend/run_context.h"
 #include "backend/status.h"
 #include "base/check.h"
-#include "base/short_list.h"
+#include "base/small_vector.h"
 #include "ops/evaluate.h"
 #include "tessera/error.h"
 
@@ -52,15 +52,15 @@ void run(const ReferenceKernel& kernel, tessera_run_context* context, const tess
          const tessera_buffer* outputs) {
   const Node& node = kernel.node;
   std::pmr::memory_resource& scratch = RunContext::scratch_of(context);
-  ShortList<ops::TensorView> all_from(node.inputs.size(), &scratch);
+  SmallVector<ops::TensorView> all_from(node.inputs.size(), &scratch);
   const std::span<ops::TensorView> from = all_from.values();
   for (size_t index = 0; index < node.inputs.size(); ++index) {
     from[index] = view_of(inputs[index]);
   }
-  std::vector<TensorType> types;  // filled when an output's size was not known before
-  ShortList<ops::MutableTensorView> all_to(node.outputs.size(), &scratch);
+  std::vector<TensorType> types;  // filled if an output's size was not known before
+  SmallVector<ops::MutableTensorView> all_to(node.outputs.size(), &scratch);
   const std::span<ops::MutableTensorView> to = all_to.values();
-  int32_t port = -1;  // of the output, among those that the node has
+  int32_t port = -1;  // index among the present outputs
   for (size_t index = 0; index < node.outputs.size(); ++index) {
     if (node.outputs[index].is_none()) continue;
     ++port;

@@ -39,7 +39,7 @@ RunContext& RunContext::of(tessera_run_context* context) {
 
 int32_t RunContext::take_failure(int32_t status, tessera_error* error) noexcept {
   const std::exception_ptr failure = std::exchange(failure_, nullptr);
-  // What the other side says of it itself comes first.
+  // A failure that the plug-in reports itself takes precedence.
   if (status != TESSERA_OK) return status;
   return serve_plugin(error, [&] { std::rethrow_exception(failure); });
 }

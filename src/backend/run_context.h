@@ -1,4 +1,4 @@
-// The host's side of tessera_run_context: what kernels, conversions and packs run in.
+// The host's side of tessera_run_context: the environment of kernels, conversions and packs.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace tessera {
 
-// One call's context, or that of several calls in a row on one thread.
+// The context of one call, or of several consecutive calls on one thread.
 class RunContext {
  public:
-  // Gives memory for an output of a size only known now; null where there is none.
+  // Allocates an output whose size is known only now; null on failure.
   using AllocateOutput = std::function<void*(int32_t output, std::span<const int64_t> dims)>;
 
-  // Both must outlive it. `scratch` is what reference kernels take temporary memory from.
+  // Both must outlive it. Reference kernels allocate temporary memory from `scratch`.
   explicit RunContext(ThreadPool& pool,
                       std::pmr::memory_resource& scratch = *std::pmr::get_default_resource());
   RunContext(const RunContext&) = delete;
@@ -28,20 +28,20 @@ class RunContext {
   void set_random_seed(uint64_t seed) { face_.random_seed = seed; }
   void set_allocator(AllocateOutput allocate) { allocate_ = std::move(allocate); }
 
-  // What is behind a context that went to the other side and came back.
+  // The members behind a context that a plug-in passes back.
   static ThreadPool& pool_of(tessera_run_context* context) { return of(context).pool_; }
   static std::pmr::memory_resource& scratch_of(tessera_run_context* context) {
     return of(context).scratch_;
   }
 
-  // What the other side gets; valid as long as this.
+  // The pointer for plug-ins, valid as long as this object.
   tessera_run_context* face() { return &face_; }
 
-  // Whether a loop of the other side has failed since the last checked(). Nothing may be thrown
-  // through the other side, and parallel_for has no result.
+  // Whether a loop of the plug-in has failed since the last checked(). parallel_for has no result,
+  // and no exception may pass through the plug-in.
   bool has_failed() const { return failure_ != nullptr; }
-  // The status with which a call on this context ended: `status`, or the failure of a loop, whose
-  // reason is then written into `error`. Forgets that failure.
+  // The final status of a call on this context: `status`, or the failure of a loop, whose reason is
+  // then written to `error`. Clears that failure.
   int32_t checked(int32_t status, tessera_error* error) {
     return has_failed() ? take_failure(status, error) : status;
   }
@@ -53,7 +53,7 @@ class RunContext {
   ThreadPool& pool_;
   std::pmr::memory_resource& scratch_;
   AllocateOutput allocate_;
-  std::exception_ptr failure_;  // what a loop of the other side threw
+  std::exception_ptr failure_;  // thrown by a loop of the plug-in
   tessera_run_context face_ = {};
 };
 

@@ -1,4 +1,4 @@
-// An op of a backend's own, for the tests of such ops.
+// A custom op of a backend, for tests.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace tessera {
 
 inline constexpr const char* kDomain = "org.example";
 
-// Op Scale of org.example: y = x * factor + (bias, where it is given)
+// Op Scale of org.example: y = x * factor + bias (bias is optional).
 inline plugin::Op scale_op() {
   return {.domain = kDomain,
           .name = "Scale",
@@ -47,12 +47,12 @@ class OneOp : public plugin::Backend {
   plugin::Op op_;
 };
 
-// A backend with this op, as the host sees it.
+// A backend with this op, opened by the host.
 class Opened {
  public:
   explicit Opened(plugin::Op op)
-      : held_(std::make_shared<plugin::border::HeldBackend>(std::make_unique<OneOp>(std::move(op)),
-                                                            nullptr)) {
+      : held_(std::make_shared<plugin::border::BackendAdapter>(
+            std::make_unique<OneOp>(std::move(op)), nullptr)) {
     held_->fill(&face);
   }
   std::vector<ops::Op> ops() const { return make_ops(face, held_); }
@@ -60,7 +60,7 @@ class Opened {
   tessera_backend face = {};
 
  private:
-  std::shared_ptr<plugin::border::HeldBackend> held_;
+  std::shared_ptr<plugin::border::BackendAdapter> held_;
 };
 
 }  // namespace tessera

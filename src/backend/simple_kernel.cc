@@ -34,7 +34,7 @@ struct NodeKernel {
     };
   }
 
-  // The node's buffers, out of those of the ports.
+  // The node's buffers, selected from those of the ports.
   static std::vector<tessera_buffer> spread(const std::vector<int>& ports,
                                             const tessera_buffer* buffers) {
     std::vector<tessera_buffer> result;
@@ -47,8 +47,8 @@ struct NodeKernel {
 
   const tessera_simple_kernel& simple;
   AttributeViews attributes;
-  std::vector<int> inputs;   // for each of the node, its port
-  std::vector<int> outputs;  // likewise
+  std::vector<int> inputs;   // port of each input of the node
+  std::vector<int> outputs;  // port of each output
   tessera_node_context context = {};
 };
 

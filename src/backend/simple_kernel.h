@@ -1,4 +1,4 @@
-// The short form of the contract: a kernel for single nodes on row-major buffers.
+// The short form of the contract: kernels for single nodes on row-major buffers.
 #pragma once
 
 #include "backend/graph_view.h"

@@ -19,7 +19,7 @@ using plugin::CsrView;
 using plugin::RowSparseTarget;
 using plugin::RowSparseView;
 
-// Bytes that one thread reads or writes at least.
+// The minimum number of bytes that one thread reads or writes.
 constexpr int64_t kGrainBytes = 1 << 16;
 
 struct DenseRows {
@@ -30,10 +30,10 @@ struct DenseRows {
     width = element_count(dims.subspan(1));
     grain = std::max<int64_t>(1, kGrainBytes / std::max<int64_t>(1, width * size));
   }
-  int64_t size = 0;  // bytes of an element
+  int64_t size = 0;  // bytes per element
   int64_t rows = 0;
-  int64_t width = 0;  // elements of a row
-  int64_t grain = 0;  // rows
+  int64_t width = 0;  // elements per row
+  int64_t grain = 0;  // in rows
 };
 
 int32_t report_excess(const SparseForm& form, int64_t found, tessera_error* error) {

@@ -24,7 +24,8 @@ tessera_buffer buffer_of(const TensorType& type, Tensor& memory) {
   return buffer;
 }
 
-// `dense` in the layout of `form` and back, on `threads`; `sparse` gets what lies between.
+// Converts `dense` to the layout of `form` and back, on `threads`; `sparse` receives the
+// intermediate.
 Tensor there_and_back(const SparseForm& form, Tensor& dense, int threads, Tensor& sparse) {
   const std::vector<SparseForm> forms = {form};
   const LayoutTable table({}, forms);
@@ -64,10 +65,10 @@ TEST(SparseLayouts, ConvertThereAndBack) {
     if (format == SparseFormat::RowSparse && round % 8 == 3) dims.push_back(3);
     Tensor dense = random_tensor(random, types[random() % 4], dims);
     Tensor sparse;
-    const SparseForm form = {format, most_stored(format, dims)};
+    const SparseForm form = {format, max_stored(format, dims)};
     const Tensor back = there_and_back(form, dense, 1 + round % 2, sparse);
     ASSERT_EQ(std::memcmp(back.data(), dense.data(), static_cast<size_t>(dense.bytes())), 0);
-    // The same as the serial one, which tests of its own hold against what it is to be.
+    // Compares with the serial conversion, which has tests of its own.
     const SparseTensor found = SparseTensor::from_storage(dense.type(), dims, sparse);
     const SparseTensor expected = SparseTensor::from_dense(format, dense);
     ASSERT_EQ(found.stored(), expected.stored());

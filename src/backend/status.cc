@@ -5,7 +5,7 @@
 namespace tessera {
 namespace {
 
-// The order of ErrorKind, which the contract numbers from 1.
+// The contract numbers the enumerators of ErrorKind from 1, in order.
 int32_t code_of(ErrorKind kind) { return static_cast<int32_t>(kind) + 1; }
 
 static_assert(static_cast<int>(ErrorKind::InvalidModel) + 1 == TESSERA_INVALID_MODEL);
@@ -15,7 +15,7 @@ static_assert(static_cast<int>(ErrorKind::Internal) + 1 == TESSERA_INTERNAL);
 }  // namespace
 
 ErrorKind Status::kind() const {
-  // A bug of a plug-in is not one of ours: to the user its device has failed.
+  // An internal error of a plug-in is not ours: for the user its device has failed.
   if (code <= TESSERA_OK || code >= TESSERA_INTERNAL) return ErrorKind::DeviceFailed;
   return static_cast<ErrorKind>(code - 1);
 }

@@ -1,4 +1,4 @@
-// How failures cross the border to a plug-in and back.
+// Passes failures across the C boundary to plug-ins, in both directions.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// What a call to a plug-in ended with.
+// The result of a call to a plug-in.
 struct Status {
   int32_t code = TESSERA_OK;
   std::string message;
@@ -18,12 +18,12 @@ struct Status {
   ErrorKind kind() const;
 };
 
-// Writes `message` into memory of the other side, cut where it is too long. Gives `code`.
+// Copies `message` to the plug-in's memory, truncated if necessary. Returns `code`.
 int32_t report(tessera_error* error, int32_t code, const std::string& message) noexcept;
 int32_t report(tessera_error* error, const Error& thrown) noexcept;
 
-// Calls `body(tessera_error*) -> int32_t` on the other side. An exception that escapes it, against
-// the contract, is a failure like any other.
+// Calls `body(tessera_error*) -> int32_t`, which calls the plug-in. Treats an escaping exception, a
+// violation of the contract, as a failure.
 template <class Body>
 Status call_plugin(const Body& body) {
   tessera_error error = {};
@@ -40,7 +40,7 @@ Status call_plugin(const Body& body) {
   }
 }
 
-// Runs `body` for the other side: what it throws becomes a status.
+// Runs `body` on behalf of a plug-in and converts exceptions to a status.
 template <class Body>
 int32_t serve_plugin(tessera_error* error, const Body& body) noexcept {
   try {

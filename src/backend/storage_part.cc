@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kNhwc = "nhwc";
 
-// A part as indices of the whole: [first, first + size) in each dimension.
+// A part as ranges of indices of the whole: [first, first + size) in each dimension.
 struct Box {
   std::vector<int64_t> first;
   std::vector<int64_t> size;
@@ -19,7 +19,7 @@ int64_t volume(const std::vector<int64_t>& size) {
   return std::accumulate(size.begin(), size.end(), int64_t{1}, std::multiplies<>());
 }
 
-// nullopt where the part is no box of the whole.
+// nullopt if the part is not a box in the whole.
 std::optional<Box> box_of(const StoragePart& part, const StoredType& tensor,
                           const StoredType& whole, const std::vector<int64_t>& whole_strides) {
   const std::vector<int64_t>& dims = tensor.type.dims;
@@ -30,7 +30,7 @@ std::optional<Box> box_of(const StoragePart& part, const StoredType& tensor,
   if (own.size() != dims.size()) return std::nullopt;
   std::vector<size_t> by_stride(dims.size());
   std::iota(by_stride.begin(), by_stride.end(), size_t{0});
-  // Of equal strides the longer dimension is the one that the offset counts in.
+  // Among equal strides, the offset counts in the longer dimension.
   std::sort(by_stride.begin(), by_stride.end(), [&](size_t left, size_t right) {
     return std::pair(whole_strides[left], whole.type.dims[left]) >
            std::pair(whole_strides[right], whole.type.dims[right]);
@@ -90,7 +90,7 @@ std::optional<std::vector<int64_t>> dense_strides(const std::string& layout,
   int64_t stride = 1;
   for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
     strides[*axis] = stride;
-    // An empty tensor has no elements that could be told wrongly.
+    // An empty tensor has no elements that could be misplaced.
     stride *= std::max<int64_t>(dims[*axis], 1);
   }
   return strides;

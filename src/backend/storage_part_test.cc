@@ -79,7 +79,7 @@ TEST(ExplainIncomplete, TellsGapsAndOverlaps) {
     EXPECT_EQ(said.empty(), wrong.empty()) << said;
     EXPECT_THAT(said, HasSubstr(wrong));
   }
-  // Channels innermost: a part of them has strides, though others come first in the dimensions.
+  // Channels are innermost in memory but not in the dimensions, so a slice of them is strided.
   const std::vector<int64_t> strides = {60, 1, 15, 3};
   EXPECT_EQ(explain_incomplete({{0, strides}, {8, strides}},
                                {floats({2, 2, 4, 5}, "nhwc"), floats({2, 1, 4, 5}, "nhwc")},

@@ -1,5 +1,5 @@
-// Plug-ins for tests: layouts that can be told apart by their bytes, and kernels that say where
-// they ran. Written with the headers that authors use.
+// Plug-ins for tests: their layouts are distinguishable by their bytes, and their kernels report
+// where they ran. Written with the public plug-in headers.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ using plugin::Proposals;
 using plugin::ProposeOptions;
 using plugin::RunContext;
 
-// Elements of `from` in reverse order: float32 only.
+// Copies `from` in reverse order; float32 only.
 inline void copy_reversed(RunContext& /*context*/, const Buffer& from, const Buffer& to) {
   const int64_t count = from.elements();
   for (int64_t index = 0; index < count; ++index) {
@@ -31,7 +31,7 @@ inline void copy_reversed(RunContext& /*context*/, const Buffer& from, const Buf
   }
 }
 
-// A dense layout whose elements stand in reverse order.
+// A dense layout with elements in reverse order.
 inline Layout reversed_layout(const std::string& name) {
   return {.name = name,
           .storage_bytes = [](const plugin::Type& type) -> std::optional<int64_t> {
@@ -67,7 +67,7 @@ inline Candidate relu_candidate(const Node& node, const std::string& layout,
   return candidate;
 }
 
-// Add as "output += first input", the output holding the second one.
+// Add as "output += first input"; the output initially holds the second input.
 inline Candidate adding_candidate(const Node& node) {
   Candidate candidate;
   candidate.nodes = {node.id()};
@@ -86,8 +86,8 @@ inline Candidate adding_candidate(const Node& node) {
   return candidate;
 }
 
-// Calls `propose` for each node; the layouts "mirror:a" and "mirror:b" are both reversed, and there
-// is a direct way between them.
+// Calls `propose` for each node. The layouts "mirror:a" and "mirror:b" are both reversed, with a
+// direct conversion between them.
 class MirrorBackend : public plugin::Backend {
  public:
   using Propose = std::function<void(const Graph& graph, Proposals& proposals)>;
@@ -111,14 +111,14 @@ class MirrorBackend : public plugin::Backend {
   Propose propose_;
 };
 
-// Opens a plug-in that is made by `make`. One at a time for each thread.
+// Opens a plug-in that `make` creates. One at a time per thread.
 inline std::shared_ptr<const Plugin> open_made(
     std::function<std::unique_ptr<plugin::Backend>()> make) {
   thread_local std::function<std::unique_ptr<plugin::Backend>()> maker;
   maker = std::move(make);
   const auto open = [](const tessera_host* host, tessera_backend* face, tessera_error* error) {
     return plugin::border::guarded(error, [&] {
-      auto held = std::make_unique<plugin::border::HeldBackend>(maker(), host);
+      auto held = std::make_unique<plugin::border::BackendAdapter>(maker(), host);
       held.release()->fill(face);
     });
   };

@@ -20,26 +20,36 @@ size_t used_bytes(int64_t bytes) {
   return round_up(static_cast<size_t>(std::max<int64_t>(bytes, 1)), kPageBytes);
 }
 
-}  // namespace
-
-ArenaMemory::ArenaMemory(int64_t bytes) {
-  map(bytes);
-  touch();
+void touch_pages(char* start, size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  // One system call for all pages, if the system supports it.
+  if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  for (size_t page = 0; page < bytes; page += kPageBytes) {
+    static_cast<volatile char*>(start)[page] = 0;
+  }
 }
 
-bool ArenaMemory::replace(int64_t bytes) {
+}  // namespace
+
+ArenaMemory::ArenaMemory(int64_t bytes, ThreadPool& pool) {
+  map(bytes);
+  touch(pool);
+}
+
+bool ArenaMemory::replace(int64_t bytes, ThreadPool& pool) {
   ArenaMemory other;
   other.map(bytes);
   if (other.is_null()) return false;
   *this = ArenaMemory(std::move(other));
-  touch();
+  touch(pool);
   return true;
 }
 
 void ArenaMemory::map(int64_t bytes) {
   const size_t used = used_bytes(bytes);
   const bool is_large = used >= kHugePageBytes;
-  // Huge pages begin at multiples of their size.
+  // Leaves room to align data() to the size of a huge page.
   const size_t mapped = is_large ? used + kHugePageBytes - kPageBytes : used;
   void* mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return;
@@ -54,15 +64,16 @@ void ArenaMemory::map(int64_t bytes) {
   }
 }
 
-void ArenaMemory::touch() {
+void ArenaMemory::touch(ThreadPool& pool) {
   if (is_null()) return;
-#ifdef MADV_POPULATE_WRITE
-  // All at once, where the system knows how.
-  if (madvise(data_, used_bytes(bytes_), MADV_POPULATE_WRITE) == 0) return;
-#endif
-  for (size_t page = 0; page < used_bytes(bytes_); page += kPageBytes) {
-    static_cast<volatile char*>(data_)[page] = 0;
-  }
+  // One thread touches each huge page.
+  const size_t used = used_bytes(bytes_);
+  const auto parts = static_cast<int64_t>(round_up(used, kHugePageBytes) / kHugePageBytes);
+  pool.parallel_for(parts, 1, [&](int64_t first, int64_t last) {
+    const size_t begin = static_cast<size_t>(first) * kHugePageBytes;
+    const size_t end = std::min(used, static_cast<size_t>(last) * kHugePageBytes);
+    touch_pages(data_ + begin, end - begin);
+  });
 }
 
 ArenaMemory::~ArenaMemory() {

@@ -1,19 +1,21 @@
-// One large piece of memory for as long as its owner lives.
+// One large block of memory that lives as long as its owner.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "base/parallel.h"
+
 namespace tessera {
 
-// Begins at a multiple of a page; on huge pages where it is large and the system grants them. All
-// of it is touched when it is made, so that no later use waits for a page.
+// data() is aligned to a page. Large blocks use huge pages if the system grants them. The threads
+// of `pool` touch every page during construction, so that later uses cause no page faults.
 class ArenaMemory {
  public:
   ArenaMemory() = default;
-  // `bytes` of 0 gives an address too. is_null() afterwards where the system has none left.
-  explicit ArenaMemory(int64_t bytes);
+  // 0 `bytes` give an address too. is_null() is true afterwards if the system has no memory left.
+  ArenaMemory(int64_t bytes, ThreadPool& pool);
   ArenaMemory(ArenaMemory&& other) noexcept
       : mapping_(std::exchange(other.mapping_, nullptr)),
         mapped_bytes_(std::exchange(other.mapped_bytes_, 0)),
@@ -32,14 +34,14 @@ class ArenaMemory {
   char* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
 
-  // Other memory of `bytes`, whatever was in it; the old one is gone before the new one is touched,
-  // so that no page of both is there at once. False where the system has none: then all is as it
-  // was.
-  bool replace(int64_t bytes);
+  // Replaces the block by one of `bytes` with unspecified contents. Releases the old block before
+  // it touches the new one, so that the pages of both are never resident at once. Returns false and
+  // changes nothing if the system has no memory left.
+  bool replace(int64_t bytes, ThreadPool& pool);
 
  private:
   void map(int64_t bytes);
-  void touch();
+  void touch(ThreadPool& pool);
 
   void* mapping_ = nullptr;
   size_t mapped_bytes_ = 0;

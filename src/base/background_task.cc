@@ -12,17 +12,17 @@
 namespace tessera {
 
 struct BackgroundTask::State {
-  TaskEnd end;
+  CancellationToken end;
   std::atomic<bool> is_done = false;
   pid_t process = ::getpid();
-  std::mutex mutex;  // of the next one
+  std::mutex mutex;  // protects `thread`
   std::thread thread;
 
   void join() {
     const std::lock_guard lock(mutex);
     if (!thread.joinable()) return;
-    // A process that was forked has the object and not the thread; and a library that calls exit()
-    // in the thread must not wait for itself.
+    // A forked process has a copy of the object but not the thread. And if a library calls exit()
+    // in the thread, the thread must not join itself.
     const bool has_thread = process == ::getpid() && thread.get_id() != std::this_thread::get_id();
     has_thread ? thread.join() : thread.detach();
   }
@@ -30,7 +30,7 @@ struct BackgroundTask::State {
 
 namespace {
 
-// Of the process: its end is what they have in common. Never destroyed, as it is used until then.
+// All tasks of the process. Never destroyed, because exit handlers use it.
 struct Tasks {
   std::mutex mutex;
   bool is_ending = false;
@@ -42,27 +42,31 @@ Tasks& tasks() {
   return all;
 }
 
-// exit() destroys what is local to its thread before anything static, and what is static in the
-// reverse order of its making: of the thread that main() runs on nothing is gone when this one is.
+// exit() destroys the thread_local objects of its thread first, then static objects in reverse
+// order of their construction. So nothing is destroyed yet when the main thread destroys this
+// object.
 struct EndOfMainThread {
   ~EndOfMainThread() {
     if (::syscall(SYS_gettid) == ::getpid()) end_background_tasks();
   }
 };
 
-// For a call of exit() from another thread: before all that is static by now.
+// Covers a call of exit() from another thread: the handler runs before the destructors of all
+// objects that are static by now.
 void wait_at_exit() { std::atexit(end_background_tasks); }
 
 }  // namespace
 
-bool TaskEnd::is_cancelled() {
-  // Before what has been made static since. Rarely, as each takes memory until the end.
+bool CancellationToken::is_cancelled() {
+  // Registers the handler again, so that it runs before the destructors of newer static objects.
+  // Only at powers of two, because each registration takes memory until exit.
   ++asked_;
   if ((asked_ & (asked_ - 1)) == 0) wait_at_exit();
   return is_cancelled_;
 }
 
-std::unique_ptr<BackgroundTask> BackgroundTask::start(std::function<void(TaskEnd& end)> work) {
+std::unique_ptr<BackgroundTask> BackgroundTask::start(
+    std::function<void(CancellationToken& end)> work) {
   thread_local const EndOfMainThread end_of_main_thread;
   (void)end_of_main_thread;
   wait_at_exit();
@@ -74,7 +78,7 @@ std::unique_ptr<BackgroundTask> BackgroundTask::start(std::function<void(TaskEnd
   all.states.push_back(state);
   state->thread = std::thread([state, work = std::move(work)]() mutable {
     work(state->end);
-    // What the work holds goes in this thread, too.
+    // Destroys what the work owns in this thread, too.
     work = {};
     state->is_done = true;
   });

@@ -1,5 +1,5 @@
-// Work beside the caller's that ends before the process does: whoever builds or measures while
-// exit() destroys what libraries keep in static memory reads what is gone.
+// Background work that ends before the process does. Without this, work that runs during exit()
+// would read static memory of libraries after its destruction.
 #pragma once
 
 #include <atomic>
@@ -8,11 +8,11 @@
 
 namespace tessera {
 
-// What a task knows of its end. From the task's own thread.
-class TaskEnd {
+// Tells a task whether it has to stop. Called from the task's own thread.
+class CancellationToken {
  public:
-  // Whether nobody wants the work any more. Asked often, for example before each kernel: what the
-  // work has made static until then is then destroyed only after its end.
+  // Whether the task was cancelled. Call it often, for example before each kernel: static objects
+  // that the work created before the call are destroyed only after the work has ended.
   bool is_cancelled();
 
  private:
@@ -22,11 +22,11 @@ class TaskEnd {
   int asked_ = 0;
 };
 
-// A thread; its owner is used by one thread at a time.
+// Owns a thread. One thread at a time may use the owner.
 class BackgroundTask {
  public:
-  // Begins `work`, which throws nothing. Null where end_background_tasks() was called.
-  static std::unique_ptr<BackgroundTask> start(std::function<void(TaskEnd& end)> work);
+  // Starts `work`, which must not throw. Returns null if end_background_tasks() was called before.
+  static std::unique_ptr<BackgroundTask> start(std::function<void(CancellationToken& end)> work);
   // Cancels the work and waits for it.
   ~BackgroundTask();
   BackgroundTask(const BackgroundTask&) = delete;
@@ -42,9 +42,9 @@ class BackgroundTask {
   std::shared_ptr<State> state_;
 };
 
-// Cancels all tasks of this process and waits for them; no other begins afterwards. Called by
-// itself where main() returns or exit() is called; by programs whose end begins earlier, such as
-// interpreters.
+// Cancels all tasks of this process and waits for them; no task starts afterwards. Called
+// automatically when main() returns or exit() is called. Programs that begin to shut down earlier,
+// such as interpreters, call it themselves.
 void end_background_tasks();
 
 }  // namespace tessera

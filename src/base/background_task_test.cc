@@ -12,13 +12,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-void work_until_cancelled(TaskEnd& end) {
+void work_until_cancelled(CancellationToken& end) {
   while (!end.is_cancelled()) std::this_thread::sleep_for(milliseconds(1));
 }
 
 TEST(BackgroundTask, WorksBesideTheCaller) {
   std::atomic<bool> may_end = false;
-  const auto task = BackgroundTask::start([&](TaskEnd&) {
+  const auto task = BackgroundTask::start([&](CancellationToken&) {
     while (!may_end) std::this_thread::sleep_for(milliseconds(1));
   });
   EXPECT_FALSE(task->is_done());
@@ -36,20 +36,20 @@ TEST(BackgroundTask, MayOutliveNothingInAForkedProcess) {
   auto task = BackgroundTask::start(work_until_cancelled);
   EXPECT_EXIT(
       {
-        task.reset();  // whose thread is not here
+        task.reset();  // the parent's thread does not exist here
         std::exit(0);
       },
       testing::ExitedWithCode(0), "");
 }
 
-// Static, and gone when the process ends: a task that reads it then would find false.
+// A static object that is destroyed at exit: a task that reads it afterwards finds false.
 struct Alive {
   std::atomic<bool> is_alive = true;
   ~Alive() { is_alive = false; }
 };
 
-// Reads what was made static after it began.
-void read_what_is_static(TaskEnd& end) {
+// Reads a static object that was constructed after the task had begun.
+void read_what_is_static(CancellationToken& end) {
   static Alive made_late;
   while (!end.is_cancelled()) {
     if (!made_late.is_alive) ::_exit(7);
@@ -61,7 +61,7 @@ void read_what_is_static(TaskEnd& end) {
 TEST(BackgroundTaskDeathTest, EndsBeforeWhatItUses) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto leak_and_exit = [](bool from_main_thread) {
-    // Nobody ends it; a sanitizer of leaks still sees it.
+    // Nobody destroys the task; static so that leak sanitizers can reach it.
     [[maybe_unused]] static BackgroundTask* kept = nullptr;
     kept = BackgroundTask::start(read_what_is_static).release();
     std::this_thread::sleep_for(milliseconds(50));
@@ -76,7 +76,7 @@ TEST(BackgroundTaskDeathTest, NoneBeginsAtTheEnd) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto start_late = [] {
     end_background_tasks();
-    std::_Exit(BackgroundTask::start([](TaskEnd&) {}) == nullptr ? 0 : 1);
+    std::_Exit(BackgroundTask::start([](CancellationToken&) {}) == nullptr ? 0 : 1);
   };
   EXPECT_EXIT(start_late(), testing::ExitedWithCode(0), "");
 }

@@ -1,11 +1,11 @@
-// Structs as bytes and back, within one machine and one build: what crosses to another process, and
-// what a build keeps for itself (docs/formats/model_index.md). A struct takes part through one
-// function for both ways, found beside it:
+// Serialisation of structs, valid within one machine and one build: for messages to another process
+// and for files that one build writes and reads (docs/formats/model_index.md). A struct takes part
+// through one function, found by argument-dependent lookup, that serves both directions:
 //
 //   template <class Archive>
 //   void transfer(Archive& archive, PortKey& key) { archive(key.value, key.layout, key.pack); }
 //
-// and an enumeration through one that says which numbers it has:
+// An enumeration takes part through a function that says which numbers are valid:
 //
 //   constexpr bool is_enumerator(Weights weights) { return weights <= Weights::Warm; }
 #pragma once
@@ -42,7 +42,7 @@ class ByteWriter {
   }
 
   std::string take_bytes() { return std::move(bytes_); }
-  // Whose elements are not among the bytes: the block of the same number holds them.
+  // Tensors whose elements are not among the bytes: the block with the same index holds them.
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:
@@ -51,7 +51,8 @@ class ByteWriter {
     if constexpr (std::is_arithmetic_v<Field> || std::is_enum_v<Field>) {
       bytes_.append(reinterpret_cast<const char*>(&field), sizeof(field));
     } else {
-      // One function serves both ways, so it takes what it could change.
+      // transfer() serves both directions, so it takes a mutable reference. Writing changes
+      // nothing.
       transfer(*this, const_cast<Field&>(field));
     }
   }
@@ -96,7 +97,7 @@ class ByteWriter {
   std::vector<Tensor> tensors_;
 };
 
-// Every read throws Corrupt where the bytes do not hold what is asked for.
+// Every read throws Corrupt if the bytes do not hold the requested value.
 class ByteReader {
  public:
   static constexpr bool kIsReading = true;
@@ -106,7 +107,7 @@ class ByteReader {
     int64_t bytes = 0;
   };
 
-  // `blocks` are those of ByteWriter::tensors(), which tensors that are read will share. `bytes`
+  // `blocks` are those of ByteWriter::tensors(); tensors that are read share their memory. `bytes`
   // must outlive the reader.
   explicit ByteReader(std::span<const char> bytes, std::vector<Block> blocks = {})
       : bytes_(bytes), blocks_(std::move(blocks)) {}
@@ -116,7 +117,7 @@ class ByteReader {
     (get(fields), ...);
   }
 
-  // What was not read yet.
+  // The bytes not read yet.
   std::span<const char> rest() const { return bytes_; }
   void expect_end() const {
     if (!bytes_.empty()) fail(std::to_string(bytes_.size()) + " bytes too many");
@@ -190,7 +191,7 @@ class ByteReader {
     if (has_value) get(item.emplace());
   }
 
-  // Every item takes a byte at least, so a larger count is a lie.
+  // Every item takes at least one byte, so a larger count is invalid.
   uint64_t get_count() {
     uint64_t count = 0;
     get(count);

@@ -55,7 +55,7 @@ bool has_clflushopt() {
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kClflushopt) != 0;
 }
 
-// Does not wait for one line before the next.
+// Unlike CLFLUSH, does not wait for one line before the next.
 __attribute__((target("clflushopt"))) void flush_fast(const char* first, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kLineBytes) {
     _mm_clflushopt(const_cast<char*>(first + at));
@@ -78,7 +78,7 @@ void evict_from_caches(const void* data, int64_t bytes) {
 #else
 
 void evict_from_caches(const void* /*data*/, int64_t /*bytes*/) {
-  // Twice: a cache that replaces at random keeps some lines the first time.
+  // Twice, because a cache with random replacement keeps some lines the first time.
   const std::vector<char> other(static_cast<size_t>(2 * last_level_cache_bytes()), 1);
   read_into_caches(other.data(), static_cast<int64_t>(other.size()));
 }

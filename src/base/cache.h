@@ -1,21 +1,21 @@
-// The processor's caches, for whoever measures how long reading memory takes.
+// The processor's caches, for measurements of memory reads.
 #pragma once
 
 #include <cstdint>
 
 namespace tessera {
 
-// Bytes of the largest cache; 32 MiB where the system does not tell.
+// Size of the largest cache in bytes; 32 MiB if the system does not tell.
 int64_t last_level_cache_bytes();
 
-// Bytes of the largest cache that each core has for itself; 1 MiB where the system does not tell.
+// Size of the largest cache private to a core in bytes; 1 MiB if the system does not tell.
 int64_t core_cache_bytes();
 
-// Takes [data, data + bytes) out of all caches, of all cores. Where the processor has no
-// instruction for that, by reading more than its caches hold.
+// Evicts [data, data + bytes) from all caches of all cores. Processors without such an instruction
+// read more than their caches hold instead.
 void evict_from_caches(const void* data, int64_t bytes);
 
-// Reads all of it, so that it is in the caches as far as it fits.
+// Reads the whole range, so that the caches hold as much of it as fits.
 void read_into_caches(const void* data, int64_t bytes);
 
 }  // namespace tessera

@@ -19,7 +19,7 @@ TEST(Cache, KnowsItsSize) { EXPECT_GE(last_level_cache_bytes(), 1 << 15); }
 
 TEST(Cache, WhatWasEvictedTakesLongerToRead) {
   const std::vector<char> memory(1 << 18, 1);
-  // The least of several: another process may come between.
+  // The minimum of several runs, because other processes may interfere.
   double warm = 1;
   double cold = 1;
   for (int round = 0; round < 20; ++round) {

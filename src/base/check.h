@@ -1,13 +1,13 @@
-// A promise of our own: TESSERA_CHECK(condition, "why this must hold").
-// A broken one is our bug (ErrorKind::Internal) and never the user's mistake; user mistakes are
-// thrown as Error with a kind of their own.
+// Internal invariants: TESSERA_CHECK(condition, "why this must hold"). A violated one is our bug
+// (ErrorKind::Internal), never the user's mistake. User mistakes are thrown as Error with a kind of
+// their own.
 #pragma once
 
 #include <string_view>
 
 namespace tessera {
 
-// Throws ErrorKind::Internal with the place in the source.
+// Throws ErrorKind::Internal with the source location.
 [[noreturn]] void fail_check(const char* file, int line, const char* condition,
                              std::string_view why);
 

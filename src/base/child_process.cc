@@ -19,7 +19,7 @@
 namespace tessera {
 namespace {
 
-// What the child is to have before its first instruction.
+// Attributes of the child that hold from its first instruction on.
 class SpawnSettings {
  public:
   explicit SpawnSettings(int socket) {
@@ -80,7 +80,7 @@ ChildProcess::ChildProcess(const std::filesystem::path& program, std::vector<std
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
-  // Above all descriptors that the child's first actions write to.
+  // A descriptor above all those that the child's file actions write to.
   const FileHandle source(::fcntl(socket.get(), F_DUPFD_CLOEXEC, ChildProcess::kSocket + 1));
   const SpawnSettings settings(source.get());
   const int failure = ::posix_spawn(&id_, program.c_str(), settings.actions(),
@@ -104,7 +104,7 @@ std::optional<ProcessEnd> ChildProcess::wait(std::chrono::milliseconds patience)
     if (found == id_) {
       end_ = end_of(status);
     } else if (found < 0 && errno != EINTR) {
-      // The program around us has waited for all of its children, or ignores them.
+      // The embedding program has waited for all of its children, or ignores SIGCHLD.
       end_ = ProcessEnd{.exit_code = -1};
     } else if (std::chrono::steady_clock::now() >= deadline) {
       return std::nullopt;
@@ -116,19 +116,19 @@ std::optional<ProcessEnd> ChildProcess::wait(std::chrono::milliseconds patience)
 }
 
 ProcessEnd ChildProcess::kill(std::chrono::milliseconds patience) {
-  // Not once it was waited for: the number may then be another's.
+  // Once it was waited for, another process may have its id.
   if (!end_) {
     ::kill(-id_, SIGKILL);
     ::kill(id_, SIGKILL);
   }
-  // The system removes it once this process ends too, if nobody waits for it any more.
+  // If nobody waits for the child any more, the system removes it when this process ends.
   if (!wait(patience)) end_ = ProcessEnd{.exit_code = -1, .is_left_behind = true};
   return *end_;
 }
 
 bool die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // It may have ended between starting this process and the line above.
+  // The parent may have ended before the line above.
   return ::getppid() == parent;
 }
 
@@ -136,16 +136,16 @@ void limit_memory(int64_t bytes) {
   rlimit core = {};
   ::setrlimit(RLIMIT_CORE, &core);
   std::ofstream("/proc/self/oom_score_adj") << 1000;
-  // RLIMIT_DATA counts what is private and can be written, so neither fences nor mapped files,
-  // which RLIMIT_AS would count.
+  // RLIMIT_DATA counts private writable memory only. RLIMIT_AS would count guard pages and mapped
+  // files too.
   std::ifstream file("/proc/self/statm");
   int64_t pages[6] = {};
   for (int64_t& number : pages) file >> number;
   if (!file) return;
   rlimit limit = {};
   ::getrlimit(RLIMIT_DATA, &limit);
-  const auto most = static_cast<rlim_t>(pages[5] * ::sysconf(_SC_PAGESIZE) + bytes);
-  limit.rlim_cur = std::min(limit.rlim_max, most);
+  const auto max_bytes = static_cast<rlim_t>(pages[5] * ::sysconf(_SC_PAGESIZE) + bytes);
+  limit.rlim_cur = std::min(limit.rlim_max, max_bytes);
   ::setrlimit(RLIMIT_DATA, &limit);
 }
 

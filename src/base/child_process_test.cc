@@ -20,7 +20,7 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-// A shell that runs `script`, and what it writes to its socket until it ends.
+// A shell that runs `script`, and everything it writes to its socket until it ends.
 struct Shell {
   explicit Shell(const std::string& script) : Shell(script, MessageChannel::make_sockets()) {}
   Shell(const std::string& script, std::pair<FileHandle, FileHandle> sockets)
@@ -50,8 +50,7 @@ TEST(ChildProcess, WaitsNoLongerThanAsked) {
   EXPECT_FALSE(shell.process.wait(std::chrono::milliseconds(20)).has_value());
 }
 
-// A read from a disk that does not answer cannot be made on purpose: this is how it looks from
-// here.
+// Stands for a process that cannot end, such as one in a read from a disk that does not answer.
 pid_t wait_in_vain(pid_t /*id*/, int* /*status*/, int /*options*/) { return 0; }
 
 TEST(ChildProcess, OneThatDoesNotEndIsLeftBehind) {
@@ -66,7 +65,7 @@ TEST(ChildProcess, OneThatDoesNotEndIsLeftBehind) {
 }
 
 TEST(ChildProcess, HasItsSocketAndNothingElse) {
-  // One that the child would inherit if nobody cared.
+  // A descriptor without close-on-exec, which a plain spawn would inherit.
   const FileHandle stray(::dup(STDERR_FILENO));
   Shell shell(
       "for number in 0 1 2 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$number ] && printf $number; done "
@@ -97,7 +96,7 @@ TEST(ChildProcess, TakesWhatItStartedWithIt) {
     grandchild = std::stoi(shell.read_line());
     EXPECT_EQ(::kill(grandchild, 0), 0);
   }
-  // Until whoever inherited it has buried it.
+  // Until init, or the subreaper that inherited it, has reaped it.
   std::string state = "R";
   for (int round = 0; round < 200 && state != "Z" && !state.empty(); ++round) {
     std::ifstream file("/proc/" + std::to_string(grandchild) + "/stat");

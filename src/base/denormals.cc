@@ -30,15 +30,15 @@ void write_rule(uint64_t) {}
 
 }  // namespace
 
-DenormalRule::DenormalRule(Denormals wanted) {
+ScopedDenormals::ScopedDenormals(Denormals wanted) {
   if (wanted == Denormals::Keep) return;
   before_ = read_rule();
   is_changed_ = (before_ & kFlush) != kFlush;
   if (is_changed_) write_rule(before_ | kFlush);
 }
 
-DenormalRule::~DenormalRule() {
-  // Flags that were raised meanwhile are the caller's to see, but the rule is all that is kept.
+ScopedDenormals::~ScopedDenormals() {
+  // Restores the rule only: the caller may want to see exception flags that were raised meanwhile.
   if (is_changed_) write_rule(before_);
 }
 

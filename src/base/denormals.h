@@ -1,4 +1,4 @@
-// Numbers too small for a normal exponent, and what a processor makes of them.
+// How the processor treats denormal (subnormal) numbers.
 #pragma once
 
 #include <cstdint>
@@ -6,18 +6,18 @@
 namespace tessera {
 
 enum class Denormals : uint8_t {
-  Keep,   // as IEEE 754 says; some processors take a hundred cycles more for each
-  Flush,  // read and written as zero
+  Keep,   // IEEE 754; some processors need a hundred more cycles for each
+  Flush,  // treat as zero when read and when written
 };
 
-// Sets the calling thread's rule while it lives, and then the one from before again. Keep leaves
-// the thread as it is. Processors other than x86-64 and arm64 have no rule to set.
-class DenormalRule {
+// Sets the rule of the calling thread; the destructor restores the previous rule. Keep does not
+// change the thread's rule. Has no effect on processors other than x86-64 and arm64.
+class ScopedDenormals {
  public:
-  explicit DenormalRule(Denormals wanted);
-  ~DenormalRule();
-  DenormalRule(const DenormalRule&) = delete;
-  DenormalRule& operator=(const DenormalRule&) = delete;
+  explicit ScopedDenormals(Denormals wanted);
+  ~ScopedDenormals();
+  ScopedDenormals(const ScopedDenormals&) = delete;
+  ScopedDenormals& operator=(const ScopedDenormals&) = delete;
 
  private:
   uint64_t before_ = 0;

@@ -10,29 +10,29 @@
 namespace tessera {
 namespace {
 
-// Half of the least normal number, computed when run.
+// Computes half of the smallest normal number at run time.
 bool makes_denormals() {
-  volatile float least = std::numeric_limits<float>::min();
-  volatile float half = least * 0.5F;
+  volatile float min_normal = std::numeric_limits<float>::min();
+  volatile float half = min_normal * 0.5F;
   return half != 0.0F;
 }
 
 TEST(Denormals, AreFlushedWhileARuleLives) {
   ASSERT_TRUE(makes_denormals());
   {
-    const DenormalRule flush(Denormals::Flush);
+    const ScopedDenormals flush(Denormals::Flush);
     EXPECT_FALSE(makes_denormals());
     {
-      const DenormalRule keep(Denormals::Keep);
+      const ScopedDenormals keep(Denormals::Keep);
       EXPECT_FALSE(makes_denormals());
-      const DenormalRule again(Denormals::Flush);
+      const ScopedDenormals again(Denormals::Flush);
     }
     EXPECT_FALSE(makes_denormals());
   }
   EXPECT_TRUE(makes_denormals());
 }
 
-// How many of many pieces saw denormals, and how many ran.
+// How many pieces ran, and how many of them saw denormals.
 struct Seen {
   std::atomic<int> denormals = 0;
   std::atomic<int> pieces = 0;

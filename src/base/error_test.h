@@ -1,4 +1,4 @@
-// What tests of refusals share.
+// Support for tests of errors.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// what() of the Error that `call` throws; "" where it throws none.
+// what() of the Error that `call` throws; "" if it throws none.
 template <class Call>
 std::string error_of(const Call& call) {
   try {

@@ -22,7 +22,7 @@ class FileHandle {
 
   int get() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
-  // For another owner.
+  // Gives up ownership of the descriptor.
   int release() { return std::exchange(descriptor_, -1); }
 
  private:

@@ -59,8 +59,8 @@ void fail_changed(const std::filesystem::path& file, const std::string& found) {
 }
 
 ReadLease take_read_lease(int descriptor) {
-  // A writer's attempt is reported by a signal, SIGIO, which ends a process that does not expect
-  // it. One that is ignored by default stands for it until there is nobody to send it to.
+  // The kernel reports a writer's attempt by SIGIO, which ends a process that does not expect it.
+  // SIGURG is ignored by default, so it replaces SIGIO until the owner is cleared below.
   ::fcntl(descriptor, F_SETSIG, SIGURG);
   if (::fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) {
     return errno == EAGAIN ? ReadLease::Writer : ReadLease::Unavailable;
@@ -82,7 +82,7 @@ int64_t system_time_ns() {
       .count();
 }
 
-bool is_settled(const FileStamp& stamp, int64_t time_ns) {
+bool is_reliable(const FileStamp& stamp, int64_t time_ns) {
   return std::max(stamp.modified_ns, stamp.changed_ns) <= time_ns - kSettlingTime.count();
 }
 

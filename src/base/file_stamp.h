@@ -1,4 +1,4 @@
-// By what a file is known not to have changed, without reading it.
+// Metadata that tells whether a file has changed, without reading the file.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@ struct FileStamp {
   uint64_t inode = 0;
   int64_t bytes = 0;
   int64_t modified_ns = 0;  // since 1970
-  int64_t changed_ns = 0;   // the same: of its contents, its name or its rights
+  int64_t changed_ns = 0;   // since 1970; last change of contents, name or permissions
   auto operator<=>(const FileStamp&) const = default;
 };
 
@@ -25,44 +25,43 @@ void transfer(Archive& archive, FileStamp& stamp) {
   archive(device, inode, bytes, modified_ns, changed_ns);
 }
 
-// A file, and its stamp when it was opened.
+// A file and its stamp at the time it was opened.
 struct StampedFile {
   std::filesystem::path path;
   FileStamp stamp;
   bool operator==(const StampedFile&) const = default;
 };
 
-// nullopt where there is no such regular file. Links are followed.
+// nullopt if there is no such regular file. Follows links.
 std::optional<FileStamp> stamp_of(const std::filesystem::path& file);
-// Of an open file.
+// The same for an open file.
 std::optional<FileStamp> stamp_of(int descriptor);
 
-// Throws DeviceFailed, naming the file, where one of them is not there any more or has another
-// stamp.
+// Throws DeviceFailed, naming the file, if a file is missing or has another stamp.
 void check_unchanged(std::span<const StampedFile> files);
-// Throws that error for `file`; `found` says what is there now.
+// Throws that error for `file`; `found` describes the current state.
 [[noreturn]] void fail_changed(const std::filesystem::path& file, const std::string& found);
 
-// What the system says about writers of an open file, the better answer first.
+// Whether others have an open file open for writing. Better answers come first.
 enum class ReadLease : uint8_t {
   Granted,      // nobody has it open for writing
-  Unavailable,  // it cannot tell: the file is another user's, or the file system has no leases
-  Writer,       // somebody has it open for writing, or maps it so, or asked to since Granted
+  Unavailable,  // unknown: the file belongs to another user, or the file system has no leases
+  Writer,       // somebody has it open or mapped for writing, or asked to since Granted
 };
 
 // Takes a read lease (fcntl(2), F_SETLEASE) on `descriptor`, which is open for reading only.
-// Whoever wants to open the file for writing waits until it is released or the file closed, at most
-// as long as /proc/sys/fs/lease-break-time says. No signal is sent to this process.
+// Whoever opens the file for writing then waits until the lease is released or the descriptor
+// closed, but no longer than /proc/sys/fs/lease-break-time. This process receives no signal.
 ReadLease take_read_lease(int descriptor);
-// Releases what take_read_lease() gave: `lease`, or Writer where one came in between.
+// Releases what take_read_lease() gave. Returns `lease`, or Writer if somebody asked to write
+// meanwhile.
 ReadLease release_read_lease(int descriptor, ReadLease lease);
 
 // Nanoseconds since 1970.
 int64_t system_time_ns();
 
-// Whether at `time_ns` the newest change was so long ago that another one would have had another
-// time: clocks of file systems tick slowly, and what is written to twice within a tick has one
-// stamp.
-bool is_settled(const FileStamp& stamp, int64_t time_ns);
+// Whether, at `time_ns`, the newest change is so old that a further change would have another time
+// stamp. The clocks of file systems are coarse: two writes within one tick have the same stamp.
+bool is_reliable(const FileStamp& stamp, int64_t time_ns);
 
 }  // namespace tessera

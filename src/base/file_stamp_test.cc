@@ -54,7 +54,7 @@ TEST_F(ReadLeases, ShowAWriterWhoComesLater) {
   const FileHandle reader = open(O_RDONLY);
   const ReadLease lease = take_read_lease(reader.get());
   if (lease == ReadLease::Unavailable) GTEST_SKIP() << "the file system has no leases";
-  // Without O_NONBLOCK it would wait; this process gets no signal that ends it.
+  // Without O_NONBLOCK it would wait. No signal ends this process.
   EXPECT_FALSE(open(O_WRONLY).is_open());
   EXPECT_EQ(errno, EWOULDBLOCK);
   EXPECT_EQ(release_read_lease(reader.get(), lease), ReadLease::Writer);

@@ -30,7 +30,7 @@ void expect_round_trip() {
   }
 }
 
-// Between two neighbours the middle goes to the even one, and anything beside it to the nearer.
+// The midpoint of two neighbours rounds to the even one, and anything beside it to the nearer one.
 template <class Half>
 void expect_rounding_to_nearest_even(uint32_t largest_finite) {
   for (uint32_t bits = 0; bits < largest_finite; ++bits) {

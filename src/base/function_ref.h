@@ -1,5 +1,4 @@
-// A function that is passed down and called there, never kept: unlike std::function it owns
-// nothing, so that passing one allocates nothing.
+// A non-owning reference to a callable, for parameters. Unlike std::function it allocates nothing.
 #pragma once
 
 #include <memory>
@@ -11,7 +10,7 @@ namespace tessera {
 template <class Signature>
 class FunctionRef;
 
-// Refers to a callable, which must outlive it.
+// Refers to a callable, which must outlive the reference.
 template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:

@@ -1,4 +1,4 @@
-// Pages of two megabytes: large memory is touched several times as fast as in small ones.
+// Huge pages of 2 MiB: first-touch of large memory is several times as fast as with small pages.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@ namespace tessera {
 
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// Where pages of `memory` were not touched yet, and whole huge ones fit, they are to be huge. A
-// wish: where the system does not grant it, they are small.
+// Advises the system to use huge pages for the untouched part of `memory`, as far as whole huge
+// pages fit. The system may ignore the advice.
 void ask_for_huge_pages(void* memory, size_t bytes);
 
 }  // namespace tessera

@@ -6,10 +6,11 @@
 namespace tessera {
 namespace {
 
-// Longer names are compared by their beginnings: a distance takes time in proportion to both.
-constexpr size_t kMostComparedLetters = 128;
-// What a single letter begins is no guess.
-constexpr size_t kLeastPrefix = 2;
+// Longer names are compared by their prefixes only, because edit distance takes time in proportion
+// to both lengths.
+constexpr size_t kMaxComparedLetters = 128;
+// A prefix of one letter is too weak a hint.
+constexpr size_t kMinPrefix = 2;
 
 char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
@@ -22,13 +23,13 @@ bool begins_with(std::string_view text, std::string_view prefix) {
          std::equal(prefix.begin(), prefix.end(), text.begin(), is_equal_letter);
 }
 
-// One letter in two, and then one more for each three.
-size_t most_edits(std::string_view name) { return (name.size() + 1) / 3; }
+// One edit for names of two letters, one more for each three further letters.
+size_t max_edits(std::string_view name) { return (name.size() + 1) / 3; }
 
 }  // namespace
 
 size_t edit_distance(std::string_view left, std::string_view right) {
-  // Rows of the table for the letters of `left` so far: this one and the two before it.
+  // Rows of the dynamic-programming table: the current one and the two before it.
   std::vector<size_t> row(right.size() + 1);
   std::vector<size_t> above(row.size());
   std::vector<size_t> second_above(row.size());
@@ -52,20 +53,20 @@ size_t edit_distance(std::string_view left, std::string_view right) {
 
 std::optional<std::string> likely_name(std::string_view name,
                                        const std::vector<std::string>& known) {
-  name = name.substr(0, kMostComparedLetters);
-  const size_t limit = most_edits(name);
+  name = name.substr(0, kMaxComparedLetters);
+  const size_t limit = max_edits(name);
   const std::string* likely = nullptr;
   std::tuple<size_t, size_t> best;
   for (const std::string& candidate : known) {
-    const std::string_view letters = std::string_view(candidate).substr(0, kMostComparedLetters);
-    const bool is_begun = name.size() >= kLeastPrefix && begins_with(letters, name);
-    // The distance is never less than the difference in length.
+    const std::string_view letters = std::string_view(candidate).substr(0, kMaxComparedLetters);
+    const bool is_prefix = name.size() >= kMinPrefix && begins_with(letters, name);
+    // The distance is at least the difference of the lengths.
     const bool is_similar_length =
         letters.size() <= name.size() + limit && name.size() <= letters.size() + limit;
-    if (!is_begun && !is_similar_length) continue;
+    if (!is_prefix && !is_similar_length) continue;
     size_t distance = is_similar_length ? edit_distance(name, letters) : limit + 1;
-    if (is_begun) distance = std::min<size_t>(distance, 1);
-    if (distance > limit && !is_begun) continue;
+    if (is_prefix) distance = std::min<size_t>(distance, 1);
+    if (distance > limit && !is_prefix) continue;
     const std::tuple<size_t, size_t> rank{distance, candidate.size()};
     if (likely != nullptr && rank >= best) continue;
     likely = &candidate;

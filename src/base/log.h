@@ -1,4 +1,4 @@
-// Messages for people, handed to a callback: the library itself never writes to stdout.
+// Messages for people, passed to a callback: the library itself never writes to stdout.
 #pragma once
 
 #include <functional>
@@ -9,16 +9,16 @@
 
 namespace tessera {
 
-// Passes each distinct message on once. Safe from any thread; the callback is called under a lock.
+// Passes each distinct message on once. Thread-safe; calls the callback under a lock.
 class Log {
  public:
   using Callback = std::function<void(const std::string& message)>;
 
-  // Without a callback messages go to stderr, one a line.
+  // Without a callback, messages go to stderr, one per line.
   explicit Log(Callback callback = {});
 
   void warn(const std::string& message) const;
-  // What was passed on so far, sorted.
+  // The messages passed on so far, sorted.
   std::vector<std::string> messages() const;
 
  private:

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-// glibc names itself in every header of its own.
+// Every glibc header defines __GLIBC__.
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -21,7 +21,7 @@ constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 int64_t read_number(const char* path) {
   std::ifstream file(path);
   int64_t value = 0;
-  // "max" (no limit) is no number, which is just what kUnknown means.
+  // "max" (no limit) fails to parse, which gives kUnknown as wanted.
   return file >> value ? value : kUnknown;
 }
 

@@ -30,7 +30,7 @@ TEST(Memory, KnowsTheMostThatWasResident) {
   EXPECT_EQ(peak_resident_bytes(1 << 30), 0);
 }
 
-// Runs in a process of its own, as the limit stays.
+// Runs in a process of its own, because the limit cannot be removed.
 TEST(MemoryDeathTest, ObeysTheAddressSpaceLimit) {
   constexpr int64_t kLeftBytes = int64_t{64} << 20;
   const auto limit_and_ask = [] {
@@ -42,7 +42,7 @@ TEST(MemoryDeathTest, ObeysTheAddressSpaceLimit) {
     limit.rlim_cur = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + kLeftBytes);
     if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
     const int64_t available = available_memory_bytes();
-    // A few pages may have come or gone in between.
+    // A few pages may have been allocated or freed in between.
     std::_Exit(available > 0 && available <= kLeftBytes + (int64_t{4} << 20) ? 0 : 1);
   };
   EXPECT_EXIT(limit_and_ask(), testing::ExitedWithCode(0), "");

@@ -16,7 +16,8 @@ namespace tessera {
 namespace {
 
 constexpr uint32_t kMagic = 0x4D534D54;  // "TMSM"
-// A length that a broken process claims costs no more memory at once than this.
+// Memory is allocated in pieces of this size, so that a false length from a broken process costs no
+// more than one piece.
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 struct FrameHeader {
@@ -43,15 +44,15 @@ Delivery await(int socket, short events, Deadline deadline) {
     pollfd poll = {.fd = socket, .events = events, .revents = 0};
     const int timeout = static_cast<int>(std::clamp<int64_t>(milliseconds, 0, 1 << 30));
     const int ready = ::poll(&poll, 1, left.count() < 0 ? 0 : timeout);
-    if (ready > 0) return Delivery::Done;  // also where it is closed: reading tells
+    if (ready > 0) return Delivery::Done;  // also if it is closed: reading tells
     if (ready < 0 && errno != EINTR) return Delivery::Closed;
     if (ready == 0 && std::chrono::steady_clock::now() >= deadline) return Delivery::Late;
   }
 }
 
-// Room for the descriptors that come with a message, aligned as the system wants it.
+// Space for the descriptors that come with a message, aligned as the system requires.
 union FileRoom {
-  std::array<char, CMSG_SPACE(sizeof(int) * MessageChannel::kMostFiles)> bytes;
+  std::array<char, CMSG_SPACE(sizeof(int) * MessageChannel::kMaxFiles)> bytes;
   cmsghdr aligned;
 };
 
@@ -69,8 +70,8 @@ void take_files(msghdr& header, std::vector<FileHandle>& files) {
 
 }  // namespace
 
-MessageChannel::MessageChannel(FileHandle socket, int64_t most_bytes, bool takes_files)
-    : socket_(std::move(socket)), most_bytes_(most_bytes), takes_files_(takes_files) {}
+MessageChannel::MessageChannel(FileHandle socket, int64_t max_bytes, bool takes_files)
+    : socket_(std::move(socket)), max_bytes_(max_bytes), takes_files_(takes_files) {}
 
 std::pair<FileHandle, FileHandle> MessageChannel::make_sockets() {
   std::array<int, 2> ends = {-1, -1};
@@ -96,7 +97,7 @@ Delivery MessageChannel::write_bytes(const char* bytes, size_t size, Deadline de
       part->cmsg_level = SOL_SOCKET;
       part->cmsg_type = SCM_RIGHTS;
       part->cmsg_len = CMSG_LEN(sizeof(int) * files.size());
-      std::array<int, kMostFiles> descriptors = {};
+      std::array<int, kMaxFiles> descriptors = {};
       for (size_t index = 0; index < files.size(); ++index) descriptors[index] = files[index].get();
       std::memcpy(room.bytes.data() + CMSG_LEN(0), descriptors.data(), sizeof(int) * files.size());
     }
@@ -132,12 +133,10 @@ Delivery MessageChannel::read_bytes(char* bytes, size_t size, Deadline deadline,
       if (files != nullptr) take_files(header, *files);
       bytes += read;
       size -= static_cast<size_t>(read);
-    } else if (read == 0) {
-      return Delivery::Closed;
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+    } else if (read < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       const Delivery waited = await(socket_.get(), POLLIN, deadline);
       if (waited != Delivery::Done) return waited;
-    } else if (errno != EINTR) {
+    } else if (read == 0 || errno != EINTR) {
       return Delivery::Closed;
     }
   }
@@ -145,7 +144,7 @@ Delivery MessageChannel::read_bytes(char* bytes, size_t size, Deadline deadline,
 }
 
 Delivery MessageChannel::send(const Message& message, Deadline deadline) {
-  TESSERA_CHECK(message.files.size() <= kMostFiles, "a message carries few descriptors");
+  TESSERA_CHECK(message.files.size() <= kMaxFiles, "a message carries few descriptors");
   FrameHeader header = {.kind = message.kind, .length = message.payload.size(), .number = sent_++};
   header.checksum = checksum_of(header, message.payload);
   std::array<char, sizeof(FrameHeader)> bytes = {};
@@ -168,7 +167,7 @@ Delivery MessageChannel::receive(Message& message, Deadline deadline) {
   FrameHeader header;
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.magic != kMagic || header.zero != 0 || header.number != received_ ||
-      header.length > static_cast<uint64_t>(most_bytes_)) {
+      header.length > static_cast<uint64_t>(max_bytes_)) {
     return Delivery::Damaged;
   }
   ++received_;

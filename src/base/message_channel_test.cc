@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMostBytes = 1 << 20;
+constexpr int64_t kMaxBytes = 1 << 20;
 
 Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(30); }
 Deadline later() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
@@ -24,7 +24,7 @@ struct Pair {
 
 Pair make_pair_of_channels(bool takes_files = false) {
   auto [left, right] = MessageChannel::make_sockets();
-  return {{std::move(left), kMostBytes, takes_files}, {std::move(right), kMostBytes, takes_files}};
+  return {{std::move(left), kMaxBytes, takes_files}, {std::move(right), kMaxBytes, takes_files}};
 }
 
 int open_descriptors() {
@@ -111,7 +111,7 @@ TEST(MessageChannel, DescriptorsThatNobodyWantsAreClosed) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
-// The bytes of one good frame.
+// The bytes of one valid frame.
 std::string good_frame() {
   auto [left, right] = MessageChannel::make_sockets();
   MessageChannel from(std::move(left), 0, false);
@@ -121,10 +121,10 @@ std::string good_frame() {
   return bytes;
 }
 
-// What receiving `bytes` and then the end of everything ends with.
+// The result of receiving `bytes` followed by the end of the stream.
 Delivery deliver(const std::string& bytes, Message& found) {
   auto [left, right] = MessageChannel::make_sockets();
-  MessageChannel to(std::move(right), kMostBytes, false);
+  MessageChannel to(std::move(right), kMaxBytes, false);
   EXPECT_EQ(::send(left.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   left = {};
   return to.receive(found, later());
@@ -157,14 +157,14 @@ TEST(MessageChannel, NoiseIsNoMessage) {
     std::string noise = round % 2 == 0 ? good_frame().substr(0, 4) : "";
     while (noise.size() < 200) noise += static_cast<char>(random());
     EXPECT_NE(deliver(noise, found), Delivery::Done);
-    EXPECT_LE(found.payload.size(), static_cast<size_t>(kMostBytes));
+    EXPECT_LE(found.payload.size(), static_cast<size_t>(kMaxBytes));
   }
 }
 
 TEST(MessageChannel, AMessageMayNotComeTwice) {
   Message found;
   auto [left, right] = MessageChannel::make_sockets();
-  MessageChannel to(std::move(right), kMostBytes, false);
+  MessageChannel to(std::move(right), kMaxBytes, false);
   const std::string twice = good_frame() + good_frame();
   ASSERT_EQ(::send(left.get(), twice.data(), twice.size(), 0), static_cast<ssize_t>(twice.size()));
   EXPECT_EQ(to.receive(found, later()), Delivery::Done);

@@ -13,7 +13,7 @@ std::filesystem::path module_file() {
   if (::dladdr(reinterpret_cast<const void*>(&module_file), &found) == 0) return {};
   std::error_code failure;
   std::filesystem::path module = std::filesystem::canonical(found.dli_fname, failure);
-  // A program's own name may be relative to a path that is not the current one.
+  // The module's name may be relative to a folder that is no longer the current one.
   if (failure) module = std::filesystem::canonical("/proc/self/exe", failure);
   return failure ? std::filesystem::path() : module;
 }
@@ -25,9 +25,9 @@ FoundCode find_program(const std::string& name) {
   FoundCode none = {{}, "expected it in '" + folder.string() + "', found none"};
   if (folder.empty()) return none;
   bool is_refused = false;
-  for (const std::filesystem::path& place :
+  for (const std::filesystem::path& location :
        {folder, folder / ".." / "bin", folder / ".." / ".." / "bin"}) {
-    const std::filesystem::path program = place / name;
+    const std::filesystem::path program = location / name;
     if (::access(program.c_str(), X_OK) != 0) continue;
     FoundCode found = look_at_code(program, trusted_owners());
     if (found.refusal.empty()) return found;

@@ -1,4 +1,4 @@
-// Where the program or library that this code is in lies, and what was installed with it.
+// Finds the file that contains this code, and programs that were installed with it.
 #pragma once
 
 #include <filesystem>
@@ -8,15 +8,15 @@
 
 namespace tessera {
 
-// "" where the system does not tell.
+// The folder of the program or library that contains this code; "" if the system does not tell.
 std::filesystem::path module_folder();
 
-// The file of it; "" where the system does not tell.
+// The file of that program or library; "" if the system does not tell.
 std::filesystem::path module_file();
 
-// A program installed with this one: beside it, or in bin/ one or two folders up (a library in
-// lib/, a Python package); PATH is not asked. Refused where it is nobody's that trusted_code.h
-// trusts, or where there is none: the refusal says where it was expected.
+// Finds a program that was installed with this one: in the same folder, or in bin/ one or two
+// folders up (for a library in lib/ or a Python package). PATH is not searched. Refused if there is
+// none, or if its owner is not trusted (trusted_code.h); the refusal says where it was expected.
 FoundCode find_program(const std::string& name);
 
 }  // namespace tessera

@@ -11,8 +11,8 @@ FileHandle open_without_links(const std::filesystem::path& path) {
     errno = EINVAL;
     return FileHandle();
   }
-  // One openat() for each folder: openat2() with RESOLVE_NO_SYMLINKS does the same, but sandboxes
-  // and kernels before 5.6 do not have it.
+  // One openat() per folder. openat2() with RESOLVE_NO_SYMLINKS would do it in one call, but
+  // sandboxes and kernels before 5.6 do not have it.
   constexpr int kFolder = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   FileHandle folder(::open("/", kFolder));
   for (const std::filesystem::path& part : path.parent_path().relative_path()) {

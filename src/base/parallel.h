@@ -1,5 +1,5 @@
-// The one way to use more than one thread. parallel_tbb.cc implements it on oneTBB; parallel_std.cc
-// on std::thread, for ThreadSanitizer, which does not understand oneTBB.
+// The project's only thread pool. parallel_tbb.cc implements it on oneTBB; parallel_std.cc on
+// std::thread for ThreadSanitizer, which does not understand oneTBB.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 namespace tessera {
 
 // A fixed number of threads that run loops. The calling thread takes part, so a pool of one thread
-// runs everything in place. One loop at a time may be started from outside; loops may be nested.
+// runs everything in the caller. From outside, one loop at a time may be started; loops may be
+// nested.
 class ThreadPool {
  public:
-  // `threads` = 0 means one for each core that this process may use. Throws InvalidArgument where
-  // it is negative. `denormals` is the rule within execute() and on all threads of its loops.
+  // `threads` = 0 means one per core that this process may use. Throws InvalidArgument if it is
+  // negative. `denormals` is the rule within execute() and on all threads of its loops.
   explicit ThreadPool(int threads = 0, Denormals denormals = Denormals::Keep);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -23,13 +24,13 @@ class ThreadPool {
 
   int threads() const;
 
-  // Runs `body` with this pool's threads as the ones that libraries on the same thread runtime use,
-  // and waits for it. parallel_for() inside costs less than from outside.
+  // Runs `body` so that libraries on the same thread runtime use this pool's threads, and waits for
+  // it. parallel_for() costs less inside than outside.
   void execute(FunctionRef<void()> body);
 
-  // Calls body(begin, end) on ranges that together cover [0, count) once each, in any order, in
-  // pieces of about `grain` indices (half of it at least, but for the last) or more. The first
-  // exception of a body ends the loop and is thrown.
+  // Calls body(begin, end) on disjoint ranges that cover [0, count), in any order. A range has
+  // about `grain` indices or more (at least half of it, except the last range). The first exception
+  // of a body ends the loop and is rethrown.
   void parallel_for(int64_t count, int64_t grain,
                     FunctionRef<void(int64_t begin, int64_t end)> body);
 

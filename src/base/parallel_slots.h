@@ -1,5 +1,5 @@
-// Loops whose bodies work in memory of their own: there is as much of it as there are slots, made
-// before the loop begins, so that what is allocated does not depend on which threads come.
+// Loops whose bodies need memory of their own. The caller allocates one piece of memory per slot
+// before the loop, so the amount does not depend on which threads take part.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 
 namespace tessera {
 
-// The pieces of `grain` indices, the last one perhaps less, that [0, count) consists of.
+// The number of pieces of `grain` indices in [0, count); the last piece may be shorter.
 inline int64_t piece_count(int64_t count, int64_t grain) { return (count + grain - 1) / grain; }
 
-// How many of them are worked on at once at most.
+// The maximum number of pieces that are worked on at the same time.
 inline int64_t slot_count(const ThreadPool& pool, int64_t count, int64_t grain) {
   return std::min<int64_t>(pool.threads(), piece_count(count, grain));
 }
 
-// Calls body(slot, begin, end) for each of these pieces, in any order; no two calls run at once in
-// one slot of [0, slot_count()). `grain` is at least 1. The first exception of a body ends the
-// loop's work in its slot and is thrown.
+// Calls body(slot, begin, end) for each piece, in any order; no two calls run in the same slot in
+// [0, slot_count()) at the same time. `grain` is at least 1. The first exception of a body ends the
+// work of its slot and is rethrown.
 template <class Body>
 void parallel_for_in_slots(ThreadPool& pool, int64_t count, int64_t grain, const Body& body) {
   const int64_t pieces = piece_count(count, grain);

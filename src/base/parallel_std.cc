@@ -31,7 +31,7 @@ ThreadPool::~ThreadPool() = default;
 int ThreadPool::threads() const { return state_->threads; }
 
 void ThreadPool::execute(FunctionRef<void()> body) {
-  const DenormalRule kept(state_->denormals);
+  const ScopedDenormals kept(state_->denormals);
   body();
 }
 
@@ -43,12 +43,12 @@ void ThreadPool::parallel_for(int64_t count, int64_t grain,
     body(0, count);
     return;
   }
-  // Threads are started for each loop: slow, but every hand-over is one that tsan understands.
+  // Threads are started for each loop: slow, but ThreadSanitizer understands every synchronisation.
   std::atomic<int64_t> next = 0;
   std::mutex mutex;
   std::exception_ptr first_error;
   const auto work = [&] {
-    const DenormalRule kept(state_->denormals);
+    const ScopedDenormals kept(state_->denormals);
     for (;;) {
       const int64_t begin = next.fetch_add(grain);
       if (begin >= count) return;

@@ -13,8 +13,8 @@ namespace tessera {
 
 struct ThreadPool::State {
   State(int count, Denormals rule) : threads(count), denormals(rule), arena(count) {
-    // An arena gives its workers the rule of the thread that made it.
-    const DenormalRule kept(denormals);
+    // An arena gives its workers the denormal rule of the thread that created it.
+    const ScopedDenormals kept(denormals);
     arena.initialize();
   }
   int threads;
@@ -27,7 +27,7 @@ ThreadPool::ThreadPool(int threads, Denormals denormals) {
     throw Error(ErrorKind::InvalidArgument, "threads",
                 "expected 0 (all cores) or more, found " + std::to_string(threads));
   }
-  // The affinity mask counts: a process confined to one core gets one thread.
+  // Respects the affinity mask: a process confined to one core gets one thread.
   if (threads == 0) threads = oneapi::tbb::info::default_concurrency();
   state_ = std::make_unique<State>(threads, denormals);
 }
@@ -37,7 +37,7 @@ ThreadPool::~ThreadPool() = default;
 int ThreadPool::threads() const { return state_->threads; }
 
 void ThreadPool::execute(FunctionRef<void()> body) {
-  const DenormalRule kept(state_->denormals);
+  const ScopedDenormals kept(state_->denormals);
   state_->arena.execute(body);
 }
 

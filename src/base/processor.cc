@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The fastest of several: what disturbs only slows.
+// The fastest of several trials counts, because disturbances only slow down.
 constexpr int kTrials = 12;
 constexpr int64_t kIterations = 400'000;
 constexpr int64_t kCachedBytes = int64_t{256} << 10;
@@ -30,7 +30,7 @@ struct InstructionSet {
   double bytes_per_second;
 };
 
-// Two multiply-adds of full width a cycle and two loads, at 5.5 GHz.
+// Per cycle two full-width multiply-adds and two full-width loads, at 5.5 GHz.
 constexpr InstructionSet kAvx512 = {"avx512", 5.5e9 * 2 * 2 * 16, 5.5e9 * 2 * 64};
 constexpr InstructionSet kAvx2 = {"avx2", 5.5e9 * 2 * 2 * 8, 5.5e9 * 2 * 32};
 constexpr InstructionSet kBaseline = {"baseline", 5.5e9 * 2 * 2 * 4, 5.5e9 * 2 * 16};
@@ -43,7 +43,7 @@ const InstructionSet& instruction_set() {
   return kBaseline;
 }
 
-// Keeps the compiler from leaving out what computes `value`.
+// Keeps the compiler from removing the computation of `value`.
 template <class Value>
 void keep(const Value& value) {
   asm volatile("" : : "m"(value) : "memory");
@@ -55,7 +55,7 @@ double seconds_since(Clock::time_point start) {
 
 #if defined(__x86_64__)
 
-// Twelve sums that do not wait for each other: enough for two units of a latency of five.
+// Twelve independent sums: enough to hide a latency of five cycles on two units.
 __attribute__((target("avx512f"))) double flops_avx512() {
   __m512 sums[12];
   for (__m512& sum : sums) sum = _mm512_set1_ps(1.0F);
@@ -81,7 +81,7 @@ __attribute__((target("avx2,fma"))) double flops_avx2() {
 #endif
 
 #if defined(__x86_64__)
-// What the processor calls itself, without spaces around it; "" where it does not tell.
+// The processor's brand string, without spaces around it; "" if it does not tell.
 std::string brand_string() {
   constexpr unsigned kFirstLeaf = 0x80000002;
   constexpr size_t kLeaves = 3;
@@ -91,7 +91,7 @@ std::string brand_string() {
     unsigned* word = words.data() + 4 * leaf;
     __cpuid(kFirstLeaf + static_cast<unsigned>(leaf), word[0], word[1], word[2], word[3]);
   }
-  std::array<char, sizeof(words) + 1> text{};  // with an end, whatever the processor says
+  std::array<char, sizeof(words) + 1> text{};  // with a terminating zero in any case
   std::memcpy(text.data(), words.data(), sizeof(words));
   const std::string brand = text.data();
   const size_t first = brand.find_first_not_of(' ');
@@ -122,7 +122,7 @@ double run_flops() {
 
 std::string processor_model() {
 #if defined(__x86_64__)
-  // The text that the system shows too, without a file.
+  // CPUID gives the same text as /proc/cpuinfo without a file access.
   if (std::string brand = brand_string(); !brand.empty()) return brand;
 #endif
   std::ifstream file("/proc/cpuinfo");
@@ -161,7 +161,7 @@ ProcessorSpeed measure_speed() {
     const double bytes = static_cast<double>(kCachedBytes) * kPasses;
     speed.bytes_per_second = std::max(speed.bytes_per_second, bytes / seconds_since(start));
   }
-  // The sum above is no more than what a compiler makes of it: a load can be twice as wide.
+  // The compiler need not use the widest loads for this sum, so more bandwidth is attainable.
   speed.bytes_per_second *= 4;
   return speed;
 }

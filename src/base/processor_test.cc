@@ -12,7 +12,7 @@ TEST(Processor, HasANameWithItsInstructionSet) {
   EXPECT_NE(processor_name().find(", "), std::string::npos);
 }
 
-// What is stored for a model stays its own whichever way it is asked for.
+// Stored results depend on the name, so both ways to read it must give the same text.
 TEST(Processor, IsCalledWhatTheSystemCallsIt) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -10,15 +10,17 @@
 namespace tessera {
 namespace {
 
-// Also the smallest block, so that no two threads write to one line of the cache.
+// Also the smallest block size, so that no two threads write to the same cache line.
 constexpr size_t kAlignment = kTensorAlignmentBytes;
 
-// From here on it is asked whether the machine has it, which takes some microseconds.
+// For blocks of this size or more, the available memory is checked first, which takes microseconds.
 constexpr size_t kLargeBytes = size_t{1} << 24;
 
 size_t block_bytes(size_t bytes) { return std::bit_ceil(std::max(bytes, kAlignment)); }
 
-size_t place_of(size_t bytes) { return static_cast<size_t>(std::countr_zero(block_bytes(bytes))); }
+size_t size_class(size_t bytes) {
+  return static_cast<size_t>(std::countr_zero(block_bytes(bytes)));
+}
 
 }  // namespace
 
@@ -34,11 +36,11 @@ ScratchMemory::~ScratchMemory() {
 
 void* ScratchMemory::do_allocate(size_t bytes, size_t alignment) {
   TESSERA_CHECK(alignment <= kAlignment, "no kernel needs more than tensors have");
-  // Above this there is no power of two.
+  // Larger sizes have no power of two above them.
   if (bytes > size_t{1} << (std::numeric_limits<size_t>::digits - 1)) throw std::bad_alloc();
   {
     const std::scoped_lock lock(mutex_);
-    Block*& first = unused_[place_of(bytes)];
+    Block*& first = unused_[size_class(bytes)];
     if (first != nullptr) {
       Block* const block = first;
       first = block->next;
@@ -54,7 +56,7 @@ void* ScratchMemory::do_allocate(size_t bytes, size_t alignment) {
 
 void ScratchMemory::do_deallocate(void* memory, size_t bytes, size_t /*alignment*/) {
   const std::scoped_lock lock(mutex_);
-  Block*& first = unused_[place_of(bytes)];
+  Block*& first = unused_[size_class(bytes)];
   first = new (memory) Block{first};
 }
 

@@ -1,4 +1,4 @@
-// Temporary memory that is kept for its next use.
+// Temporary memory that is kept for reuse.
 #pragma once
 
 #include <array>
@@ -12,26 +12,26 @@
 
 namespace tessera {
 
-// Gives blocks whose sizes are powers of two, and keeps each one that comes back for the next who
-// asks for that size: work that is done again finds all its memory there, in whatever order it asks
-// and gives back. What it holds is, for each size, the most blocks that were ever in use at once.
-// From any thread. All blocks must be back when it goes.
+// Allocates blocks of power-of-two sizes and keeps each returned block for the next request of its
+// size. So repeated work finds all its memory here, whatever its order of allocation and
+// deallocation. Holds, for each size, as many blocks as were ever in use at once. Thread-safe. All
+// blocks must be returned before destruction.
 class ScratchMemory : public std::pmr::memory_resource {
  public:
-  // `available` says how many bytes the process could still allocate; a test may have another one.
+  // `available` gives the bytes that the process could still allocate; tests substitute it.
   explicit ScratchMemory(int64_t (*available)() = available_memory_bytes) : available_(available) {}
   ScratchMemory(const ScratchMemory&) = delete;
   ScratchMemory& operator=(const ScratchMemory&) = delete;
   ~ScratchMemory() override;
 
  private:
-  // A block that is not in use begins with the way to the next one of its size.
+  // An unused block begins with the pointer to the next unused block of its size.
   struct Block {
     Block* next = nullptr;
   };
 
-  // Throws std::bad_alloc where the system has none left. Of large blocks that is asked before: it
-  // grants more than it has, and ends the process that then writes there.
+  // Throws std::bad_alloc if the system has no memory left. Large blocks check that beforehand,
+  // because the system overcommits and ends a process that then touches the memory.
   void* do_allocate(size_t bytes, size_t alignment) override;
   void do_deallocate(void* memory, size_t bytes, size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
@@ -40,7 +40,7 @@ class ScratchMemory : public std::pmr::memory_resource {
 
   int64_t (*available_)();
   std::mutex mutex_;
-  // By the logarithm of their size.
+  // Indexed by the logarithm of the block size.
   std::array<Block*, std::numeric_limits<size_t>::digits> unused_ = {};
 };
 

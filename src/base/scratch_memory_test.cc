@@ -36,7 +36,7 @@ TEST(ScratchMemory, GivesAgainWhatCameBack) {
   void* first = scratch.allocate(100);
   void* second = scratch.allocate(100);
   EXPECT_NE(first, second);
-  // Not in the reverse order of asking.
+  // Deallocates in another order than the reverse of allocation.
   scratch.deallocate(first, 100);
   void* third = scratch.allocate(128);
   EXPECT_EQ(third, first);
@@ -50,19 +50,19 @@ TEST(ScratchMemory, GivesAgainWhatCameBack) {
 
 TEST(ScratchMemory, ServesAVectorThatGrows) {
   ScratchMemory scratch;
-  uintptr_t place = 0;
+  uintptr_t address = 0;
   const auto grow = [&] {
     std::pmr::vector<int64_t> values(&scratch);
     for (int64_t value = 0; value < 1000; ++value) values.push_back(value);
     for (int64_t value = 0; value < 1000; ++value) {
       EXPECT_EQ(values[static_cast<size_t>(value)], value);
     }
-    place = reinterpret_cast<uintptr_t>(values.data());
+    address = reinterpret_cast<uintptr_t>(values.data());
   };
   grow();
-  const uintptr_t first = place;
+  const uintptr_t first = address;
   grow();
-  EXPECT_EQ(place, first);
+  EXPECT_EQ(address, first);
 }
 
 TEST(ScratchMemory, RefusesWhatNobodyHas) {

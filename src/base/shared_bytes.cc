@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/fenced_pages.h"
+#include "base/guard_pages.h"
 #include "tessera/error.h"
 
 namespace tessera {
@@ -45,9 +45,9 @@ bool is_sealed(const FileHandle& file, int seals) {
   return ::fcntl(file.get(), F_ADD_SEALS, seals | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
 }
 
-// F_SEAL_WRITE fails where somebody (who moves pages, who watches which are used) holds one of the
-// pages just then. Nobody has mapped them yet, so that to seal them against writing from now on
-// comes to the same; systems from before 5.1 do not know that.
+// F_SEAL_WRITE fails if the kernel happens to hold a reference to a page (page migration, access
+// tracking). Nobody has mapped the file for writing yet, so F_SEAL_FUTURE_WRITE is equivalent;
+// kernels before 5.1 do not have it.
 void seal(const FileHandle& file, bool against_writing) {
   const bool is_done = against_writing ? is_sealed(file, F_SEAL_FUTURE_WRITE) ||
                                              (errno == EINVAL && is_sealed(file, F_SEAL_WRITE))
@@ -65,7 +65,7 @@ SharedBytes share_bytes(std::span<const std::span<const char>> blocks) {
   int64_t end = 0;
   for (const std::span<const char>& block : blocks) {
     shared.offsets.push_back(end);
-    end += FencedPages::pages_for(static_cast<int64_t>(block.size()));
+    end += GuardPages::pages_for(static_cast<int64_t>(block.size()));
   }
   if (::ftruncate(shared.file.get(), end) != 0) {
     throw Error(ErrorKind::OutOfMemory, kPlace,
@@ -74,7 +74,7 @@ SharedBytes share_bytes(std::span<const std::span<const char>> blocks) {
   for (size_t index = 0; index < blocks.size(); ++index) {
     const auto bytes = static_cast<int64_t>(blocks[index].size());
     const int64_t before =
-        FencedPages::pages_for(bytes) - round_up(bytes, FencedPages::kAlignmentBytes);
+        GuardPages::pages_for(bytes) - round_up(bytes, GuardPages::kAlignmentBytes);
     write_at(shared.file.get(), shared.offsets[index] + before, blocks[index]);
   }
   seal(shared.file, /*against_writing=*/true);

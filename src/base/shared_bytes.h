@@ -1,4 +1,4 @@
-// Bytes handed to another process without passing through a pipe.
+// Shared memory to pass bytes to another process.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,32 @@
 
 namespace tessera {
 
-// Blocks of bytes, one after the other, each in whole pages of its own and ending as FencedPages
-// wants it.
+// Consecutive blocks of bytes. Each occupies whole pages of its own and ends at the position that
+// GuardPages expects.
 struct SharedBytes {
-  FileHandle file;               // in memory; nobody can change it any more
-  std::vector<int64_t> offsets;  // of each block's pages
+  FileHandle file;               // in memory and sealed: nobody can change it
+  std::vector<int64_t> offsets;  // of each block's first page
 };
 
-// Throws OutOfMemory where the machine has not that much, DeviceFailed where it shares none.
+// Throws OutOfMemory if the memory does not suffice, DeviceFailed if it cannot be shared.
 SharedBytes share_bytes(std::span<const std::span<const char>> blocks);
 
-// A page of memory that two processes write and read, zeros at first. The file keeps its size,
-// whatever the other process does to it.
+// A page of memory that two processes read and write, zero-filled at first. The file is sealed, so
+// neither process can change its size.
 class SharedPage {
  public:
   static constexpr int64_t kBytes = 4096;
 
   // Throws DeviceFailed.
   static SharedPage make();
-  // The one that another process made, and sent.
+  // Maps the page that another process made and sent.
   explicit SharedPage(FileHandle file);
   SharedPage(SharedPage&& other) noexcept;
   SharedPage& operator=(SharedPage&&) = delete;
   ~SharedPage();
 
   void* data() const { return data_; }
-  // A descriptor to send.
+  // Duplicates the descriptor to send it.
   FileHandle share() const;
 
  private:

@@ -38,7 +38,7 @@ TEST(SharedPage, BothSeeWhatOneWrites) {
   EXPECT_EQ(*static_cast<int*>(mine.data()), 42);
 }
 
-// Whoever reads beyond the end of a file that another process has cut would end with a signal.
+// Reading beyond the end of a file that another process has truncated would raise SIGBUS.
 TEST(SharedPage, NobodyCanCutIt) {
   const SharedPage mine = SharedPage::make();
   const FileHandle other = mine.share();

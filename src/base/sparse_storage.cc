@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Calls `body` with an integer of `size` bytes: zero bits are all that counts here.
+// Calls `body` with an unsigned integer of `size` bytes, because only zero bits matter here.
 template <class Body>
 auto with_bits(int64_t size, const Body& body) {
   switch (size) {

@@ -27,10 +27,10 @@ using plugin::RowSparseView;
 
 int64_t row_elements(std::span<const int64_t> dims) { return element_count(dims.subspan(1)); }
 
-// The dimensions, or an error where `format` does not hold them.
+// Throws if `format` does not allow `dims`.
 void check_dims(SparseFormat format, DataType type, std::span<const int64_t> dims) {
   tensor_bytes(type, dims);
-  if (most_stored(format, dims) < 0) {
+  if (max_stored(format, dims) < 0) {
     fail(format, dims,
          format == SparseFormat::Csr ? "expected two dimensions, the second below 2147483648"
                                      : "expected at least one dimension");
@@ -40,7 +40,7 @@ void check_dims(SparseFormat format, DataType type, std::span<const int64_t> dim
   }
 }
 
-// Indices of either width, for reading one at a time.
+// Reads indices of either width.
 class IndexArray {
  public:
   IndexArray(SparseFormat format, std::span<const int64_t> dims, const char* what,
@@ -128,7 +128,7 @@ Tensor allocate(SparseFormat format, DataType type, std::span<const int64_t> dim
                           : "needs " + std::to_string(bytes) + " bytes, more than there are");
   }
   Tensor storage(DataType::UInt8, {bytes});
-  // What lies between the parts counts when digests are made.
+  // Digests include the padding between the parts.
   std::memset(storage.mutable_data(), 0, static_cast<size_t>(bytes));
   return storage;
 }
@@ -151,7 +151,7 @@ std::string_view name(SparseFormat format) {
   return format == SparseFormat::Csr ? TESSERA_LAYOUT_CSR : TESSERA_LAYOUT_ROW_SPARSE;
 }
 
-int64_t most_stored(SparseFormat format, std::span<const int64_t> dims) {
+int64_t max_stored(SparseFormat format, std::span<const int64_t> dims) {
   if (format == SparseFormat::RowSparse) return dims.empty() ? -1 : dims[0];
   const bool is_held = dims.size() == 2 && dims[1] <= std::numeric_limits<int32_t>::max();
   return is_held ? element_count(dims) : -1;
@@ -160,7 +160,7 @@ int64_t most_stored(SparseFormat format, std::span<const int64_t> dims) {
 int64_t sparse_bytes(SparseFormat format, DataType type, std::span<const int64_t> dims,
                      int64_t capacity) {
   const int64_t size = element_bytes(type);
-  if (most_stored(format, dims) < 0 || size == 0) return -1;
+  if (max_stored(format, dims) < 0 || size == 0) return -1;
   if (format == SparseFormat::Csr) return plugin::csr_parts(dims[0], capacity, size).bytes;
   int64_t row_bytes = 0;
   if (__builtin_mul_overflow(row_elements(dims), size, &row_bytes)) return -1;
@@ -172,7 +172,7 @@ SparseTensor SparseTensor::csr(std::vector<int64_t> dims, const Tensor& row_offs
   constexpr SparseFormat kFormat = SparseFormat::Csr;
   check_dims(kFormat, values.type(), dims);
   const IndexArray offsets(kFormat, dims, "row_offsets", row_offsets);
-  const IndexArray places(kFormat, dims, "columns", columns);
+  const IndexArray indices(kFormat, dims, "columns", columns);
   if (values.rank() != 1) {
     fail(kFormat, dims, "values: expected one dimension, found " + dims_text(values.dims()));
   }
@@ -180,14 +180,14 @@ SparseTensor SparseTensor::csr(std::vector<int64_t> dims, const Tensor& row_offs
   check_length(kFormat, dims, "columns (one for each value)", values.elements(),
                columns.elements());
   check_offsets(dims, offsets, values.elements());
-  check_columns(dims, offsets, places);
+  check_columns(dims, offsets, indices);
   SparseTensor made;
   made.storage_ = allocate(kFormat, values.type(), dims, values.elements());
   const CsrTarget target(made.storage_.mutable_data(), dims[0], values.elements(),
                          element_bytes(values.type()));
   for (int64_t row = 0; row <= dims[0]; ++row) target.offsets[row] = offsets[row];
   for (int64_t at = 0; at < values.elements(); ++at) {
-    target.columns[at] = static_cast<int32_t>(places[at]);
+    target.columns[at] = static_cast<int32_t>(indices[at]);
   }
   copy_elements(target.values, values);
   target.header->stored = values.elements();
@@ -282,8 +282,8 @@ int64_t SparseTensor::stored() const {
 }
 
 double SparseTensor::density() const {
-  const int64_t most = most_stored(format_, dims_);
-  return most == 0 ? 1 : static_cast<double>(stored()) / static_cast<double>(most);
+  const int64_t capacity = max_stored(format_, dims_);
+  return capacity == 0 ? 1 : static_cast<double>(stored()) / static_cast<double>(capacity);
 }
 
 std::span<const int64_t> SparseTensor::row_offsets() const {

@@ -126,7 +126,7 @@ TEST(SparseTensor, SizesThatExceedAllBoundsAreNoSizes) {
   EXPECT_EQ(sparse_bytes(SparseFormat::Csr, DataType::Float32, dims, 0), -1);
   EXPECT_EQ(sparse_bytes(SparseFormat::RowSparse, DataType::Float32, dims, int64_t{1} << 61), -1);
   const std::vector<int64_t> wide_dims = {1, int64_t{1} << 31};
-  EXPECT_EQ(most_stored(SparseFormat::Csr, wide_dims), -1);
+  EXPECT_EQ(max_stored(SparseFormat::Csr, wide_dims), -1);
 }
 
 }  // namespace

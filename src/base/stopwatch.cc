@@ -38,8 +38,8 @@ Stopwatch::Reading Stopwatch::read() const {
   Reading reading;
   reading.seconds = std::chrono::duration<double>(end - start_).count();
   reading.thread_seconds = thread_seconds() - thread_start_;
-  reading.is_disturbed = involuntary_switches() != switches_;
-  reading.has_waited = waits_of_thread() != waits_;
+  reading.was_preempted = involuntary_switches() != switches_;
+  reading.has_blocked = waits_of_thread() != waits_;
   return reading;
 }
 

@@ -1,4 +1,4 @@
-// A clock that notices when somebody else had the processor.
+// A clock that notices when another thread had the processor.
 #pragma once
 
 #include <chrono>
@@ -6,18 +6,18 @@
 
 namespace tessera {
 
-// Runs from its making on. On one thread.
+// Starts at construction. For one thread.
 class Stopwatch {
  public:
   Stopwatch();
 
   struct Reading {
-    double seconds = 0;         // that passed
-    double thread_seconds = 0;  // for which the calling thread had a processor
-    // Whether the system took a processor from a thread of this process meanwhile.
-    bool is_disturbed = false;
-    // Whether the calling thread waited for something: a device, another thread, the clock.
-    bool has_waited = false;
+    double seconds = 0;         // elapsed time
+    double thread_seconds = 0;  // time for which the calling thread had a processor
+    // Whether the system preempted a thread of this process meanwhile.
+    bool was_preempted = false;
+    // Whether the calling thread waited for a device, another thread or the clock.
+    bool has_blocked = false;
   };
   Reading read() const;
 

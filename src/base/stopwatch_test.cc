@@ -13,7 +13,7 @@ TEST(Stopwatch, TellsTimeThatPassedFromTimeThatWasUsed) {
   const Stopwatch::Reading reading = watch.read();
   EXPECT_GE(reading.seconds, 0.02);
   EXPECT_LT(reading.thread_seconds, 0.01);
-  EXPECT_TRUE(reading.has_waited);
+  EXPECT_TRUE(reading.has_blocked);
 }
 
 TEST(Stopwatch, CountsWorkAsUsed) {
@@ -21,7 +21,7 @@ TEST(Stopwatch, CountsWorkAsUsed) {
   volatile double sum = 0;
   while (watch.read().thread_seconds < 0.005) sum = sum + 1;
   EXPECT_GE(watch.read().seconds, 0.004);
-  EXPECT_FALSE(watch.read().has_waited);
+  EXPECT_FALSE(watch.read().has_blocked);
 }
 
 }  // namespace

@@ -11,8 +11,9 @@
 namespace tessera {
 namespace {
 
-// The allocator gives so much back to the system each time: then it is touched anew, page by page.
-constexpr size_t kLeastHugeBytes = size_t{32} << 20;
+// The allocator returns blocks of this size to the system when they are freed, so the next use has
+// to touch their pages again.
+constexpr size_t kMinHugeBytes = size_t{32} << 20;
 
 }  // namespace
 
@@ -55,16 +56,15 @@ std::string dims_text(std::span<const int64_t> dims) {
 
 Tensor::Tensor(DataType type, std::vector<int64_t> dims)
     : type_(type), is_writable_(true), dims_(std::move(dims)), elements_(element_count(dims_)) {
-  // An empty tensor gets an address too, so that a null pointer always means "omitted".
+  // An empty tensor gets an address too, because a null pointer means "omitted".
   const auto bytes = static_cast<size_t>(std::max<int64_t>(1, tensor_bytes(type, dims_)));
-  const std::align_val_t alignment{bytes < kLeastHugeBytes ? kTensorAlignmentBytes
-                                                           : kHugePageBytes};
+  const std::align_val_t alignment{bytes < kMinHugeBytes ? kTensorAlignmentBytes : kHugePageBytes};
   void* memory = ::operator new(bytes, alignment, std::nothrow);
   if (memory == nullptr) {
     throw Error(ErrorKind::OutOfMemory, "tensor " + dims_text(dims_),
                 "could not allocate " + std::to_string(bytes) + " bytes");
   }
-  if (bytes >= kLeastHugeBytes) ask_for_huge_pages(memory, bytes);
+  if (bytes >= kMinHugeBytes) ask_for_huge_pages(memory, bytes);
   owner_ = std::shared_ptr<void>(
       memory, [alignment](void* address) { ::operator delete(address, alignment); });
   data_ = memory;

@@ -13,12 +13,12 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 TEST(Tensor, CountsElementsAndBytes) {
   EXPECT_EQ(element_count({}), 1);
   EXPECT_EQ(element_count(std::vector<int64_t>{2, 3, 4}), 24);
-  EXPECT_EQ(element_count(std::vector<int64_t>{kMost}), kMost);
+  EXPECT_EQ(element_count(std::vector<int64_t>{kMax}), kMax);
   EXPECT_EQ(tensor_bytes(DataType::Float64, std::vector<int64_t>{2, 3}), 48);
   EXPECT_EQ(dims_text({}), "scalar");
   EXPECT_EQ(dims_text(std::vector<int64_t>{1, 3, 224}), "1x3x224");
@@ -30,12 +30,12 @@ TEST(Tensor, RefusesShapesThatCannotBe) {
   };
   EXPECT_EQ(count({2, -1}),
             "InvalidArgument: shape 2x-1: expected dimensions of at least 0, found -1");
-  EXPECT_EQ(count({kMost, 2}),
+  EXPECT_EQ(count({kMax, 2}),
             "InvalidArgument: shape 9223372036854775807x2: the number of "
             "elements exceeds 64 bits");
-  // A zero does not excuse a product that no loop over the other dimensions could count to.
-  EXPECT_NE(count({0, kMost, 2}), "");
-  EXPECT_EQ(error_of([] { tensor_bytes(DataType::Float32, std::vector<int64_t>{kMost / 2}); }),
+  // A zero dimension does not excuse an overflow of the product of the others.
+  EXPECT_NE(count({0, kMax, 2}), "");
+  EXPECT_EQ(error_of([] { tensor_bytes(DataType::Float32, std::vector<int64_t>{kMax / 2}); }),
             "InvalidArgument: shape 4611686018427387903: the number of bytes exceeds 64 bits");
 }
 

@@ -26,17 +26,17 @@ bool is_written_by_group(const struct stat& status) {
   return (status.st_mode & S_IWGRP) != 0 && status.st_gid != status.st_uid;
 }
 
-// Of a folder that code lies in, or (`is_above`) one above it: whoever lets a group write there, as
-// some systems do in /usr/local, trusts it.
+// Why a folder that contains code, or (`is_above`) a folder above it, is not trusted. A group may
+// write to folders above, as some systems allow in /usr/local.
 std::string explain_folder(const std::filesystem::path& folder, bool is_above,
                            const std::vector<uid_t>& owners) {
   struct stat status = {};
   if (::lstat(folder.c_str(), &status) != 0) return quoted(folder) + ": " + std::strerror(errno);
-  // A link here was put there after links were followed.
+  // The path had no links before, so somebody else has just created this one.
   if (!S_ISDIR(status.st_mode)) return quoted(folder) + " is no folder";
   std::string refusal = explain_owner(folder, status, owners);
   if (!refusal.empty()) return refusal;
-  // In a folder with the sticky bit nobody can remove or rename what belongs to others.
+  // In a folder with the sticky bit nobody can remove or rename files of others.
   if ((status.st_mode & S_ISVTX) != 0) return {};
   if ((status.st_mode & S_IWOTH) != 0 || (!is_above && is_written_by_group(status))) {
     return "others than its owner may write to the folder " + quoted(folder) + " (chmod go-w)";
@@ -44,8 +44,8 @@ std::string explain_folder(const std::filesystem::path& folder, bool is_above,
   return {};
 }
 
-// From the root down, so that whatever was right cannot be replaced by strangers any more.
-// `folder` has no links.
+// Checks from the root down, so that third_party_plugins can no longer replace what was already
+// checked. `folder` has no links.
 std::string explain_folders(const std::filesystem::path& folder, const std::vector<uid_t>& owners) {
   std::filesystem::path above;
   for (const std::filesystem::path& part : folder) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uid_t kStranger = 12345;
 
-// A plug-in in a folder of its own below the system's for temporary files.
+// A plug-in in a folder of its own below the system's temporary folder.
 class TrustedCode : public testing::Test {
  protected:
   void SetUp() override {
@@ -62,7 +62,7 @@ TEST_F(TrustedCode, IsInNoFolderThatOthersMayWriteTo) {
   EXPECT_NE(refusal().find("may write to the folder '" + folder_.string()), std::string::npos)
       << refusal();
   EXPECT_NE(explain_untrusted_folder(folder_, owners_), "");
-  // What is not theirs they cannot replace here.
+  // With the sticky bit, others cannot replace files that are not theirs.
   ::chmod(folder_.c_str(), 01757);
   EXPECT_EQ(refusal(), "");
   ::chmod(folder_.c_str(), 0755);

@@ -12,14 +12,14 @@ namespace fs = std::filesystem;
 
 std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
-// Of a folder that is there.
+// For a folder that exists.
 std::string explain_closed_folder(const fs::path& folder) {
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
   return "files cannot be written into the folder " + quoted(folder) + ": " +
          std::generic_category().message(errno);
 }
 
-// The innermost part of `path` that is there, perhaps "." or "/".
+// The innermost part of `path` that exists, perhaps "." or "/".
 fs::path existing_part(fs::path path) {
   std::error_code ignored;
   while (!path.empty() && !fs::exists(path, ignored)) {

@@ -1,5 +1,5 @@
-// Whether a file can be written, found out before there is anything to write: whoever measured for
-// a minute should not learn only then that a folder is missing.
+// Checks whether a file can be written before there is anything to write: a user who measured for a
+// minute should not learn only then that a folder is missing.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace tessera {
 
-// Why no file can get the name `file`, as a sentence for the user: "the folder 'out' does not
-// exist; create it first". "" where nothing speaks against it. Writes nothing, so a full disk is
-// not seen. Devices and pipes are files here.
+// Why no file `file` can be created, as a sentence for the user: "the folder 'out' does not exist;
+// create it first". "" if nothing prevents it. Writes nothing, so it does not notice a full disk.
+// Devices and pipes count as files.
 std::string explain_unwritable_file(const std::filesystem::path& file);
 
-// The same of files in `folder`, which may be missing with the folders above it: whoever writes
-// makes them.
+// The same for files in `folder`. The folder and those above it may be missing, because the writer
+// creates them.
 std::string explain_unwritable_folder(const std::filesystem::path& folder);
 
 }  // namespace tessera

@@ -20,24 +20,24 @@ constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHeaderBytesUsed = 40;
 constexpr size_t kHeaderBytesChecked = 24;
 constexpr size_t kSectionAlignment = 64;
-constexpr double kMostSeconds = 1e9;
-// The least that an entry of a list takes.
-constexpr size_t kLeastSectionBytes = 3 * 4 + 4 * 8 + kChecksumBytes + sizeof(Mac);
+constexpr double kMaxSeconds = 1e9;
+// The minimum size of a table entry.
+constexpr size_t kMinSectionBytes = 3 * 4 + 4 * 8 + kChecksumBytes + sizeof(Mac);
 
 size_t align(size_t bytes) {
   return (bytes + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
-// What a MAC vouches for: the section, and that it belongs to this fingerprint.
-Mac mac_of(const Section& section, const Fingerprint& fingerprint, const UserKey& key) {
+// A MAC authenticates a section and its fingerprint.
+Mac mac_of(const Section& section, std::span<const char> bytes, const Fingerprint& fingerprint,
+           const UserKey& key) {
   FieldWriter writer;
   writer.text("tessera cache section");
   writer.text(text(fingerprint));
   writer.text(section.type);
   writer.text(section.content);
   writer.ingredients(section.ingredients);
-  writer.raw(section.bytes);
-  return key.authenticate(writer.bytes);
+  return key.authenticate(writer.bytes, bytes);
 }
 
 // --- Reading
@@ -64,7 +64,7 @@ StoredSection read_section_head(FieldReader& reader, const std::string& place) {
   section.ingredients = reader.ingredients();
   section.seconds = std::bit_cast<double>(reader.number<uint64_t>("seconds"));
   // Written so that NaN fails too.
-  if (!(section.seconds >= 0 && section.seconds <= kMostSeconds)) {
+  if (!(section.seconds >= 0 && section.seconds <= kMaxSeconds)) {
     fail_damaged(place, "expected seconds from 0 to 1e9");
   }
   section.made_ns = static_cast<int64_t>(reader.number<uint64_t>("a time"));
@@ -78,7 +78,7 @@ StoredSection read_section_head(FieldReader& reader, const std::string& place) {
   return stored;
 }
 
-// The table of a file whose header and table are as they were written.
+// The table of a file. Throws if header or table are damaged.
 Table read_table(std::span<const char> bytes, const std::string& place) {
   FieldReader header(bytes, place);
   const std::span<const char> magic = header.raw(kMagic.size(), "a header");
@@ -115,7 +115,7 @@ Table read_table(std::span<const char> bytes, const std::string& place) {
     fail_damaged(place, "expected the fingerprint of its ingredients");
   }
   result.notes = reader.ingredients();
-  const size_t count = reader.count("sections", kLeastSectionBytes);
+  const size_t count = reader.count("sections", kMinSectionBytes);
   for (size_t index = 0; index < count; ++index) {
     result.sections.push_back(read_section_head(reader, place));
   }
@@ -133,7 +133,7 @@ bool is_zero(std::span<const char> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
 }
 
-// Sections lie where encode() puts them, and between them there is nothing.
+// Checks that the sections are where encode() puts them, with nothing between them.
 void check_lies_right(const Table& table, std::span<const char> bytes, size_t table_bytes,
                       const std::string& place) {
   size_t end = kHeaderBytes + table_bytes;
@@ -215,7 +215,7 @@ std::string encode(const CacheFile& file, const UserKey* key) {
   table.ingredients(file.ingredients);
   table.ingredients(file.notes);
   table.number(static_cast<uint32_t>(file.sections.size()));
-  // Offsets follow from the table's length, which does not depend on them.
+  // Offsets depend on the table's length, which does not depend on their values.
   std::vector<size_t> offset_places;
   for (const Section& section : file.sections) {
     table.text(section.type);
@@ -228,7 +228,8 @@ std::string encode(const CacheFile& file, const UserKey* key) {
     table.number(uint64_t{section.bytes.size()});
     table.raw(checksum_of(section.bytes));
     const bool is_to_be_signed = section.origin == Origin::Here && key != nullptr;
-    const Mac mac = is_to_be_signed ? mac_of(section, fingerprint, *key) : section.mac;
+    const Mac mac =
+        is_to_be_signed ? mac_of(section, section.bytes, fingerprint, *key) : section.mac;
     table.raw({reinterpret_cast<const char*>(mac.data()), mac.size()});
   }
   size_t end = kHeaderBytes + table.bytes.size();
@@ -254,7 +255,8 @@ std::string encode(const CacheFile& file, const UserKey* key) {
   return std::move(result.bytes);
 }
 
-CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& place) {
+CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& place,
+                 const IsWanted& is_wanted) {
   Table table = read_table(bytes, place);
   check_lies_right(table, bytes, table_bytes_of(bytes), place);
   CacheFile file{.ingredients = std::move(table.ingredients), .notes = std::move(table.notes)};
@@ -263,12 +265,13 @@ CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::str
     if (checksum_of(content) != stored.checksum) {
       fail_damaged(place, "section '" + stored.section.type + "' is not as it was written");
     }
-    stored.section.bytes.assign(content.begin(), content.end());
     Section& section = stored.section;
+    if (is_wanted && !is_wanted(section)) continue;
     const bool is_ours = key != nullptr && section.mac != Mac{} &&
-                         is_equal(mac_of(section, table.fingerprint, *key), section.mac);
+                         is_equal(mac_of(section, content, table.fingerprint, *key), section.mac);
     section.origin = is_ours ? Origin::Vouched : Origin::Stranger;
-    file.sections.push_back(std::move(stored.section));
+    section.bytes.assign(content.begin(), content.end());
+    file.sections.push_back(std::move(section));
   }
   return file;
 }

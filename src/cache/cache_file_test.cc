@@ -27,7 +27,7 @@ CacheFile example() {
   return file;
 }
 
-// The checksum of header and table as it should be, where there is such a table.
+// Corrects the checksum of header and table, if there is a table.
 std::string with_right_checksum(std::string bytes) {
   uint32_t table_bytes = 0;
   for (size_t index = 0; index < 4; ++index) {
@@ -43,9 +43,9 @@ std::string with_right_checksum(std::string bytes) {
   return bytes;
 }
 
-// What decode() says of the bytes; "" where it reads them.
+// The error message of decode(); "" if it succeeds.
 std::string refusal_of(const std::string& bytes) {
-  // A copy of its own, so that a sanitizer sees each read behind the end.
+  // A copy of the exact size, so that a sanitizer sees each read beyond the end.
   const std::vector<char> copy(bytes.begin(), bytes.end());
   try {
     decode(copy, &kKey, "file");
@@ -73,6 +73,20 @@ TEST(CacheFile, ReadsWhatWasWritten) {
     EXPECT_EQ(read.sections[index].bytes, file.sections[index].bytes);
     EXPECT_EQ(read.sections[index].origin, Origin::Vouched);
   }
+}
+
+TEST(CacheFile, WhatIsNotWantedIsLeftOutButNotWhenItIsDamaged) {
+  std::string bytes = encode(example(), &kKey);
+  const auto is_plan = [](const Section& section) { return section.type == "plan"; };
+  const CacheFile read = decode(bytes, &kKey, "file", is_plan);
+  EXPECT_EQ(read.ingredients, example().ingredients);
+  ASSERT_EQ(read.sections.size(), 1U);
+  EXPECT_EQ(read.sections[0].bytes, "the plan");
+  EXPECT_EQ(read.sections[0].origin, Origin::Vouched);
+  const size_t other = bytes.find(example().find("mylib", "kernels")->bytes);
+  ASSERT_NE(other, std::string::npos);
+  bytes[other] ^= 1;
+  EXPECT_THROW(decode(bytes, &kKey, "file", is_plan), Error);
 }
 
 TEST(CacheFile, AnEmptyOneIsOne) {
@@ -159,7 +173,7 @@ TEST(CacheFile, TheIngredientsOfADamagedFileCanBeRead) {
   EXPECT_EQ(decode_head(bytes, "file").ingredients, example().ingredients);
 }
 
-// Whoever damages a file on purpose writes checksums that fit: what is behind them must hold too.
+// An attacker writes matching checksums, so everything behind them must be checked too.
 TEST(CacheFile, DamageUnderRightChecksumsIsFoundOrHarmless) {
   const std::string bytes = encode(example(), &kKey);
   std::mt19937 random(7);

@@ -14,13 +14,13 @@ namespace {
 constexpr size_t kShortDigits = 7;
 constexpr size_t kAllDigits = 40;
 constexpr const char* kEnding = ".cache";
-// Names that are looked for behind one that is missing: so many files of other fingerprints may
-// have been removed since they made this one take more digits.
-constexpr int kMostMissing = 3;
+// How many names may be missing in a chain of names with more and more digits: files of other
+// fingerprints, which forced a longer name, may have been removed.
+constexpr int kMaxMissing = 3;
 
 std::string place_of(const std::filesystem::path& path) { return "cache '" + path.string() + "'"; }
 
-// What the file of one name is to a fingerprint.
+// How the file of one name relates to a fingerprint.
 struct Candidate {
   enum class State { Missing, Unusable, Foreign, Ours };
   State state = State::Missing;
@@ -31,7 +31,7 @@ struct Candidate {
 
 Candidate look_at(const std::filesystem::path& path, const Fingerprint& wanted) {
   Candidate candidate;
-  FileText text = read_stored_file(path, kMostFileBytes);
+  FileText text = read_stored_file(path, kMaxFileBytes);
   if (!text.bytes) {
     if (!text.refusal.empty()) {
       candidate.state = Candidate::State::Unusable;
@@ -52,10 +52,10 @@ Candidate look_at(const std::filesystem::path& path, const Fingerprint& wanted) 
   return candidate;
 }
 
-// So many sections of a type and content are kept: plans, of shapes and options; prices, of
-// versions of a library.
-constexpr size_t kMostPlans = 256;
-constexpr size_t kMostVersions = 3;
+// The maximum number of sections per type and content: plans, by shapes and options; prices, by
+// library version.
+constexpr size_t kMaxPlans = 256;
+constexpr size_t kMaxVersions = 3;
 
 bool is_cache_name(const std::string& name) {
   const size_t ending = std::string_view(kEnding).size();
@@ -77,10 +77,11 @@ void drop_oldest(CacheFile& file) {
     times[{section.type, section.content}].push_back(section.made_ns);
   }
   for (auto& [kind, made] : times) {
-    const size_t most = kind.first != "plan" && kind.second == "costs" ? kMostVersions : kMostPlans;
-    if (made.size() <= most) continue;
+    const size_t max_count =
+        kind.first != "plan" && kind.second == "costs" ? kMaxVersions : kMaxPlans;
+    if (made.size() <= max_count) continue;
     std::ranges::sort(made, std::greater());
-    const int64_t oldest = made[most - 1];
+    const int64_t oldest = made[max_count - 1];
     std::erase_if(file.sections, [&](const Section& section) {
       return section.type == kind.first && section.content == kind.second &&
              section.made_ns < oldest;
@@ -89,13 +90,14 @@ void drop_oldest(CacheFile& file) {
 }
 
 FoundCache find_in_folder(const std::filesystem::path& folder,
-                          std::span<const Ingredient> ingredients, const UserKey* key) {
+                          std::span<const Ingredient> ingredients, const UserKey* key,
+                          const IsWanted& is_wanted) {
   const Fingerprint wanted = fingerprint_of(ingredients);
   FoundCache found;
   int missing = 0;
-  for (size_t digits = kShortDigits; digits <= kAllDigits && missing < kMostMissing; ++digits) {
+  for (size_t digits = kShortDigits; digits <= kAllDigits && missing < kMaxMissing; ++digits) {
     const std::filesystem::path path = folder / file_name(wanted, digits);
-    const Candidate candidate = look_at(path, wanted);
+    Candidate candidate = look_at(path, wanted);
     missing = candidate.state == Candidate::State::Missing ? missing + 1 : 0;
     if (missing > 0) continue;
     if (candidate.state == Candidate::State::Foreign) continue;
@@ -103,7 +105,8 @@ FoundCache find_in_folder(const std::filesystem::path& folder,
     found.reason = candidate.reason;
     if (candidate.state == Candidate::State::Unusable) continue;
     try {
-      found.file = decode(candidate.bytes, key, place_of(path));
+      found.file = decode(candidate.bytes, key, place_of(path), is_wanted);
+      found.bytes = std::make_shared<const std::string>(std::move(candidate.bytes));
     } catch (const Error& error) {
       found.reason = error.what();
     }
@@ -135,7 +138,7 @@ std::string save_in_file(const std::filesystem::path& path, const CacheFile& fil
       try {
         merged = decode(present.bytes, key, place_of(path));
       } catch (const Error&) {
-        merged.sections.clear();  // damaged: nothing of it stays
+        merged.sections.clear();  // damaged: discard everything
         merged.notes.clear();
       }
     }
@@ -143,7 +146,7 @@ std::string save_in_file(const std::filesystem::path& path, const CacheFile& fil
       const Section* const there = merged.find(section.type, section.content, section.ingredients);
       merged.put(there == nullptr || !merge ? section : merge(*there, section));
     }
-    // A file that was saved on purpose stays one.
+    // A file that was saved explicitly stays so.
     const bool is_saved = merged.note(kWrittenBy) == kBySaveCache;
     for (const Ingredient& note : file.notes) merged.set_note(note.name, note.value);
     if (is_saved) merged.set_note(kWrittenBy, kBySaveCache);
@@ -153,7 +156,7 @@ std::string save_in_file(const std::filesystem::path& path, const CacheFile& fil
 }
 
 CacheFile read_cache_file(const std::filesystem::path& path, const UserKey* key) {
-  FileText text = read_stored_file(path, kMostFileBytes, Chosen::ByUser);
+  FileText text = read_stored_file(path, kMaxFileBytes, Chosen::ByUser);
   if (!text.bytes) {
     throw Error(ErrorKind::InvalidArgument, place_of(path),
                 text.refusal.empty()

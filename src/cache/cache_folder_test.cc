@@ -57,7 +57,7 @@ TEST(CacheFolder, SectionsAreReplacedOneByOne) {
   EXPECT_EQ(again.file->find("other", "costs")->bytes, "a");
 }
 
-// Two whose names are alike by construction: the name that one has is given to the other's bytes.
+// Constructs a collision: gives the name of one file to the bytes of another.
 TEST(CacheFolder, OnACollisionTheSecondTakesMoreDigits) {
   const TemporaryFolder folder;
   const CacheFile ours = file_of("a");

@@ -2,6 +2,7 @@
 
 #include <sodium.h>
 
+#include <initializer_list>
 #include <string_view>
 
 #include "base/check.h"
@@ -9,24 +10,32 @@
 namespace tessera::cache {
 namespace {
 
-Digest hash(std::span<const char> bytes, const uint8_t* key, size_t key_bytes) {
-  // Chooses instructions of this processor.
+using Parts = std::initializer_list<std::span<const char>>;
+
+Digest hash(Parts parts, std::span<const uint8_t> key) {
+  // Selects instructions for this processor.
   static const bool kIsReady = sodium_init() >= 0;
   Digest digest = {};
-  const bool is_done =
-      kIsReady && crypto_generichash(digest.data(), digest.size(),
-                                     reinterpret_cast<const unsigned char*>(bytes.data()),
-                                     bytes.size(), key, key_bytes) == 0;
+  crypto_generichash_state state;
+  bool is_done =
+      kIsReady && crypto_generichash_init(&state, key.data(), key.size(), digest.size()) == 0;
+  for (const std::span<const char> part : parts) {
+    is_done = is_done &&
+              crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()),
+                                        part.size()) == 0;
+  }
+  is_done = is_done && crypto_generichash_final(&state, digest.data(), digest.size()) == 0;
   TESSERA_CHECK(is_done, "libsodium has BLAKE2b of 256 bits, with a key of 256 bits or none");
   return digest;
 }
 
 }  // namespace
 
-Digest digest_of(std::span<const char> bytes) { return hash(bytes, nullptr, 0); }
+Digest digest_of(std::span<const char> bytes) { return hash({bytes}, {}); }
 
-Digest digest_of(std::span<const char> bytes, std::span<const uint8_t, 32> key) {
-  return hash(bytes, key.data(), key.size());
+Digest digest_of(std::span<const char> head, std::span<const char> rest,
+                 std::span<const uint8_t, 32> key) {
+  return hash({head, rest}, key);
 }
 
 std::string hexadecimal(const Digest& digest) {

@@ -1,4 +1,4 @@
-// Digests that nobody can forge: BLAKE2b (RFC 7693) of 256 bits. Safe from any thread.
+// Cryptographic digests: BLAKE2b (RFC 7693) of 256 bits. Thread-safe.
 #pragma once
 
 #include <array>
@@ -12,13 +12,14 @@ using Digest = std::array<uint8_t, 32>;
 
 Digest digest_of(std::span<const char> bytes);
 
-// With a key: a message authentication code.
-Digest digest_of(std::span<const char> bytes, std::span<const uint8_t, 32> key);
+// The keyed digest (message authentication code) of `head` followed by `rest`.
+Digest digest_of(std::span<const char> head, std::span<const char> rest,
+                 std::span<const uint8_t, 32> key);
 
-// 64 lower-case digits.
+// 64 lower-case hexadecimal digits.
 std::string hexadecimal(const Digest& digest);
 
-// In time that does not depend on where they differ.
+// Compares in constant time.
 bool is_equal(const Digest& left, const Digest& right);
 
 }  // namespace tessera::cache

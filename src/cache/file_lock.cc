@@ -21,7 +21,7 @@ bool has_name(const FileHandle& handle, const std::filesystem::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// The holder writes its number into the file, for people only.
+// The holder writes its process id into the file, for people only.
 std::string holder_of(const FileHandle& handle) {
   std::array<char, 16> digits{};
   const ssize_t got = ::pread(handle.get(), digits.data(), digits.size(), 0);
@@ -38,8 +38,8 @@ FileLock::FileLock(std::filesystem::path path, FileHandle handle)
     : path_(std::move(path)), handle_(std::move(handle)) {}
 
 FileLock::~FileLock() {
-  // Before it is let go: whoever waits then finds that the file has lost its name, and makes
-  // another.
+  // Unlinks before it unlocks: a waiting process then sees that the file has no name any more and
+  // creates another.
   if (handle_.is_open()) ::unlink(path_.c_str());
 }
 
@@ -48,7 +48,7 @@ FileLock::Attempt FileLock::try_lock(const std::filesystem::path& file) {
     FileHandle handle(
         ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!handle.is_open()) return {{}, "", std::strerror(errno)};
-    // Nobody else may keep us waiting.
+    // A file of another user must not block us.
     struct stat status = {};
     if (::fstat(handle.get(), &status) != 0 || status.st_uid != ::geteuid()) {
       return {{}, "", "it belongs to another user"};
@@ -57,15 +57,16 @@ FileLock::Attempt FileLock::try_lock(const std::filesystem::path& file) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return {{}, holder_of(handle), ""};
       const std::string failure = std::strerror(errno);
-      // Where nothing can be locked nobody else has it locked.
+      // If locking is not supported, nobody else holds the lock either.
       ::unlink(file.c_str());
       return {{}, "", failure};
     }
     // Its last holder may have removed it after we opened it.
     if (!has_name(handle, file)) continue;
     const std::string number = std::to_string(::getpid()) + "\n";
-    // What it says is for people: a full disk is no reason not to lock. Files that were cut short
-    // are written to the disk when they are closed, which takes time: most are new and empty.
+    // The contents are for people only, so a failure to write them, as on a full disk, does not
+    // matter. Truncating causes a write to the disk on close, which is slow, so it is skipped for
+    // new and empty files, which most are.
     if (status.st_size == 0 || ::ftruncate(handle.get(), 0) == 0) {
       [[maybe_unused]] const ssize_t written =
           ::pwrite(handle.get(), number.data(), number.size(), 0);

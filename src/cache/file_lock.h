@@ -1,4 +1,5 @@
-// One process at a time: the others wait, and take over when it dies.
+// Mutual exclusion of processes through a file. If the holder dies, a waiting process gets the
+// lock.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +10,8 @@
 
 namespace tessera::cache {
 
-// Held by one thread of one process, for as long as it lives; the file is there only meanwhile. The
-// system lets go of it when the process ends in whatever way.
+// Held by one thread of one process during the object's lifetime; the file exists only meanwhile.
+// The system releases the lock whenever the process ends.
 class FileLock {
  public:
   FileLock(FileLock&&) noexcept = default;
@@ -18,7 +19,7 @@ class FileLock {
   ~FileLock();
 
   struct Attempt;
-  // Does not wait.
+  // Does not block.
   static Attempt try_lock(const std::filesystem::path& file);
 
  private:
@@ -30,8 +31,8 @@ class FileLock {
 
 struct FileLock::Attempt {
   std::optional<FileLock> lock;
-  std::string holder;   // "process 1234" where another one has it
-  std::string failure;  // why nobody can have it: the folder cannot be written to
+  std::string holder;   // "process 1234" if another process holds it
+  std::string failure;  // why nobody can hold it: for example, the folder is not writable
 };
 
 }  // namespace tessera::cache

@@ -1,4 +1,5 @@
-// What bytes may do by whose word they are: the one place that decides it.
+// Decides what stored bytes may be used for, depending on who vouches for them. The only place that
+// does.
 #pragma once
 
 #include <string>
@@ -7,16 +8,16 @@
 
 namespace tessera::cache {
 
-// Whether what it says is right counts as found out here: a plan runs, and a kernel that was right
-// there need not be judged again. A stranger's plan is a proposal, and each kernel in it is judged
-// before its results count; what he refuses is refused all the same.
+// Whether its claims of correctness are trusted: a plan runs, and a kernel that was found correct
+// needs no new check. A stranger's plan is only a proposal, and each of its kernels is checked
+// before its results count; its refusals are respected anyway.
 constexpr bool may_vouch_for_results(Origin origin) { return origin != Origin::Stranger; }
 
-// Whether its bytes may be run, mapped as weights, or stand for a model that was not read: packs,
-// compiled kernels, indices of models.
+// Whether its bytes may be executed, mapped as weights, or replace reading a model: packs, compiled
+// kernels, indices of models.
 constexpr bool may_be_taken_as_they_are(Origin origin) { return origin != Origin::Stranger; }
 
-// For people.
+// A description for people.
 std::string origin_text(Origin origin);
 
 }  // namespace tessera::cache

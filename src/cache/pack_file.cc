@@ -20,8 +20,8 @@ constexpr uint32_t kVersion = 3;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHeaderBytesUsed = 24;
 constexpr size_t kAlignment = 64;
-constexpr size_t kLeastEntryBytes = 4 + 8 + 8 + 32;
-// Each pack starts where another page does: who reads one touches no page of another.
+constexpr size_t kMinEntryBytes = 4 + 8 + 8 + 32;
+// Each pack begins at a page boundary, so that reading one touches no page of another.
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kWorthBringingBytes = 4 * kPageBytes;
 
@@ -35,8 +35,9 @@ size_t align(size_t offset, size_t bytes) {
   return (offset + unit - 1) / unit * unit;
 }
 
-// Whoever asks for a pack reads all of it soon: its pages are mapped at once, which takes a
-// fraction of what meeting them one after the other does. Where the system cannot, they come later.
+// A pack is read completely soon after it is requested, so all its pages are mapped at once, which
+// is much faster than page faults one by one. If the system does not support that, pages are mapped
+// on first access.
 void bring([[maybe_unused]] const char* start, [[maybe_unused]] size_t offset,
            [[maybe_unused]] size_t bytes) {
 #ifdef MADV_POPULATE_READ
@@ -61,7 +62,7 @@ Mac mac_of(std::string_view header, std::span<const char> table, const UserKey& 
 
 Head head_of(std::span<const StoredPack> packs, const std::string& processor, const UserKey& key) {
   size_t table_bytes = 4 + processor.size() + 4;
-  for (const StoredPack& pack : packs) table_bytes += kLeastEntryBytes + pack.key.size();
+  for (const StoredPack& pack : packs) table_bytes += kMinEntryBytes + pack.key.size();
   Head head;
   FieldWriter table;
   table.text(processor);
@@ -88,7 +89,7 @@ Head head_of(std::span<const StoredPack> packs, const std::string& processor, co
   return head;
 }
 
-// Calls `write` for one part after the other.
+// Passes the file part by part to `write`.
 template <class Write>
 void write_all(std::span<const StoredPack> packs, const Head& head, const Write& write) {
   write(std::string_view(head.bytes));
@@ -187,7 +188,7 @@ PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
       return {nullptr, place + " are not used: processor: " + made_on + " in the file, " +
                            processor + " now"};
     }
-    for (size_t left = reader.count("packs", kLeastEntryBytes); left > 0; --left) {
+    for (size_t left = reader.count("packs", kMinEntryBytes); left > 0; --left) {
       std::string name = reader.text("a key");
       Entry entry{.offset = reader.number<uint64_t>("an offset"),
                   .bytes = reader.number<uint64_t>("a length")};
@@ -214,10 +215,13 @@ bool PackFile::is_right(Entry& entry) {
 }
 
 std::optional<PackFile::Found> PackFile::find(const std::string& key) {
-  const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
-  if (found == entries_.end() || !is_right(found->second)) return std::nullopt;
+  if (found == entries_.end()) return std::nullopt;
   const Entry& entry = found->second;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_right(found->second)) return std::nullopt;
+  }
   bring(start_.get(), entry.offset, entry.bytes);
   return Found{{start_, start_.get() + entry.offset}, static_cast<int64_t>(entry.bytes)};
 }

@@ -1,4 +1,4 @@
-// Packed weights in a file that processes map: docs/formats/packs.md has every byte of it.
+// Memory-mapped files of packed weights; docs/formats/packs.md documents every byte.
 #pragma once
 
 #include <array>
@@ -20,25 +20,26 @@
 
 namespace tessera::cache {
 
-// The bytes of one, under a key that says of which weight, for whom and by which version.
+// The bytes of a pack. The key identifies the weight, the consumer and the library version.
 struct StoredPack {
   std::string key;
   std::span<const char> bytes;
 };
 
-// The file as bytes. `processor` is that on which the packs were made.
+// The bytes of a file. `processor` is the one on which the packs were made.
 std::string encode_packs(std::span<const StoredPack> packs, const std::string& processor,
                          const UserKey& key);
-// The same written to `file`, never all of it in memory. Gives why it could not be, or "".
+// Writes the same to `file` without holding all of it in memory. Returns the reason of a failure,
+// or "".
 std::string write_packs(const std::filesystem::path& file, std::span<const StoredPack> packs,
                         const std::string& processor, const UserKey& key);
 
-// Safe from any thread.
+// Thread-safe.
 class PackFile {
  public:
-  // Nothing and a reason where it is damaged, of another processor, or not by this user's key. The
-  // packs themselves are looked at when they are asked for; not even then where the file is as
-  // `trusted` says: nobody has written to it since it was found to be right.
+  // No file and a reason if it is damaged, made on another processor, or not authenticated by this
+  // user's key. Each pack is verified when it is requested, unless the file's stamp equals
+  // `trusted`: then nobody has written to it since it was verified.
   struct Opened {
     std::shared_ptr<PackFile> file;
     std::string reason;
@@ -49,11 +50,11 @@ class PackFile {
   static Opened over(std::string bytes, const std::string& place, const std::string& processor,
                      const UserKey& key);
 
-  // The pack of this key and size, aligned to 64 bytes, as long as anybody holds it; nullptr where
-  // there is none, or where it is damaged.
+  // The pack with this key and size, aligned to 64 bytes, valid while anybody holds it; nullptr if
+  // it is missing or damaged.
   std::shared_ptr<const void> find(const std::string& key, int64_t bytes);
 
-  // The same of any size.
+  // The same for any size.
   struct Found {
     std::shared_ptr<const void> bytes;
     int64_t size = 0;
@@ -62,9 +63,9 @@ class PackFile {
 
   std::vector<std::string> keys() const;
   bool has(const std::string& key) const { return entries_.contains(key); }
-  // Of the file when it was opened; nullopt for one in memory.
+  // The stamp when the file was opened; nullopt for a file in memory.
   const std::optional<FileStamp>& stamp() const { return stamp_; }
-  // Whether every pack in it is as it was written; looks at all that nobody asked for yet.
+  // Whether every pack is intact; verifies those that were not requested yet.
   bool is_sound();
 
  private:
@@ -82,7 +83,7 @@ class PackFile {
   std::shared_ptr<const char> start_;
   FileHandle in_use_;  // see hold_in_use()
   std::optional<FileStamp> stamp_;
-  std::mutex mutex_;  // of the entries' checks
+  std::mutex mutex_;  // protects the verification of entries
   std::map<std::string, Entry> entries_;
 };
 

@@ -20,7 +20,7 @@ UserKey key_of(uint8_t byte) {
   return UserKey(bytes);
 }
 
-// A file of two packs: one small, one of more than a page.
+// A file of two packs: a small one, and one larger than a page.
 class PackFileTest : public testing::Test {
  protected:
   PackFileTest() {
@@ -30,7 +30,7 @@ class PackFileTest : public testing::Test {
   PackFile::Opened open(const std::optional<FileStamp>& trusted = std::nullopt) const {
     return PackFile::open(path_, kHere, key_, trusted);
   }
-  // What the file has for `key`, if it has it.
+  // The contents of the file for `key`, if any.
   static std::string found(PackFile& file, const StoredPack& pack) {
     const auto bytes = static_cast<int64_t>(pack.bytes.size());
     const std::shared_ptr<const void> held = file.find(pack.key, bytes);
@@ -96,7 +96,7 @@ TEST_F(PackFileTest, WhatOthersMayWriteToIsRefused) {
   EXPECT_THAT(open().reason, HasSubstr("others than its owner may write to it"));
 }
 
-// Each byte in three other values: never another content.
+// Changes each byte to three other values: none may give other contents.
 TEST_F(PackFileTest, EachChangedByteIsAMissOrChangesNothing) {
   const std::string whole = read_text(path_);
   int misses = 0;
@@ -133,7 +133,7 @@ TEST_F(PackFileTest, EachTruncationIsAMiss) {
 TEST_F(PackFileTest, IsNotLookedAtAgainUnderTheStampThatItHad) {
   const std::optional<FileStamp> stamp = open().file->stamp();
   ASSERT_TRUE(stamp);
-  // The last byte, so that only the second pack is another one.
+  // Changes the last byte, which belongs to the second pack only.
   std::string damaged = read_text(path_);
   damaged.back() = 'X';
   write_text(path_, damaged);
@@ -142,7 +142,7 @@ TEST_F(PackFileTest, IsNotLookedAtAgainUnderTheStampThatItHad) {
   EXPECT_EQ(found(*changed.file, packs_[0]), small_);
   EXPECT_EQ(found(*changed.file, packs_[1]), "none") << "the stamp is another one";
   EXPECT_FALSE(changed.file->is_sound());
-  // Whoever says that this stamp is right is believed.
+  // Opening with this stamp as trusted skips verification.
   const PackFile::Opened trusted = open(changed.file->stamp());
   EXPECT_EQ(found(*trusted.file, packs_[1]), std::string(5000, 'x') + "enX");
 }

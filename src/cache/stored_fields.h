@@ -1,5 +1,5 @@
-// Numbers, texts and checksums as the files of this folder have them: little-endian, a text behind
-// its length.
+// Encoding of fields in the files of this folder: little-endian numbers, length-prefixed strings,
+// checksums.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class FieldWriter {
 // Throws Corrupt at `place`.
 [[noreturn]] void fail_damaged(const std::string& place, const std::string& message);
 
-// Throws Corrupt where the bytes do not hold what is asked for.
+// Throws Corrupt if the bytes do not hold the requested field.
 class FieldReader {
  public:
   FieldReader(std::span<const char> bytes, std::string place)
@@ -75,18 +75,18 @@ class FieldReader {
     bytes_ = bytes_.subspan(length);
     return part;
   }
-  // Of a list, an entry of which takes so many bytes at least: more than there is room for is a
-  // lie.
-  size_t count(const char* what, size_t least_bytes) {
+  // Reads the length of a list whose entries take at least `min_bytes` each; a length beyond the
+  // remaining bytes is corrupt.
+  size_t count(const char* what, size_t min_bytes) {
     const auto count = number<uint32_t>(what);
-    if (count > bytes_.size() / least_bytes) {
+    if (count > bytes_.size() / min_bytes) {
       fail_damaged(place_, "expected no more " + std::string(what) +
                                " than there is room for, found " + std::to_string(count));
     }
     return count;
   }
   std::vector<Ingredient> ingredients() {
-    std::vector<Ingredient> list(count("ingredients", kLeastIngredientBytes));
+    std::vector<Ingredient> list(count("ingredients", kMinIngredientBytes));
     for (Ingredient& ingredient : list) {
       ingredient.name = text("an ingredient's name");
       ingredient.value = text("an ingredient's value");
@@ -96,7 +96,7 @@ class FieldReader {
   bool is_at_end() const { return bytes_.empty(); }
 
  private:
-  static constexpr size_t kLeastIngredientBytes = 8;
+  static constexpr size_t kMinIngredientBytes = 8;
 
   std::span<const char> bytes_;
   std::string place_;

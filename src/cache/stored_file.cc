@@ -15,8 +15,8 @@
 namespace tessera::cache {
 namespace {
 
-// For another process to have written the same file.
-constexpr auto kLongestWait = std::chrono::seconds(5);
+// How long to wait for another process that writes the same file.
+constexpr auto kMaxWait = std::chrono::seconds(5);
 constexpr auto kPollTime = std::chrono::milliseconds(5);
 constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
 
@@ -37,7 +37,7 @@ std::string explain_unsafe_file(const struct stat& status, Chosen chosen) {
     return "it belongs to user " + std::to_string(status.st_uid) +
            ", expected one of this user's or of root's";
   }
-  // Through the other name somebody else may come by it, or take it away under us.
+  // With a second hard link, somebody else may read or remove the file through it.
   if (status.st_nlink != 1) {
     return "it has " + std::to_string(status.st_nlink) + " names, expected 1 (a hard link)";
   }
@@ -58,9 +58,9 @@ bool is_same_file(const FileHandle& handle, const std::filesystem::path& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Whether the lock was had before the time was over.
+// Whether the lock was acquired in time.
 bool lock_in_time(int descriptor) {
-  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+  const auto end = std::chrono::steady_clock::now() + kMaxWait;
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return false;
@@ -70,8 +70,8 @@ bool lock_in_time(int descriptor) {
   return true;
 }
 
-// Why what is open is not for us to write to, or "".
-std::string explain_not_ours(int descriptor) {
+// Why the open file must not be written by us, or "".
+std::string explain_foreign_file(int descriptor) {
   struct stat status = {};
   if (::fstat(descriptor, &status) != 0) return last_error();
   if (!S_ISREG(status.st_mode)) return "it is no regular file";
@@ -84,25 +84,25 @@ struct StagedFile {
   std::string refusal;
 };
 
-// Of the one process that may write to `path` now; what a killed one left there is gone. Nobody who
-// may merely read the file can keep us waiting: whose it is, is asked first.
-StagedFile open_alone(const std::filesystem::path& path) {
+// Opens the staged file of `path` exclusively, removing what a killed process left in it. Checks
+// the owner before it waits for the lock, so that users who can only read the file cannot block us.
+StagedFile open_exclusively(const std::filesystem::path& path) {
   while (true) {
     FileHandle handle(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
     if (!handle.is_open()) return {FileHandle(), last_error()};
-    std::string refusal = explain_not_ours(handle.get());
+    std::string refusal = explain_foreign_file(handle.get());
     if (!refusal.empty()) return {FileHandle(), "'" + path.string() + "': " + refusal};
     if (!lock_in_time(handle.get())) {
       if (errno == EWOULDBLOCK) {
         return {FileHandle(), "another process keeps '" + path.string() + "' locked"};
       }
-      // Where nothing can be locked nobody else has it locked.
+      // If locking is not supported, nobody else holds the lock either.
       StagedFile failed{FileHandle(), last_error()};
       ::unlink(path.c_str());
       return failed;
     }
-    // While we waited it may have been given its final name.
+    // While we waited, the previous holder may have renamed it to its final name.
     if (!is_same_file(handle, path)) continue;
     int cut = -1;
     do cut = ::ftruncate(handle.get(), 0);
@@ -118,7 +118,7 @@ StagedFile open_alone(const std::filesystem::path& path) {
 
 void sync_folder(const std::filesystem::path& folder) {
   const FileHandle handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot; the file is whole in any case.
+  // Some file systems do not support fsync; the file is complete in any case.
   if (handle.is_open()) ::fsync(handle.get());
 }
 
@@ -126,7 +126,7 @@ void sync_folder(const std::filesystem::path& folder) {
 
 OpenedFile open_stored_file(const std::filesystem::path& file, Chosen chosen) {
   const int links = chosen == Chosen::ByUser ? 0 : O_NOFOLLOW;
-  // A pipe must not keep us waiting.
+  // O_NONBLOCK: opening a pipe must not block.
   OpenedFile opened{FileHandle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | links)),
                     ""};
   if (!opened.handle.is_open()) {
@@ -151,15 +151,15 @@ bool is_in_use(const std::filesystem::path& file) {
          errno == EWOULDBLOCK;
 }
 
-FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes, Chosen chosen) {
+FileText read_stored_file(const std::filesystem::path& file, int64_t max_bytes, Chosen chosen) {
   const auto [handle, refusal] = open_stored_file(file, chosen);
   if (!handle.is_open()) return {{}, refusal};
   struct stat status = {};
   if (::fstat(handle.get(), &status) != 0) return {{}, last_error()};
-  if (status.st_size > most_bytes) {
+  if (status.st_size > max_bytes) {
     return {{},
             "it has " + std::to_string(status.st_size) + " bytes, expected at most " +
-                std::to_string(most_bytes)};
+                std::to_string(max_bytes)};
   }
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t at = 0;
@@ -167,7 +167,7 @@ FileText read_stored_file(const std::filesystem::path& file, int64_t most_bytes,
     const ssize_t got = ::read(handle.get(), bytes.data() + at, bytes.size() - at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return {{}, last_error()};
-    if (got == 0) break;  // it became shorter: what is there tells that it is not whole
+    if (got == 0) break;  // the file became shorter; decoding will report that
     at += static_cast<size_t>(got);
   }
   bytes.resize(at);
@@ -212,7 +212,7 @@ std::string replace_file_by(const std::filesystem::path& file,
                             const std::function<std::string(int descriptor)>& write) {
   const std::filesystem::path folder = folder_of(file);
   const std::filesystem::path staged = folder / ("." + file.filename().string() + ".new");
-  const auto [handle, refusal] = open_alone(staged);
+  const auto [handle, refusal] = open_exclusively(staged);
   if (!handle.is_open()) return refusal;
   std::string reason;
   try {

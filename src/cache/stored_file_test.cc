@@ -15,19 +15,19 @@
 namespace tessera::cache {
 namespace {
 
-constexpr int64_t kMost = 1 << 20;
+constexpr int64_t kMax = 1 << 20;
 
 TEST(StoredFile, ReadsWhatWasWritten) {
   const TemporaryFolder folder;
   EXPECT_EQ(replace_file(folder / "a", [] { return std::string("one"); }), "");
   EXPECT_EQ(replace_file(folder / "a", [] { return std::string("other"); }), "");
-  EXPECT_EQ(read_stored_file(folder / "a", kMost).bytes, "other");
+  EXPECT_EQ(read_stored_file(folder / "a", kMax).bytes, "other");
   EXPECT_EQ(folder.count(), 1U) << "nothing else stays behind";
 }
 
 TEST(StoredFile, WhatIsNotThereIsNoRefusal) {
   const TemporaryFolder folder;
-  const FileText text = read_stored_file(folder / "a", kMost);
+  const FileText text = read_stored_file(folder / "a", kMax);
   EXPECT_FALSE(text.bytes);
   EXPECT_EQ(text.refusal, "");
 }
@@ -37,24 +37,24 @@ TEST(StoredFile, FilesAndFoldersThatOthersMayChangeAreRefusedWithTheRule) {
   write_text(folder / "a", "one");
   for (const mode_t mode : {0664, 0646, 0666}) {
     ::chmod((folder / "a").c_str(), mode);
-    EXPECT_THAT(read_stored_file(folder / "a", kMost).refusal,
+    EXPECT_THAT(read_stored_file(folder / "a", kMax).refusal,
                 testing::HasSubstr("others than its owner may write to it"));
   }
   ::chmod((folder / "a").c_str(), 0644);
   for (const mode_t mode : {0770, 0777}) {
     ::chmod(folder.path().c_str(), mode);
-    EXPECT_THAT(read_stored_file(folder / "a", kMost).refusal,
+    EXPECT_THAT(read_stored_file(folder / "a", kMax).refusal,
                 testing::HasSubstr("may write to the folder"));
   }
   ::chmod(folder.path().c_str(), 01777);
-  EXPECT_EQ(read_stored_file(folder / "a", kMost).bytes, "one");
+  EXPECT_EQ(read_stored_file(folder / "a", kMax).bytes, "one");
 }
 
 TEST(StoredFile, WhatIsNoFileOrTooLargeIsRefused) {
   const TemporaryFolder folder;
-  EXPECT_THAT(read_stored_file(folder.path(), kMost).refusal, testing::HasSubstr("regular file"));
+  EXPECT_THAT(read_stored_file(folder.path(), kMax).refusal, testing::HasSubstr("regular file"));
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(read_stored_file(folder / "pipe", kMost).refusal, testing::HasSubstr("regular file"));
+  EXPECT_THAT(read_stored_file(folder / "pipe", kMax).refusal, testing::HasSubstr("regular file"));
   write_text(folder / "large", "12345");
   EXPECT_THAT(read_stored_file(folder / "large", 4).refusal, testing::HasSubstr("5 bytes"));
 }
@@ -64,14 +64,14 @@ TEST(StoredFile, AFailedWriteLeavesTheOldFile) {
   write_text(folder / "a", "one");
   EXPECT_THAT(replace_file(folder / "none/a", [] { return std::string("x"); }),
               testing::HasSubstr("No such file"));
-  // A symbolic link in the place of the staged file is not followed.
+  // A symbolic link with the name of the staged file is not followed.
   std::filesystem::create_symlink(folder / "a", folder / ".b.new");
   EXPECT_NE(replace_file(folder / "b", [] { return std::string("x"); }), "");
   EXPECT_EQ(read_text(folder / "a"), "one");
 }
 
 TEST(StoredFile, AnswersWhereTheDeviceIsFull) {
-  // /dev/full takes no byte; what stands for the staged file is no regular file either.
+  // /dev/full accepts no byte; the staged file is not a regular file here either.
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   EXPECT_NE(replace_file("/dev/full/a", [] { return std::string("x"); }), "");
 }
@@ -111,7 +111,7 @@ TEST(StoredFile, KilledAtAnyMomentTheOldOneOrTheNewOneIsThere) {
     std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    const std::optional<std::string> found = read_stored_file(folder / "a", kMost).bytes;
+    const std::optional<std::string> found = read_stored_file(folder / "a", kMax).bytes;
     ASSERT_TRUE(found == old_text || found == new_text) << "round " << round;
   }
   EXPECT_LE(folder.count(), 2U);

@@ -1,4 +1,4 @@
-// A folder for a test, gone with it.
+// A temporary folder that is removed with the test.
 #pragma once
 
 #include <gtest/gtest.h>

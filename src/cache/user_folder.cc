@@ -22,7 +22,7 @@
 namespace tessera::cache {
 namespace {
 
-// A key that is being made is there for moments.
+// Creating a key takes moments; older temporary files are leftovers.
 constexpr int64_t kOldKeyNs = int64_t{60} * 1'000'000'000;
 
 void add(const std::filesystem::path& path, std::vector<KeptFile>& files) {
@@ -40,8 +40,8 @@ std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folde
   return entries;
 }
 
-// When the packs of one folder were used last is known of the folder: files that are mapped keep
-// their times, by which they are known not to have changed.
+// The folder of packs stores the time of their last use. Mapped files must keep their own times,
+// because these show that the files have not changed.
 void add_packs(const std::filesystem::path& folder, std::vector<KeptFile>& files) {
   std::error_code failure;
   const auto used = std::filesystem::last_write_time(folder, failure);
@@ -56,7 +56,7 @@ void add_packs(const std::filesystem::path& folder, std::vector<KeptFile>& files
   }
 }
 
-// What is being written, or locked, under a name of ours: ".<name>.new", ".<40 digits>.lock".
+// Names of temporary files and locks of ours: ".<name>.new", ".<40 digits>.lock".
 bool is_staged_name(std::string_view name) {
   if (!name.starts_with('.') || name.size() < 2) return false;
   if (name.ends_with(".lock")) {
@@ -74,16 +74,16 @@ bool is_key_in_the_making(std::string_view name) {
   return name.starts_with("key.") && name.size() == std::string_view("key.XXXXXX").size();
 }
 
-// Where nobody has it locked, and it is ours.
-void remove_if_left(const std::filesystem::path& path, int64_t least_age_ns) {
+// Removes the file if nobody has it locked and it belongs to us.
+void remove_if_left(const std::filesystem::path& path, int64_t min_age_ns) {
   const FileHandle handle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status = {};
   if (!handle.is_open() || ::fstat(handle.get(), &status) != 0) return;
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return;
   if (::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) return;
   const std::optional<FileStamp> stamp = stamp_of(handle.get());
-  if (!stamp || system_time_ns() - stamp->modified_ns < least_age_ns) return;
-  // Whoever had it until now may have given it its final name.
+  if (!stamp || system_time_ns() - stamp->modified_ns < min_age_ns) return;
+  // Its previous holder may have renamed it to its final name.
   if (stamp_of(path) == stamp) ::unlink(path.c_str());
 }
 
@@ -104,7 +104,7 @@ std::vector<KeptFile> list_kept_files(const std::filesystem::path& folder) {
 std::vector<KeptFile> list_automatic_files(const std::filesystem::path& folder) {
   std::vector<KeptFile> files;
   for (const std::filesystem::path& path : list_folder(folder)) {
-    const FileText text = read_stored_file(path, kMostFileBytes);
+    const FileText text = read_stored_file(path, kMaxFileBytes);
     if (text.bytes && is_automatic(*text.bytes)) add(path, files);
   }
   return files;
@@ -137,7 +137,7 @@ Pruned prune(const std::vector<KeptFile>& files, const FolderLimits& limits) {
     if (!std::filesystem::remove(file.path, failure) || failure) continue;
     ++pruned.files;
     pruned.bytes += file.bytes;
-    // Where it was the last one of its folder.
+    // Removes the folder if this was its last file.
     if (file.path.extension() == kPacksEnding) ::rmdir(file.path.parent_path().c_str());
   }
   return pruned;

@@ -56,7 +56,7 @@ TEST(AutomaticFiles, AreThoseThatBindsWrote) {
   write_text(folder / "1234567.cache", "damaged");
   EXPECT_EQ(list_folder(folder.path()).size(), 3U);
   ASSERT_EQ(list_automatic_files(folder.path()).size(), 1U);
-  // What somebody saved on purpose stays so, whoever adds to it.
+  // A file that was saved explicitly stays so, even if an automatic save adds to it.
   const CacheFile again{.ingredients = {{"model", kBySaveCache}}, .notes = {{kWrittenBy, kByBind}}};
   ASSERT_EQ(save_in_folder(folder.path(), again, nullptr).reason, "");
   EXPECT_EQ(list_automatic_files(folder.path()).size(), 1U);

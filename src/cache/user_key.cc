@@ -41,7 +41,7 @@ FoundKey read_key(const std::filesystem::path& file) {
   return {UserKey(bytes), ""};
 }
 
-// The file appears with all of its bytes, or not at all, and never in place of another.
+// Creates the file completely or not at all, and never replaces an existing one.
 std::string write_key(const std::filesystem::path& file) {
   KeyBytes bytes = {};
   if (::getrandom(bytes.data(), bytes.size(), 0) != ssize_t{bytes.size()}) return last_error();
@@ -66,7 +66,9 @@ std::string write_key(const std::filesystem::path& file) {
 
 }  // namespace
 
-Mac UserKey::authenticate(std::span<const char> bytes) const { return digest_of(bytes, bytes_); }
+Mac UserKey::authenticate(std::span<const char> head, std::span<const char> rest) const {
+  return digest_of(head, rest, bytes_);
+}
 
 FoundKey find_or_make_key(const std::filesystem::path& folder) {
   const std::string unsafe = explain_foreign_folder(folder);

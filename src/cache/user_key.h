@@ -1,4 +1,4 @@
-// The key of one user on one machine, by which Tessera knows what it wrote itself.
+// The secret key of one user on one machine, which authenticates files that Tessera wrote itself.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@ class UserKey {
  public:
   explicit UserKey(std::array<uint8_t, 32> bytes) : bytes_(bytes) {}
 
-  // A digest with the key. is_equal() compares two.
-  Mac authenticate(std::span<const char> bytes) const;
+  // The MAC of `head` followed by `rest`. Compare MACs with is_equal().
+  Mac authenticate(std::span<const char> head, std::span<const char> rest = {}) const;
 
  private:
   std::array<uint8_t, 32> bytes_;
@@ -30,14 +30,14 @@ struct FoundKey {
   std::string reason;  // why there is none
 };
 
-// The key in `folder` / "key"; none where `folder` is "" or has none.
+// The key in `folder` / "key"; nullopt if there is none or `folder` is "".
 std::optional<UserKey> find_key(const std::filesystem::path& folder);
 
-// The same, made where there is none, and with it the folder; none where it cannot be.
+// The same, but creates the key and the folder if they are missing; nullopt if that fails.
 std::optional<UserKey> make_key(const std::filesystem::path& folder);
 
-// The key in `folder` / "key", made where there is none: of 32 random bytes, readable for its owner
-// alone. One that others could read or write is refused.
+// The key in `folder` / "key"; if it is missing, creates one of 32 random bytes, readable by its
+// owner only. Refuses a key that others can read or write.
 FoundKey find_or_make_key(const std::filesystem::path& folder);
 
 }  // namespace tessera::cache

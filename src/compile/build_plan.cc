@@ -4,25 +4,25 @@
 #include <optional>
 #include <utility>
 
+#include "assemble/kernels_in_use.h"
+#include "assemble/plan_assembler.h"
+#include "base/check.h"
 #include "base/memory.h"
-#include "compile/chooser.h"
-#include "compile/fit_budget.h"
-#include "compile/kernels_in_use.h"
+#include "choose/fit_budget.h"
+#include "choose/placer.h"
 #include "compile/known_plan.h"
-#include "compile/let_go.h"
-#include "compile/plan_assembler.h"
 #include "compile/storage_fallback.h"
-#include "compile/tune_placement.h"
 #include "compile/wanted_offers.h"
+#include "measure/tune_placement.h"
+#include "price/cost_sections.h"
+#include "price/stored_plans.h"
 #include "tessera/error.h"
-#include "tune/cost_sections.h"
-#include "tune/stored_plans.h"
 
 namespace tessera {
 namespace {
 
 // What a plan that only runs until another is built may pack, as a multiple of the weights.
-constexpr int64_t kMostTimesPacked = 2;
+constexpr int64_t kMaxTimesPacked = 2;
 
 int64_t constant_bytes(const Graph& graph) {
   int64_t bytes = 0;
@@ -104,189 +104,294 @@ tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement&
 }
 
 // Has `plan` bring another one of the same graph, which runs until it is built.
-void add_until_built(const tuning::Subject& subject, const Placement& placement,
-                     const BuiltPlan& built, tuning::KnownPlan& plan) {
-  tuning::KnownPlan& added = plan.until_built.emplace_back();
+void add_startup_plan(const tuning::Subject& subject, const Placement& placement,
+                      const BuiltPlan& built, tuning::KnownPlan& plan) {
+  tuning::KnownPlan& added = plan.startup_plan.emplace_back();
   added.steps = tuning::planned_steps(subject, placement.chosen);
   note_layout(built, added);
 }
 
-// Chooses and builds, until all that is chosen can be built and fits into memory.
-Placement choose_and_build(Chooser& chooser, BudgetFitter& fitter, PlanAssembler& assembler,
-                           BuiltPlan& base, const StageWatcher& watcher) {
-  while (true) {
-    watcher("place");
-    const Placement placement = choose_covering(chooser, base.offers, base.graph);
-    if (fitter.makes_way(placement, chooser)) continue;
-    watcher("build");
-    const std::vector<int> failed = assembler.build(placement, base);
-    if (failed.empty()) return placement;
-    for (const int index : failed) chooser.forbid(index);
-    fitter.start(chooser);
-  }
-}
-
 // By candidate, what competes with one of `kept` for a node.
-std::vector<bool> rivals_of(const std::vector<int>& kept, const Offers& offers, size_t nodes) {
+std::vector<bool> competitors_of(const std::vector<int>& kept, const Offers& offers, size_t nodes) {
   std::vector<bool> is_taken(nodes, false);
-  std::vector<bool> is_rival(offers.candidates.size(), false);
+  std::vector<bool> is_competitor(offers.candidates.size(), false);
   for (const int index : kept) {
     for (const NodeId node : offers.candidates[static_cast<size_t>(index)].nodes) {
       is_taken[static_cast<size_t>(node.index)] = true;
     }
   }
-  for (size_t index = 0; index < is_rival.size(); ++index) {
+  for (size_t index = 0; index < is_competitor.size(); ++index) {
     const std::vector<NodeId>& covered = offers.candidates[index].nodes;
-    is_rival[index] = std::any_of(covered.begin(), covered.end(), [&](NodeId node) {
+    is_competitor[index] = std::any_of(covered.begin(), covered.end(), [&](NodeId node) {
       return is_taken[static_cast<size_t>(node.index)];
     });
   }
-  for (const int index : kept) is_rival[static_cast<size_t>(index)] = false;
-  return is_rival;
+  for (const int index : kept) is_competitor[static_cast<size_t>(index)] = false;
+  return is_competitor;
 }
 
-// What was chosen for other shapes where it is offered for these, and for the other nodes what is
-// cheapest beside it; nothing chosen where that comes to nothing.
-Placement build_carried(const std::vector<int>& kept, Chooser& chooser, BudgetFitter& fitter,
-                        PlanAssembler& assembler, BuiltPlan& base) {
-  if (kept.empty()) return {};
-  Placement placement{.chosen = kept};
-  if (!chooser.is_usable(placement)) {
-    chooser.leave_out(rivals_of(kept, base.offers, base.graph.nodes.size()));
-    placement = chooser.solve();
-    chooser.leave_out({});
+// By what a choice is made.
+enum class Mode : uint8_t {
+  InOrder,   // nothing is known of prices
+  Priced,    // by what is known of prices, and guesses
+  Measured,  // by prices that are measured now
+  Reused,    // what was chosen for other shapes, and the rest by price
+  Known,     // what was found before
+};
+
+struct Choice {
+  Placement placement;                              // whose kernels are built
+  Placement startup_plan;                           // to run until these are; or nothing chosen
+  std::optional<PlacementDescription> description;  // where prices are known
+};
+
+// Of one graph: what is offered for it, what that costs, the choice, and its plan, in this order.
+class PlanBuilder {
+ public:
+  PlanBuilder(Graph graph, const ops::Registry& registry,
+              std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
+              ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher)
+      : options_(options),
+        pricing_(options.pricing),
+        watcher_(watcher),
+        packs_(packs),
+        base_(propose(std::move(graph), registry, std::move(plugins), pool, options, watcher)),
+        subject_{.graph = base_.graph,
+                 .offers = base_.offers,
+                 .layouts = *base_.layouts,
+                 .registry = registry,
+                 .threads = pool.threads(),
+                 .precision = options.precision,
+                 .nan = options.nan},
+        in_use_(options.siblings),
+        stored_(registry, pool.threads(), options.precision, options.nan,
+                options.find_stored_kernel),
+        placer_(base_.graph, base_.offers, *base_.layouts, options.keeps_sparse_storage),
+        assembler_(pool, packs, in_use_, stored_),
+        fitter_(base_.graph, base_.offers, *base_.layouts, options.memory_budget_bytes) {
+    placer_.set_solve_time_limit(pricing_.solve_budget_seconds);
   }
-  const bool is_good = chooser.is_usable(placement) && fitter.fits(placement, chooser) &&
-                       assembler.build(placement, base).empty();
-  return is_good ? placement : Placement{};
-}
+
+  BuildOutcome build() {
+    if (pricing_.costs != nullptr) look_up_prices();
+    fitter_.start(placer_);
+    const Mode mode = this->mode();
+    Choice choice = choose(mode);
+    if (released_weight_) return *std::move(released_weight_);
+    result_.placement = std::move(choice.description);
+    if (prices_) describe(choice.placement, mode == Mode::Known);
+    report_dense_uses(base_, choice.placement, options_);
+    std::optional<BuiltPlan> startup_plan = lay_out(choice);
+    pack(choice, std::move(startup_plan));
+    if (released_weight_) return *std::move(released_weight_);
+    if (mode == Mode::Measured) packs_.drop_unused();
+    return std::move(result_);
+  }
+
+ private:
+  static BuiltPlan propose(Graph graph, const ops::Registry& registry,
+                           std::vector<std::shared_ptr<const Plugin>> plugins, ThreadPool& pool,
+                           const PlanOptions& options, const StageWatcher& watcher) {
+    BuiltPlan base;
+    base.graph = std::move(graph);
+    base.registry = &registry;
+    base.plugins = std::move(plugins);
+    base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
+    check_selected_names(options.selection, registry, base.plugins);
+    check_largest_fits(base.graph);
+    watcher("propose");
+    base.offers = select_offers(
+        collect_wanted_offers(base.graph, registry, base.plugins, *base.layouts, pool, options),
+        base.graph, options.selection);
+    return base;
+  }
+
+  void look_up_prices() {
+    prices_.emplace(subject_, *pricing_.costs, pricing_.runs_per_build);
+    // What is best within a budget, or soon built, is not what is known as the fastest.
+    if (options_.memory_budget_bytes == 0 && pricing_.runs_per_build == 0) {
+      plan_key_ = tuning::plan_key(subject_, base_.plugins);
+    }
+    if (pricing_.shared != nullptr) {
+      pricing_.shared->look_up(prices_->keys(), plan_key_, *pricing_.costs);
+    }
+    if (pricing_.reused != nullptr) {
+      tuning::add_scaled_costs(*pricing_.reused, prices_->priced_subject(), *pricing_.costs);
+    }
+    result_.tuning.reused = static_cast<int>(pricing_.costs->kernels.size());
+    result_.tuning.reused_seconds = tuning::seconds_to_measure(*pricing_.costs);
+    prices_->look_up_guesses();
+    placer_.set_prices(*prices_);
+    placer_.prefer(known_placement(subject_, plan_key_, pricing_));
+  }
+
+  Mode mode() const {
+    if (!prices_) return Mode::InOrder;
+    if (pricing_.relies_on_known_plan && placer_.is_usable(placer_.preferred())) {
+      return Mode::Known;
+    }
+    if (pricing_.measures) return Mode::Measured;
+    return pricing_.reused != nullptr ? Mode::Reused : Mode::Priced;
+  }
+
+  Choice choose(Mode mode) {
+    switch (mode) {
+      case Mode::InOrder:
+        return {.placement = choose_and_build()};
+      case Mode::Measured:
+        return choose_by_measuring();
+      case Mode::Reused:
+        return described(choose_reused());
+      case Mode::Priced:
+      case Mode::Known:
+        // The placer prefers what is known.
+        return described(choose_and_build());
+    }
+    TESSERA_CHECK(false, "there are no other modes");
+    return {};
+  }
+
+  Choice described(Placement placement) const {
+    PlacementDescription description = placer_.describe(placement);
+    return {.placement = std::move(placement), .description = std::move(description)};
+  }
+
+  // Until all that is chosen can be built and fits into memory; or a released weight is needed.
+  Placement choose_and_build() {
+    while (true) {
+      watcher_("place");
+      const Placement placement = choose_covering(placer_, base_.offers, base_.graph);
+      if (fitter_.restrict_to_budget(placement, placer_)) continue;
+      watcher_("build");
+      AssembledKernels kernels = assembler_.build(placement, base_);
+      released_weight_ = std::move(kernels.released_weight);
+      if (kernels.failed.empty() || released_weight_) return placement;
+      for (const int index : kernels.failed) placer_.forbid(index);
+      fitter_.start(placer_);
+    }
+  }
+
+  Choice choose_by_measuring() {
+    // The reference reads all of them.
+    released_weight_ = find_released_weight(base_.graph);
+    if (released_weight_) return {};
+    watcher_("tune");
+    TunedPlacement tuned = tune_placement(
+        {base_, subject_, *prices_, plan_key_, placer_, fitter_, assembler_}, pricing_);
+    tuned.tuning.reused = result_.tuning.reused;
+    tuned.tuning.reused_seconds = result_.tuning.reused_seconds;
+    result_.tuning = std::move(tuned.tuning);
+    return {.placement = std::move(tuned.placement),
+            .startup_plan = std::move(tuned.startup_plan),
+            .description = std::move(tuned.description)};
+  }
+
+  // What was chosen for other shapes where it is offered for these, and for the other nodes what is
+  // cheapest beside it; or, where that comes to nothing, the cheapest.
+  Placement choose_reused() {
+    watcher_("place");
+    const std::vector<int> kept = tuning::find_reused(*pricing_.reused, subject_);
+    if (kept.empty()) return choose_and_build();
+    Placement placement{.chosen = kept};
+    if (!placer_.is_usable(placement)) {
+      placer_.exclude(competitors_of(kept, base_.offers, base_.graph.nodes.size()));
+      placement = placer_.solve();
+      placer_.exclude({});
+    }
+    if (!placer_.is_usable(placement) || !fitter_.fits(placement, placer_)) {
+      return choose_and_build();
+    }
+    AssembledKernels kernels = assembler_.build(placement, base_);
+    released_weight_ = std::move(kernels.released_weight);
+    const bool is_over = kernels.failed.empty() || released_weight_;
+    return is_over ? placement : choose_and_build();
+  }
+
+  // What is told of the offers and of the choice.
+  void describe(const Placement& placement, bool is_known) {
+    if (pricing_.margin_search_seconds > 0 && pricing_.tune.on_progress) {
+      pricing_.tune.on_progress(
+          {.phase = BindPhase::Margins, .seconds_allowed = pricing_.margin_search_seconds});
+    }
+    for (Refusal& refusal : prices_->refusals()) {
+      base_.offers.refusals.push_back(std::move(refusal));
+    }
+    result_.candidates =
+        prices_->describe(placement, placer_.margins(pricing_.margin_search_seconds));
+    result_.conversions = prices_->describe_conversions();
+    result_.plan = known_plan_of(subject_, placement, plan_key_, pricing_);
+    if (pricing_.reused == nullptr) {
+      result_.reused =
+          tuning::make_reusable(prices_->priced_subject(), *pricing_.costs, placement.chosen);
+    }
+    result_.is_known_plan = is_known && placement.chosen == placer_.preferred().chosen;
+  }
+
+  // Gives the plan to run until the other one is built, if there is one.
+  std::optional<BuiltPlan> lay_out(const Choice& choice) {
+    watcher_("plan");
+    if (options_.returns_step_outputs) {
+      result_.step_outputs = values_between_steps(base_.offers, choice.placement);
+    }
+    if (!prices_) {
+      result_.built =
+          assembler_.lay_out(std::move(base_), choice.placement, result_.step_outputs, {});
+      return std::nullopt;
+    }
+    // Prices describe what is offered, of which the plan keeps only what it uses.
+    const auto plan_of = [&](const Placement& placement) {
+      return assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement,
+                                result_.step_outputs, placer_.conversion_prices());
+    };
+    result_.built = plan_of(choice.placement);
+    result_.step_seconds = prices_->step_seconds(result_.built.plan);
+    note_layout(result_.built, result_.plan);
+    if (choice.startup_plan.chosen.empty()) return std::nullopt;
+    return plan_of(choice.startup_plan);
+  }
+
+  void pack(const Choice& choice, std::optional<BuiltPlan> startup_plan) {
+    watcher_("pack");
+    released_weight_ = assembler_.pack(result_.built);
+    if (released_weight_) return;
+    if (startup_plan &&
+        pack_bytes(startup_plan->plan) <= kMaxTimesPacked * constant_bytes(startup_plan->graph)) {
+      released_weight_ = assembler_.pack(*startup_plan);
+      if (released_weight_) return;
+      add_startup_plan(subject_, choice.startup_plan, *startup_plan, result_.plan);
+      result_.startup_plan = std::move(startup_plan);
+    }
+    result_.pack_bytes = pack_bytes(result_.built.plan);
+    result_.kernels = count_kernels(result_.built);
+    result_.reused_kernels = assembler_.count_reused(choice.placement);
+    result_.loaded_kernels = assembler_.count_loaded(choice.placement);
+  }
+
+  const PlanOptions& options_;
+  const PricingOptions& pricing_;
+  const StageWatcher& watcher_;
+  PackStore& packs_;
+  BuiltPlan base_;  // graph, plug-ins, layouts, offers
+  tuning::Subject subject_;
+  KernelsInUse in_use_;
+  StoredKernels stored_;
+  Placer placer_;
+  PlanAssembler assembler_;
+  BudgetFitter fitter_;
+  std::optional<PricedOffers> prices_;
+  std::optional<tuning::PlanKey> plan_key_;  // under which the fastest plan is kept
+  // Without which nothing more can be done; ends the build.
+  std::optional<ReleasedWeight> released_weight_;
+  PlanResult result_;
+};
 
 }  // namespace
 
-PlanResult build_plan(Graph graph, const ops::Registry& registry,
-                      std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
-                      ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher) {
-  PlanResult result;
-  const PricingOptions& pricing = options.pricing;
-  BuiltPlan base;
-  base.graph = std::move(graph);
-  base.registry = &registry;
-  base.plugins = std::move(plugins);
-  base.layouts = std::make_shared<const LayoutTable>(base.plugins, sparse_forms(base.graph));
-
-  check_selected_names(options.selection, registry, base.plugins);
-  check_largest_fits(base.graph);
-  watcher("propose");
-  base.offers = select_offers(
-      collect_wanted_offers(base.graph, registry, base.plugins, *base.layouts, pool, options),
-      base.graph, options.selection);
-
-  const tuning::Subject subject{.graph = base.graph,
-                                .offers = base.offers,
-                                .layouts = *base.layouts,
-                                .registry = registry,
-                                .threads = pool.threads(),
-                                .precision = options.precision,
-                                .nan = options.nan};
-  Chooser chooser(base.graph, base.offers, *base.layouts, options.keeps_sparse_storage);
-  chooser.limit_solving(pricing.solve_budget_seconds);
-  const KernelsInUse in_use(options.siblings);
-  const StoredKernels stored(registry, pool.threads(), options.precision, options.nan,
-                             options.find_stored_kernel);
-  PlanAssembler assembler(pool, packs, in_use, stored);
-  std::optional<PricedOffers> prices;
-  std::optional<tuning::PlanKey> plan_key;
-  if (pricing.costs != nullptr) {
-    prices.emplace(subject, *pricing.costs, pricing.runs_per_build);
-    // What is best within a budget, or soon built, is not what is known as the fastest.
-    if (options.memory_budget_bytes == 0 && pricing.runs_per_build == 0)
-      plan_key = tuning::plan_key(subject, base.plugins);
-    if (pricing.shared != nullptr)
-      pricing.shared->look_up(prices->keys(), plan_key, *pricing.costs);
-    if (pricing.carried != nullptr) {
-      tuning::add_in_proportion(*pricing.carried, prices->priced_subject(), *pricing.costs);
-    }
-    result.tuning.reused = static_cast<int>(pricing.costs->kernels.size());
-    result.tuning.reused_seconds = tuning::seconds_to_measure(*pricing.costs);
-    prices->look_up_guesses();
-    chooser.set_prices(*prices);
-    chooser.prefer(known_placement(subject, plan_key, pricing));
-  }
-  BudgetFitter fitter(base.graph, base.offers, *base.layouts, options.memory_budget_bytes);
-  fitter.start(chooser);
-  Placement placement;
-  Placement until_built;
-  const bool is_known = pricing.relies_on_known_plan && chooser.is_usable(chooser.preferred());
-  const bool measures = pricing.measures && !is_known;
-  if (measures) {
-    check_has_elements(base.graph);
-    watcher("tune");
-    TunedPlacement tuned =
-        tune_placement({base, subject, *prices, plan_key, chooser, fitter, assembler}, pricing);
-    placement = std::move(tuned.placement);
-    until_built = std::move(tuned.until_built);
-    result.placement = std::move(tuned.description);
-    tuned.tuning.reused = result.tuning.reused;
-    tuned.tuning.reused_seconds = result.tuning.reused_seconds;
-    result.tuning = std::move(tuned.tuning);
-  } else {
-    if (pricing.carried != nullptr && !is_known) {
-      watcher("place");
-      placement = build_carried(tuning::find_chosen(*pricing.carried, subject), chooser, fitter,
-                                assembler, base);
-    }
-    if (placement.chosen.empty()) {
-      placement = choose_and_build(chooser, fitter, assembler, base, watcher);
-    }
-    if (prices) result.placement = chooser.describe(placement);
-  }
-  if (prices) {
-    if (pricing.margin_search_seconds > 0 && pricing.tune.on_progress) {
-      pricing.tune.on_progress(
-          {.phase = BindPhase::Margins, .seconds_allowed = pricing.margin_search_seconds});
-    }
-    for (Refusal& refusal : prices->refusals()) base.offers.refusals.push_back(std::move(refusal));
-    result.candidates = prices->describe(placement, chooser.margins(pricing.margin_search_seconds));
-    result.conversions = prices->describe_conversions();
-    result.plan = known_plan_of(subject, placement, plan_key, pricing);
-    if (pricing.carried == nullptr) {
-      result.carried = tuning::carry(prices->priced_subject(), *pricing.costs, placement.chosen);
-    }
-    result.is_known_plan = is_known && placement.chosen == chooser.preferred().chosen;
-  }
-  report_dense_uses(base, placement, options);
-
-  watcher("plan");
-  if (options.returns_step_outputs) {
-    result.step_outputs = values_between_steps(base.offers, placement);
-  }
-  std::optional<BuiltPlan> other;
-  if (prices) {
-    // Prices describe what is offered, of which the plan keeps only what it uses.
-    result.built = assembler.lay_out(PlanAssembler::part_of(base, placement), placement,
-                                     result.step_outputs, chooser.conversion_prices());
-    result.step_seconds = prices->step_seconds(result.built.plan);
-    note_layout(result.built, result.plan);
-    if (!until_built.chosen.empty()) {
-      other = assembler.lay_out(PlanAssembler::part_of(base, until_built), until_built,
-                                result.step_outputs, chooser.conversion_prices());
-    }
-  } else {
-    result.built = assembler.lay_out(std::move(base), placement, result.step_outputs, {});
-  }
-  watcher("pack");
-  assembler.pack(result.built);
-  if (other && pack_bytes(other->plan) <= kMostTimesPacked * constant_bytes(other->graph)) {
-    assembler.pack(*other);
-    add_until_built(subject, until_built, *other, result.plan);
-    result.until_built = std::move(other);
-  }
-  if (measures) packs.drop_unused();
-  result.pack_bytes = pack_bytes(result.built.plan);
-  result.kernels = count_kernels(result.built);
-  result.reused_kernels = assembler.count_reused(placement);
-  result.loaded_kernels = assembler.count_loaded(placement);
-  return result;
+BuildOutcome build_plan(Graph graph, const ops::Registry& registry,
+                        std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
+                        ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher) {
+  return PlanBuilder(std::move(graph), registry, std::move(plugins), packs, pool, options, watcher)
+      .build();
 }
 
 }  // namespace tessera

@@ -6,17 +6,20 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "assemble/stored_kernels.h"
 #include "backend/packs.h"
 #include "backend/plugin.h"
 #include "base/log.h"
 #include "base/parallel.h"
-#include "compile/price_offers.h"
-#include "compile/select_offers.h"
-#include "compile/stored_kernels.h"
+#include "choose/price_offers.h"
+#include "choose/select_offers.h"
 #include "engine/built_plan.h"
 #include "graph/graph.h"
+#include "graph/released_weight.h"
+#include "measure/pricing_options.h"
 #include "ops/registry.h"
 
 namespace tessera {
@@ -56,20 +59,23 @@ struct PlanResult {
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
   tuning::KnownPlan plan;  // what was chosen, as it is found again
-  // Of `plan.until_built`: keeps its packs as long as it is there.
-  std::optional<BuiltPlan> until_built;
-  tuning::CarriedChoice carried;  // the same and what is known, for other shapes
-  bool is_known_plan = false;     // it was chosen because it had been found before
+  // Of `plan.startup_plan`: keeps its packs as long as it is there.
+  std::optional<BuiltPlan> startup_plan;
+  tuning::ReusedChoice reused;  // the same and what is known, for other shapes
+  bool is_known_plan = false;   // it was chosen because it had been found before
 };
+
+// A plan; or a released weight whose elements building it takes: to be read again.
+using BuildOutcome = std::variant<PlanResult, ReleasedWeight>;
 
 // propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is
 // refused with that reason and the rest decided anew. `plugins` in order of preference. Throws
 // InvalidArgument or Unsupported for pins and exclusions that nobody can serve, OutOfMemory where
 // nothing fits into the budget, and what stages throw. Chooses by price where `options.pricing` has
-// costs, else in order; with a carried choice what was chosen there, as far as it is offered, and
-// only the rest by price. Throws LetGo where a constant's elements are needed that were let go.
-PlanResult build_plan(Graph graph, const ops::Registry& registry,
-                      std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
-                      ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);
+// costs, else in order; with a reused choice what was chosen there, as far as it is offered, and
+// only the rest by price.
+BuildOutcome build_plan(Graph graph, const ops::Registry& registry,
+                        std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
+                        ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);
 
 }  // namespace tessera

@@ -109,12 +109,12 @@ BoundGraph bind_graph(const LoadedModel& model,
                       const std::vector<std::string>& fetch, const ops::Registry& registry,
                       ThreadPool& pool, const Log& log) {
   const bool is_nothing_new = asks_for_nothing_new(model.graph, shapes, fetch);
-  if (model.is_settled && is_nothing_new) return {model.graph, true};
+  if (model.binds_unchanged && is_nothing_new) return {model.graph, true};
   Graph graph = specialise(model.graph, shapes);
   graph.kept = values_named(model, fetch);
   Rewritten rewritten = rewrite(infer_types(graph, registry, log), registry, pool);
-  const bool is_as_loaded = is_nothing_new && is_same(model.graph, rewritten);
-  return {std::move(rewritten.graph), is_as_loaded};
+  const bool is_unchanged = is_nothing_new && is_same(model.graph, rewritten);
+  return {std::move(rewritten.graph), is_unchanged};
 }
 
 }  // namespace tessera

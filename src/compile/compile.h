@@ -30,12 +30,12 @@ struct LoadedModel {
   std::vector<PassReport> passes;
   std::vector<std::string> made_values;  // names of the values that the file's nodes make, in order
   // Binding without new shapes and values to fetch gives `graph` as it is, as it has before.
-  bool is_settled = false;
+  bool binds_unchanged = false;
 };
 
 struct BoundGraph {
   Graph graph;
-  bool is_as_loaded = false;  // the model's, as it was asked for nothing new: it is settled
+  bool is_unchanged = false;  // the model's, as it was asked for nothing new: it is settled
 };
 
 // import -> infer -> rewrite. Errors as those stages throw them.

@@ -47,41 +47,41 @@ class Binding : public testing::Test {
 
 TEST_F(Binding, OfKnownShapesGivesWhatWasLoaded) {
   const LoadedModel model = loaded(chain(Shape{2, 3}));
-  EXPECT_FALSE(model.is_settled);
+  EXPECT_FALSE(model.binds_unchanged);
   const BoundGraph once = bound(model);
-  EXPECT_TRUE(once.is_as_loaded);
+  EXPECT_TRUE(once.is_unchanged);
   EXPECT_THAT(node_names(once.graph), ElementsAre("relu", "abs"));
   // The shape that it has anyway is no news.
-  EXPECT_TRUE(bound(model, {{"x", {2, 3}}}).is_as_loaded);
+  EXPECT_TRUE(bound(model, {{"x", {2, 3}}}).is_unchanged);
 }
 
 TEST_F(Binding, RunsNoStageForWhatIsSettled) {
   LoadedModel model = loaded(chain(Shape{2, 3}));
-  model.is_settled = true;
+  model.binds_unchanged = true;
   // A stage would notice: nothing of the kind is known.
   model.graph.nodes.front().op = "NoSuchOp";
   for (const auto& shapes : {std::map<std::string, std::vector<int64_t>>{}, {{"x", {2, 3}}}}) {
     const BoundGraph again = bound(model, shapes);
-    EXPECT_TRUE(again.is_as_loaded);
+    EXPECT_TRUE(again.is_unchanged);
     EXPECT_EQ(again.graph.nodes.front().op, "NoSuchOp");
   }
 }
 
 TEST_F(Binding, StillRefusesWhatASettledModelDoesNotHave) {
   LoadedModel model = loaded(chain(Shape{2, 3}));
-  model.is_settled = true;
+  model.binds_unchanged = true;
   EXPECT_THROW(bound(model, {{"x", {2, 4}}}), Error);
   EXPECT_THROW(bound(model, {{"z", {2, 3}}}), Error);
   EXPECT_THROW(bound(model, {}, {"nothing"}), Error);
   const BoundGraph fetching = bound(model, {}, {"a"});
-  EXPECT_FALSE(fetching.is_as_loaded);
+  EXPECT_FALSE(fetching.is_unchanged);
   EXPECT_EQ(fetching.graph.kept.size(), 1U);
 }
 
 TEST_F(Binding, OfNewShapesIsNews) {
   const LoadedModel model = loaded(chain(Shape{Dim::symbol("n"), 3}));
   const BoundGraph two = bound(model, {{"x", {2, 3}}});
-  EXPECT_FALSE(two.is_as_loaded);
+  EXPECT_FALSE(two.is_unchanged);
   EXPECT_EQ(two.graph[two.graph.outputs[0]].type, float_type(Shape{2, 3}));
 }
 
@@ -90,7 +90,7 @@ TEST_F(Binding, ThatForgetsKeptValuesIsNews) {
                                  {.keeps_all_values = true}, registry_, pool_, log_);
   EXPECT_EQ(model.graph.kept.size(), 3U);
   const BoundGraph once = bound(model);
-  EXPECT_FALSE(once.is_as_loaded);
+  EXPECT_FALSE(once.is_unchanged);
   EXPECT_THAT(once.graph.kept, IsEmpty());
 }
 

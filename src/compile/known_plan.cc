@@ -5,17 +5,17 @@
 #include <set>
 #include <utility>
 
+#include "assemble/plan_assembler.h"
+#include "assemble/plan_constants.h"
 #include "backend/candidates.h"
 #include "backend/graph_view.h"
-#include "compile/let_go.h"
-#include "compile/placement_problem.h"
-#include "compile/plan_assembler.h"
-#include "compile/plan_constants.h"
+#include "choose/placement_problem.h"
+#include "measure/tune.h"
+#include "place/explain_violation.h"
 #include "place/placement.h"
 #include "plan/memory_use.h"
-#include "tune/groups.h"
-#include "tune/stored_plans.h"
-#include "tune/tune.h"
+#include "price/groups.h"
+#include "price/stored_plans.h"
 
 namespace tessera {
 namespace {
@@ -140,7 +140,6 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
                                  const std::vector<std::shared_ptr<const Plugin>>& plugins,
                                  ThreadPool& pool, const PlanOptions& options,
                                  const tuning::KnownPlan& plan, tuning::CostTable& costs) {
-  check_has_elements(graph);
   const LayoutTable layouts(plugins);
   const tessera_graph view(graph, registry);
   const Offers offers = collect_by_threads(view, plugins, layouts, pool, options, plan);
@@ -177,12 +176,12 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
   return {};
 }
 
-std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Registry& registry,
-                                           std::vector<std::shared_ptr<const Plugin>> plugins,
-                                           PackStore& packs, ThreadPool& pool,
-                                           const PlanOptions& options,
-                                           const tuning::KnownPlan& plan,
-                                           const StageWatcher& watcher) {
+std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Registry& registry,
+                                             std::vector<std::shared_ptr<const Plugin>> plugins,
+                                             PackStore& packs, ThreadPool& pool,
+                                             const PlanOptions& options,
+                                             const tuning::KnownPlan& plan,
+                                             const StageWatcher& watcher) {
   // Who reads a sparse value dense is told why nobody takes it as it is: that takes all backends.
   if (!sparse_forms(graph).empty()) return std::nullopt;
   PlanResult result;
@@ -208,7 +207,7 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   const Placement placement{.chosen = *chosen};
   if (!is_sound(subject, placement)) return std::nullopt;
   watcher("build");
-  result.carried = tuning::carry(subject, *chosen);
+  result.reused = tuning::make_reusable(subject, *chosen);
   const KernelsInUse in_use(options.siblings);
   const StoredKernels stored(registry, pool.threads(), options.precision, options.nan,
                              options.find_stored_kernel);
@@ -216,7 +215,9 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
   const auto before_each_kernel = [&](size_t, size_t) {
     if (options.check_wanted) options.check_wanted();
   };
-  if (!assembler.build(placement, base, before_each_kernel).empty()) return std::nullopt;
+  const AssembledKernels kernels = assembler.build(placement, base, before_each_kernel);
+  if (!kernels.failed.empty()) return std::nullopt;
+  if (kernels.released_weight) return *kernels.released_weight;
   watcher("plan");
   if (options.returns_step_outputs) {
     result.step_outputs = values_between_steps(base.offers, placement);
@@ -229,7 +230,7 @@ std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Regist
       budget > 0 && memory_use(result.built.plan, result.built.offers).total_bytes() > budget;
   if (is_too_large) return std::nullopt;
   watcher("pack");
-  assembler.pack(result.built);
+  if (auto released = assembler.pack(result.built)) return *std::move(released);
   result.pack_bytes = pack_bytes(result.built.plan);
   result.kernels = count_kernels(result.built);
   result.loaded_kernels = assembler.count_loaded(placement);

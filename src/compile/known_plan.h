@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compile/build_plan.h"
-#include "tune/cost_table.h"
+#include "price/cost_table.h"
 
 namespace tessera {
 
@@ -19,17 +19,17 @@ std::vector<std::string> backends_of(const tuning::KnownPlan& plan);
 // for, so that nothing is known of them: neither prices nor refusals. `plugins` are those of
 // backends_of(), in order of preference. nullopt where a candidate of the plan is not offered (any
 // more) or cannot be built, where the plan does not fit the graph or the budget, and for graphs
-// with sparse values. Throws LetGo as build_plan() does.
-std::optional<PlanResult> build_known_plan(const Graph& graph, const ops::Registry& registry,
-                                           std::vector<std::shared_ptr<const Plugin>> plugins,
-                                           PackStore& packs, ThreadPool& pool,
-                                           const PlanOptions& options,
-                                           const tuning::KnownPlan& plan,
-                                           const StageWatcher& watcher);
+// with sparse values.
+std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Registry& registry,
+                                             std::vector<std::shared_ptr<const Plugin>> plugins,
+                                             PackStore& packs, ThreadPool& pool,
+                                             const PlanOptions& options,
+                                             const tuning::KnownPlan& plan,
+                                             const StageWatcher& watcher);
 
 // Compares with the reference what `plan` runs and `costs` does not know to be right here, and adds
 // what it finds. Gives which kernel is wrong, or why it could not be seen, in a sentence; "" where
-// all may run. Throws LetGo as build_plan() does.
+// all may run. `graph` has the elements of all its weights.
 std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& registry,
                                  const std::vector<std::shared_ptr<const Plugin>>& plugins,
                                  ThreadPool& pool, const PlanOptions& options,

@@ -40,7 +40,7 @@ std::vector<StorageFallback> find_storage_fallbacks(const Graph& graph, const Of
     is_sparse[index] = value.sparse && value.is_constant() && value.sparse_constant;
   }
   for (const ValueId id : graph.inputs) {
-    is_sparse[static_cast<size_t>(id.index)] = graph[id].is_exchanged_sparse;
+    is_sparse[static_cast<size_t>(id.index)] = graph[id].is_io_sparse;
   }
   std::vector<StorageFallback> found;
   for (const int chosen : placement.chosen) {

@@ -6,7 +6,7 @@
 #include "backend/graph_view.h"
 #include "base/processor.h"
 #include "ops/work.h"
-#include "tune/bounds.h"
+#include "price/bounds.h"
 
 namespace tessera {
 namespace {
@@ -68,16 +68,16 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const PricingOptions& pricing = options.pricing;
   const bool are_pinned = !options.selection.pins.empty();
   // Of what was not chosen for other shapes, only as much is asked for as every bind gets.
-  const tuning::CarriedChoice* const carried = pricing.known_plan ? nullptr : pricing.carried;
+  const tuning::ReusedChoice* const reused = pricing.known_plan ? nullptr : pricing.reused;
   const auto offered = [&](bool skips_measured_only) {
     return OfferOptions{.precision = options.precision,
                         .nan = options.nan,
                         .skips_measured_only = skips_measured_only};
   };
   const bool is_for_all_threads =
-      pricing.costs == nullptr || (carried != nullptr && !carried->has_alone);
+      pricing.costs == nullptr || (reused != nullptr && !reused->has_alone);
   const bool may_skip_regions =
-      pricing.costs == nullptr || (carried != nullptr && !carried->has_measured_only);
+      pricing.costs == nullptr || (reused != nullptr && !reused->has_measured_only);
   if (is_for_all_threads) {
     return collect_offers_for_all_threads(view, plugins, layouts, pool,
                                           offered(may_skip_regions && !are_pinned));
@@ -85,7 +85,7 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const auto collect = [&](bool skips_measured_only) {
     return collect_offers_by_threads(view, plugins, layouts, pool, offered(skips_measured_only));
   };
-  if (carried != nullptr) return collect(may_skip_regions && !are_pinned);
+  if (reused != nullptr) return collect(may_skip_regions && !are_pinned);
   const bool has_time = pricing.measures_all || pricing.tune.budget_seconds > 0;
   const bool knows_plan = pricing.known_plan || !pricing.costs->plans.empty();
   if (!pricing.measures || are_pinned || has_time || knows_plan) return collect(false);

@@ -29,6 +29,6 @@ struct BuiltPlan {
 
 // How a step is called in errors: that of its node, or of the last one of its group; the value that
 // a conversion is for.
-std::string step_place(const BuiltPlan& plan, const ExecutionStep& step);
+std::string step_location(const BuiltPlan& plan, const ExecutionStep& step);
 
 }  // namespace tessera

@@ -13,7 +13,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using namespace testing_plugins;
+using testing_plugins::Buffer;
+using testing_plugins::SharedViews;
 
 class Runs : public SharedViews {
  protected:
@@ -41,7 +42,7 @@ class Runs : public SharedViews {
                             &error);
         });
       };
-      plugin::border::HeldCandidate held(std::move(candidate));
+      plugin::border::CandidateAdapter held(std::move(candidate));
       tessera_build_options wanted = {.struct_size = sizeof(tessera_build_options), .threads = 1};
       tessera_kernel face = {};
       tessera_error error = plugin::border::empty_error();

@@ -79,8 +79,9 @@ std::vector<Tensor> Interpreter::run(std::span<const Tensor> inputs, const StepW
     std::vector<Tensor> outputs = make_outputs(node, node_inputs, needs_check_[index]);
     const auto start = std::chrono::steady_clock::now();
     ops::run_kernel(registry_.of(node), node, node_inputs, outputs, pool_);
-    if (watcher) {
-      watcher({node, node_inputs, outputs, start, std::chrono::steady_clock::now() - start});
+    if (watcher &&
+        !watcher({node, node_inputs, outputs, start, std::chrono::steady_clock::now() - start})) {
+      return {};
     }
     for (size_t output = 0; output < outputs.size(); ++output) {
       if (!node.outputs[output].is_none()) value(node.outputs[output]) = std::move(outputs[output]);

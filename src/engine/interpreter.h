@@ -23,7 +23,8 @@ struct StepEvent {
   std::chrono::steady_clock::time_point start;
   std::chrono::nanoseconds duration;
 };
-using StepWatcher = std::function<void(const StepEvent& event)>;
+// Gives whether the run shall go on.
+using StepWatcher = std::function<bool(const StepEvent& event)>;
 
 // For one thread at a time. Tensors of constants are shared with the graph it was made from.
 class Interpreter {
@@ -37,6 +38,7 @@ class Interpreter {
   // the graph's outputs, then its kept values. Types of inputs must be those of the graph (the
   // caller has checked). Where not all was known before running, the op's rule is asked again with
   // the actual inputs; throws InvalidArgument where it refuses them or contradicts the graph.
+  // Nothing is given where the watcher ended the run.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const StepWatcher& watcher = {});
 
   const Graph& graph() const { return graph_; }

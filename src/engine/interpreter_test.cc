@@ -82,10 +82,15 @@ TEST(Interpreter, AWatcherSeesEveryStepAndMayReplaceOutputs) {
       event.outputs[0] =
           Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{1000, 0});
     }
+    return true;
   };
   const std::vector<Tensor> results = interpreter.run(std::vector<Tensor>{input}, watcher);
   EXPECT_THAT(seen, testing::ElementsAre("first", "second"));
   EXPECT_THAT(elements(results[0]), testing::ElementsAre(1.0F, 0.0F));
+  int steps = 0;
+  const auto ends_it = [&](const StepEvent&) { return ++steps < 1; };
+  EXPECT_TRUE(interpreter.run(std::vector<Tensor>{input}, ends_it).empty());
+  EXPECT_EQ(steps, 1);
 }
 
 TEST(Interpreter, TwoInTwoThreadsShareConstants) {

@@ -25,10 +25,11 @@ std::string largest_buffers_text(const BuiltPlan& built) {
   std::vector<NamedBytes> all;
   for (const ArenaBlock& block : arena_blocks(built.plan)) {
     const bool is_workspace = block.buffer < 0;
-    all.push_back({is_workspace
-                       ? "the workspace of " + step_place(built, built.plan.steps[at(block.lower)])
-                       : "'" + built.graph[built.plan.buffers[at(block.buffer)].value].name + "'",
-                   block.bytes});
+    all.push_back(
+        {is_workspace
+             ? "the workspace of " + step_location(built, built.plan.steps[at(block.lower)])
+             : "'" + built.graph[built.plan.buffers[at(block.buffer)].value].name + "'",
+         block.bytes});
   }
   for (const PlanBuffer& buffer : built.plan.buffers) {
     if (buffer.kind != Kind::Output || buffer.owner >= 0) continue;

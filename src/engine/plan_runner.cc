@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kDispatchTime{50};
 size_t at(int index) { return static_cast<size_t>(index); }
 
 // Null where no step wants it, or all are.
-ThreadPool* one_thread(const ExecutionPlan& plan, Workplace& place) {
+ThreadPool* one_thread(const ExecutionPlan& plan, ExecutionContext& place) {
   const bool has_lonely_step =
       std::any_of(plan.steps.begin(), plan.steps.end(),
                   [](const ExecutionStep& step) { return step.threads == 1; });
@@ -29,14 +29,14 @@ ThreadPool* one_thread(const ExecutionPlan& plan, Workplace& place) {
 }
 
 // Before anything refers to the arena.
-Workplace& with_room(Workplace& place, const BuiltPlan& built) {
-  place.make_room(built);
+ExecutionContext& with_room(ExecutionContext& place, const BuiltPlan& built) {
+  place.reserve_arena(built);
   return place;
 }
 
 }  // namespace
 
-std::string step_place(const BuiltPlan& built, const ExecutionStep& step) {
+std::string step_location(const BuiltPlan& built, const ExecutionStep& step) {
   if (step.candidate >= 0) {
     const auto& nodes = built.offers.candidates[at(step.candidate)].nodes;
     return place(built.graph[nodes.back()]);
@@ -45,21 +45,22 @@ std::string step_place(const BuiltPlan& built, const ExecutionStep& step) {
   return "value '" + built.graph[buffer.value].name + "'";
 }
 
-PlanRunner::PlanRunner(BuiltPlan plan, Workplace& place, std::vector<StatePorts> state_pairs)
+PlanRunner::PlanRunner(BuiltPlan plan, ExecutionContext& place, std::vector<StatePorts> state_pairs)
     : PlanRunner(std::move(plan), nullptr, &place, std::move(state_pairs)) {}
 
 PlanRunner::PlanRunner(BuiltPlan plan, RunnerOptions options)
-    : PlanRunner(std::move(plan), std::make_unique<Workplace>(options.threads, options.denormals),
-                 nullptr, std::move(options.state_pairs)) {}
+    : PlanRunner(std::move(plan),
+                 std::make_unique<ExecutionContext>(options.threads, options.denormals), nullptr,
+                 std::move(options.state_pairs)) {}
 
-PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<Workplace> own, Workplace* place,
-                       std::vector<StatePorts> state_pairs)
+PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
+                       ExecutionContext* place, std::vector<StatePorts> state_pairs)
     : built_(std::move(plan)),
       own_(std::move(own)),
       place_(with_room(own_ ? *own_ : *place, built_)),
       one_(one_thread(built_.plan, place_)),
       program_(built_, place_.arena(), one_ != nullptr),
-      exchange_(built_, program_, std::move(state_pairs)),
+      io_binding_(built_, program_, std::move(state_pairs)),
       context_(place_.pool(), place_.scratch()),
       dynamic_(built_.plan.buffers.size()) {
   error_.struct_size = sizeof(error_);
@@ -74,24 +75,24 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<Workplace> own, Workplace
 
 std::vector<Tensor> PlanRunner::run(std::span<const Tensor> inputs, const PlanWatcher& watcher) {
   TESSERA_CHECK(inputs.size() == built_.graph.inputs.size(), "one tensor for each graph input");
-  exchange_.begin(inputs);
+  io_binding_.begin(inputs);
   run_steps(watcher);
-  exchange_.finish();
-  std::vector<Tensor> results = exchange_.results(dynamic_);
+  io_binding_.finish();
+  std::vector<Tensor> results = io_binding_.results(dynamic_);
   for (Tensor& tensor : dynamic_) tensor = Tensor();
-  exchange_.end();
+  io_binding_.end();
   return results;
 }
 
 void PlanRunner::run_bound(const PlanWatcher& watcher) {
-  exchange_.begin({});
+  io_binding_.begin({});
   run_steps(watcher);
-  exchange_.finish();
-  exchange_.end();
+  io_binding_.finish();
+  io_binding_.end();
 }
 
 void PlanRunner::run_steps(const PlanWatcher& watcher) {
-  const Workplace::Turn turn(place_);
+  const ExecutionContext::ActiveRun turn(place_);
   // Another plan may have needed a larger one since.
   program_.move_arena(place_.arena());
   context_.set_random_seed(place_.seed());
@@ -101,7 +102,7 @@ void PlanRunner::run_steps(const PlanWatcher& watcher) {
 }
 
 void PlanRunner::run_regions(const PlanWatcher& watcher) {
-  for (const StaticRegion& region : program_.regions()) {
+  for (const StaticSegment& region : program_.regions()) {
     if (!region.is_alone) {
       run_region(region, context_, watcher);
       continue;
@@ -110,7 +111,7 @@ void PlanRunner::run_regions(const PlanWatcher& watcher) {
   }
 }
 
-void PlanRunner::run_region(const StaticRegion& region, RunContext& context,
+void PlanRunner::run_region(const StaticSegment& region, RunContext& context,
                             const PlanWatcher& watcher) {
   prepare_dynamic(region);
   if (region.check != nullptr) region.check->run(program_.inputs_of(region.begin));
@@ -124,7 +125,7 @@ void PlanRunner::run_region(const StaticRegion& region, RunContext& context,
     for (const PlanOutput& output : built_.plan.steps[step].outputs) {
       const bool is_dynamic = built_.plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
       if (!is_dynamic || !dynamic_[at(output.buffer)].is_empty()) continue;
-      throw Error(ErrorKind::DeviceFailed, step_place(built_, built_.plan.steps[step]),
+      throw Error(ErrorKind::DeviceFailed, step_location(built_, built_.plan.steps[step]),
                   "its kernel asked for no memory for an output of unknown size");
     }
   }
@@ -132,8 +133,8 @@ void PlanRunner::run_region(const StaticRegion& region, RunContext& context,
 }
 
 // What the region reads of values whose size is known by now, and what it will make of them.
-void PlanRunner::prepare_dynamic(const StaticRegion& region) {
-  for (const StaticRegion::DynamicArgument& argument : region.arguments) {
+void PlanRunner::prepare_dynamic(const StaticSegment& region) {
+  for (const StaticSegment::DynamicArgument& argument : region.arguments) {
     const Tensor& tensor = dynamic_[at(argument.owner)];
     argument.face->data = static_cast<char*>(const_cast<void*>(tensor.data())) + argument.offset;
     argument.face->rank = static_cast<int32_t>(tensor.rank());
@@ -195,7 +196,7 @@ double PlanRunner::measure_dispatch_ns() {
     call.run = [](void*, tessera_run_context*, const tessera_buffer*, const tessera_buffer*,
                   tessera_error*) -> int32_t { return TESSERA_OK; };
   }
-  const Workplace::Turn turn(place_);
+  const ExecutionContext::ActiveRun turn(place_);
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
   while (times.size() < kDispatchRuns && Clock::now() - begin < kDispatchTime) {
@@ -209,7 +210,7 @@ double PlanRunner::measure_dispatch_ns() {
 }
 
 void PlanRunner::stop_at(size_t call) const {
-  const std::string where = step_place(built_, built_.plan.steps[program_.step_of(call)]);
+  const std::string where = step_location(built_, built_.plan.steps[program_.step_of(call)]);
   if (place_.is_cancelled()) {
     throw Error(ErrorKind::Cancelled, where, "the run was cancelled before this step");
   }

@@ -12,9 +12,9 @@
 #include "backend/run_context.h"
 #include "base/denormals.h"
 #include "engine/built_plan.h"
-#include "engine/exchange.h"
+#include "engine/execution_context.h"
+#include "engine/io_binding.h"
 #include "engine/step_program.h"
-#include "engine/workplace.h"
 #include "tessera/tensor.h"
 
 namespace tessera {
@@ -42,7 +42,7 @@ class PlanRunner {
  public:
   // Runs at `place`, which must outlive it. Throws OutOfMemory where the arena needs more than the
   // machine has, before it is allocated.
-  PlanRunner(BuiltPlan plan, Workplace& place, std::vector<StatePorts> state_pairs = {});
+  PlanRunner(BuiltPlan plan, ExecutionContext& place, std::vector<StatePorts> state_pairs = {});
   // Has a workplace of its own.
   PlanRunner(BuiltPlan plan, RunnerOptions options);
   PlanRunner(BuiltPlan plan, int threads)
@@ -56,13 +56,13 @@ class PlanRunner {
   // next run leaves alone. Throws what a kernel fails with, at its node, and Cancelled.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const PlanWatcher& watcher = {});
 
-  // The same where all that is read and all results are bound (exchange()): allocates nothing but
+  // The same where all that is read and all results are bound (io_binding()): allocates nothing but
   // what the first run after binding needs, and what kernels do.
   void run_bound(const PlanWatcher& watcher = {});
 
   // Where inputs and results lie in memory of the caller's.
-  Exchange& exchange() { return exchange_; }
-  const Exchange& exchange() const { return exchange_; }
+  IoBinding& io_binding() { return io_binding_; }
+  const IoBinding& io_binding() const { return io_binding_; }
 
   // Ends the run that is going on, if one is, before its next step; run() throws Cancelled. From
   // any thread, also in a signal's handler.
@@ -84,25 +84,25 @@ class PlanRunner {
     int32_t status = TESSERA_OK;
   };
 
-  PlanRunner(BuiltPlan plan, std::unique_ptr<Workplace> own, Workplace* place,
+  PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own, ExecutionContext* place,
              std::vector<StatePorts> state_pairs);
 
   void run_steps(const PlanWatcher& watcher);
   void run_regions(const PlanWatcher& watcher);
-  void run_region(const StaticRegion& region, RunContext& context, const PlanWatcher& watcher);
+  void run_region(const StaticSegment& region, RunContext& context, const PlanWatcher& watcher);
   Stop call_all(std::span<const StepCall> calls, RunContext& context);
   void run_calls(size_t begin, size_t end, RunContext& context);
   void run_watched(size_t begin, size_t end, RunContext& context, const PlanWatcher& watcher);
   [[noreturn]] void stop_at(size_t call) const;
-  void prepare_dynamic(const StaticRegion& region);
+  void prepare_dynamic(const StaticSegment& region);
   void* allocate_dynamic(int32_t output, std::span<const int64_t> dims);
 
   BuiltPlan built_;
-  std::unique_ptr<Workplace> own_;  // null where `place_` is somebody else's
-  Workplace& place_;
+  std::unique_ptr<ExecutionContext> own_;  // null where `place_` is somebody else's
+  ExecutionContext& place_;
   ThreadPool* one_;  // for steps on one thread, where the pool has several and some step wants it
   StepProgram program_;
-  Exchange exchange_;
+  IoBinding io_binding_;
   RunContext context_;
   std::optional<RunContext> alone_context_;
   std::vector<Tensor> dynamic_;  // by buffer: values whose size this run has shown

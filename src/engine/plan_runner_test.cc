@@ -13,7 +13,12 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using namespace testing_plugins;
+using testing_plugins::adding_candidate;
+using testing_plugins::Buffer;
+using testing_plugins::MirrorBackend;
+using testing_plugins::open_mirror;
+using testing_plugins::Proposals;
+using testing_plugins::relu_candidate;
 using Kind = ExecutionStep::Kind;
 
 class PlanRunners : public testing::Test {

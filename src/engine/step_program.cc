@@ -69,8 +69,8 @@ void StepProgram::add_slots() {
     const int slot = slot_of_buffer_[at(owner_of(plan, buffer))];
     if (slot < 0) return;
     int64_t& alignment = slots_[at(slot)].alignment_bytes;
-    alignment =
-        std::max(alignment, needs_of(step, built_.offers, is_output, position).alignment_bytes);
+    alignment = std::max(alignment,
+                         requirements_of(step, built_.offers, is_output, position).alignment_bytes);
   };
   for (const ExecutionStep& step : plan.steps) {
     for (size_t position = 0; position < step.inputs.size(); ++position) {
@@ -181,7 +181,7 @@ void StepProgram::add_to_region(size_t index, bool has_several_threads) {
                         .makes_dynamic = makes_dynamic,
                         .check = std::move(check)});
   }
-  StaticRegion& region = regions_.back();
+  StaticSegment& region = regions_.back();
   region.end = index + 1;
   region.released = step.released;
   for (size_t position = 0; position < step.inputs.size(); ++position) {
@@ -214,13 +214,13 @@ void StepProgram::collect_patches() {
   }
   for (size_t index = 0; index < slots_.size(); ++index) {
     MemorySlot& slot = slots_[index];
-    slot.first_patch = patches_.size();
+    slot.first_patch = relocations_.size();
     for (const size_t face : faces_of[index]) {
       const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
       const bool is_whole = buffer.owner < 0;
-      patches_.push_back({&faces_[face], is_whole ? 0 : buffer.offset, is_whole});
+      relocations_.push_back({&faces_[face], is_whole ? 0 : buffer.offset, is_whole});
     }
-    slot.last_patch = patches_.size();
+    slot.last_patch = relocations_.size();
   }
 }
 
@@ -241,14 +241,14 @@ void StepProgram::point(const MemorySlot& slot, void* data) {
   if (slot.data == data) return;
   slots_[at(slot_of_buffer_[at(slot.buffer)])].data = data;
   for (size_t index = slot.first_patch; index < slot.last_patch; ++index) {
-    const Patch& patch = patches_[index];
+    const Relocation& patch = relocations_[index];
     patch.face->data = data == nullptr ? nullptr : static_cast<char*>(data) + patch.offset;
   }
 }
 
 void StepProgram::set_bytes(const MemorySlot& slot, int64_t bytes) {
   for (size_t index = slot.first_patch; index < slot.last_patch; ++index) {
-    if (patches_[index].is_whole) patches_[index].face->bytes = bytes;
+    if (relocations_[index].is_whole) relocations_[index].face->bytes = bytes;
   }
 }
 
@@ -259,7 +259,7 @@ void StepProgram::set_request(size_t call, size_t output, int32_t request) {
 
 void StepProgram::fail(size_t call, const tessera_error& error) const {
   const ExecutionStep& step = built_.plan.steps[steps_[call]];
-  const std::string place = step_place(built_, step);
+  const std::string place = step_location(built_, step);
   if (step.kind == ExecutionStep::Kind::Kernel) built_.kernels[steps_[call]]->fail(place, error);
   fail_conversion(step.kind == ExecutionStep::Kind::Convert ? step.conversion.plugin : nullptr,
                   place, Status{error.kind, error.message});

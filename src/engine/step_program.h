@@ -30,7 +30,7 @@ struct StepCall {
 // Calls in a row between which nothing has to be done. One that makes a value whose size only
 // running shows is alone in its region, and so ends the one before; so does one whose arguments
 // have to be checked.
-struct StaticRegion {
+struct StaticSegment {
   // An argument that is a value of such a size, made before the region.
   struct DynamicArgument {
     tessera_buffer* face = nullptr;
@@ -71,7 +71,7 @@ class StepProgram {
 
   // Those that do something: all steps but views.
   std::span<const StepCall> calls() const { return calls_; }
-  std::span<const StaticRegion> regions() const { return regions_; }
+  std::span<const StaticSegment> regions() const { return regions_; }
   // Of a call, the plan's step and its arguments.
   size_t step_of(size_t call) const { return steps_[call]; }
   std::span<const tessera_buffer> inputs_of(size_t call) const;
@@ -95,7 +95,7 @@ class StepProgram {
   [[noreturn]] void fail(size_t call, const tessera_error& error) const;
 
  private:
-  struct Patch {
+  struct Relocation {
     tessera_buffer* face = nullptr;
     int64_t offset = 0;
     bool is_whole = false;
@@ -122,10 +122,10 @@ class StepProgram {
   std::vector<size_t> first_faces_;    // by call, and one more
   std::vector<StridedCopy> copies_;    // by call; empty for those that copy nothing
   std::vector<std::unique_ptr<BranchStep>> branches_;
-  std::vector<StaticRegion> regions_;
+  std::vector<StaticSegment> regions_;
   std::vector<MemorySlot> slots_;
   std::vector<int> slot_of_buffer_;  // -1: none
-  std::vector<Patch> patches_;
+  std::vector<Relocation> relocations_;
 };
 
 }  // namespace tessera

@@ -8,7 +8,7 @@ namespace {
 
 // Bytes that one thread copies at least.
 constexpr int64_t kGrainBytes = 64 * 1024;
-constexpr int64_t kMostCuts = 64;
+constexpr int64_t kMaxCuts = 64;
 
 // A constant size makes one instruction of the copy.
 template <int64_t Bytes>
@@ -40,7 +40,7 @@ void copy_row(const char* from, char* to, const StridedCopy::Loop& loop, int64_t
 // A copy of many bytes in one piece is cut, so that several threads can share it.
 void cut_long_piece(StridedCopy& copy) {
   if (!copy.loops.empty() || copy.piece_bytes < 2 * kGrainBytes) return;
-  int64_t cuts = std::min(copy.piece_bytes / kGrainBytes, kMostCuts);
+  int64_t cuts = std::min(copy.piece_bytes / kGrainBytes, kMaxCuts);
   while (copy.piece_bytes % cuts != 0) --cuts;
   copy.piece_bytes /= cuts;
   copy.loops.push_back({cuts, copy.piece_bytes, copy.piece_bytes});

@@ -11,13 +11,14 @@
 namespace tessera {
 namespace {
 
-// Longer expressions are replaced by a digest of themselves: deep networks would otherwise carry
-// text that grows with every layer. Equal texts keep equal symbols.
-constexpr size_t kLongestSymbol = 80;
+// Longer expressions are replaced by their digest, because in deep networks the text would grow
+// with every layer. Equal texts still give equal symbols.
+constexpr size_t kMaxSymbolLength = 80;
 
 Dim symbol_of(std::string text) {
-  if (text.size() <= kLongestSymbol) return Dim::symbol(std::move(text));
-  // FNV-1a, twice with different seeds: 128 bits, so that two expressions do not meet by chance.
+  if (text.size() <= kMaxSymbolLength) return Dim::symbol(std::move(text));
+  // FNV-1a, twice with different seeds: 128 bits make collisions of different expressions
+  // improbable.
   uint64_t first = 0xcbf29ce484222325ULL;
   uint64_t second = 0x84222325cbf29ce4ULL;
   for (const char character : text) {
@@ -39,7 +40,7 @@ Dim infix(const Dim& left, const char* sign, const Dim& right) {
               "the result exceeds 64 bits");
 }
 
-// Commutative operands in one fixed order: symbols by name, a number last.
+// Puts the operands of a commutative operation in canonical order: symbols by name, a number last.
 std::pair<Dim, Dim> ordered(const Dim& left, const Dim& right) {
   if (left.is_known() != right.is_known()) {
     return left.is_known() ? std::pair(right, left) : std::pair(left, right);

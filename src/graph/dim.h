@@ -1,4 +1,5 @@
-// One dimension of a shape: a number, or a symbol that stands for one until shapes are bound.
+// One dimension of a shape: a number, or a symbol for a number that is unknown until shapes are
+// bound.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,9 @@
 
 namespace tessera {
 
-// Two equal symbols always mean the same number. A symbol is a name from the model ("batch") or a
-// canonical expression over such names ("(batch*4)"): equal expressions are equal symbols, so that
-// two branches which do the same to one unknown dimension still fit together.
+// Equal symbols always mean the same number. A symbol is a name from the model ("batch") or a
+// canonical expression over such names ("(batch*4)"). Equal expressions are equal symbols, so two
+// branches that apply the same arithmetic to an unknown dimension have matching shapes.
 class Dim {
  public:
   Dim() = default;                       // the number 0
@@ -28,16 +29,17 @@ class Dim {
   std::string symbol_;
 };
 
-// Arithmetic: a number where both sides are numbers, else the canonical expression. Numbers that
-// exceed 64 bits throw InvalidModel. Division rounds towards minus infinity; a zero divisor throws.
+// Arithmetic: the result is a number if both operands are numbers, else the canonical expression.
+// Throws InvalidModel if a number exceeds 64 bits or the divisor is zero. Division rounds towards
+// minus infinity.
 Dim add(const Dim& left, const Dim& right);
 Dim subtract(const Dim& left, const Dim& right);
 Dim multiply(const Dim& left, const Dim& right);
 Dim floor_divide(const Dim& left, const Dim& right);
 Dim ceil_divide(const Dim& left, const Dim& right);
 
-// The symbol of `function` applied to `arguments`, e.g. "max(batch,4)". For anything that the
-// arithmetic above does not cover; equal arguments give an equal symbol.
+// The symbol of `function` applied to `arguments`, e.g. "max(batch,4)", for functions that the
+// arithmetic above does not cover. Equal arguments give an equal symbol.
 Dim expression(const std::string& function, const std::vector<Dim>& arguments);
 
 using Shape = std::vector<Dim>;

@@ -9,8 +9,8 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 const Dim kBatch = Dim::symbol("batch");
 const Dim kWidth = Dim::symbol("width");
@@ -69,16 +69,16 @@ TEST(Dim, LongExpressionsStayShortAndDistinct) {
 }
 
 TEST(Dim, WhatExceeds64BitsIsAnError) {
-  EXPECT_THROW(add(kMost, 1), Error);
-  EXPECT_THROW(add(kLeast, -1), Error);
-  EXPECT_THROW(subtract(0, kLeast), Error);
-  EXPECT_THROW(subtract(kBatch, kLeast), Error);
-  EXPECT_THROW(multiply(kMost, 2), Error);
-  EXPECT_THROW(floor_divide(kLeast, -1), Error);
+  EXPECT_THROW(add(kMax, 1), Error);
+  EXPECT_THROW(add(kMin, -1), Error);
+  EXPECT_THROW(subtract(0, kMin), Error);
+  EXPECT_THROW(subtract(kBatch, kMin), Error);
+  EXPECT_THROW(multiply(kMax, 2), Error);
+  EXPECT_THROW(floor_divide(kMin, -1), Error);
   EXPECT_THROW(floor_divide(kBatch, 0), Error);
   EXPECT_THROW(ceil_divide(4, 0), Error);
   try {
-    multiply(kMost, 2);
+    multiply(kMax, 2);
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),

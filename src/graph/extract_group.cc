@@ -44,7 +44,7 @@ class Extraction {
   }
 
  private:
-  // What is read by anybody but the group.
+  // Marks the values that anything outside the group reads.
   void find_needed() {
     for (size_t index = 0; index < graph_.nodes.size(); ++index) {
       const Node& node = graph_.nodes[index];
@@ -86,7 +86,7 @@ class Extraction {
   const Graph& graph_;
   std::vector<bool> is_inside_;
   std::vector<bool> is_needed_;
-  std::vector<ValueId> ids_;  // by value of the graph: the group's; none() so far
+  std::vector<ValueId> ids_;  // value of the graph -> value of the group; none() if not copied yet
   Graph group_;
 };
 

@@ -1,4 +1,4 @@
-// A part of a graph as a graph of its own.
+// Extracts a part of a graph as a graph of its own.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace tessera {
 
-// The nodes (in any order; naming one twice changes nothing) in the graph's order, and the values
-// that they touch, under their names. Its inputs are the values that the group reads and does not
-// make, in the order in which it first reads them, constants aside, which stay constants. Its
-// outputs are the values that it makes and that somebody else reads, fetches or captures, in the
-// order in which they are made. Throws InvalidArgument where a node is not one of the graph, or
-// nobody needs what the group makes.
+// Extracts `nodes` (in any order; duplicates have no effect) in the graph's order, and the values
+// that they read or make, under their names. The inputs of the result are the values that the group
+// reads and does not make, in the order of their first read; constants stay constants. Its outputs
+// are the values that it makes and that other nodes read, or that are fetched or captured, in the
+// order in which they are made. Throws InvalidArgument if a node is not in the graph, or if nothing
+// outside needs a value of the group.
 Graph extract_group(const Graph& graph, std::span<const NodeId> nodes);
 
 }  // namespace tessera

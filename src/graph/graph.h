@@ -1,5 +1,5 @@
-// The one intermediate representation: nodes and values in vectors, addressed by strong ids.
-// verify.h says when a graph is legal; compact.h removes what passes have cut loose.
+// The intermediate representation: nodes and values in vectors, addressed by strong ids. verify.h
+// says when a graph is legal; compact.h removes what passes have detached.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace tessera {
 
-// An index into Graph::nodes or Graph::values of one graph. A default one is "none".
+// An index into Graph::nodes or Graph::values of one graph. A default-constructed id means "none".
 template <class Tag>
 struct StrongId {
   int32_t index = -1;
@@ -28,57 +28,59 @@ struct StrongId {
 using NodeId = StrongId<struct NodeTag>;
 using ValueId = StrongId<struct ValueTag>;
 
-// A value is made once: by one node, as a graph input, as a constant, or captured from the graph
-// around this one.
+// A value has exactly one definition: by a node, as a graph input, as a constant, or as a capture
+// from the enclosing graph.
 struct Value {
   std::string name;  // unique in its graph, never empty; the name in the model's file
   Type type;
-  Tensor constant;  // the elements, where they are known before running; else is_empty()
-  // The elements of a small integer tensor as far as they are known (shape arithmetic). Row-major;
-  // its size is the number of elements.
+  Tensor constant;  // the elements if known before running; else is_empty()
+  // The elements of a small integer tensor as far as they are known (shape arithmetic). Row-major,
+  // one entry per element.
   std::optional<std::vector<Dim>> elements;
-  // Kept between runs (running statistics, key/value memory): never folded, never shared.
+  // Persists between runs (running statistics, key/value memory): never folded, never shared.
   bool is_state = false;
 
-  // In which form kernels may take or give it sparsely, once it is bound; see mark_sparse().
+  // The sparse form in which kernels may read or write it after binding; see mark_sparse().
   std::optional<SparseForm> sparse;
-  // Fed to or given to the caller in that form, as an input or output.
-  bool is_exchanged_sparse = false;
-  // The elements of a constant that is sparse in the model's file. `constant` then has its type
-  // and, where they are few, its elements too; elements_of() gives them in any case.
+  // The caller passes or receives it in that form, as an input or output.
+  bool is_io_sparse = false;
+  // The elements of a constant that is sparse in the model's file. `constant` then holds the type,
+  // and the elements too if they are few; elements_of() gives them in any case.
   std::shared_ptr<const SparseTensor> sparse_constant;
 
-  // Identifies type, dimensions and elements of a constant: packs are found by it, also after the
-  // elements were let go. backend/packs.h computes it.
+  // Identifies type, dimensions and elements of a constant. Packs are looked up by it even after
+  // the elements were released. backend/packs.h computes it.
   std::optional<std::array<uint8_t, 32>> digest;
 
-  // Known before running, though its elements may have been let go once every kernel had packed
-  // them (then Tensor::has_elements() is false; only ever for large floating-point ones).
+  // Whether the value is known before running. Its elements may have been released after every
+  // kernel had packed them (then Tensor::has_elements() is false); this happens only to large
+  // floating-point constants.
   bool is_constant() const { return !constant.is_empty(); }
 };
 
 struct Body;
 
 struct Node {
-  // Unique in its graph: the model's own name, or the first output's where that is empty or taken.
+  // Unique in its graph: the model's own name, or the name of the first output if that is empty or
+  // taken.
   std::string name;
   std::string op;      // "Conv"
   std::string domain;  // "" is ONNX's own
-  // The version of the op that the model means: the newest one that its operator set contains.
+  // The version of the op that the model means: the newest one in its operator set.
   int version = 0;
   Attributes attributes;
-  std::vector<ValueId> inputs;   // none() where an optional input is left out
-  std::vector<ValueId> outputs;  // none() where an optional output is not wanted
+  std::vector<ValueId> inputs;   // none() if an optional input is omitted
+  std::vector<ValueId> outputs;  // none() if an optional output is omitted
   std::vector<Body> bodies;      // nested graphs (If, Loop, Scan), by attribute name
-  // The model's notes about the node, by key (metadata_props): nothing but pins reads them.
+  // The model's metadata_props of the node, by key. Only pins read them.
   std::map<std::string, std::string> metadata;
-  // Set by passes whose result is right for inference only (e.g. "fold_batch_norm"); else empty.
+  // The pass (e.g. "fold_batch_norm") whose rewrite is valid for inference only; else empty.
   std::string inference_only;
-  // Set by a pass to cut the node loose; compact() removes it. Never true in a legal graph.
+  // A pass sets this to detach the node; compact() then removes it. Never true in a legal graph.
   bool is_removed = false;
 };
 
-// A value of the surrounding graph that a nested graph reads, under its own id inside.
+// A value of the enclosing graph that a nested graph reads, and its id inside.
 struct Capture {
   ValueId outer;
   ValueId inner;
@@ -88,10 +90,10 @@ struct Graph {
   std::string name;
   std::vector<Node> nodes;  // in an order in which every value is made before it is used
   std::vector<Value> values;
-  std::vector<ValueId> inputs;    // fed when run
+  std::vector<ValueId> inputs;    // fed at run time
   std::vector<ValueId> outputs;   // may repeat, may be inputs or constants
-  std::vector<ValueId> kept;      // inner values that somebody wants to fetch: passes keep them
-  std::vector<Capture> captures;  // of a nested graph
+  std::vector<ValueId> kept;      // inner values that the user wants to fetch: passes keep them
+  std::vector<Capture> captures;  // only of a nested graph
 
   Node& operator[](NodeId id) { return nodes[static_cast<size_t>(id.index)]; }
   const Node& operator[](NodeId id) const { return nodes[static_cast<size_t>(id.index)]; }
@@ -104,27 +106,27 @@ struct Body {
   Graph graph;
 };
 
-// Appends a value and gives its id.
+// Appends a value and returns its id.
 ValueId add_value(Graph& graph, Value value);
 
-// The elements of a constant, dense. Empty of elements where they were let go; throws OutOfMemory
-// where a sparse one does not fit into memory.
+// The elements of a constant, dense. The result has no elements if they were released. Throws
+// OutOfMemory if a sparse constant does not fit into memory when expanded.
 Tensor elements_of(const Value& value);
 
 // The value called `name`; none() if there is none. Linear in the number of values.
 ValueId find_value(const Graph& graph, const std::string& name);
 
-// For each value the node that makes it, or none().
+// For each value, the node that makes it, or none().
 std::vector<NodeId> producers(const Graph& graph);
 
-// For each value, how often it is read: by nodes, by captures of their bodies, as a graph output,
-// as a kept value.
+// For each value, the number of its readers: nodes, captures of their bodies, graph outputs, kept
+// values.
 std::vector<int> use_counts(const Graph& graph);
 
-// Makes every reader of `from` (nodes, bodies, outputs, kept values) read `to` instead.
+// Replaces `from` by `to` in all readers: nodes, bodies, outputs, kept values.
 void replace_uses(Graph& graph, ValueId from, ValueId to);
 
-// How a node is called in errors and reports: "node 'conv1' (Conv)".
+// The name of a node in errors and reports: "node 'conv1' (Conv)".
 std::string place(const Node& node);
 
 }  // namespace tessera

@@ -1,8 +1,8 @@
-// Graphs as bytes and back; see base/byte_archive.h. A sparse constant crosses as a dense one. What
-// is read has the form of a graph, and need not be legal (graph/verify.h).
+// Serialisation of graphs; see base/byte_archive.h. Sparse constants are written as dense ones. A
+// graph that was read is structurally complete but may be illegal (graph/verify.h).
 //
-// Structs are taken apart by all of their fields, so that a new one does not compile until it
-// crosses too.
+// transfer() destructures structs into all of their fields, so that a new field does not compile
+// until it is transferred too.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace tessera {
 
-// Where the elements of a tensor lie that do not stand in the archive itself.
-struct BlockPlace {
+// Refers to tensor elements that are stored outside of the archive.
+struct BlockRange {
   int64_t offset = 0;
   int64_t bytes = 0;
 };
 
 template <class Archive>
-void transfer(Archive& archive, BlockPlace& place) {
+void transfer(Archive& archive, BlockRange& place) {
   archive(place.offset, place.bytes);
 }
 
@@ -61,19 +61,20 @@ void transfer(Archive& archive, SparseForm& form) {
 
 template <class Archive>
 void transfer(Archive& archive, Value& value) {
-  auto& [name, type, constant, elements, is_state, sparse, is_exchanged_sparse, sparse_constant,
-         digest] = value;
+  auto& [name, type, constant, elements, is_state, sparse, is_io_sparse, sparse_constant, digest] =
+      value;
   if constexpr (!Archive::kIsReading) {
-    // A sparse constant crosses with all its elements, from which its form is made again.
+    // A sparse constant is written with all its elements; reading restores its sparse form from
+    // them.
     if (sparse_constant != nullptr) {
       Tensor full = elements_of(value);
-      return archive(name, type, full, elements, is_state, sparse, is_exchanged_sparse, digest);
+      return archive(name, type, full, elements, is_state, sparse, is_io_sparse, digest);
     }
   }
-  archive(name, type, constant, elements, is_state, sparse, is_exchanged_sparse, digest);
+  archive(name, type, constant, elements, is_state, sparse, is_io_sparse, digest);
 }
 
-// Makes the alternative of this number and reads into it.
+// Constructs the alternative with this index and reads into it.
 template <size_t kNumber = 0>
 void read_alternative(ByteReader& archive, Attribute& attribute, size_t wanted) {
   if constexpr (kNumber < std::variant_size_v<Attribute>) {

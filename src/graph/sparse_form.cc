@@ -9,7 +9,7 @@ std::string text(const SparseForm& form) {
 std::string density_bucket(int64_t stored, int64_t total) {
   constexpr int kSmallest = 9;
   if (stored == 0) return "0";
-  // Integers, so that one hundredth of a number is one hundredth on every machine.
+  // Integer arithmetic, so that the result is equal on every machine.
   int64_t bound = total;
   for (int exponent = 0; exponent < kSmallest; ++exponent) {
     if (stored >= bound)

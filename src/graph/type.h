@@ -1,4 +1,4 @@
-// What is known of a value before it is computed.
+// The static type of a value.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace tessera {
 
-// A tensor, a sequence, an optional or a map. Kernels exist for tensors only; the rest is carried
-// so that a model which uses it is understood and refused by name.
+// A tensor, a sequence, an optional or a map. Kernels exist for tensors only; the others are
+// represented so that a model that uses them can be refused by name.
 struct Type {
   enum class Kind : uint8_t { Unknown, Tensor, Sequence, Optional, Map };
 
   Kind kind = Kind::Unknown;
   DataType element = DataType::Undefined;  // of a tensor; of a map, the type of its keys
-  std::optional<Shape> shape;              // of a tensor; nullopt while even the rank is unknown
+  std::optional<Shape> shape;              // of a tensor; nullopt if even the rank is unknown
   std::vector<Type> contents;              // of a sequence, an optional or a map: exactly one
 
   static Type tensor(DataType element, std::optional<Shape> shape = std::nullopt);

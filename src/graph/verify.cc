@@ -8,10 +8,10 @@
 namespace tessera {
 namespace {
 
-// What refers to a value; its text is wanted only where something is wrong.
+// A reader of a value. Its text is only built if something is wrong.
 struct Reader {
   const Node* node = nullptr;
-  const char* what = nullptr;  // where there is no node
+  const char* what = nullptr;  // used if there is no node
 
   std::string text() const { return node == nullptr ? what : place(*node); }
 };

@@ -17,7 +17,7 @@ std::string output_place(const Node& node, const Value& value) {
   return place(node) + ", output '" + value.name + "'";
 }
 
-// Throws InvalidModel at `where` for a shape that no memory could hold.
+// Throws InvalidModel at `where` if a dimension is negative or the byte size overflows.
 void check_size(const Type& type, const std::string& where) {
   if (!type.is_tensor() || !type.shape) return;
   for (const Dim& dim : *type.shape) {
@@ -87,8 +87,9 @@ class Inference {
     try {
       return ops::infer(op, node, std::move(inputs));
     } catch (const Error& error) {
-      // The arithmetic of dimensions knows no node; the user needs one to look for. What a rule
-      // finds too large is the model's mistake at this point, whoever noticed it.
+      // The arithmetic of dimensions knows no node, but the user needs one to find the error. A
+      // size that a rule finds too large is an error of the model, even if lower-level code
+      // detected it.
       const bool is_models_fault =
           error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument;
       if (!is_models_fault || error.where().starts_with(place(node))) throw;
@@ -96,7 +97,7 @@ class Inference {
     }
   }
 
-  // Gives `value` what its node's rule says of it, held against what the model declares.
+  // Sets the type of `value` from the rule of its node, merged with the model's declaration.
   void accept(const Node& node, Value& value, ops::InferOutput output) {
     using Outcome = MergedType::Outcome;
     TESSERA_CHECK(has_sound_elements(output.type, output.elements),
@@ -113,7 +114,7 @@ class Inference {
     check_size(merged.type, output_place(node, value));
     value.type = std::move(merged.type);
     value.elements.reset();
-    // A shape that only the model declares may not fit the elements that the rule found.
+    // A shape that only the model declares may contradict the elements that the rule found.
     if (has_sound_elements(value.type, output.elements)) {
       value.elements = std::move(output.elements);
     }

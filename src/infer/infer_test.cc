@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Ops that show one behaviour of the stage each; the ops' own rules are tested beside them.
+// Ops that exercise one behaviour of the stage each. The rules of real ops have tests of their own.
 ops::Registry test_registry() {
   ops::Registry registry;
   const auto add = [&](const char* name, ops::InferRule rule) {

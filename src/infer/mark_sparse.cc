@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kData = 0;
 constexpr size_t kIndices = 1;
 
-// The only element of a small constant; nullopt for anything else.
+// The single element of a small constant; nullopt for anything else.
 std::optional<double> only_number(const Graph& graph, ValueId id) {
   if (id.is_none() || !graph[id].is_constant()) return std::nullopt;
   const Tensor& tensor = graph[id].constant;
@@ -31,7 +31,7 @@ const std::optional<SparseForm>& form_of(const Graph& graph, ValueId id) {
   return id.is_none() ? kNone : graph[id].sparse;
 }
 
-// Mul by a number, or Div by one: what zeros become is zero where the number is finite.
+// Mul by a number or Div by one: zeros stay zero if the number is finite.
 std::optional<SparseForm> form_of_scaled(const Graph& graph, const Node& node) {
   const size_t operands = node.op == "Div" ? 1 : 2;
   for (size_t index = 0; index < operands; ++index) {
@@ -45,7 +45,7 @@ std::optional<SparseForm> form_of_scaled(const Graph& graph, const Node& node) {
   return std::nullopt;
 }
 
-// Adding rows to a tensor that has some gives one that has these and those.
+// Adding rows to a tensor with stored rows gives the union of both.
 std::optional<SparseForm> form_of_scattered(const Graph& graph, const Node& node) {
   const std::optional<SparseForm>& form = form_of(graph, node.inputs[kData]);
   const Type& indices = graph[node.inputs[kIndices]].type;
@@ -65,7 +65,7 @@ std::optional<SparseForm> form_of_result(const Graph& graph, const Node& node,
   const bool has_known_result = node.outputs.size() == 1 && !node.outputs[0].is_none() &&
                                 graph[node.outputs[0]].type.is_known_tensor();
   if (!has_known_result) return std::nullopt;
-  if ((registry.of(node).traits & ops::kKeepsZero) != 0) return form_of(graph, node.inputs[0]);
+  if (registry.has_trait(node, ops::kKeepsZero)) return form_of(graph, node.inputs[0]);
   if (!node.domain.empty()) return std::nullopt;
   if (node.op == "Mul" || node.op == "Div") return form_of_scaled(graph, node);
   if (node.op == "ScatterND") return form_of_scattered(graph, node);
@@ -92,9 +92,9 @@ void exchange(Graph& graph, const std::string& name, const SparseForm& form) {
                     "), found none of that name" + did_you_mean(name, names));
   }
   Value& value = graph[id];
-  const int64_t most =
-      value.type.is_known_tensor() ? most_stored(form.format, dims_from(*value.type.shape)) : -1;
-  if (most < 0 || element_bytes(value.type.element) == 0) {
+  const int64_t capacity =
+      value.type.is_known_tensor() ? max_stored(form.format, dims_from(*value.type.shape)) : -1;
+  if (capacity < 0 || element_bytes(value.type.element) == 0) {
     throw Error(ErrorKind::InvalidArgument, where,
                 std::string("expected ") +
                     (form.format == SparseFormat::Csr ? "a matrix of less than 2147483648 columns"
@@ -102,13 +102,13 @@ void exchange(Graph& graph, const std::string& name, const SparseForm& form) {
                     ", whose size is known, for " + std::string(tessera::name(form.format)) +
                     ", found " + text(value.type));
   }
-  if (form.capacity < 0 || form.capacity > most) {
+  if (form.capacity < 0 || form.capacity > capacity) {
     throw Error(ErrorKind::InvalidArgument, where,
-                "expected a capacity of 0 to " + std::to_string(most) + " for " + text(value.type) +
-                    ", found " + std::to_string(form.capacity));
+                "expected a capacity of 0 to " + std::to_string(capacity) + " for " +
+                    text(value.type) + ", found " + std::to_string(form.capacity));
   }
   value.sparse = form;
-  value.is_exchanged_sparse = true;
+  value.is_io_sparse = true;
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ void mark_sparse(Graph& graph, const std::map<std::string, SparseForm>& exchange
   for (const Node& node : graph.nodes) {
     if (node.inputs.empty() || node.inputs[0].is_none()) continue;
     const std::optional<SparseForm> form = form_of_result(graph, node, registry);
-    // What the caller asked for stands.
+    // A form that the caller asked for takes precedence.
     if (form && !graph[node.outputs[0]].sparse) graph[node.outputs[0]].sparse = form;
   }
 }

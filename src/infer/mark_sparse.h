@@ -1,4 +1,4 @@
-// Which values may be stored sparsely, and with how much room.
+// Decides which values may be stored sparsely, and with which capacity.
 #pragma once
 
 #include <map>
@@ -9,11 +9,11 @@
 
 namespace tessera {
 
-// Gives values of `graph`, whose sizes are known, their `sparse` form: inputs and outputs named in
-// `exchanged` the one given there, constants that are sparse in the file their own, and what is
-// made of these by ops that keep zeros the form of what it is made of. A graph without any stays as
-// it is. Throws InvalidArgument for a name that is no input or output, and for a form that does not
-// hold the value.
+// Sets Value::sparse of values of `graph`, whose sizes are known. Inputs and outputs named in
+// `exchanged` get the form given there, constants that are sparse in the file their own, and
+// results of ops that keep zeros the form of their input. Other graphs stay unchanged. Throws
+// InvalidArgument for a name that is not an input or output, and for a form that cannot hold the
+// value.
 void mark_sparse(Graph& graph, const std::map<std::string, SparseForm>& exchanged,
                  const ops::Registry& registry);
 

@@ -18,7 +18,7 @@ const ops::Registry& registry() {
 
 Tensor number(float value) { return Tensor::from<float>(DataType::Float32, {}, {&value, 1}); }
 
-// x, a matrix of 10x6, goes through nodes of one input each, then is added to a constant.
+// x, a 10x6 matrix, passes through nodes with one input each and is added to a constant.
 Graph chain(const std::vector<std::string>& ops) {
   GraphBuilder builder(registry(), 18);
   builder.input("x", float_type(Shape{10, 6}));
@@ -43,8 +43,8 @@ TEST(MarkSparse, FollowsOpsThatKeepZeros) {
   for (const char* name : {"Exp_out", "Abs_out", "y"}) {
     EXPECT_EQ(value_of(graph, name).sparse, std::nullopt) << name;
   }
-  EXPECT_TRUE(value_of(graph, "x").is_exchanged_sparse);
-  EXPECT_FALSE(value_of(graph, "Relu_out").is_exchanged_sparse);
+  EXPECT_TRUE(value_of(graph, "x").is_io_sparse);
+  EXPECT_FALSE(value_of(graph, "Relu_out").is_io_sparse);
 }
 
 TEST(MarkSparse, LeavesDenseGraphsAlone) {

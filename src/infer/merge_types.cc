@@ -22,13 +22,14 @@ bool contains_word(std::string_view text, std::string_view word) {
 }
 
 bool derives_from(const std::string& symbol, const std::set<std::string>& input_symbols) {
-  // A digest hides what it was made of; taken as derived, it merely stays unknown a little longer.
+  // A digest hides the symbols in it. Treating it as derived from inputs is safe: the dimension
+  // merely stays unknown longer.
   if (symbol.starts_with("~")) return true;
   return std::any_of(input_symbols.begin(), input_symbols.end(),
                      [&](const std::string& input) { return contains_word(symbol, input); });
 }
 
-// False where the two contradict.
+// False if the two contradict.
 bool merge_shapes(const std::optional<Shape>& declared, std::optional<Shape>& inferred,
                   const std::set<std::string>& input_symbols) {
   if (!inferred) inferred = declared;

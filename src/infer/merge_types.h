@@ -1,4 +1,4 @@
-// Brings together what the model declares of a value and what its node's rule says.
+// Merges the type that the model declares for a value with the type that its node's rule infers.
 #pragma once
 
 #include <set>
@@ -15,11 +15,11 @@ struct MergedType {
   Outcome outcome = Outcome::Agrees;
 };
 
-// The more precise of the two, part by part. Where they contradict, the inferred part counts and
-// `outcome` tells so. A declared number replaces an inferred symbol only if the symbol cannot be
-// traced to one of `input_symbols` (the symbols of the graph's inputs): an exporter's stale "1" in
-// place of "batch" would otherwise be baked into folded constants. Of two symbols the inferred one
-// is taken: equal inferred symbols are equal numbers, which no exporter promises of its own.
+// The more precise of both, part by part. If they contradict, the inferred part wins and `outcome`
+// says so. A declared number replaces an inferred symbol only if the symbol is not derived from one
+// of `input_symbols` (the symbols of the graph's inputs): otherwise a stale "1" that an exporter
+// wrote for "batch" would end up in folded constants. Of two symbols the inferred one wins, because
+// equal inferred symbols are equal numbers, which exporters do not guarantee for theirs.
 MergedType merge_types(const Type& declared, const Type& inferred,
                        const std::set<std::string>& input_symbols);
 

@@ -7,8 +7,8 @@ namespace {
 
 using Outcome = MergedType::Outcome;
 
-const Dim kBatch = Dim::symbol("batch");      // of a graph input
-const Dim kFound = Dim::symbol("found(nz)");  // of nothing that an input tells
+const Dim kBatch = Dim::symbol("batch");      // a symbol of a graph input
+const Dim kFound = Dim::symbol("found(nz)");  // a symbol that no input determines
 const Dim kOther = Dim::symbol("other");
 
 Type floats(std::optional<Shape> shape = std::nullopt) {

@@ -15,7 +15,7 @@ namespace {
   throw Error(ErrorKind::InvalidArgument, "input '" + input + "'", message);
 }
 
-// What a symbol stands for, and which input said so.
+// The number of a symbol, and the input that determined it.
 struct Binding {
   int64_t value = 0;
   std::string input;
@@ -105,7 +105,7 @@ class Specialisation {
       const auto binding = bindings_.find(dim.symbol());
       if (binding != bindings_.end()) dim = binding->second.value;
     }
-    // Numbers that came from another input's shape may be too large together.
+    // Numbers that came from another input's shape may make this one too large.
     if (is_known(*value.type.shape)) check_size(value, dims_from(*value.type.shape));
   }
 

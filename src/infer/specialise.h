@@ -1,4 +1,4 @@
-// Replaces the symbols of a graph by the numbers that bound shapes give them.
+// Replaces the symbols of a graph by the numbers of given input shapes.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace tessera {
 
-// Gives the graph inputs named in `shapes` these shapes. A symbol that an input's declared shape
-// shares with another input becomes the same number there. Types of values that nodes make are
-// forgotten (element types stay), to be inferred again. Throws InvalidArgument: a name that is no
-// input (the inputs are listed), another rank, a number that contradicts the declared one, two
-// numbers for one symbol (naming both inputs), or an input that is read and still has an unknown
-// dimension (naming the input and the dimension, and how to give it).
+// Gives the graph inputs named in `shapes` these shapes. A symbol that several inputs share becomes
+// the same number everywhere. Shapes of values made by nodes are reset, to be inferred again; their
+// element types stay. Throws InvalidArgument for a name that is not an input (listing the inputs),
+// another rank, a number that contradicts the declared one, two numbers for one symbol (naming both
+// inputs), and an input that is read but still has an unknown dimension (naming the input, the
+// dimension and how to give it).
 Graph specialise(const Graph& graph, const std::map<std::string, std::vector<int64_t>>& shapes);
 
 }  // namespace tessera

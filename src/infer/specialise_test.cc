@@ -18,7 +18,7 @@ ops::Registry test_registry() {
   return registry;
 }
 
-// Reads a (Nx3), b (Nx4), scalar and rankless; not unread (MxM).
+// Reads a (Nx3), b (Nx4), a scalar and an input without rank; does not read (MxM).
 Graph graph_with_inputs() {
   const ops::Registry registry = test_registry();
   GraphBuilder builder(registry);

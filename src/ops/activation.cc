@@ -1,4 +1,5 @@
-// The unary functions of neural networks. unary.cc has those of arithmetic and the shared loops.
+// The unary activation functions of neural networks. unary.cc has the arithmetic functions and the
+// shared loops.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -10,7 +11,8 @@
 namespace tessera::ops {
 namespace {
 
-// Every function keeps NaN: comparisons are written so that NaN takes the branch that returns it.
+// Every function propagates NaN: a comparison with NaN is false and must lead to the branch that
+// returns x.
 double relu(double x) { return x < 0 ? 0 : x; }
 double softplus(double x) { return relu(x) + std::log1p(std::exp(-std::fabs(x))); }
 double softsign(double x) { return x / (1 + std::fabs(x)); }
@@ -18,7 +20,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double mish(double x) { return x * std::tanh(softplus(x)); }
 double clamped_to_unit(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 double hard_swish(double x) { return x * clamped_to_unit(x / 6 + 0.5); }
-// 1 + erf(z) would cancel for negative z; erfc(-z) is the same without.
+// 1 + erf(z) would cancel for negative z; erfc(-z) is the same value without cancellation.
 double gelu(double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }
 double gelu_by_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x)));
@@ -55,7 +57,7 @@ void run_celu(const KernelCall& call) {
     const double alpha = attributes.get_float("alpha");
     for (double& x : elements) {
       const double negative = alpha * std::expm1(x / alpha);
-      // Where alpha is 0, the formula's quotient and product are NaN.
+      // If alpha is 0, the quotient and the product of the formula are NaN.
       const double below = negative >= 0 ? 0 : negative;
       x = std::isnan(x) ? x : std::max(0.0, x) + below;
     }
@@ -134,28 +136,34 @@ std::vector<Op> activation_ops() {
     made.traits |= kKeepsZero;
     return made;
   };
+  const auto non_expansive = [](Op made) {
+    made.traits |= kNonExpansive;
+    return made;
+  };
   return {
       with_floats(op("Celu", {12, 28}, run_celu), {{"alpha", 1.0F}}),
-      keeping_zero(with_floats(op("Elu", {1, 6, 22}, run_elu), {{"alpha", 1.0F}})),
-      keeping_zero(gelu_op()),
-      with_floats(op("HardSigmoid", {1, 6, 22}, run_hard_sigmoid),
-                  {{"alpha", 0.2F}, {"beta", 0.5F}}),
-      keeping_zero(op("HardSwish", {14, 22}, run_unary<hard_swish>)),
-      keeping_zero(with_floats(op("LeakyRelu", {1, 6, 16}, run_leaky_relu), {{"alpha", 0.01F}})),
-      keeping_zero(op("Mish", {18, 22}, run_unary<mish>)),
-      keeping_zero(
-          unary_op("Relu", "X", "Y", {1, 6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu)),
+      non_expansive(keeping_zero(with_floats(op("Elu", {1, 6, 22}, run_elu), {{"alpha", 1.0F}}))),
+      non_expansive(keeping_zero(gelu_op())),
+      non_expansive(with_floats(op("HardSigmoid", {1, 6, 22}, run_hard_sigmoid),
+                                {{"alpha", 0.2F}, {"beta", 0.5F}})),
+      non_expansive(keeping_zero(op("HardSwish", {14, 22}, run_unary<hard_swish>))),
+      non_expansive(keeping_zero(
+          with_floats(op("LeakyRelu", {1, 6, 16}, run_leaky_relu), {{"alpha", 0.01F}}))),
+      non_expansive(keeping_zero(op("Mish", {18, 22}, run_unary<mish>))),
+      non_expansive(keeping_zero(
+          unary_op("Relu", "X", "Y", {1, 6, 13, 14}, kFloatTypes | kSignedIntegerTypes, run_relu))),
       with_floats(op("Selu", {1, 6, 22}, run_selu),
                   {{"alpha", 1.67326319217681884765625F}, {"gamma", 1.05070102214813232421875F}}),
       with_floats(unary_op("Shrink", "input", "output", {9}, kShrinkTypes, run_shrink),
                   {{"bias", 0.0F}, {"lambd", 0.5F}}),
-      op("Sigmoid", {1, 6, 13}, run_unary<sigmoid>),
-      op("Softplus", {1, 22}, run_unary<softplus>),
-      keeping_zero(
-          unary_op("Softsign", "input", "output", {1, 22}, kFloatTypes, run_unary<softsign>)),
-      with_floats(op("Swish", {24}, run_swish), {{"alpha", 1.0F}}),
-      keeping_zero(
-          unary_op("Tanh", "input", "output", {1, 6, 13}, kFloatTypes, run_unary<std::tanh>)),
+      non_expansive(op("Sigmoid", {1, 6, 13}, run_unary<sigmoid>)),
+      non_expansive(op("Softplus", {1, 22}, run_unary<softplus>)),
+      non_expansive(keeping_zero(
+          unary_op("Softsign", "input", "output", {1, 22}, kFloatTypes, run_unary<softsign>))),
+      non_expansive(with_floats(op("Swish", {24}, run_swish), {{"alpha", 1.0F}})),
+      non_expansive(keeping_zero(
+          unary_op("Tanh", "input", "output", {1, 6, 13}, kFloatTypes, run_unary<std::tanh>))),
+      // It is discontinuous at alpha.
       keeping_zero(
           with_floats(op("ThresholdedRelu", {10, 22}, run_thresholded_relu), {{"alpha", 1.0F}})),
   };

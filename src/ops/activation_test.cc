@@ -93,7 +93,7 @@ TEST(Activation, ShrinkOfIntegersIsTruncated) {
   Attributes attributes;
   attributes.set("lambd", 1.5F);
   attributes.set("bias", 1.5F);
-  // As ONNX Runtime.
+  // As in ONNX Runtime.
   EXPECT_THAT(integers(run_op("Shrink", 9, attributes, {ints({3}, {-3, 0, 3})})[0]),
               testing::ElementsAre(-1, 0, 1));
 }

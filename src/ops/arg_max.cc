@@ -1,4 +1,4 @@
-// ArgMax and ArgMin: where along an axis the largest or smallest element stands.
+// ArgMax and ArgMin: the index of the largest or smallest element along an axis.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -16,7 +16,7 @@ void infer_arg(InferContext& context) {
   const Shape* shape = context.shape(0);
   if (shape == nullptr) return context.set_output(0, DataType::Int64);
   const Attributes& attributes = context.node().attributes;
-  // A scalar is a line of one element.
+  // A scalar is treated as a line of one element.
   const auto rank = std::max<int64_t>(1, static_cast<int64_t>(shape->size()));
   const int64_t axis = context.normalized_axis(attributes.get_int("axis"), rank);
   Shape output = *shape;
@@ -31,8 +31,8 @@ void infer_arg(InferContext& context) {
   context.set_output(0, DataType::Int64, output);
 }
 
-// Whether `value` takes the place of `best`, which came before it. The first NaN wins over all
-// numbers, as in NumPy; `is_last` lets equal ones (and NaNs) win too.
+// Whether `value` replaces the earlier `best`. The first NaN wins over all numbers, as in NumPy;
+// with `is_last`, later equal elements (and NaNs) win too.
 template <bool kIsMax, class C>
 bool is_better(C value, C best, bool is_last) {
   if constexpr (!std::is_integral_v<C>) {
@@ -54,8 +54,8 @@ void run_arg(const KernelCall& call) {
       call.node.version >= kFirstLastIndexVersion && attributes.get_int("select_last_index") != 0;
   const int64_t length = input.rank() == 0 ? 1 : input.dims[static_cast<size_t>(axis)];
   int64_t stride = 1;
-  for (int64_t place = axis + 1; place < input.rank(); ++place) {
-    stride *= input.dims[static_cast<size_t>(place)];
+  for (int64_t inner_axis = axis + 1; inner_axis < input.rank(); ++inner_axis) {
+    stride *= input.dims[static_cast<size_t>(inner_axis)];
   }
   const auto target = call.outputs[0].as<int64_t>();
   visit_numeric(input.type, [&](auto tag) {
@@ -67,14 +67,14 @@ void run_arg(const KernelCall& call) {
       for (int64_t line = begin; line < end; ++line) {
         const T* elements = source + line / stride * length * stride + line % stride;
         C best = static_cast<C>(elements[0]);
-        int64_t place = 0;
+        int64_t best_index = 0;
         for (int64_t index = 1; index < length; ++index) {
           const C value = static_cast<C>(elements[index * stride]);
           if (!is_better<kIsMax>(value, best, is_last)) continue;
           best = value;
-          place = index;
+          best_index = index;
         }
-        target[static_cast<size_t>(line)] = place;
+        target[static_cast<size_t>(line)] = best_index;
       }
     });
   });

@@ -1,5 +1,5 @@
-// AveragePool. Padding never adds to a sum; count_include_pad says whether it counts. window.h has
-// the geometry.
+// AveragePool. Padding never contributes to a sum; count_include_pad says whether it contributes to
+// the count. window.h has the geometry.
 #include <algorithm>
 
 #include "ops/convert_element.h"
@@ -13,8 +13,8 @@ void infer_average_pool(InferContext& context) {
   context.set_output(0, context.element(0), pooled_shape(context));
 }
 
-// Taps that count along one axis: those inside the input, or inside the padded input, which a
-// window may leave where the output length is rounded up.
+// The number of taps that count along one axis: those inside the input, or inside the padded input.
+// A window may leave the padded input if the output length is rounded up.
 double counted_taps(const WindowAxis& axis, int64_t output, bool counts_padding) {
   if (!counts_padding) return static_cast<double>(taps_inside(axis, output).count());
   const int64_t left = axis.input + axis.pad_begin + axis.pad_end - output * axis.stride;
@@ -60,7 +60,7 @@ void run_average_pool(const KernelCall& call) {
             count *= counted_taps(window[axis], output[axis], counts_padding);
           }
           const double sum = window_sum(source + channel * channel_elements, window, output);
-          // A window of padding alone has nothing to average.
+          // A window that lies in the padding only has nothing to average.
           target[channel * outputs + index] = from_double<T>(count == 0 ? 0.0 : sum / count);
         });
   });
@@ -81,6 +81,7 @@ std::vector<Op> average_pool_ops() {
                           {"kernel_shape", AttributeKind::Ints, std::nullopt, 1, kAnyVersion, true},
                           {"pads", AttributeKind::Ints, std::nullopt},
                           {"strides", AttributeKind::Ints, std::nullopt}},
+           .traits = kBoundsMagnitude,
            .infer = infer_average_pool,
            .flops = pool_flops,
            .kernel = run_average_pool}};

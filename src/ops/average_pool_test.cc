@@ -5,7 +5,7 @@
 namespace tessera::ops {
 namespace {
 
-// Values of ONNX Runtime.
+// Expected values from ONNX Runtime.
 TEST(AveragePool, PaddingCountsOnlyOnRequest) {
   Attributes attributes;
   attributes.set("kernel_shape", std::vector<int64_t>{2});

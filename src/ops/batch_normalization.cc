@@ -1,6 +1,6 @@
-// BatchNormalization: each channel by given statistics, or, when training, by those of the batch.
-// What says that a node trains: is_test (version 6), the number of outputs (7 and 9), training_mode
-// (since 14).
+// BatchNormalization: normalises each channel by given statistics or, in training mode, by those of
+// the batch. Training mode is set by is_test (version 6), the number of outputs (7 and 9), or
+// training_mode (since 14).
 #include <algorithm>
 #include <cmath>
 
@@ -20,14 +20,14 @@ bool is_training(const Node& node) {
                      [](ValueId output) { return !output.is_none(); });
 }
 
-// Up to version 7 every element of a picture can have statistics of its own (spatial = 0).
+// Up to version 7, every element of a feature map can have statistics of its own (spatial = 0).
 bool is_per_element(const Node& node) {
   const int64_t* spatial = node.attributes.find_int("spatial");
   return spatial != nullptr && *spatial == 0;
 }
 
-// The shape of scale, shift and statistics: the channels, and the other axes where each element has
-// its own. A vector is one batch of a single channel.
+// The shape of scale, shift and statistics: the channels, and also the other axes if each element
+// has its own. A vector is one batch of a single channel.
 Shape parameter_shape(const InferContext& context, const Shape& input) {
   if (input.size() < 2) return {1};
   const auto end = is_per_element(context.node()) ? input.end() : input.begin() + 2;
@@ -43,7 +43,7 @@ void infer_batch_normalization(InferContext& context) {
     parameters = parameter_shape(context, *input);
     for (size_t index = 1; index < 5; ++index) check_shape(context, index, *parameters);
   }
-  // mean, var, saved_mean, saved_var; since version 14 running_mean and running_var.
+  // Outputs mean, var, saved_mean, saved_var; since version 14, running_mean and running_var.
   for (size_t index = 1; index < 5; ++index) {
     context.set_output(index, context.element(index % 2 == 1 ? 3 : 4), parameters);
   }
@@ -105,14 +105,14 @@ void normalize(const KernelCall& call, const Channels& shape, const Statistics& 
       const auto channel = static_cast<size_t>(row % shape.channels);
       const double mean = statistics.means[channel];
       const double factor = scale[channel] / std::sqrt(statistics.variances[channel] + epsilon);
-      for (int64_t place = row * shape.length; place < (row + 1) * shape.length; ++place) {
-        target[place] = from_double<T>((to_double(source[place]) - mean) * factor + shift[channel]);
+      for (int64_t index = row * shape.length; index < (row + 1) * shape.length; ++index) {
+        target[index] = from_double<T>((to_double(source[index]) - mean) * factor + shift[channel]);
       }
     }
   });
 }
 
-// Makes `given` given * momentum + found * (1 - momentum).
+// Sets `given` to given * momentum + found * (1 - momentum).
 void update(std::span<double> given, std::span<const double> found, double momentum) {
   for (size_t index = 0; index < given.size(); ++index) {
     given[index] = given[index] * momentum + found[index] * (1 - momentum);

@@ -1,6 +1,6 @@
 // The binary ops with broadcasting, one row each in kBinaryOps. Before version 7 only the right
-// operand was stretched, and only where attribute `broadcast` said so. What they compute stands in
-// binary_loops.cc; what their rules do with the elements of shapes, in shape_arithmetic.h.
+// operand was broadcast, and only if attribute `broadcast` was set. binary_loops.cc has the
+// computations, shape_arithmetic.h the rules for elements of shapes.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -18,11 +18,10 @@ namespace {
 constexpr int kFirstNumpyVersion = 7;
 constexpr int64_t kGrain = 8192;
 
-// --- Shapes
-// ---------------------------------------------------------------------------------------
+// --- Shapes --------------------------------------------------------------------------------------
 
-// The dimensions of `right` as they stand among those of `left`, in the form before version 7: ones
-// are put around them. nullopt where `axis` leaves no room. `Dims` is a vector of Dim or of
+// The dimensions of `right` aligned with those of `left`, in the form before version 7: padded with
+// ones on both sides. nullopt if they do not fit at `axis`. `Dims` is a vector of Dim or of
 // int64_t.
 template <class Dims>
 std::optional<Dims> aligned(const Attributes& attributes, size_t left_rank, const Dims& right) {
@@ -35,7 +34,7 @@ std::optional<Dims> aligned(const Attributes& attributes, size_t left_rank, cons
     if (axis < 0 && axis >= -static_cast<int64_t>(left_rank)) {
       axis += static_cast<int64_t>(left_rank);
     }
-    // One element is stretched wherever it stands.
+    // A single element is broadcast whatever its axis.
     const bool is_single =
         std::all_of(right.begin(), right.end(), [](const Length& dim) { return dim == Length(1); });
     if (is_single) axis = last_axis;
@@ -74,8 +73,7 @@ std::optional<Shape> infer_old_shape(const InferContext& context) {
   return *left;
 }
 
-// --- Elements of shapes
-// ---------------------------------------------------------------------------
+// --- Elements of shapes --------------------------------------------------------------------------
 
 using PairFunction = std::optional<Dim> (*)(const Dim& left, const Dim& right);
 
@@ -86,7 +84,7 @@ std::optional<Dim> answer(const Dim& left, const Dim& right, const Question& que
 }
 
 std::optional<Dim> modulo(const Dim& left, const Dim& right) {
-  // With nothing negative both kinds of Mod agree.
+  // Both kinds of Mod agree if no operand is negative.
   if (!left.is_known() || !right.is_known() || left.value() < 0 || right.value() <= 0) {
     return std::nullopt;
   }
@@ -126,8 +124,7 @@ const std::map<std::string, PairFunction> kElementFunctions = {
      }},
 };
 
-// --- Rules
-// ----------------------------------------------------------------------------------------
+// --- Rules ---------------------------------------------------------------------------------------
 
 void infer_binary_of(InferContext& context, DataType result) {
   if (context.element(0) == DataType::String || context.element(1) == DataType::String) {
@@ -135,7 +132,7 @@ void infer_binary_of(InferContext& context, DataType result) {
   }
   const bool is_old = context.version() < kFirstNumpyVersion;
   context.set_output(0, result, is_old ? infer_old_shape(context) : broadcast_inputs(context));
-  // Old models compute shapes in other ways, and alignment by `axis` would be all that differs.
+  // Old models compute shapes in other ways, so alignment by `axis` is not supported here.
   const auto function = kElementFunctions.find(context.node().op);
   if (is_old || function == kElementFunctions.end()) return;
   set_elementwise_elements(context, [&](const std::vector<Dim>& arguments) {
@@ -148,7 +145,7 @@ void infer_binary(InferContext& context) { infer_binary_of(context, context.elem
 void infer_question(InferContext& context) { infer_binary_of(context, DataType::Bool); }
 
 void infer_mod(InferContext& context) {
-  constexpr int kFirstFloatingVersion = 28;  // before, floats needed fmod=1
+  constexpr int kFirstFloatingVersion = 28;  // older versions need fmod=1 for floats
   const int64_t fmod = context.node().attributes.get_int("fmod");
   if (fmod != 0 && fmod != 1) {
     context.fail("attribute 'fmod': expected 0 or 1, found " + std::to_string(fmod));
@@ -168,22 +165,22 @@ void infer_shift(InferContext& context) {
   infer_binary(context);
 }
 
-// --- Kernel
-// ---------------------------------------------------------------------------------------
+// --- Kernel --------------------------------------------------------------------------------------
 
-// One operand, or the result, of a run: where it is, and a block of it in the type computed on.
+// One operand or the result of a run: its address, and a buffer for a block of it, converted to the
+// type of the computation.
 struct Operand {
   DataType type;
-  std::byte* bytes;  // of an input, only read
+  std::byte* bytes;  // const for inputs
   int64_t step;
 
   std::byte* at(int64_t index) const { return bytes + index * element_bytes(type); }
 };
 
-// A run whose elements are not of the types that the loop works on.
+// Computes a run whose element types differ from those of the loop.
 void run_converted(const KernelCall& call, const Computation& computation, const Operand& left,
                    const Operand& right, const Operand& result, const BroadcastLoop::Run& run) {
-  // As large as the largest element.
+  // As large as the largest element type.
   std::array<uint64_t, kConvertBlock> left_block;
   std::array<uint64_t, kConvertBlock> right_block;
   std::array<uint64_t, kConvertBlock> result_block;
@@ -204,7 +201,7 @@ std::pmr::vector<int64_t> right_dims(const KernelCall& call) {
   const TensorView& right = call.inputs[1];
   std::pmr::vector<int64_t> dims(right.dims.begin(), right.dims.end(), &call.scratch);
   const bool is_old = call.node.version < kFirstNumpyVersion;
-  // Without stretching, the dimensions are those of the left, whatever `axis` says.
+  // Without broadcasting, the dimensions are those of the left operand, whatever `axis` says.
   if (!is_old || call.node.attributes.get_int("broadcast") == 0) return dims;
   return *aligned(call.node.attributes, call.inputs[0].dims.size(), dims);
 }
@@ -237,18 +234,18 @@ void run_binary(const KernelCall& call) {
   });
 }
 
-// --- Schemas
-// --------------------------------------------------------------------------------------
+// --- Schemas -------------------------------------------------------------------------------------
 
 struct BinaryOp {
   const char* name;
   std::vector<int> versions;
   TypeSet types;
   void (*infer)(InferContext& context);
+  uint32_t traits = kNoTrait;  // in addition to kElementwise
 };
 
 const BinaryOp kBinaryOps[] = {
-    {"Add", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
+    {"Add", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
     {"And", {1, 7}, kBoolType, infer_question},
     {"BitShift", {11, 28}, kIntegerTypes, infer_shift},
     {"BitwiseAnd", {18}, kIntegerTypes, infer_binary},
@@ -261,7 +258,7 @@ const BinaryOp kBinaryOps[] = {
     {"Less", {1, 7, 9, 13}, kNumericTypes, infer_question},
     {"LessOrEqual", {12, 16}, kNumericTypes, infer_question},
     {"Mod", {10, 13, 28}, kNumericTypes, infer_mod},
-    {"Mul", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
+    {"Mul", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
     {"Or", {1, 7}, kBoolType, infer_question},
     {"Pow", {1, 7, 12, 13, 15}, kFloatTypes | kIndexTypes, infer_binary},
     {"Sub", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
@@ -275,7 +272,7 @@ Op binary_op(const BinaryOp& row) {
            .inputs = {{"A", "T"}, {"B", "T"}},
            .outputs = {{"C", is_question ? "T1" : "T"}},
            .type_variables = {{"T", row.types}},
-           .traits = kElementwise,
+           .traits = kElementwise | row.traits,
            .infer = row.infer,
            .kernel = run_binary};
   if (is_question) op.type_variables.push_back({"T1", kBoolType});

@@ -11,8 +11,8 @@
 namespace tessera::ops {
 namespace {
 
-// Each function has of(left, right, call), for the types its chooser below gives it. Arithmetic on
-// integers goes through uint64_t, where wrapping around is defined for every width.
+// Each function has of(left, right, call), for the types that its selection below gives it. Integer
+// arithmetic uses uint64_t, where wrap-around is defined for every width.
 
 struct Add {
   template <class T>
@@ -42,7 +42,7 @@ struct Mul {
   call.fail("expected divisors other than zero for integers, found 0");
 }
 
-// Whether left / right is the one quotient beside x / 0 that the machine refuses: smallest / -1.
+// Whether left / right is minimum / -1, which overflows and traps on some processors.
 template <class T>
 bool is_minus_one(T value) {
   return std::is_signed_v<T> && value == static_cast<T>(-1);
@@ -61,7 +61,7 @@ struct Div {
   }
 };
 
-// The remainder of the quotient rounded down: it has the sign of the divisor.
+// The remainder of floored division: it has the sign of the divisor.
 struct FloorMod {
   template <class T>
   static T of(T left, T right, const KernelCall& call) {
@@ -79,7 +79,7 @@ struct FloorMod {
   }
 };
 
-// The remainder of the quotient rounded towards zero: it has the sign of the dividend.
+// The remainder of truncated division: it has the sign of the dividend.
 struct TruncatedMod {
   template <class T>
   static T of(T left, T right, const KernelCall& call) {
@@ -96,8 +96,8 @@ struct Pow {
   static double of(double base, double exponent, const KernelCall&) {
     return exponent == 2 ? base * base : std::pow(base, exponent);
   }
-  // Exact, modulo 2^64, where the exponent is not negative; else the fraction is cut off. A power
-  // of zero that would be infinite is the largest number, as when infinity is cast.
+  // Exact modulo 2^64 if the exponent is not negative; else the result is truncated. A power of
+  // zero that would be infinite gives the largest number, as a cast of infinity does.
   static int64_t of(int64_t base, int64_t exponent, const KernelCall&) {
     if (exponent < 0) {
       if (base == 0) return std::numeric_limits<int64_t>::max();
@@ -148,7 +148,7 @@ struct GreaterOrEqual {
   }
 };
 
-// Bools are bytes: a damaged file may hold others than 0 and 1.
+// Bools are bytes: a corrupt file may contain other values than 0 and 1.
 struct And {
   static uint8_t of(uint8_t left, uint8_t right, const KernelCall&) {
     return left != 0 && right != 0;
@@ -194,7 +194,7 @@ struct BitwiseXor {
   }
 };
 
-// A negative count, or one of all bits and more, leaves what the sign alone fills in.
+// If the shift count is negative or at least the width, the result consists of sign bits.
 template <class T>
 bool is_within_bits(T count) {
   return count >= 0 && static_cast<uint64_t>(count) < 8 * sizeof(T);
@@ -217,12 +217,12 @@ struct ShiftRight {
 };
 
 template <class T, class Result, class Function>
-void run_loop(const KernelCall& call, const Stretch& stretch) {
+void run_loop(const KernelCall& call, const BroadcastSpan& stretch) {
   const T* left = static_cast<const T*>(stretch.left);
   const T* right = static_cast<const T*>(stretch.right);
   Result* result = static_cast<Result*>(stretch.result);
   if (stretch.left_step == 1 && stretch.right_step == 1) {
-    // On its own, because the compiler can turn it into vector instructions.
+    // A loop of its own, because the compiler can vectorise it.
     for (int64_t index = 0; index < stretch.count; ++index) {
       result[index] = Function::of(left[index], right[index], call);
     }
@@ -240,7 +240,8 @@ Computation on_floats(DataType type) {
   return {DataType::Float32, DataType::Float32, run_loop<float, float, Function>};
 }
 
-// One loop for signed and unsigned integers of a size: for functions whose bits are the same.
+// One loop for signed and unsigned integers of a size, for functions that give the same bits for
+// both.
 template <class Function>
 Computation on_bits(DataType type) {
   Computation computation = {type, type, nullptr};
@@ -274,7 +275,7 @@ Computation question_on_floats(DataType type) {
   return {DataType::Float32, DataType::Bool, run_loop<float, uint8_t, Function>};
 }
 
-// The computations, by element type. `right` is the same type except for Pow.
+// The computations by element type. `right` has the same type except for Pow.
 template <class Function>
 Computation wrapping(const Node&, DataType left, DataType) {
   return is_floating(left) ? on_floats<Function>(left) : on_bits<Function>(left);

@@ -1,4 +1,4 @@
-// The inner loops of the binary ops (binary.cc): what each computes on which element types.
+// The inner loops of the binary ops (binary.cc), by element type.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace tessera::ops {
 
-// `count` results from two operands. A step is 1, or 0 where one element serves all.
-struct Stretch {
+// `count` results from two operands. A step is 1, or 0 if the operand is a single broadcast
+// element.
+struct BroadcastSpan {
   const void* left = nullptr;
   int64_t left_step = 1;
   const void* right = nullptr;
@@ -17,18 +18,18 @@ struct Stretch {
   int64_t count = 0;
 };
 
-using StretchLoop = void (*)(const KernelCall& call, const Stretch& stretch);
+using BroadcastSpanLoop = void (*)(const KernelCall& call, const BroadcastSpan& stretch);
 
-// A loop and the types it works on. Where they are not those of the tensors (the 16-bit floats
-// compute in float), elements are to be converted before and after.
+// A loop and its element types. If the tensors have other types (16-bit floats are computed in
+// float), the caller converts elements before and after.
 struct Computation {
   DataType operand = DataType::Undefined;  // of both operands
   DataType result = DataType::Undefined;
-  StretchLoop loop = nullptr;
+  BroadcastSpanLoop loop = nullptr;
 };
 
-// How the op of `node` computes on operands of these types, which its schema admits.
-// Integers wrap around. Integer division by zero fails with InvalidArgument.
+// How the op of `node` computes on operands of these types, which its schema must admit. Integers
+// wrap around. Integer division by zero throws InvalidArgument.
 Computation binary_computation(const Node& node, DataType left, DataType right);
 
 }  // namespace tessera::ops

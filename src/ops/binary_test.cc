@@ -22,7 +22,7 @@ Attributes ints_of(const std::map<std::string, int64_t>& numbers) {
 struct FloatCase {
   const char* op;
   std::map<std::string, int64_t> attributes;
-  std::vector<float> expected;  // of {7, -7.5, NaN, 0} and {2, 2, 1, 0}
+  std::vector<float> expected;  // for {7, -7.5, NaN, 0} and {2, 2, 1, 0}
 };
 
 const FloatCase kFloatCases[] = {
@@ -76,8 +76,8 @@ TEST(Binary, IntegersWrapAroundAndTruncate) {
 }
 
 TEST(Binary, SmallUnsignedIntegersWrapAround) {
-  const std::vector<uint16_t> most = {65535};
-  const Tensor input = Tensor::from<uint16_t>(DataType::UInt16, {1}, most);
+  const std::vector<uint16_t> largest = {65535};
+  const Tensor input = Tensor::from<uint16_t>(DataType::UInt16, {1}, largest);
   EXPECT_EQ(run_op("Mul", 14, {}, {input, input})[0].as<uint16_t>()[0], 1);
 }
 
@@ -91,7 +91,7 @@ TEST(Binary, IntegerDivisionByZeroFails) {
 
 struct QuestionCase {
   const char* op;
-  std::vector<uint8_t> expected;  // of {1, 2, 3, NaN} and {2, 2, 2, 2}
+  std::vector<uint8_t> expected;  // for {1, 2, 3, NaN} and {2, 2, 2, 2}
 };
 
 const QuestionCase kQuestionCases[] = {

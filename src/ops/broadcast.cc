@@ -4,13 +4,13 @@
 #include <string>
 
 #include "base/check.h"
-#include "base/short_list.h"
+#include "base/small_vector.h"
 
 namespace tessera::ops {
 namespace {
 
-// Elements from one index of each output dimension to the next, for an input aligned at the last
-// dimension; 0 where the input has one element for all of them.
+// For each output dimension, the distance in elements between consecutive indices of an input that
+// is aligned at the last dimension; 0 along broadcast dimensions.
 std::pmr::vector<int64_t> strides_in(std::span<const int64_t> output,
                                      std::span<const int64_t> input,
                                      std::pmr::memory_resource* memory) {
@@ -88,7 +88,7 @@ BroadcastLoop::BroadcastLoop(std::span<const int64_t> output,
                              std::span<const std::span<const int64_t>> inputs,
                              std::pmr::memory_resource* memory)
     : dims_(memory), strides_(inputs.size(), memory) {
-  // An output without elements has no runs; its other dimensions may be too large to multiply.
+  // An output without elements has no runs, and the product of its other dimensions may overflow.
   const bool has_elements = std::find(output.begin(), output.end(), 0) == output.end();
   std::pmr::vector<std::pmr::vector<int64_t>> strides(memory);
   if (has_elements) {
@@ -122,10 +122,10 @@ void BroadcastLoop::for_each_run(int64_t begin, int64_t end,
                                  FunctionRef<void(const Run& run)> body) const {
   if (begin >= end) return;
   std::pmr::memory_resource* const memory = dims_.get_allocator().resource();
-  ShortList<int64_t> positions(dims_.size(), memory);
+  SmallVector<int64_t> positions(dims_.size(), memory);
   const std::span<int64_t> position = positions.values();
-  ShortList<int64_t> places(strides_.size(), memory);
-  const std::span<int64_t> offsets = places.values();
+  SmallVector<int64_t> offset_list(strides_.size(), memory);
+  const std::span<int64_t> offsets = offset_list.values();
   int64_t rest = begin;
   for (size_t dim = dims_.size(); dim-- > 0; rest /= dims_[dim]) {
     position[dim] = rest % dims_[dim];

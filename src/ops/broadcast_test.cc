@@ -17,7 +17,7 @@ struct ShapeCase {
   const char* name;
   Shape left;
   Shape right;
-  std::string expected;  // "" where they contradict
+  std::string expected;  // "" if they are incompatible
 };
 
 const ShapeCase kShapeCases[] = {
@@ -49,7 +49,7 @@ TEST(Broadcast, OnlyOnesAreStretched) {
   EXPECT_FALSE(can_broadcast_to({1, 1}, {5}));
 }
 
-// The index in each input of every output element, the slow way.
+// The index in each input of every output element, computed naively.
 std::vector<int64_t> expected_indices(const std::vector<int64_t>& output,
                                       const std::vector<int64_t>& input) {
   std::vector<int64_t> result;
@@ -109,7 +109,7 @@ TEST(Broadcast, LoopReadsTheRightElements) {
     if (count == 0) continue;
     EXPECT_EQ(left, expected_indices(test.output, test.left)) << test.name;
     EXPECT_EQ(right, expected_indices(test.output, test.right)) << test.name;
-    // Cut anywhere, the parts are the same elements.
+    // Ranges cut at any point give the same elements.
     const std::vector<int64_t> whole = right;
     for (int64_t cut = 0; cut <= count; ++cut) {
       left.clear();

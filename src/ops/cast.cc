@@ -1,4 +1,4 @@
-// Cast and CastLike. convert_elements.h says what each conversion gives.
+// Cast and CastLike. convert_elements.h defines each conversion.
 #include <map>
 #include <string>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kGrain = 8192;
 
-// The numbers of TensorProto.DataType; those without a type here are legal but not supported.
+// The numbers of TensorProto.DataType. Those without a type here are legal but unsupported.
 struct OnnxType {
   const char* name;
   DataType type;
@@ -89,7 +89,7 @@ void run_cast(const KernelCall& call) {
   });
 }
 
-// `saturate` and `round_mode` concern the 8-bit floats only, which are not supported.
+// `saturate` and `round_mode` apply to 8-bit floats only, which are not supported.
 std::vector<AttributeSchema> attributes_of_small_floats() {
   return {{"saturate", AttributeKind::Int, int64_t{1}, 19},
           {"round_mode", AttributeKind::String, std::string("up"), 24}};

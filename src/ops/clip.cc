@@ -1,8 +1,8 @@
-// Clip. Its bounds are attributes up to version 10, where they are finite unless a model says
-// otherwise, and optional inputs from 11 on. There a bound that is not given leaves infinities as
-// they are, as in the reference evaluator of ONNX (and in PyTorch); its text has the last finite
-// numbers instead (docs/decisions/0031). Where the bounds cross, the result is the upper one. NaN
-// stays, and of a bound that is NaN comes NaN.
+// Clip. Up to version 10 its bounds are attributes, finite by default; from 11 on they are optional
+// inputs. An omitted input bound leaves infinities unchanged, as in ONNX's reference evaluator and
+// PyTorch, although the text of ONNX names the largest finite numbers as defaults
+// (docs/decisions/0031). If the lower bound exceeds the upper one, the result is the upper one. NaN
+// stays NaN, and a NaN bound gives NaN.
 #include <limits>
 #include <string>
 
@@ -19,13 +19,14 @@ void check_bound(const InferContext& context, size_t index) {
   if (!context.has_input(index)) return;
   const Shape* shape = context.shape(index);
   if (shape == nullptr) return;
-  // A scalar; one element in one dimension is common in models.
+  // The bound must be a scalar; a one-dimensional tensor of one element is common in models and
+  // accepted.
   const bool is_single =
       shape->empty() || (shape->size() == 1 && (!(*shape)[0].is_known() || (*shape)[0] == Dim(1)));
   if (!is_single) context.fail_input(index, "expected a scalar, found shape " + text(*shape));
 }
 
-// The element of a bound that is given; nullopt where it is unknown.
+// The element of a bound; nullopt if it is unknown.
 std::optional<Dim> bound_element(const InferContext& context, size_t index) {
   const auto elements = elements_of(context.input(index));
   if (!elements || elements->size() != 1) return std::nullopt;
@@ -77,7 +78,7 @@ compute_t<T> bound(const KernelCall& call, size_t index, const char* attribute,
                    compute_t<T> otherwise) {
   using Number = compute_t<T>;
   if constexpr (!std::is_integral_v<T>) {
-    // Rounded to the element type first, as an input would be.
+    // Rounds the attribute to the element type first, as an input would be.
     if (call.node.version < kFirstInputVersion) {
       return static_cast<Number>(T(static_cast<Number>(call.node.attributes.get_float(attribute))));
     }
@@ -102,7 +103,7 @@ void run_clip(const KernelCall& call) {
     call.pool.parallel_for(input.elements, kGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         Number x = static_cast<Number>(elements[index]);
-        // Written so that a bound that is NaN counts.
+        // Written so that a NaN bound propagates.
         if (x < low || low != low) x = low;
         if (x > high || high != high) x = high;
         output[index] = static_cast<T>(x);
@@ -125,7 +126,7 @@ std::vector<Op> clip_ops() {
            .type_variables = {{"T", kNumericTypes}},
            .attributes = {{"max", AttributeKind::Float, kLargest, 1, kLastAttributeVersion},
                           {"min", AttributeKind::Float, -kLargest, 1, kLastAttributeVersion}},
-           .traits = kElementwise,
+           .traits = kElementwise | kNonExpansive,
            .infer = infer_clip,
            .kernel = run_clip}};
 }

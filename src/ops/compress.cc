@@ -1,5 +1,5 @@
-// Compress: the slices of the input along an axis for which a condition holds. How many there are
-// only running can tell.
+// Compress: the slices of the input along an axis for which a condition holds. Their number is
+// known only at run time.
 #include <algorithm>
 #include <cstring>
 
@@ -51,15 +51,15 @@ void run_compress(const KernelCall& call) {
   const MutableTensorView& output = call.outputs[0];
   if (output.elements == 0) return;
   const auto condition = call.inputs[1].as<uint8_t>();
-  // A flat input has one axis, of single elements.
+  // A flattened input has one axis, and its slices are single elements.
   int64_t length = input.elements;
   int64_t slice_bytes = element_bytes(input.type);
   if (call.node.attributes.has("axis")) {
     int64_t axis = call.node.attributes.get_int("axis");
     if (axis < 0) axis += input.rank();
     length = input.dims[static_cast<size_t>(axis)];
-    for (int64_t place = axis + 1; place < input.rank(); ++place) {
-      slice_bytes *= input.dims[static_cast<size_t>(place)];
+    for (int64_t inner_axis = axis + 1; inner_axis < input.rank(); ++inner_axis) {
+      slice_bytes *= input.dims[static_cast<size_t>(inner_axis)];
     }
   }
   const int64_t line_bytes = length * slice_bytes;
@@ -84,7 +84,7 @@ std::vector<Op> compress_ops() {
            .inputs = {{"input", "T"}, {"condition", "T1"}},
            .outputs = {{"output", "T"}},
            .type_variables = {{"T", kAllTypes}, {"T1", kBoolType}},
-           // Without it the input is taken as flat.
+           // Without an axis, the input is flattened.
            .attributes = {{"axis", AttributeKind::Int, std::nullopt}},
            .infer = infer_compress,
            .flops = no_flops,

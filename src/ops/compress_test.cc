@@ -31,7 +31,7 @@ TEST(Compress, TakesSlicesAlongAnAxis) {
       {0, {0, 1, 1}, {2, 2}, {3, 4, 5, 6}},
       {1, {0, 1}, {3, 1}, {2, 4, 6}},
       {-1, {1, 0}, {3, 1}, {1, 3, 5}},
-      {0, {0, 1}, {1, 2}, {3, 4}},  // shorter than the axis: the rest is left out
+      {0, {0, 1}, {1, 2}, {3, 4}},  // shorter than the axis: the rest is dropped
       {0, {0, 0, 0}, {0, 2}, {}},
   };
   for (const auto& [axis, condition, shape, expected] : cases) {

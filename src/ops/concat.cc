@@ -1,4 +1,4 @@
-// Concat: its inputs side by side along one axis.
+// Concat: concatenates its inputs along one axis.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace tessera::ops {
 namespace {
 
-// Joins what two inputs say of a dimension that they must share.
+// Merges what two inputs say about a dimension that must be equal in both.
 Dim shared_dim(const InferContext& context, size_t index, size_t axis, const Dim& before,
                const Dim& here) {
   if (!before.is_known()) return here.is_known() ? here : before;
@@ -23,11 +23,11 @@ Dim shared_dim(const InferContext& context, size_t index, size_t axis, const Dim
 void follow_elements(InferContext& context) {
   std::vector<Dim> elements;
   for (size_t index = 0; index < context.input_count(); ++index) {
-    const std::vector<Dim>* part = followed_elements(context, index);
+    const std::vector<Dim>* part = propagated_elements(context, index);
     const Shape* shape = context.shape(index);
     if (part == nullptr || shape->size() != 1) return;
     elements.insert(elements.end(), part->begin(), part->end());
-    if (elements.size() > static_cast<size_t>(kMostShapeElements)) return;
+    if (elements.size() > static_cast<size_t>(kMaxShapeElements)) return;
   }
   context.set_elements(0, std::move(elements));
 }
@@ -55,9 +55,10 @@ void infer_concat(InferContext& context) {
       context.fail_input(index, "expected rank " + std::to_string(joined->size()) +
                                     " as the inputs before, found shape " + text(*shape));
     }
-    for (size_t place = 0; place < shape->size(); ++place) {
-      if (place == axis) continue;
-      (*joined)[place] = shared_dim(context, index, place, (*joined)[place], (*shape)[place]);
+    for (size_t dimension = 0; dimension < shape->size(); ++dimension) {
+      if (dimension == axis) continue;
+      (*joined)[dimension] =
+          shared_dim(context, index, dimension, (*joined)[dimension], (*shape)[dimension]);
     }
     total = add(total, (*shape)[axis]);
   }
@@ -73,21 +74,21 @@ void run_concat(const KernelCall& call) {
   if (axis < 0) axis += output.rank();
   int64_t outer = 1;
   int64_t inner_bytes = element_bytes(output.type);
-  for (int64_t place = 0; place < output.rank(); ++place) {
-    const int64_t dim = output.dims[static_cast<size_t>(place)];
-    if (place < axis) outer *= dim;
-    if (place > axis) inner_bytes *= dim;
+  for (int64_t dimension = 0; dimension < output.rank(); ++dimension) {
+    const int64_t dim = output.dims[static_cast<size_t>(dimension)];
+    if (dimension < axis) outer *= dim;
+    if (dimension > axis) inner_bytes *= dim;
   }
   const int64_t row_bytes = inner_bytes * output.dims[static_cast<size_t>(axis)];
   const int64_t grain = std::max<int64_t>(1, (1 << 16) / row_bytes);
   call.pool.parallel_for(outer, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      char* to = static_cast<char*>(output.data) + row * row_bytes;
+      char* target = static_cast<char*>(output.data) + row * row_bytes;
       for (const TensorView& input : call.inputs) {
         const int64_t bytes = inner_bytes * input.dims[static_cast<size_t>(axis)];
-        std::memcpy(to, static_cast<const char*>(input.data) + row * bytes,
+        std::memcpy(target, static_cast<const char*>(input.data) + row * bytes,
                     static_cast<size_t>(bytes));
-        to += bytes;
+        target += bytes;
       }
     }
   });
@@ -102,6 +103,7 @@ std::vector<Op> concat_ops() {
            .outputs = {{"concat_result", "T"}},
            .type_variables = {{"T", kAllTypes}},
            .attributes = {{"axis", AttributeKind::Int, std::nullopt, 4, kAnyVersion, true}},
+           .traits = kBoundsMagnitude,
            .infer = infer_concat,
            .flops = no_flops,
            .kernel = run_concat}};

@@ -1,4 +1,4 @@
-// Constant: a tensor out of one of several attributes.
+// Constant: a tensor from one of several attributes.
 #include <array>
 #include <cstring>
 
@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-// The tensor that the attributes of `node` spell; is_empty() where none is given.
+// The tensor that the attributes of `node` define; is_empty() if there is none.
 Tensor constant_of(const Node& node) {
   const Attributes& attributes = node.attributes;
   if (const Tensor* value = attributes.find_tensor("value")) return *value;
@@ -54,7 +54,7 @@ void infer_constant(InferContext& context) {
   context.set_elements(0, std::move(known.elements));
 }
 
-// The same elements where they lie.
+// A pointer to the elements of that tensor.
 const void* elements_of(const Attributes& attributes) {
   if (const Tensor* value = attributes.find_tensor("value")) return value->data();
   if (const float* value = attributes.find_float("value_float")) return value;
@@ -75,7 +75,8 @@ void run_constant(const KernelCall& call) {
 }  // namespace
 
 std::vector<Op> constant_ops() {
-  constexpr int kFirstSparseVersion = 11;  // from there on `value` is one of several
+  constexpr int kFirstSparseVersion =
+      11;  // from this version on, `value` is one of several attributes
   constexpr int kFirstNumberVersion = 12;
   Op op = {.name = "Constant",
            .versions = {1, 9, 11, 12, 13, 19, 21, 23, 24, 25},
@@ -84,17 +85,17 @@ std::vector<Op> constant_ops() {
            .infer = infer_constant,
            .flops = no_flops,
            .kernel = run_constant};
-  op.attributes = {
-      {"value", AttributeKind::Tensor, std::nullopt, 1, kFirstSparseVersion - 1, true},
-      {"value", AttributeKind::Tensor, std::nullopt, kFirstSparseVersion},
-      // Sparse tensors have no kind of their own: import refuses them, or hands on their values.
-      {"sparse_value", AttributeKind::Tensor, std::nullopt, kFirstSparseVersion},
-      {"value_float", AttributeKind::Float, std::nullopt, kFirstNumberVersion},
-      {"value_floats", AttributeKind::Floats, std::nullopt, kFirstNumberVersion},
-      {"value_int", AttributeKind::Int, std::nullopt, kFirstNumberVersion},
-      {"value_ints", AttributeKind::Ints, std::nullopt, kFirstNumberVersion},
-      {"value_string", AttributeKind::String, std::nullopt, kFirstNumberVersion},
-      {"value_strings", AttributeKind::Strings, std::nullopt, kFirstNumberVersion}};
+  op.attributes = {{"value", AttributeKind::Tensor, std::nullopt, 1, kFirstSparseVersion - 1, true},
+                   {"value", AttributeKind::Tensor, std::nullopt, kFirstSparseVersion},
+                   // Import either refuses sparse tensors or expands them, so they need no
+                   // attribute kind of their own.
+                   {"sparse_value", AttributeKind::Tensor, std::nullopt, kFirstSparseVersion},
+                   {"value_float", AttributeKind::Float, std::nullopt, kFirstNumberVersion},
+                   {"value_floats", AttributeKind::Floats, std::nullopt, kFirstNumberVersion},
+                   {"value_int", AttributeKind::Int, std::nullopt, kFirstNumberVersion},
+                   {"value_ints", AttributeKind::Ints, std::nullopt, kFirstNumberVersion},
+                   {"value_string", AttributeKind::String, std::nullopt, kFirstNumberVersion},
+                   {"value_strings", AttributeKind::Strings, std::nullopt, kFirstNumberVersion}};
   return {op};
 }
 

@@ -1,4 +1,4 @@
-// ConstantOfShape: a tensor of one value whose dimensions are the input's elements.
+// ConstantOfShape: a tensor of one repeated value; the input's elements are its dimensions.
 #include <algorithm>
 
 #include "ops/evaluate.h"
@@ -11,22 +11,22 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-// The value, one element; float32 0 where the node does not give it.
+// The value as a tensor of one element; float32 0 if the node does not give it.
 Tensor value_of(const Node& node) {
   if (const Tensor* value = node.attributes.find_tensor("value")) return *value;
   const float zero = 0;
   return Tensor::from<float>(DataType::Float32, {}, {&zero, 1});
 }
 
-// The output's shape; nullopt while even its rank is unknown.
+// The output's shape; nullopt if even its rank is unknown.
 std::optional<Shape> inferred_shape(const InferContext& context) {
   const Shape* input = context.shape(0);
   if (input == nullptr) return std::nullopt;
   check_one_dimension(context, 0);
   const Dim& rank = input->front();
   if (!rank.is_known()) return std::nullopt;
-  if (rank.value() > kMostShapeElements) {
-    context.fail_input(0, "expected at most " + std::to_string(kMostShapeElements) +
+  if (rank.value() > kMaxShapeElements) {
+    context.fail_input(0, "expected at most " + std::to_string(kMaxShapeElements) +
                               " dimensions, found " + rank.text());
   }
   Shape shape;
@@ -59,9 +59,9 @@ void infer_constant_of_shape(InferContext& context) {
   if (!shape || !element) return;
   size_t count = 1;
   for (const Dim& dim : *shape) {
-    if (!dim.is_known() || dim.value() > kMostShapeElements) return;
+    if (!dim.is_known() || dim.value() > kMaxShapeElements) return;
     count *= static_cast<size_t>(dim.value());
-    if (count > kMostShapeElements) return;
+    if (count > kMaxShapeElements) return;
   }
   context.set_elements(0, std::vector<Dim>(count, element->front()));
 }

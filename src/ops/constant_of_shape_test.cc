@@ -23,7 +23,7 @@ TEST(ConstantOfShape, SymbolsBecomeDimensions) {
   const Dim n = Dim::symbol("N");
   EXPECT_EQ(infer_op("ConstantOfShape", 9, {}, {with_elements({2}, {n, 3})})[0].type,
             Type::tensor(DataType::Float32, Shape{n, 3}));
-  // The rank is known even where nothing else is.
+  // The rank is known even if nothing else is.
   const auto outputs = infer_op("ConstantOfShape", 9, {}, {typed(DataType::Int64, Shape{2})});
   ASSERT_EQ(outputs[0].type.shape->size(), 2);
   EXPECT_NE((*outputs[0].type.shape)[0], (*outputs[0].type.shape)[1]);

@@ -1,5 +1,5 @@
-// If, Loop and Scan: ops with nested graphs. Their graphs are imported and checked like any other,
-// but no kernel runs them yet.
+// If, Loop and Scan: ops with nested graphs. These graphs are imported and checked, but there are
+// no kernels for the ops yet.
 #include "ops/op.h"
 
 namespace tessera::ops {

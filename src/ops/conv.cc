@@ -1,6 +1,6 @@
-// Conv: a matrix product of the weights with the windows of the input, which are laid out as
-// columns block by block while the product reads them. window.h has the geometry; conv_transpose.cc
-// the transposed form.
+// Conv: a matrix product of the weights with the unfolded windows of the input (im2col). The
+// columns are built block by block while the product reads them. window.h has the geometry;
+// conv_transpose.cc the transposed convolution.
 #include <algorithm>
 
 #include "ops/check_shape.h"
@@ -57,7 +57,8 @@ Convolution convolution_of(const KernelCall& call) {
   return conv;
 }
 
-// Elements that one tap of the kernel meets along a row of outputs, from output `begin` on.
+// Reads the input elements that one kernel tap meets along a row of outputs, from output `begin`
+// on.
 template <class T>
 void read_row(const T* row, const WindowAxis& axis, int64_t tap, TapRange inside, int64_t begin,
               int64_t count, double* target) {
@@ -83,7 +84,7 @@ bool reads_inside(const WindowAxis& axis, int64_t output, int64_t tap, int64_t& 
   return position >= 0 && position < axis.input;
 }
 
-// Elements of `channel` that tap number `tap` of the kernel meets for the outputs from `begin` on.
+// Reads the elements of `channel` that kernel tap `tap` meets, for the outputs from `begin` on.
 template <class T>
 void read_tap(const T* channel, const Window& window, int64_t tap, int64_t begin, int64_t count,
               double* target) {
@@ -121,7 +122,7 @@ void run_conv(const KernelCall& call) {
   });
 }
 
-// A multiply-add for each tap and channel of each output; the bias is where a sum starts.
+// A multiply-add for each tap and input channel of each output. The bias initialises the sum.
 int64_t conv_flops(const Node&, std::span<const Type> inputs, std::span<const Type> outputs) {
   return convolution_flops(outputs[0], inputs[1]);
 }
@@ -131,6 +132,7 @@ int64_t conv_flops(const Node&, std::span<const Type> inputs, std::span<const Ty
 std::vector<Op> conv_ops() {
   Op conv = convolution_op();
   conv.name = "Conv";
+  conv.traits = kProduct | kConvolution | kBoundsMagnitude;
   conv.infer = infer_conv;
   conv.flops = conv_flops;
   conv.kernel = run_conv;

@@ -15,7 +15,7 @@ Tensor random_floats(std::mt19937& random, std::vector<int64_t> dims) {
   return floats(std::move(dims), values);
 }
 
-// A two-dimensional case with everything that changes where a tap reads.
+// A two-dimensional case with every attribute that affects which inputs a tap reads.
 struct Case {
   int64_t batch, groups, inputs, outputs, height, width, kernel_height, kernel_width;
   int64_t stride_height, stride_width, dilation_height, dilation_width;
@@ -31,7 +31,7 @@ Attributes attributes_of(const Case& test) {
   return attributes;
 }
 
-// The sum of one output, straight from the definition.
+// One output, computed from the definition.
 double naive(const Case& test, const Tensor& input, const Tensor& weights, int64_t picture,
              int64_t channel, int64_t row, int64_t column) {
   const int64_t group = channel / test.outputs;
@@ -82,8 +82,8 @@ void compare(const Case& test, std::mt19937& random) {
 
 TEST(Conv, EqualsTheDefinition) {
   std::mt19937 random(1);
-  const auto pick = [&](int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
   for (int round = 0; round < 60; ++round) {
     Case test = {pick(1, 2), pick(1, 3), pick(1, 4), pick(1, 6), pick(5, 9), pick(5, 9),
@@ -93,7 +93,7 @@ TEST(Conv, EqualsTheDefinition) {
   }
 }
 
-// Larger than one block of the product along rows, columns and depth.
+// Larger than one block of the product in rows, columns and depth.
 TEST(Conv, BlocksFitTogether) {
   std::mt19937 random(2);
   compare({1, 1, 40, 67, 17, 19, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, random);

@@ -1,5 +1,5 @@
-// ConvTranspose: the gradient of a convolution. Each output gathers from the inputs that a window
-// of the untransposed convolution would have spread to it; conv.cc is that convolution.
+// ConvTranspose: the gradient of a convolution. Each output gathers the inputs whose windows
+// contain it. conv.cc has the convolution itself.
 #include <algorithm>
 #include <cmath>
 
@@ -10,11 +10,11 @@
 namespace tessera::ops {
 namespace {
 
-// The attributes of a transposed window. Here pads cut off outputs instead of adding inputs.
+// The attributes of a transposed window. Here pads remove outputs instead of adding inputs.
 struct TransposedAttributes {
   WindowAttributes window;
   AxisLengths output_padding;
-  std::span<const int64_t> output_shape;  // empty where the model does not give it
+  std::span<const int64_t> output_shape;  // empty if the model does not give it
 };
 
 TransposedAttributes read_transposed(const Node& node, std::span<const int64_t> kernel) {
@@ -23,7 +23,8 @@ TransposedAttributes read_transposed(const Node& node, std::span<const int64_t> 
   result.window = read_window(node, kernel);
   result.output_padding = read_lengths(node, "output_padding", rank, 0, 0);
   if (node.attributes.has("output_shape")) {
-    // Some exporters write the batch and the channels too, which the input and weights tell anyway.
+    // Some exporters also list the batch and the channels, which are known from the input and the
+    // weights.
     const std::vector<int64_t>& given = node.attributes.get_ints("output_shape");
     const size_t extra = given.size() == rank + 2 ? 2 : 0;
     result.output_shape =
@@ -36,7 +37,7 @@ bool is_same(AutoPad auto_pad) {
   return auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower;
 }
 
-// Length along one axis before anything is cut off.
+// The length along one axis before pads are removed.
 Dim full_length(const TransposedAttributes& attributes, size_t axis, const Dim& input) {
   const int64_t stride = attributes.window.strides[axis];
   return add(multiply(input, stride),
@@ -49,13 +50,13 @@ Dim transposed_output(const Node& node, const TransposedAttributes& attributes, 
   if (!attributes.output_shape.empty()) return attributes.output_shape[axis];
   const int64_t beyond =
       attributes.output_padding[axis] + dilated_kernel(window, axis) - window.strides[axis];
-  // SAME cuts the length down to input * stride, but never adds to it.
+  // SAME crops the length to input * stride but never extends it.
   if (is_same(window.auto_pad)) {
     return add(multiply(input, window.strides[axis]), std::min<int64_t>(0, beyond));
   }
   const bool is_valid = window.auto_pad == AutoPad::Valid;
   const int64_t cut = is_valid ? 0 : window.pads_begin[axis] + window.pads_end[axis];
-  // In one sum, so that a symbol stays itself where nothing is added in all.
+  // A single sum, so that a symbol stays unchanged if the total is zero.
   Dim output = add(multiply(input, window.strides[axis]), beyond - cut);
   if (output.is_known() && output.value() < 1) {
     throw Error(ErrorKind::InvalidModel, place(node),
@@ -66,7 +67,8 @@ Dim transposed_output(const Node& node, const TransposedAttributes& attributes, 
   return output;
 }
 
-// Outputs cut off at the front. Negative totals add outputs at the end that no input reaches.
+// The number of outputs removed at the front. Negative totals add outputs at the end that no input
+// reaches.
 int64_t front_cut(const TransposedAttributes& attributes, size_t axis, int64_t input,
                   int64_t output) {
   const AutoPad auto_pad = attributes.window.auto_pad;
@@ -74,15 +76,15 @@ int64_t front_cut(const TransposedAttributes& attributes, size_t axis, int64_t i
     return auto_pad == AutoPad::Valid ? 0 : attributes.window.pads_begin[axis];
   }
   const int64_t total = std::max<int64_t>(0, full_length(attributes, axis, input).value() - output);
-  // The text of version 1 swaps the two halves of an odd total, against its own definition of
-  // SAME_UPPER; version 11 corrected it, and other runtimes read both versions alike.
+  // The text of version 1 swaps the halves of an odd total, contrary to its own definition of
+  // SAME_UPPER. Version 11 corrected this, and other runtimes treat both versions alike.
   return auto_pad == AutoPad::SameUpper ? total / 2 : total - total / 2;
 }
 
 Window transposed_window(const Node& node, const TransposedAttributes& attributes,
                          std::span<const int64_t> input_spatial) {
   Window window;
-  const size_t first = kMostSpatialAxes - input_spatial.size();
+  const size_t first = kMaxSpatialAxes - input_spatial.size();
   for (size_t axis = 0; axis < input_spatial.size(); ++axis) {
     const int64_t input = input_spatial[axis];
     const int64_t output = transposed_output(node, attributes, axis, input).value();
@@ -130,7 +132,7 @@ void infer_conv_transpose(InferContext& context) {
   context.set_output(0, context.element(0), std::move(output));
 }
 
-// The input that `tap` carries to `output`, or -1 where there is none.
+// The input that kernel tap `tap` maps to `output`, or -1 if there is none.
 int64_t source_of(const WindowAxis& axis, int64_t output, int64_t tap) {
   const int64_t position = output + axis.pad_begin - tap * axis.dilation;
   if (position < 0 || position % axis.stride != 0) return -1;
@@ -138,7 +140,7 @@ int64_t source_of(const WindowAxis& axis, int64_t output, int64_t tap) {
   return source < axis.input ? source : -1;
 }
 
-// Elements of `channel` that tap number `tap` of the kernel carries to the outputs from `begin` on.
+// Reads the elements of `channel` that kernel tap `tap` maps to the outputs from `begin` on.
 template <class T>
 void gather_tap(const T* channel, const Window& window, int64_t tap, int64_t begin, int64_t count,
                 double* target) {
@@ -173,7 +175,7 @@ void convolve_transposed(const KernelCall& call, const Convolution& conv) {
   convolve<T>(call, conv, read_weights, gather_tap<T>);
 }
 
-// One output: its sum over the inputs that reach it, and no others.
+// Computes one output: the sum over exactly those inputs that reach it.
 template <class T>
 double gathered(const KernelCall& call, const Convolution& conv, int64_t which, int64_t row,
                 int64_t index) {
@@ -188,10 +190,10 @@ double gathered(const KernelCall& call, const Convolution& conv, int64_t which, 
   const int64_t plane = index / window[2].output / window[1].output;
   double sum = 0;
   for (int64_t tap = 0; tap < taps; ++tap) {
-    const auto place = tap_at(window, tap);
-    const int64_t from_plane = source_of(window[0], plane, place[0]);
-    const int64_t from_line = source_of(window[1], line, place[1]);
-    const int64_t from_column = source_of(window[2], column, place[2]);
+    const auto tap_position = tap_at(window, tap);
+    const int64_t from_plane = source_of(window[0], plane, tap_position[0]);
+    const int64_t from_line = source_of(window[1], line, tap_position[1]);
+    const int64_t from_column = source_of(window[2], column, tap_position[2]);
     if (from_plane < 0 || from_line < 0 || from_column < 0) continue;
     const int64_t source =
         (from_plane * window[1].input + from_line) * window[2].input + from_column;
@@ -203,8 +205,8 @@ double gathered(const KernelCall& call, const Convolution& conv, int64_t which, 
   return sum;
 }
 
-// Where weights are not finite, the product's zeros for inputs that are not there would spread
-// NaN to outputs that those weights have no part in.
+// If weights are not finite, the zeros that the matrix product uses for missing inputs would give
+// NaN in outputs that do not depend on those weights.
 template <class T>
 void convolve_exactly(const KernelCall& call, const Convolution& conv) {
   const int64_t columns = output_count(conv.window);
@@ -212,13 +214,13 @@ void convolve_exactly(const KernelCall& call, const Convolution& conv) {
   const std::span<T> target = call.outputs[0].as<T>();
   const int64_t rows = conv.batch * conv.groups * conv.group_outputs;
   call.pool.parallel_for(rows, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t place = begin * columns; place < end * columns; ++place) {
-      const int64_t which = place / columns / conv.group_outputs;
-      const int64_t row = place / columns % conv.group_outputs;
+    for (int64_t index = begin * columns; index < end * columns; ++index) {
+      const int64_t which = index / columns / conv.group_outputs;
+      const int64_t row = index / columns % conv.group_outputs;
       const int64_t channel = which % conv.groups * conv.group_outputs + row;
       const double offset = bias == nullptr ? 0.0 : to_double(bias[channel]);
-      target[static_cast<size_t>(place)] =
-          from_double<T>(gathered<T>(call, conv, which, row, place % columns) + offset);
+      target[static_cast<size_t>(index)] =
+          from_double<T>(gathered<T>(call, conv, which, row, index % columns) + offset);
     }
   });
 }
@@ -252,6 +254,7 @@ std::vector<Op> conv_transpose_ops() {
   transposed.name = "ConvTranspose";
   transposed.attributes.push_back({"output_padding", AttributeKind::Ints, std::nullopt});
   transposed.attributes.push_back({"output_shape", AttributeKind::Ints, std::nullopt});
+  transposed.traits = kProduct | kConvolution | kBoundsMagnitude;
   transposed.infer = infer_conv_transpose;
   transposed.flops = conv_transpose_flops;
   transposed.kernel = run_conv_transpose;

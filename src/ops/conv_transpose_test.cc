@@ -9,11 +9,11 @@
 namespace tessera::ops {
 namespace {
 
-// One-dimensional and straight from the definition: every input spreads over its window.
+// Compares with the one-dimensional definition, in which every input scatters over its window.
 TEST(ConvTranspose, EqualsTheDefinition) {
   std::mt19937 random(1);
-  const auto pick = [&](int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
   std::normal_distribution<float> normal;
   for (int round = 0; round < 60; ++round) {
@@ -31,8 +31,8 @@ TEST(ConvTranspose, EqualsTheDefinition) {
     for (int64_t in = 0; in < groups * inputs; ++in) {
       for (int64_t out = 0; out < outputs; ++out) {
         for (int64_t at = 0; at < length * kernel; ++at) {
-          const int64_t place = at / kernel * stride + at % kernel * dilation;
-          expected[static_cast<size_t>((in / inputs * outputs + out) * full + place)] +=
+          const int64_t position = at / kernel * stride + at % kernel * dilation;
+          expected[static_cast<size_t>((in / inputs * outputs + out) * full + position)] +=
               static_cast<double>(x[static_cast<size_t>(in * length + at / kernel)]) *
               static_cast<double>(
                   w[static_cast<size_t>((in * outputs + out) * kernel + at % kernel)]);
@@ -67,7 +67,7 @@ TEST(ConvTranspose, AnInfiniteWeightReachesItsOutputsOnly) {
   EXPECT_THAT(output.as<float>(), testing::ElementsAre(3, infinity, 6, infinity, 5, 6, 9, 11));
 }
 
-// Values of ONNX Runtime.
+// Expected values from ONNX Runtime.
 TEST(ConvTranspose, AnOutputShapeCutsTheOddOneAtTheFrontUnlessSameUpper) {
   const Tensor input = floats({1, 1, 2}, {1, 2});
   const Tensor weights = floats({1, 1, 3}, {1, 10, 100});

@@ -1,5 +1,5 @@
-// One element to double and back: references compute in double. convert_elements.h has whole blocks
-// of any type to any other, as Cast converts them.
+// Converts single elements to double and back, because reference kernels compute in double.
+// convert_elements.h converts blocks between any types, as Cast does.
 #pragma once
 
 #include <cmath>
@@ -18,13 +18,12 @@ double to_double(T value) {
   return static_cast<double>(static_cast<compute_t<T>>(value));
 }
 
-// Floating types round; integers take the part before the point, the nearest end of their range
-// where the value lies outside it, and 0 for NaN.
+// Floating types are rounded. Integers are truncated, saturated to their range, and 0 for NaN.
 template <class T>
 T from_double(double value) {
   if constexpr (std::is_integral_v<T>) {
     if (std::isnan(value)) return 0;
-    // The largest 64-bit integers round up to a power of two, which is already outside.
+    // The largest 64-bit integers round up to a power of two, which is out of range.
     if (value >= static_cast<double>(std::numeric_limits<T>::max())) {
       return std::numeric_limits<T>::max();
     }
@@ -37,7 +36,7 @@ T from_double(double value) {
   }
 }
 
-// All elements of a floating tensor; none for an omitted one.
+// All elements of a floating tensor; an empty vector for an omitted one.
 inline std::pmr::vector<double> to_doubles(const TensorView& tensor,
                                            std::pmr::memory_resource& memory) {
   std::pmr::vector<double> result(&memory);

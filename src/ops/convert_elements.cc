@@ -8,7 +8,7 @@
 namespace tessera::ops {
 namespace {
 
-// Bools are read as bytes: a damaged file may hold others than 0 and 1.
+// Bools are read as bytes: a corrupt file may contain other values than 0 and 1.
 struct Byte {
   uint8_t bits = 0;
 };
@@ -44,7 +44,7 @@ To integer_from(Floating value) {
   return static_cast<To>(wide);
 }
 
-// The C++ number that an element stands for.
+// The C++ number that an element represents.
 template <class From>
 auto number_of(From element) {
   if constexpr (std::is_same_v<From, Byte>) {

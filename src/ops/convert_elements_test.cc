@@ -30,7 +30,7 @@ TEST(ConvertElements, FloatsOutOfRangeSaturateOrWrap) {
               testing::ElementsAre(0, std::numeric_limits<int64_t>::max(),
                                    std::numeric_limits<int64_t>::min(), 3000000000, -1, 1, 300,
                                    std::numeric_limits<int64_t>::max()));
-  // Lowest bits, as ONNX Runtime: 300 is 44, -1 is 255.
+  // The lowest bits, as in ONNX Runtime: 300 gives 44, -1 gives 255.
   EXPECT_THAT(converted<uint8_t>(DataType::Float32, DataType::UInt8, kHard),
               testing::ElementsAre(0, 255, 0, 0, 255, 1, 44, 255));
   EXPECT_EQ(converted<uint64_t>(DataType::Float32, DataType::UInt64, kHard)[7],

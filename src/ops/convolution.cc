@@ -53,7 +53,7 @@ int64_t convolution_flops(const Type& pictures, const Type& weights) {
   return work.value();
 }
 
-std::array<int64_t, kMostSpatialAxes> tap_at(const Window& window, int64_t tap) {
+std::array<int64_t, kMaxSpatialAxes> tap_at(const Window& window, int64_t tap) {
   return {tap / window[2].kernel / window[1].kernel, tap / window[2].kernel % window[1].kernel,
           tap % window[2].kernel};
 }

@@ -1,5 +1,5 @@
-// What Conv and ConvTranspose share: inputs X [N, C, D1, ...], W and B, their attributes, and the
-// matrix product that both become. window.h has the geometry.
+// Shared by Conv and ConvTranspose: inputs X [N, C, D1, ...], W and B, the attributes, and the
+// matrix product that implements both. window.h has the geometry.
 #pragma once
 
 #include <algorithm>
@@ -14,28 +14,29 @@
 
 namespace tessera::ops {
 
-// The declaration of both but for the name, the rule, the cost and the kernel.
+// The common declaration, without name, rule, cost and kernel.
 Op convolution_op();
 
-// fail()s unless X has 1 to kMostSpatialAxes spatial axes and W the rank of X.
+// fail()s unless X has 1 to kMaxSpatialAxes spatial axes and W has the rank of X.
 void check_ranks(const InferContext& context, const Shape& input, const Shape& weights);
 
-// The attribute 'group'; fail()s below 1.
+// The attribute 'group'; fail()s if it is less than 1.
 int64_t group_of(const InferContext& context);
 
-// The kernel's size: kernel_shape where given, else that of the weights; nullopt where neither is
-// known. fail()s where they differ.
+// The kernel's size: kernel_shape if given, else that of the weights; nullopt if neither is known.
+// fail()s if they differ.
 std::optional<std::vector<int64_t>> kernel_of(const InferContext& context, const Shape& weights);
 
-// A multiply-add for each element of `pictures`, of a known shape, and each element of the weights
-// that belongs to one of W's first dimension.
+// A multiply-add for each element of `pictures` (a feature map of known shape) and each element of
+// one output-channel slice of the weights, W[0].
 int64_t convolution_flops(const Type& pictures, const Type& weights);
 
-// The coordinates of tap number `tap` of the kernel, one for each axis of the window.
-std::array<int64_t, kMostSpatialAxes> tap_at(const Window& window, int64_t tap);
+// The coordinates of kernel tap `tap`, one per axis of the window.
+std::array<int64_t, kMaxSpatialAxes> tap_at(const Window& window, int64_t tap);
 
-// Calls visit(plane, row, column, done, length) for the rows that the outputs [begin, begin +
-// count) of one channel lie in: `length` outputs from `column` on, `done` of them came before.
+// Calls visit(plane, row, column, done, length) for each row that contains outputs of [begin, begin
+// + count) of one channel: `length` outputs from `column` on, preceded by `done` outputs of the
+// range.
 template <class Visit>
 void for_each_output_row(const Window& window, int64_t begin, int64_t count, const Visit& visit) {
   for (int64_t done = 0; done < count;) {
@@ -48,20 +49,20 @@ void for_each_output_row(const Window& window, int64_t begin, int64_t count, con
   }
 }
 
-// The numbers of a convolution whose shapes are all known.
+// The sizes of a convolution whose shapes are all known.
 struct Convolution {
   int64_t batch = 1;
   int64_t groups = 1;
-  int64_t group_inputs = 1;   // channels of one group
-  int64_t group_outputs = 1;  // output channels of one group
+  int64_t group_inputs = 1;   // input channels per group
+  int64_t group_outputs = 1;  // output channels per group
   Window window;
 };
 
-// For each picture and group, [output channels, channels * taps] times [channels * taps, outputs].
-// The bias is added and the result stored. The left side, along its depth, is read by read_weights,
-// as a MatrixOperand is. The right side is read by read_tap(channel, window, tap, begin, count,
-// target), which gives what tap number `tap` brings to the outputs [begin, begin + count) out of
-// the elements of `channel`.
+// For each batch item and group, computes [output channels, channels * taps] times [channels *
+// taps, outputs], adds the bias and stores the result. read_weights reads the left side along its
+// depth, as in MatrixOperand. read_tap(channel, window, tap, begin, count, target) reads the right
+// side: the elements of `channel` that kernel tap `tap` contributes to the outputs [begin, begin +
+// count).
 template <class T, class ReadWeights, class ReadTap>
 void convolve(const KernelCall& call, const Convolution& conv, const ReadWeights& read_weights,
               const ReadTap& read_tap) {

@@ -21,7 +21,7 @@ void infer_cum_sum(InferContext& context) {
   context.set_output(0, context.element(0), context.input(0).type.shape);
 }
 
-// Integers wrap around, which unsigned arithmetic does and signed must not.
+// Integers wrap around, so the sum is computed in an unsigned type.
 template <class T>
 struct Accumulator {
   using type = sum_t<T>;
@@ -35,7 +35,7 @@ struct Accumulator<int64_t> {
   using type = uint64_t;
 };
 
-// The sums of `length` elements, `stride` apart; a negative stride goes backwards.
+// The running sums of `length` elements, `stride` apart; a negative stride runs backwards.
 template <class T>
 void sum_line(const T* input, T* output, int64_t length, int64_t stride, bool is_exclusive) {
   using A = typename Accumulator<T>::type;
@@ -53,18 +53,21 @@ void run_cum_sum(const KernelCall& call) {
   const auto axis = static_cast<size_t>(index_at(call, call.inputs[1], 0, input.rank()));
   const int64_t length = input.dims[axis];
   int64_t stride = 1;
-  for (size_t place = axis + 1; place < input.dims.size(); ++place) stride *= input.dims[place];
+  for (size_t inner_axis = axis + 1; inner_axis < input.dims.size(); ++inner_axis) {
+    stride *= input.dims[inner_axis];
+  }
   const bool is_exclusive = call.node.attributes.get_int("exclusive") != 0;
   const bool is_reverse = call.node.attributes.get_int("reverse") != 0;
   const auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* from = input.as<T>().data();
-    T* to = call.outputs[0].as<T>().data();
+    const T* source = input.as<T>().data();
+    T* target = call.outputs[0].as<T>().data();
     call.pool.parallel_for(input.elements / length, 16, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
         int64_t start = line / stride * length * stride + line % stride;
         if (is_reverse) start += (length - 1) * stride;
-        sum_line<T>(from + start, to + start, length, is_reverse ? -stride : stride, is_exclusive);
+        sum_line<T>(source + start, target + start, length, is_reverse ? -stride : stride,
+                    is_exclusive);
       }
     });
   };
@@ -95,6 +98,7 @@ std::vector<Op> cum_sum_ops() {
            .type_variables = {{"T", kSummedTypes}, {"T2", kIndexTypes}},
            .attributes = {{"exclusive", AttributeKind::Int, int64_t{0}},
                           {"reverse", AttributeKind::Int, int64_t{0}}},
+           .traits = kBoundsMagnitude,
            .infer = infer_cum_sum,
            .kernel = run_cum_sum}};
 }

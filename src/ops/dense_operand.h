@@ -1,4 +1,4 @@
-// Stored matrices as operands of matrix_product.h.
+// Dense matrices as operands of matrix_product.h.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tessera::ops {
 
-// To what products are summed in and back. Integers keep their lower 64 bits, sign-extended.
+// Converts elements to the type of sums and back. Integers keep their lower 64 bits, sign-extended.
 template <class Sum, class T>
 Sum widen(T value) {
   if constexpr (std::is_same_v<Sum, double>) {
@@ -27,8 +27,8 @@ T narrow(Sum sum) {
   }
 }
 
-// A MatrixOperand's `read` of lines of `line_length` elements each, one after the other. Product
-// number p starts at element starts[p]; without `starts` there is one matrix for all products.
+// MatrixOperand::read for contiguous lines of `line_length` elements. Product number p starts at
+// element starts[p]; without `starts`, one matrix serves all products.
 template <class Sum, class T>
 struct ReadDense {
   const T* elements = nullptr;
@@ -42,7 +42,7 @@ struct ReadDense {
   }
 };
 
-// Calls visit(TypeTag<T>{}, TypeTag<Sum>{}) for the types that ONNX multiplies matrices of.
+// Calls visit(TypeTag<T>{}, TypeTag<Sum>{}) for the element types of ONNX's matrix products.
 template <class Visit>
 void visit_product_types(DataType type, const Visit& visit) {
   switch (type) {

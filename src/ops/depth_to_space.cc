@@ -1,5 +1,5 @@
-// DepthToSpace and SpaceToDepth: move blocks of channels into the plane and back. In mode DCR the
-// block's row and column are the outer part of the channel, in CRD the inner one.
+// DepthToSpace and SpaceToDepth: move blocks of channels into the spatial plane and back. In mode
+// DCR, the block's row and column are the outer part of the channel; in mode CRD, the inner part.
 #include "ops/op.h"
 #include "ops/shape_rules.h"
 #include "ops/strided_view.h"
@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-// Checks the node and gives its block size.
+// Checks the node and returns its block size.
 int64_t checked_block(const InferContext& context) {
   const Attributes& attributes = context.node().attributes;
   const int64_t block = attributes.get_int("blocksize");
@@ -119,7 +119,10 @@ Op block_op(const char* name, std::vector<int> versions, int first_mode_version,
 }  // namespace
 
 std::vector<Op> depth_to_space_ops() {
-  return {block_op("DepthToSpace", {1, 11, 13, 28}, 11, infer_depth_to_space, run_depth_to_space),
+  Op to_space =
+      block_op("DepthToSpace", {1, 11, 13, 28}, 11, infer_depth_to_space, run_depth_to_space);
+  to_space.traits = kBoundsMagnitude;
+  return {to_space,
           block_op("SpaceToDepth", {1, 13, 28}, 28, infer_space_to_depth, run_space_to_depth)};
 }
 

@@ -1,7 +1,6 @@
-// Dropout. It drops only where input `training_mode`, which exists since version 12, is true; in
-// all other cases it copies. That includes version 6 with is_test=0: that is
-// its default, files written for inference leave it out, and a model that runs here is not in
-// training.
+// Dropout. It drops elements only if input `training_mode` (since version 12) is true; otherwise it
+// copies. It also copies in version 6 with is_test=0, because that is the default, which files
+// written for inference leave unchanged.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -61,8 +60,8 @@ uint64_t seed_of(const KernelCall& call) {
   return (uint64_t{device()} << 32) | device();
 }
 
-// The random number in [0, 1) that belongs to one element: the output function of SplitMix64
-// (Steele, Lea, Flood 2014) at a place of its own, so that threads do not change the result.
+// The random number in [0, 1) of one element: SplitMix64's output function (Steele, Lea, Flood
+// 2014) on the element's index, so that the result does not depend on threads.
 double uniform(uint64_t seed, int64_t index) {
   uint64_t bits = seed + (static_cast<uint64_t>(index) + 1) * 0x9e3779b97f4a7c15ULL;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -107,8 +106,8 @@ void run_dropout(const KernelCall& call) {
   }
   if (!call.has_output(1)) return;
   const MutableTensorView& mask = call.outputs[1];
-  // From version 12 on a mask is bool and true where an element was kept: one byte each. Before,
-  // ONNX leaves it open at inference; zeros are what ONNX Runtime gives.
+  // From version 12 on, the mask is bool (one byte) and true for kept elements. Before, ONNX leaves
+  // it undefined at inference; zeros match ONNX Runtime.
   const int byte = call.node.version >= kFirstInputVersion ? 1 : 0;
   std::memset(mask.data, byte, static_cast<size_t>(mask.elements * element_bytes(mask.type)));
 }

@@ -11,10 +11,10 @@ void check_element_indices(const InferContext& context, const Shape& data, const
     context.fail_input(1, "expected the rank of the data, " + std::to_string(data.size()) +
                               ", found shape " + text(indices));
   }
-  for (size_t place = 0; place < data.size(); ++place) {
-    const Dim& most = data[place];
-    const Dim& dim = indices[place];
-    if (place != axis && most.is_known() && dim.is_known() && dim.value() > most.value()) {
+  for (size_t dimension = 0; dimension < data.size(); ++dimension) {
+    const Dim& bound = data[dimension];
+    const Dim& dim = indices[dimension];
+    if (dimension != axis && bound.is_known() && dim.is_known() && dim.value() > bound.value()) {
       context.fail_input(1, "expected at most the data's dimensions " + text(data) +
                                 " outside axis " + std::to_string(axis) + ", found shape " +
                                 text(indices));

@@ -1,5 +1,5 @@
-// What GatherElements and ScatterElements share: indices of the data's rank, each of which replaces
-// one coordinate of its own place, that along `axis`.
+// Shared by GatherElements and ScatterElements. The indices have the data's rank; each replaces the
+// coordinate along one axis of its own position.
 #pragma once
 
 #include "ops/op.h"
@@ -7,18 +7,19 @@
 
 namespace tessera::ops {
 
-// fail()s at input 1 unless `indices` has the rank of `data` and, outside the attribute 'axis', at
-// most its dimensions.
+// fail()s at input 1 unless `indices` has the rank of `data` and, except along attribute 'axis', no
+// larger dimensions.
 void check_element_indices(const InferContext& context, const Shape& data, const Shape& indices);
 
-// An index belongs to the element of the data at its place's offset in `view` + index * stride.
+// The data element that an index refers to is at (the offset of the index's position in `view`) +
+// index * stride.
 struct IndexedAxis {
   int64_t dim = 0;  // of the data along the axis
   int64_t stride = 0;
-  StridedView view;  // one element for each index
+  StridedView view;  // one element per index
 };
 
-// That of a call whose inputs 0 and 1 are the data and the indices.
+// The axis of a call whose inputs 0 and 1 are the data and the indices.
 IndexedAxis indexed_axis(const KernelCall& call);
 
 }  // namespace tessera::ops

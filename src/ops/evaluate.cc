@@ -12,7 +12,7 @@ namespace tessera::ops {
 namespace {
 
 std::optional<std::vector<Dim>> shape_elements(const Tensor& tensor) {
-  if (tensor.elements() > kMostShapeElements) return std::nullopt;
+  if (tensor.elements() > kMaxShapeElements) return std::nullopt;
   std::vector<Dim> elements;
   if (tensor.type() == DataType::Int64) {
     for (const int64_t value : tensor.as<int64_t>()) elements.emplace_back(value);
@@ -48,7 +48,7 @@ Answer ask(const Op& op, const Node& node, std::vector<InferInput> inputs) {
   check_types(op, node, inputs);
   InferContext context(op, node, std::move(inputs));
   op.infer(context);
-  return {.outputs = std::move(context.outputs()), .is_final = !context.has_open_question()};
+  return {.outputs = std::move(context.outputs()), .is_final = !context.has_unresolved_inputs()};
 }
 
 std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<InferInput> inputs) {

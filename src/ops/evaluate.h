@@ -1,4 +1,4 @@
-// Runs one op on tensors: what folds constants, what tests compare with, and what finds output
+// Runs one op on tensors: for constant folding, as the reference of comparisons, and to find output
 // shapes that depend on data.
 #pragma once
 
@@ -9,31 +9,31 @@
 
 namespace tessera::ops {
 
-// Small integer tensors whose elements take part in shape arithmetic have at most this many.
-inline constexpr int64_t kMostShapeElements = 1024;
+// The maximum number of elements of small integer tensors that shape arithmetic tracks.
+inline constexpr int64_t kMaxShapeElements = 1024;
 
-// What a rule is told of an input whose elements are known. An empty tensor is an omitted input.
+// The rule's input for a tensor whose elements are known. An empty tensor is an omitted input.
 InferInput infer_input(const Tensor& tensor);
 
-// The types of all outputs of `node`. Checks the inputs against the schema first; errors as the
-// rule throws them. A rule's result that is not complete although all inputs were is a bug.
+// The types of all outputs of `node`. Checks the inputs against the schema first; throws what the
+// rule throws. If all inputs are complete but the rule's result is not, that is a bug.
 std::vector<InferOutput> infer(const Op& op, const Node& node, std::vector<InferInput> inputs);
 
 struct Answer {
   std::vector<InferOutput> outputs;
-  // Whether the rule went only by what is known: it did not ask for elements that are not.
+  // Whether more knowledge cannot change the answer: the rule asked for no unknown elements.
   bool is_final = false;
 };
 
-// The same, and whether it will stay so.
+// infer(), and whether the answer is final.
 Answer ask(const Op& op, const Node& node, std::vector<InferInput> inputs);
 
-// The outputs of `node` for `inputs` (empty tensors where omitted), in new storage; empty where the
-// node leaves an output out.
+// Runs `node` on `inputs` (empty tensors if omitted) and returns its outputs in new storage; an
+// output that the node omits is empty.
 std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Tensor> inputs,
                              ThreadPool& pool);
 
-// Runs the kernel on tensors that exist already. Throws Unsupported where the op has none.
+// Runs the kernel on existing tensors. Throws Unsupported if the op has no kernel.
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
                 std::span<Tensor> outputs, ThreadPool& pool);
 

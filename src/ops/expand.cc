@@ -1,5 +1,5 @@
-// Expand: broadcasts a tensor to a shape, both ways: a dimension of 1 in the shape keeps the
-// input's.
+// Expand: broadcasts a tensor and a shape with each other; a 1 in the shape keeps the input's
+// dimension.
 #include <algorithm>
 
 #include "ops/op.h"
@@ -19,7 +19,8 @@ Dim broadcast_dim(const InferContext& context, const Dim& input, const Dim& want
     context.fail("expected dimensions that are equal or 1, found " + input.text() + " and " +
                  wanted.text());
   }
-  // A number other than 1 beside a symbol: the symbol is 1 or that number.
+  // If the input's dimension is a number other than 1 and the shape's is a symbol, the symbol is 1
+  // or that number.
   if (input.is_known()) return input;
   if (wanted.is_known()) return wanted;
   return input.symbol() < wanted.symbol() ? expression("broadcast", {input, wanted})
@@ -48,8 +49,8 @@ void infer_expand(InferContext& context) {
     const int64_t rank = std::max<int64_t>(*length, static_cast<int64_t>(input->size()));
     return context.set_output(0, context.element(0), unknown_shape(context, 0, rank));
   }
-  if (static_cast<int64_t>(wanted->size()) > kMostDimensions) {
-    context.fail_input(1, "expected at most " + std::to_string(kMostDimensions) +
+  if (static_cast<int64_t>(wanted->size()) > kMaxDimensions) {
+    context.fail_input(1, "expected at most " + std::to_string(kMaxDimensions) +
                               " dimensions, found " + std::to_string(wanted->size()));
   }
   const size_t rank = std::max(input->size(), wanted->size());
@@ -61,7 +62,7 @@ void infer_expand(InferContext& context) {
     output.push_back(broadcast_dim(context, mine, other));
   }
   context.set_output(0, context.element(0), output);
-  const auto* elements = followed_elements(context, 0);
+  const auto* elements = propagated_elements(context, 0);
   if (elements != nullptr && small_count(output)) {
     context.set_elements(0,
                          view_elements(view_of(dims_from(*input), dims_from(output)), *elements));
@@ -80,6 +81,7 @@ std::vector<Op> expand_ops() {
            .inputs = {{"input", "T"}, {"shape", "tensor(int64)"}},
            .outputs = {{"output", "T"}},
            .type_variables = {{"T", kAllTypes}, {"tensor(int64)", kInt64Type}},
+           .traits = kBoundsMagnitude,
            .infer = infer_expand,
            .flops = no_flops,
            .kernel = run_expand}};

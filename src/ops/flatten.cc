@@ -1,4 +1,4 @@
-// Flatten: a matrix whose rows are everything before `axis`.
+// Flatten: reshapes to a matrix whose rows are the dimensions before `axis`.
 #include "ops/op.h"
 #include "ops/shape_rules.h"
 #include "ops/strided_view.h"
@@ -13,12 +13,12 @@ void infer_flatten(InferContext& context) {
   }
   const auto rank = static_cast<int64_t>(shape->size());
   int64_t axis = context.node().attributes.get_int("axis");
-  // Unlike elsewhere the rank itself is a place too: after the last dimension.
+  // Unlike in other ops, the axis may equal the rank.
   if (axis != rank) axis = context.normalized_axis(axis, rank);
   const auto middle = shape->begin() + axis;
   context.set_output(0, context.element(0),
                      Shape{product({shape->begin(), middle}), product({middle, shape->end()})});
-  if (const auto* elements = followed_elements(context, 0)) context.set_elements(0, *elements);
+  if (const auto* elements = propagated_elements(context, 0)) context.set_elements(0, *elements);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gather: slices of the data along one axis, picked by index.
+// Gather: slices of the data along one axis, selected by indices.
 #include <algorithm>
 #include <cstring>
 
@@ -10,16 +10,16 @@
 namespace tessera::ops {
 namespace {
 
-// Picks single numbers out of a list of dimensions: Gather(Shape(x), 1).
+// Tracks elements of shape lists, as in Gather(Shape(x), 1).
 void follow_elements(InferContext& context) {
-  const std::vector<Dim>* data = followed_elements(context, 0);
+  const std::vector<Dim>* data = propagated_elements(context, 0);
   const auto& indices = context.input(1).elements;
   if (data == nullptr || !indices || context.shape(0)->size() != 1) return;
   const auto count = static_cast<int64_t>(data->size());
   std::vector<Dim> elements;
   for (const Dim& place : *indices) {
     const int64_t index = place.is_known() ? place.value() : count;
-    // Out of range: an error only if the node is run.
+    // Out of range is an error only if the node is run.
     if (index < -count || index >= count) return;
     elements.push_back((*data)[static_cast<size_t>(index < 0 ? index + count : index)]);
   }
@@ -47,8 +47,8 @@ void run_gather(const KernelCall& call) {
   int64_t axis = call.node.attributes.get_int("axis");
   if (axis < 0) axis += data.rank();
   int64_t inner_bytes = element_bytes(data.type);
-  for (int64_t place = axis + 1; place < data.rank(); ++place) {
-    inner_bytes *= data.dims[static_cast<size_t>(place)];
+  for (int64_t inner_axis = axis + 1; inner_axis < data.rank(); ++inner_axis) {
+    inner_bytes *= data.dims[static_cast<size_t>(inner_axis)];
   }
   const int64_t dim = data.dims[static_cast<size_t>(axis)];
   const int64_t slices = output.elements * element_bytes(data.type) / inner_bytes;

@@ -1,4 +1,4 @@
-// GatherElements: every element of the output picks its own index along one axis.
+// GatherElements: every element of the output has its own index along one axis.
 #include "ops/element_indices.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
@@ -23,13 +23,13 @@ void run_gather_elements(const KernelCall& call) {
   const IndexedAxis axis = indexed_axis(call);
   visit_size(data.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* from = data.as<T>().data();
-    T* to = call.outputs[0].as<T>().data();
+    const T* source = data.as<T>().data();
+    T* target = call.outputs[0].as<T>().data();
     call.pool.parallel_for(indices.elements, kGrain, [&](int64_t begin, int64_t end) {
       Odometer odometer(axis.view, begin);
       for (int64_t index = begin; index < end; ++index, odometer.advance()) {
-        to[index] =
-            from[odometer.offset() + index_at(call, indices, index, axis.dim) * axis.stride];
+        target[index] =
+            source[odometer.offset() + index_at(call, indices, index, axis.dim) * axis.stride];
       }
     });
   });

@@ -1,4 +1,4 @@
-// GatherND: slices of the data, each picked by a tuple of indices. scatter_nd.cc is its inverse.
+// GatherND: slices of the data, each selected by a tuple of indices. scatter_nd.cc is its inverse.
 #include <algorithm>
 #include <cstring>
 
@@ -36,9 +36,9 @@ void infer_gather_nd(InferContext& context) {
   const Dim& tuple = indices->back();
   if (!tuple.is_known()) return context.set_output(0, context.element(0));
   const int64_t batch = batch_dims(context.node());
-  const int64_t most = static_cast<int64_t>(data->size()) - batch;
-  if (tuple.value() < 1 || tuple.value() > most) {
-    context.fail_input(1, "expected tuples of 1 to " + std::to_string(most) +
+  const int64_t max_length = static_cast<int64_t>(data->size()) - batch;
+  if (tuple.value() < 1 || tuple.value() > max_length) {
+    context.fail_input(1, "expected tuples of 1 to " + std::to_string(max_length) +
                               " indices in the last dimension, found shape " + text(*indices));
   }
   Shape output(indices->begin(), indices->end() - 1);
@@ -58,16 +58,16 @@ void run_gather_nd(const KernelCall& call) {
   int64_t batches = 1;
   for (const int64_t dim : indices.dims.first(static_cast<size_t>(batch))) batches *= dim;
   const auto picked = data.dims.subspan(static_cast<size_t>(batch), static_cast<size_t>(tuple));
-  // The picked dimensions may have no elements: then the first index already fails.
+  // If the selected dimensions have no elements, the first index is already out of range.
   int64_t slices_per_batch = 1;
   for (const int64_t dim : picked) slices_per_batch *= dim;
   const int64_t grain = std::max<int64_t>(1, (1 << 16) / slice_bytes);
   call.pool.parallel_for(slices, grain, [&](int64_t begin, int64_t end) {
     for (int64_t slice = begin; slice < end; ++slice) {
       int64_t source = 0;
-      for (int64_t place = 0; place < tuple; ++place) {
-        const int64_t dim = picked[static_cast<size_t>(place)];
-        source = source * dim + index_at(call, indices, slice * tuple + place, dim);
+      for (int64_t position = 0; position < tuple; ++position) {
+        const int64_t dim = picked[static_cast<size_t>(position)];
+        source = source * dim + index_at(call, indices, slice * tuple + position, dim);
       }
       source += slice / (slices / batches) * slices_per_batch;
       std::memcpy(static_cast<char*>(output.data) + slice * slice_bytes,

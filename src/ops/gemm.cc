@@ -1,4 +1,4 @@
-// Gemm: alpha * A * B + beta * C, either factor transposed on request.
+// Gemm: alpha * A * B + beta * C; A and B may be transposed.
 #include <algorithm>
 
 #include "ops/check_shape.h"
@@ -8,7 +8,7 @@
 namespace tessera::ops {
 namespace {
 
-// Up to version 6 C broadcasts only where the attribute says so.
+// Up to version 6, C is broadcast only if an attribute says so.
 constexpr int kFirstBroadcastingVersion = 7;
 
 bool is_transposed(const Node& node, const char* attribute) {
@@ -55,7 +55,7 @@ void infer_gemm(InferContext& context) {
   context.set_output(0, context.element(0), output);
 }
 
-// The element of C that belongs to each element of the output.
+// Finds the element of C for each element of the output.
 struct Addend {
   int64_t row_stride = 0;
   int64_t column_stride = 0;
@@ -79,7 +79,7 @@ void multiply_and_add(const KernelCall& call) {
   const ReadDense<Sum, T> read_right = {call.inputs[1].as<T>().data(), right[1]};
   const double alpha = call.node.attributes.get_float("alpha");
   const double beta = call.node.attributes.get_float("beta");
-  // As in BLAS, a factor of 0 leaves C out, whatever it holds.
+  // As in BLAS, C is not read if beta is 0.
   const bool has_addend = call.has_input(2) && beta != 0;
   const T* addends = has_addend ? call.inputs[2].as<T>().data() : nullptr;
   const Addend addend = has_addend ? addend_of(call.inputs[2].dims) : Addend();
@@ -92,7 +92,7 @@ void multiply_and_add(const KernelCall& call) {
                                           : addends + row * addend.row_stride +
                                                 (column + index) * addend.column_stride;
       if (std::is_integral_v<T> && alpha == 1 && (added == nullptr || beta == 1)) {
-        // Integers stay exact, and wrap, unless a factor makes them floats.
+        // Integers stay exact and wrap around, unless alpha or beta requires floating point.
         target[index] = narrow<T>(sums[index] + (added == nullptr ? Sum{0} : widen<Sum>(*added)));
       } else {
         using Wide = std::conditional_t<std::is_integral_v<T>, T, double>;
@@ -116,7 +116,7 @@ void run_gemm(const KernelCall& call) {
   });
 }
 
-// A multiply-add for each step of each sum; C is where a sum starts.
+// A multiply-add for each term of each sum. C initialises the sums.
 int64_t gemm_flops(const Node& node, std::span<const Type> inputs, std::span<const Type> outputs) {
   const Dim depth = (*inputs[0].shape)[is_transposed(node, "transA") ? 0 : 1];
   return multiply(flops_per_output(node, inputs, outputs), multiply(depth, 2)).value();
@@ -138,6 +138,7 @@ std::vector<Op> gemm_ops() {
                           {"broadcast", AttributeKind::Int, int64_t{0}, 1, 6},
                           {"transA", AttributeKind::Int, int64_t{0}},
                           {"transB", AttributeKind::Int, int64_t{0}}},
+           .traits = kProduct | kBoundsMagnitude,
            .infer = infer_gemm,
            .flops = gemm_flops,
            .kernel = run_gemm}};

@@ -1,4 +1,4 @@
-// GlobalAveragePool and GlobalMaxPool: one number for each channel.
+// GlobalAveragePool and GlobalMaxPool: one number per channel.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,7 +28,7 @@ double average_of(std::span<const T> elements) {
   return sum / static_cast<double>(elements.size());
 }
 
-// NaN counts as the largest, so that it is not lost.
+// NaN counts as the largest, so that it propagates.
 template <class T>
 double largest_of(std::span<const T> elements) {
   double largest = -std::numeric_limits<double>::infinity();
@@ -67,12 +67,13 @@ int64_t global_pool_flops(const Node&, std::span<const Type> inputs, std::span<c
   return element_count(dims_from(*inputs[0].shape));
 }
 
-Op global_pool_op(const char* name, ReferenceKernel kernel) {
+Op global_pool_op(const char* name, uint32_t traits, ReferenceKernel kernel) {
   return {.name = name,
           .versions = {1, 22},
           .inputs = {{"X", "T"}},
           .outputs = {{"Y", "T"}},
           .type_variables = {{"T", kFloatTypes}},
+          .traits = traits,
           .infer = infer_global_pool,
           .flops = global_pool_flops,
           .kernel = kernel};
@@ -81,8 +82,8 @@ Op global_pool_op(const char* name, ReferenceKernel kernel) {
 }  // namespace
 
 std::vector<Op> global_pool_ops() {
-  return {global_pool_op("GlobalAveragePool", run_global_pool<true>),
-          global_pool_op("GlobalMaxPool", run_global_pool<false>)};
+  return {global_pool_op("GlobalAveragePool", kBoundsMagnitude, run_global_pool<true>),
+          global_pool_op("GlobalMaxPool", kNoTrait, run_global_pool<false>)};
 }
 
 }  // namespace tessera::ops

@@ -1,4 +1,4 @@
-// What the tests of the stages that work on graphs share: graphs built by name.
+// Shared by tests of graph stages: builds graphs by name.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-// Builds a graph from top to bottom; values come into being when first named.
+// Builds a graph from top to bottom; a value is created when it is first named.
 class GraphBuilder {
  public:
   explicit GraphBuilder(const ops::Registry& registry, int opset = 17)
@@ -34,7 +34,7 @@ class GraphBuilder {
     return *this;
   }
 
-  // An empty name is an input or output left out.
+  // An empty name is an omitted input or output.
   GraphBuilder& node(const std::string& name, const std::string& op,
                      const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, Attributes attributes = {}) {
@@ -55,7 +55,7 @@ class GraphBuilder {
     return *this;
   }
 
-  // Reads `outer` of the surrounding graph under the name `name`.
+  // Reads `outer` of the enclosing graph under the name `name`.
   GraphBuilder& capture(ValueId outer, const std::string& name) {
     graph_.captures.push_back({outer, value(name)});
     return *this;
@@ -71,7 +71,7 @@ class GraphBuilder {
     return *this;
   }
 
-  // The type that the model's file gives a value.
+  // The type that the model's file declares for a value.
   ValueId declare(const std::string& name, Type type) {
     const ValueId id = value(name);
     graph_[id].type = std::move(type);

@@ -1,5 +1,5 @@
-// GroupNormalization: each group of channels by its own mean and variance. Version 18 scales and
-// shifts group by group, version 21 channel by channel.
+// GroupNormalization: normalises each group of channels by its own mean and variance. Scale and
+// shift are per group in version 18 and per channel in version 21.
 #include "ops/check_shape.h"
 #include "ops/normalize.h"
 #include "ops/op.h"

@@ -1,5 +1,5 @@
-// GRU. The reset gate acts on the state before the state's product with the weights of the hidden
-// gate, or (linear_before_reset) on what that product gives, bias included.
+// GRU. The reset gate multiplies the state before its product with the weights of the hidden gate
+// or, with linear_before_reset, the result of that product including its bias.
 #include <utility>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace tessera::ops {
 namespace {
 
-// Gates lie in the order update, reset, hidden.
+// The order of the gates: update, reset, hidden.
 constexpr int64_t kUpdate = 0;
 constexpr int64_t kReset = 1;
 constexpr int64_t kHidden = 2;
@@ -36,19 +36,19 @@ class GruStep {
       add_state_product(call_, shape_, direction_, state, kUpdate, 3, from_state_);
     } else {
       add_state_product(call_, shape_, direction_, state, kUpdate, 2, from_state_);
-      for_each_unit([&](int64_t sequence, int64_t unit, size_t place) {
-        reset_state_[place] = gate(kReset, sequence, unit) * state[place];
+      for_each_unit([&](int64_t sequence, int64_t unit, size_t element) {
+        reset_state_[element] = gate(kReset, sequence, unit) * state[element];
       });
       add_state_product(call_, shape_, direction_, reset_state_, kHidden, 1, from_state_);
     }
-    for_each_unit([&](int64_t sequence, int64_t unit, size_t place) {
+    for_each_unit([&](int64_t sequence, int64_t unit, size_t element) {
       if (!shape_.is_running(sequence, step)) return;
       const double update = gate(kUpdate, sequence, unit);
       const double reset = is_linear_first_ ? gate(kReset, sequence, unit) : 1;
       const size_t hidden = index_of(kHidden, sequence, unit);
       const double candidate = direction_.activations[1].apply(
           shape_.clipped(from_input_[hidden] + reset * from_state_[hidden]));
-      state[place] = (1 - update) * candidate + update * state[place];
+      state[element] = (1 - update) * candidate + update * state[element];
     });
   }
 
@@ -66,7 +66,7 @@ class GruStep {
     return static_cast<size_t>((sequence * kGru.gates + gate) * shape_.hidden + unit);
   }
 
-  // The update or reset gate, from finished sums.
+  // The update or reset gate, computed from complete sums.
   double gate(int64_t gate, int64_t sequence, int64_t unit) const {
     const size_t index = index_of(gate, sequence, unit);
     return direction_.activations[0].apply(shape_.clipped(from_input_[index] + from_state_[index]));
@@ -76,7 +76,7 @@ class GruStep {
   const Recurrence& shape_;
   Direction& direction_;
   bool is_linear_first_;
-  // Sums of one step with their biases, [batch, 3 * hidden].
+  // Sums of one step including biases, [batch, 3 * hidden].
   std::pmr::vector<double> from_input_;
   std::pmr::vector<double> from_state_;
   std::pmr::vector<double> reset_state_;  // reset * H, [batch, hidden]

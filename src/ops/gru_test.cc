@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Functions that are the identity, so that results can be told by hand.
+// Identity activations, so that expected results can be computed by hand.
 Attributes linear(const std::string& direction = "forward") {
   const size_t functions = direction == "bidirectional" ? 4 : 2;
   Attributes attributes;
@@ -41,7 +41,7 @@ TEST(Gru, ResetsTheStateOrWhatComesOfIt) {
   EXPECT_THAT(values(run_op("GRU", 6, first, inputs, 2)[0]), ElementsAre(8.5F, 57.875F));
 }
 
-// The update gate is the first, and what it keeps is the old state.
+// The update gate comes first; it keeps the old state.
 TEST(Gru, UpdateKeepsTheState) {
   const Tensor weights = floats({1, 3, 1}, {1, 0, 0});
   const Tensor none = floats({1, 3, 1}, {0, 0, 0});
@@ -72,7 +72,7 @@ TEST(Gru, ClipsSumsBeforeFunctions) {
 }
 
 TEST(Gru, SequencesHaveTheirOwnLengthsAndDirections) {
-  // Without recurrence: H = 0.5 * X + 0.5 * H.
+  // Zero recurrent weights: H = 0.5 * X + 0.5 * H.
   const Tensor weights = floats({2, 3, 1}, {0, 0, 1, 0, 0, 1});
   const Tensor none = floats({2, 3, 1}, {0, 0, 0, 0, 0, 0});
   const Tensor bias = floats({2, 6}, {0.5F, 0, 0, 0, 0, 0, 0.5F, 0, 0, 0, 0, 0});
@@ -102,7 +102,7 @@ TEST(Gru, RefusesLengthsThatCannotBe) {
   }
 }
 
-// Of 2 steps and 3 sequences in both directions: 12 lines of 4 + 5 multiply-adds.
+// For 2 steps and 3 sequences in both directions: 12 lines of 4 + 5 multiply-adds.
 TEST(Gru, WorkIsThatOfItsProducts) {
   const Registry registry = make_registry();
   const Node node = make_node(registry, "GRU", 14, linear("bidirectional"), {true, true, true}, 1);

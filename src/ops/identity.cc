@@ -1,4 +1,4 @@
-// Identity. Passes remove it; where it stays it copies.
+// Identity. Passes usually remove it; otherwise it copies.
 #include <cstring>
 
 #include "ops/op.h"

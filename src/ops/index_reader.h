@@ -1,4 +1,4 @@
-// Indices and lists that arrive as tensors of int32 or int64, read by kernels.
+// Reads indices and lists from int32 or int64 tensors in kernels.
 #pragma once
 
 #include <memory_resource>
@@ -15,19 +15,19 @@ inline int64_t integer_at(const TensorView& view, int64_t position) {
   return static_cast<const int64_t*>(view.data)[position];
 }
 
-// The elements of input `index`; none where it is left out.
+// The elements of input `index`; empty if it is omitted.
 inline std::pmr::vector<int64_t> integers_of(const KernelCall& call, size_t index) {
   std::pmr::vector<int64_t> integers(&call.scratch);
   if (!call.has_input(index)) return integers;
   const TensorView& view = call.inputs[index];
   integers.reserve(static_cast<size_t>(view.elements));
-  for (int64_t place = 0; place < view.elements; ++place) {
-    integers.push_back(integer_at(view, place));
+  for (int64_t element = 0; element < view.elements; ++element) {
+    integers.push_back(integer_at(view, element));
   }
   return integers;
 }
 
-// A list that is an attribute in some versions of the op, and an input in others.
+// A list that is an attribute in some versions of the op and an input in others.
 inline std::pmr::vector<int64_t> integers_of(const KernelCall& call, std::string_view attribute,
                                              size_t index) {
   const std::vector<int64_t>* given = call.node.attributes.find_ints(attribute);
@@ -35,8 +35,7 @@ inline std::pmr::vector<int64_t> integers_of(const KernelCall& call, std::string
   return {given->begin(), given->end(), &call.scratch};
 }
 
-// The index at `position`, counted from the front of an axis of `dim` elements. call.fail()s where
-// it lies outside.
+// The index at `position`, normalised to [0, dim). call.fail()s if it is outside of the axis.
 inline int64_t index_at(const KernelCall& call, const TensorView& indices, int64_t position,
                         int64_t dim) {
   const int64_t index = integer_at(indices, position);

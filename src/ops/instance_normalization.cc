@@ -1,4 +1,4 @@
-// InstanceNormalization: each channel of each picture by its own mean and variance.
+// InstanceNormalization: normalises each channel of each batch item by its own mean and variance.
 #include "ops/check_shape.h"
 #include "ops/normalize.h"
 #include "ops/op.h"

@@ -1,4 +1,4 @@
-// LayerNormalization: all axes from `axis` on by their own mean and variance.
+// LayerNormalization: normalises over all axes from `axis` on.
 #include <algorithm>
 
 #include "ops/normalize.h"
@@ -7,7 +7,7 @@
 namespace tessera::ops {
 namespace {
 
-// Numbers of ONNX's TensorProto.DataType, which stash_type is made of.
+// Values of ONNX's TensorProto.DataType, used by stash_type.
 constexpr int64_t kOnnxFloat = 1;
 constexpr int64_t kOnnxBFloat16 = 16;
 
@@ -48,7 +48,7 @@ void infer_layer_normalization(InferContext& context) {
   context.set_output(2, stash, reduced);
 }
 
-// A parameter whose shape broadcasts to that of the input.
+// A scale or shift whose shape broadcasts to that of the input.
 class Parameter {
  public:
   Parameter(const TensorView& tensor, std::span<const int64_t> input_dims,
@@ -58,18 +58,18 @@ class Parameter {
         strides_(input_dims.size(), 0, &scratch) {
     int64_t stride = 1;
     for (size_t axis = tensor.dims.size(); axis-- > 0;) {
-      const size_t place = input_dims.size() - tensor.dims.size() + axis;
-      if (tensor.dims[axis] != 1) strides_[place] = stride;
+      const size_t aligned = input_dims.size() - tensor.dims.size() + axis;
+      if (tensor.dims[axis] != 1) strides_[aligned] = stride;
       stride *= tensor.dims[axis];
     }
   }
 
-  // What belongs to the input's element at `place`.
-  double at(int64_t place) const {
+  // The parameter of the input's element at `index`.
+  double at(int64_t index) const {
     int64_t offset = 0;
     for (size_t axis = dims_.size(); axis-- > 0;) {
-      offset += place % dims_[axis] * strides_[axis];
-      place /= dims_[axis];
+      offset += index % dims_[axis] * strides_[axis];
+      index /= dims_[axis];
     }
     return values_[static_cast<size_t>(offset)];
   }
@@ -85,7 +85,7 @@ void run_layer_normalization(const KernelCall& call) {
   int64_t axis = call.node.attributes.get_int("axis");
   if (axis < 0) axis += input.rank();
   const int64_t rows = element_count(input.dims.first(static_cast<size_t>(axis)));
-  // Without elements there are rows only where somebody wants their means.
+  // If rows have no elements, they only matter if their means are requested.
   if (rows == 0 || (input.elements == 0 && !call.has_output(1) && !call.has_output(2))) return;
   const int64_t length = input.elements / rows;
   const double epsilon = call.node.attributes.get_float("epsilon");
@@ -106,10 +106,10 @@ void run_layer_normalization(const KernelCall& call) {
         const double inverse = moments.inverse_deviation(epsilon);
         if (!means.empty()) means[static_cast<size_t>(row)] = moments.mean;
         if (!inverses.empty()) inverses[static_cast<size_t>(row)] = inverse;
-        for (int64_t place = row * length; place < (row + 1) * length; ++place) {
-          const double normalized = (to_double(source[place]) - moments.mean) * inverse;
-          const double offset = shift ? shift->at(place) : 0.0;
-          target[place] = from_double<T>(normalized * scale.at(place) + offset);
+        for (int64_t index = row * length; index < (row + 1) * length; ++index) {
+          const double normalized = (to_double(source[index]) - moments.mean) * inverse;
+          const double offset = shift ? shift->at(index) : 0.0;
+          target[index] = from_double<T>(normalized * scale.at(index) + offset);
         }
       }
     });

@@ -17,7 +17,7 @@ TEST(LayerNormalization, GivesMeanAndInverseDeviationToo) {
   EXPECT_THAT(values(outputs[2]), testing::ElementsAre(1, 0.1F));
 }
 
-// Nothing is allocated or visited for rows that hold nothing.
+// Rows without elements cause no allocation and no iteration.
 TEST(LayerNormalization, RowsWithoutElementsCostNothing) {
   const auto outputs =
       run_op("LayerNormalization", 17, {}, {floats({int64_t{1} << 50, 0}, {}), floats({1}, {1})});

@@ -1,5 +1,5 @@
-// LRN: local response normalisation, each element by the squares of its neighbours among the
-// channels.
+// LRN (local response normalisation): scales each element by the squares of its neighbours along
+// the channels.
 #include <algorithm>
 #include <cmath>
 
@@ -37,7 +37,7 @@ Neighbourhood neighbourhood_of(const Node& node, int64_t channels) {
           .exponent = attributes.get_float("beta")};
 }
 
-// Normalises one channel of a picture, which has `channels` of `length` elements each.
+// Normalises one channel of a feature map with `channels` channels of `length` elements each.
 template <class T>
 void normalize_channel(const T* picture, T* target, int64_t channel, int64_t channels,
                        int64_t length, const Neighbourhood& neighbours) {
@@ -76,7 +76,7 @@ void run_lrn(const KernelCall& call) {
   });
 }
 
-// A square and a sum for each neighbour; scale, shift, power and division.
+// A square and an addition per neighbour; then scale, shift, power and division.
 int64_t lrn_flops(const Node& node, std::span<const Type> inputs, std::span<const Type> outputs) {
   const Shape& shape = *inputs[0].shape;
   const int64_t size = std::min(node.attributes.get_int("size"), shape[1].value());

@@ -5,7 +5,8 @@
 namespace tessera::ops {
 namespace {
 
-// With exponent 1 every result is a plain quotient; an even size has its odd neighbour behind.
+// With exponent 1 every result is a plain quotient. For an even size, the extra neighbour comes
+// after the element.
 TEST(Lrn, DividesByTheSquaresOfTheNeighbours) {
   Attributes attributes;
   attributes.set("size", int64_t{2});

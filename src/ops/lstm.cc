@@ -1,4 +1,5 @@
-// LSTM. Each step is two small matrix products (input and state by their weights), then the gates.
+// LSTM. Each step computes two small matrix products (input and state times their weights), then
+// the gates.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace tessera::ops {
 namespace {
 
-// Gates lie in the order input, output, forget, cell; peepholes: input, output, forget.
+// The order of the gates: input, output, forget, cell; of the peepholes: input, output, forget.
 constexpr const char* kActivations[] = {"Sigmoid", "Tanh", "Tanh"};
 constexpr RecurrentKind kLstm = {.gates = 4, .states = 2, .activations = kActivations};
 
@@ -31,7 +32,7 @@ std::pmr::vector<double> peepholes_of(const KernelCall& call, const Recurrence& 
   return peepholes;
 }
 
-// Moves one sequence one step on.
+// Advances one sequence by one step.
 void apply_gates(const Recurrence& shape, Direction& direction, std::span<const double> holes,
                  bool couples_forget, int64_t sequence, const double* gates) {
   const auto hidden = static_cast<size_t>(shape.hidden);
@@ -51,7 +52,8 @@ void apply_gates(const Recurrence& shape, Direction& direction, std::span<const 
     cell[unit] = forget * cell[unit] + input * candidate;
     const double output =
         f.apply(shape.clipped(gates[hidden + unit] + peepholes[hidden] * cell[unit]));
-    // The threshold is for sums over inputs; the cell itself goes unclipped, as in ONNX Runtime.
+    // The clip threshold applies to sums over inputs; the cell state is not clipped, as in ONNX
+    // Runtime.
     state[unit] = output * h.apply(cell[unit]);
   }
 }

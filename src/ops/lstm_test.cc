@@ -8,7 +8,7 @@
 namespace tessera::ops {
 namespace {
 
-// One unit whose gates are all 0.5 * (sum of its inputs), by activations that are the identity.
+// One unit; with identity activations all gates are 0.5 * (sum of their inputs).
 Attributes linear() {
   Attributes attributes;
   attributes.set("hidden_size", int64_t{1});

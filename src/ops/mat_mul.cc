@@ -1,5 +1,6 @@
-// MatMul, as numpy does it: the last two axes are matrices, those before them broadcast, and a
-// vector is a matrix of one row (left) or one column (right) whose axis is dropped again.
+// MatMul with NumPy's semantics: the last two axes are matrices, the axes before them broadcast. A
+// vector is a matrix of one row (left) or one column (right), whose axis is dropped from the
+// result.
 #include "ops/broadcast.h"
 #include "ops/dense_operand.h"
 #include "ops/op.h"
@@ -12,7 +13,7 @@ namespace {
                text(*context.shape(1)));
 }
 
-// What the batches of two shapes of matrices broadcast to.
+// The broadcast of the batch dimensions of two operands.
 Shape batch_shape(const InferContext& context, const Shape& left, const Shape& right) {
   const std::optional<Shape> batch =
       broadcast(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
@@ -65,8 +66,8 @@ Batch batch_of(std::span<const int64_t> dims, bool is_left) {
   return batch;
 }
 
-// Where the matrix of each product starts. `count` is that of all products, whose batch dimensions
-// are `output`.
+// The first element of the matrix of each product. `count` is the number of products, `output`
+// their batch dimensions.
 std::pmr::vector<int64_t> starts_of(const Batch& batch, std::span<const int64_t> output,
                                     int64_t count, std::pmr::memory_resource& memory) {
   const BroadcastLoop loop(output, {batch.dims}, &memory);
@@ -85,12 +86,13 @@ template <class T, class Sum>
 void multiply_batches(const KernelCall& call) {
   Batch left = batch_of(call.inputs[0].dims, true);
   Batch right = batch_of(call.inputs[1].dims, false);
-  // Those of the output before the rows of the left matrix and the columns of the right one.
+  // The batch dimensions of the output: all but the rows of the left and the columns of the right
+  // matrix.
   const size_t matrix_axes =
       (call.inputs[0].rank() > 1 ? size_t{1} : 0) + (call.inputs[1].rank() > 1 ? size_t{1} : 0);
   std::span<const int64_t> dims =
       call.outputs[0].dims.first(call.outputs[0].dims.size() - matrix_axes);
-  // One matrix on the right for all on the left: a single product of all their rows.
+  // If there is one right matrix for all left ones, multiply all left rows in a single product.
   if (element_count(right.dims) == 1 && left.dims.size() >= right.dims.size()) {
     left.lines *= element_count(left.dims);
     left.dims = {};
@@ -140,6 +142,7 @@ std::vector<Op> mat_mul_ops() {
            .inputs = {{"A", "T"}, {"B", "T"}},
            .outputs = {{"Y", "T"}},
            .type_variables = {{"T", kProductTypes}},
+           .traits = kProduct | kBoundsMagnitude,
            .infer = infer_mat_mul,
            .flops = mat_mul_flops,
            .kernel = run_mat_mul}};

@@ -34,7 +34,7 @@ TEST(MatMul, EqualsTheDefinitionAcrossBlocks) {
   }
 }
 
-// Each row: shapes as numpy.matmul takes them, and the shape it gives.
+// Each row: the shapes of two operands, and the shape of numpy.matmul's result.
 struct Case {
   std::vector<int64_t> left, right, output;
 };

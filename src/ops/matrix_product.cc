@@ -10,24 +10,24 @@
 namespace tessera::ops {
 namespace {
 
-// The tile that the innermost loop keeps in registers, for 16 registers of two doubles.
+// The register tile of the innermost loop, for 16 registers of two doubles.
 constexpr int64_t kTileRows = 4;
 constexpr int64_t kTileColumns = 4;
-// One task computes a block of this size, kBlockDepth steps of the sum at a time, so that what it
-// works on (about 0.6 MB) stays in the second-level cache.
+// The block that one task computes, kBlockDepth terms of the sums at a time, so that its working
+// set (about 0.6 MB) fits the L2 cache.
 constexpr int64_t kBlockRows = 64;
 constexpr int64_t kBlockColumns = 192;
 constexpr int64_t kBlockDepth = 256;
-// Below this many rows packing costs more than it saves (depthwise convolutions, vectors).
-constexpr int64_t kFewRows = 2;
-// Elements of the sums below which a task is not worth a thread of its own.
+// Below this number of rows, packing costs more than it saves (depthwise convolutions, vectors).
+constexpr int64_t kMaxUnpackedRows = 2;
+// Tasks with less work than this are not worth a thread of their own.
 constexpr int64_t kTaskWork = 32768;
 
 int64_t ceil_to(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// What one task works on, and packs where.
+// The state and the packing buffers of one task.
 template <class Sum>
 struct Panels {
   std::array<Sum, kBlockRows * kBlockDepth> left;
@@ -36,24 +36,24 @@ struct Panels {
   std::array<Sum, std::max(kBlockColumns, kBlockDepth)> line;
 };
 
-// A range of rows (or columns) or of steps of the sum.
+// A range of rows, of columns, or of terms of the sum.
 struct Range {
   int64_t begin = 0;
   int64_t count = 0;
 };
 
-// Copies a block of an operand to `panel`: strips of `width` rows (columns), each stored step by
-// step of the sum. Lanes beyond the block hold zeros; their sums are never stored.
+// Packs a block of an operand into `panel`: strips of `width` rows (columns), stored term by term.
+// Lanes beyond the block are zero; their sums are never stored.
 template <class Sum>
 void pack(const MatrixOperand<Sum>& operand, int64_t product, Range lanes, Range depth,
           int64_t width, Sum* line, Sum* panel) {
-  const auto place = [&](int64_t lane, int64_t step) {
+  const auto offset_of = [&](int64_t lane, int64_t step) {
     return (lane / width * depth.count + step) * width + lane % width;
   };
   if (operand.runs_along_depth) {
     for (int64_t lane = 0; lane < lanes.count; ++lane) {
       operand.read(product, lanes.begin + lane, depth.begin, depth.count, line);
-      Sum* target = panel + place(lane, 0);
+      Sum* target = panel + offset_of(lane, 0);
       for (int64_t step = 0; step < depth.count; ++step) target[step * width] = line[step];
     }
   } else {
@@ -61,12 +61,12 @@ void pack(const MatrixOperand<Sum>& operand, int64_t product, Range lanes, Range
       operand.read(product, depth.begin + step, lanes.begin, lanes.count, line);
       for (int64_t lane = 0; lane < lanes.count; lane += width) {
         const int64_t count = std::min(width, lanes.count - lane);
-        std::copy_n(line + lane, count, panel + place(lane, step));
+        std::copy_n(line + lane, count, panel + offset_of(lane, step));
       }
     }
   }
   for (int64_t lane = lanes.count; lane < ceil_to(lanes.count, width); ++lane) {
-    for (int64_t step = 0; step < depth.count; ++step) panel[place(lane, step)] = Sum{0};
+    for (int64_t step = 0; step < depth.count; ++step) panel[offset_of(lane, step)] = Sum{0};
   }
 }
 
@@ -115,7 +115,7 @@ void multiply_block(const MatrixProduct<Sum>& problem, int64_t product, Range ro
   }
 }
 
-// Four sums side by side, so that the additions do not wait for one another.
+// Computes four independent sums to hide the latency of additions.
 template <class Sum>
 Sum dot(const Sum* left, const Sum* right, int64_t count) {
   std::array<Sum, 4> sums = {};
@@ -130,7 +130,7 @@ Sum dot(const Sum* left, const Sum* right, int64_t count) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Reads elements of a row of the left matrix, however its lines run.
+// Reads elements of a row of the left matrix in either line direction.
 template <class Sum>
 void read_left_row(const MatrixOperand<Sum>& left, int64_t product, int64_t row, Range depth,
                    Sum* target) {
@@ -143,12 +143,12 @@ void read_left_row(const MatrixOperand<Sum>& left, int64_t product, int64_t row,
   }
 }
 
-// A block of at most kFewRows rows: every element of the right matrix is used so seldom that it is
-// multiplied where it is read.
+// Computes a block of at most kMaxUnpackedRows rows without packing: each element of the right
+// matrix is used too few times.
 template <class Sum>
 void multiply_few_rows(const MatrixProduct<Sum>& problem, int64_t product, Range columns,
                        Panels<Sum>& panels) {
-  std::fill(panels.sums.begin(), panels.sums.begin() + kFewRows * kBlockColumns, Sum{0});
+  std::fill(panels.sums.begin(), panels.sums.begin() + kMaxUnpackedRows * kBlockColumns, Sum{0});
   Sum* line = panels.line.data();
   for (int64_t begin = 0; begin < problem.depth; begin += kBlockDepth) {
     const Range depth = {begin, std::min(kBlockDepth, problem.depth - begin)};
@@ -204,7 +204,7 @@ void multiply(const KernelCall& call, const MatrixProduct<Sum>& problem) {
       const int64_t column = task % column_blocks * kBlockColumns;
       const Range rows = {row, std::min(kBlockRows, problem.rows - row)};
       const Range columns = {column, std::min(kBlockColumns, problem.columns - column)};
-      if (problem.rows <= kFewRows) {
+      if (problem.rows <= kMaxUnpackedRows) {
         multiply_few_rows(problem, product, columns, own);
       } else {
         multiply_block(problem, product, rows, columns, own);

@@ -1,4 +1,4 @@
-// MaxPool, with the places of the maxima as an optional second output. window.h has the geometry.
+// MaxPool; its optional second output has the indices of the maxima. window.h has the geometry.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ void infer_max_pool(InferContext& context) {
   context.set_output(1, DataType::Int64, std::move(shape));
 }
 
-// NaN counts as larger than everything, so that it is not lost.
+// NaN counts as larger than everything, so that it propagates.
 template <class T>
 bool is_larger(compute_t<T> candidate, compute_t<T> best) {
   if constexpr (std::is_floating_point_v<compute_t<T>>) {
@@ -26,8 +26,8 @@ bool is_larger(compute_t<T> candidate, compute_t<T> best) {
   return candidate > best;
 }
 
-// The first place in the channel of the maximum among the taps that read inside the input; -1 where
-// the whole window lies in the padding.
+// The first index within the channel of the maximum among the taps inside the input; -1 if the
+// whole window lies in the padding.
 template <class T>
 int64_t place_of_largest(const T* channel, const Window& window,
                          const std::array<int64_t, 3>& output) {
@@ -54,7 +54,7 @@ int64_t place_of_largest(const T* channel, const Window& window,
   return largest;
 }
 
-// What ONNX calls storage_order 1: the first spatial axis runs fastest.
+// storage_order 1 of ONNX: the first spatial axis varies fastest.
 int64_t column_major_offset(const Window& window, int64_t offset) {
   const int64_t column = offset % window[2].input;
   const int64_t row = offset / window[2].input % window[1].input;
@@ -87,14 +87,15 @@ void run_max_pool(const KernelCall& call) {
                     [&](int64_t channel, int64_t index, const std::array<int64_t, 3>& output) {
                       const T* elements = source + channel * channel_elements;
                       const int64_t offset = place_of_largest(elements, window, output);
-                      const int64_t place = channel * outputs + index;
-                      target[place] = offset < 0 ? lowest<T>() : elements[offset];
+                      const int64_t position = channel * outputs + index;
+                      target[position] = offset < 0 ? lowest<T>() : elements[offset];
                       if (indices == nullptr) return;
-                      // A window of padding alone is found at the first element.
+                      // For a window that lies in the padding only, the index is that of the first
+                      // element.
                       const bool is_moved = is_column_major && offset > 0;
-                      indices[place] = channel * channel_elements +
-                                       (is_moved ? column_major_offset(window, offset)
-                                                 : std::max<int64_t>(0, offset));
+                      indices[position] = channel * channel_elements +
+                                          (is_moved ? column_major_offset(window, offset)
+                                                    : std::max<int64_t>(0, offset));
                     });
   };
   switch (input.type) {
@@ -123,6 +124,7 @@ std::vector<Op> max_pool_ops() {
                           {"pads", AttributeKind::Ints, std::nullopt},
                           {"storage_order", AttributeKind::Int, int64_t{0}, 8},
                           {"strides", AttributeKind::Ints, std::nullopt}},
+           .traits = kBoundsMagnitude,
            .infer = infer_max_pool,
            .flops = pool_flops,
            .kernel = run_max_pool}};

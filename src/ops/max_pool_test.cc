@@ -50,7 +50,7 @@ TEST(MaxPool, AWindowThatStartsInThePaddingAtTheEndIsDropped) {
               testing::ElementsAre(1, 3));
 }
 
-// The padding is larger than any loop could run; only taps inside the input are visited.
+// The padding is too large to iterate over, so only taps inside the input may be visited.
 TEST(MaxPool, AHugeWindowOnHugePaddingEndsAtOnce) {
   Attributes attributes = window({2147483647, 2147483647}, {1, 1});
   attributes.set("pads", std::vector<int64_t>{1073741823, 1073741823, 1073741823, 1073741823});
@@ -63,7 +63,7 @@ TEST(MaxPool, AWindowLargerThanThePaddedInputIsRefused) {
       infer_op("MaxPool", 12, window({6}, {1}), {typed(DataType::Float32, Shape{1, 1, 4})}), Error);
 }
 
-// As ONNX's formula has it, which other runtimes follow.
+// As in ONNX's formula, which other runtimes follow.
 TEST(MaxPool, GivesNothingWhereTheFormulaGivesNoWindow) {
   for (const auto& [length, kernel, stride] :
        {std::tuple(4, 5, 1), std::tuple(4, 7, 3), std::tuple(0, 1, 1), std::tuple(0, 9, 1)}) {

@@ -1,4 +1,4 @@
-// What the tests of the ops in shape arithmetic share beside op_test.h.
+// Shared by tests of ops in shape arithmetic, in addition to op_test.h.
 #pragma once
 
 #include <initializer_list>
@@ -19,12 +19,12 @@ inline Attributes attributes(std::initializer_list<std::pair<const char*, Attrib
 
 inline std::vector<int64_t> list(std::initializer_list<int64_t> numbers) { return numbers; }
 
-// A list of int64 with the elements in it.
+// An int64 list with these elements.
 inline Tensor list_tensor(const std::vector<int64_t>& numbers) {
   return ints({static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-// A list of int64 of which a rule knows `elements`.
+// An int64 list whose elements a rule knows as `elements`.
 inline InferInput followed(std::vector<Dim> elements) {
   const Shape shape = {static_cast<int64_t>(elements.size())};
   return with_elements(shape, std::move(elements));
@@ -32,10 +32,10 @@ inline InferInput followed(std::vector<Dim> elements) {
 
 inline InferInput known(const Tensor& tensor) { return infer_input(tensor); }
 
-// A list of int64 whose elements are unknown.
+// An int64 list whose elements are unknown.
 inline InferInput unknown_list(int64_t length) { return typed(DataType::Int64, Shape{length}); }
 
-// The message that the op refuses its inputs with; "" where it takes them.
+// The error message of the op for these inputs; "" if it accepts them.
 inline std::string refusal(const std::string& op, int opset, Attributes given,
                            const std::vector<Tensor>& inputs, size_t output_count = 1) {
   try {

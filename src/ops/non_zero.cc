@@ -1,4 +1,4 @@
-// NonZero: where the elements that are not 0 stand. How many there are only running can tell.
+// NonZero: the indices of the elements that are not 0. Their number is known only at run time.
 #include <memory_resource>
 #include <vector>
 
@@ -9,7 +9,7 @@
 namespace tessera::ops {
 namespace {
 
-// visit(bool) for each element, in order: whether it is anything but 0. NaN is, -0 is not.
+// Calls visit(is_nonzero) for each element in order. NaN is nonzero, -0 is zero.
 template <class Visit>
 void visit_elements(DataType type, const void* data, int64_t count, const Visit& visit) {
   const auto visit_as = [&](auto tag) {
@@ -39,23 +39,23 @@ void infer_non_zero(InferContext& context) {
   context.set_output(0, DataType::Int64, Shape{static_cast<int64_t>(shape->size()), found});
 }
 
-// One row of indices for each axis; the elements in row-major order.
+// One row of indices per axis; elements in row-major order.
 void run_non_zero(const KernelCall& call) {
   const TensorView& input = call.inputs[0];
   const auto rank = static_cast<size_t>(input.rank());
   const auto indices = call.outputs[0].as<int64_t>();
   if (indices.empty()) return;
   const size_t found = indices.size() / rank;
-  std::pmr::vector<int64_t> place(rank, 0, &call.scratch);
+  std::pmr::vector<int64_t> coordinates(rank, 0, &call.scratch);
   size_t column = 0;
   visit_elements(input.type, input.data, input.elements, [&](bool is_non_zero) {
     if (is_non_zero) {
-      for (size_t axis = 0; axis < rank; ++axis) indices[axis * found + column] = place[axis];
+      for (size_t axis = 0; axis < rank; ++axis) indices[axis * found + column] = coordinates[axis];
       ++column;
     }
     for (size_t axis = rank; axis-- > 0;) {
-      if (++place[axis] < input.dims[axis]) break;
-      place[axis] = 0;
+      if (++coordinates[axis] < input.dims[axis]) break;
+      coordinates[axis] = 0;
     }
   });
 }

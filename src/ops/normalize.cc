@@ -20,11 +20,11 @@ void normalize_rows(const KernelCall& call, int64_t rows, int64_t run_length,
         const Moments moments = moments_of(std::span(elements, static_cast<size_t>(length)));
         const double inverse = moments.inverse_deviation(epsilon);
         for (int64_t first = 0; first < length; first += run_length) {
-          const auto place = static_cast<size_t>(parameter(row, first / run_length));
-          const double factor = scale[place] * inverse;
+          const auto parameter_index = static_cast<size_t>(parameter(row, first / run_length));
+          const double factor = scale[parameter_index] * inverse;
           for (int64_t index = first; index < first + run_length; ++index) {
             const double centred = to_double(elements[index]) - moments.mean;
-            result[index] = from_double<T>(centred * factor + shift[place]);
+            result[index] = from_double<T>(centred * factor + shift[parameter_index]);
           }
         }
       }

@@ -1,4 +1,4 @@
-// What the normalisations share: mean and variance of a set of elements, and what they check.
+// Shared by the normalisations: mean and variance of a set of elements, and common checks.
 #pragma once
 
 #include <cmath>
@@ -11,13 +11,13 @@ namespace tessera::ops {
 
 struct Moments {
   double mean = 0;
-  double variance = 0;  // of the whole population: divided by the count
+  double variance = 0;  // population variance: divided by the count
 
   double inverse_deviation(double epsilon) const { return 1.0 / std::sqrt(variance + epsilon); }
 };
 
-// Calls visit_runs(visit) twice, which passes every element once; two passes, so that a mean far
-// from zero costs no digits. NaN for no elements.
+// Calls visit_runs(visit) twice; each call must pass every element once. Two passes avoid
+// cancellation if the mean is far from zero. NaN if there are no elements.
 template <class VisitRuns>
 Moments moments_of(const VisitRuns& visit_runs, int64_t count) {
   Moments moments;
@@ -38,13 +38,13 @@ Moments moments_of(std::span<const T> elements) {
   return moments_of(visit_all, static_cast<int64_t>(elements.size()));
 }
 
-// The kernel of the ops that cut input 0 into `rows` equal rows, normalise each by its own moments,
-// and scale and shift it by inputs 1 and 2. The elements of a row in runs of `run_length` share the
-// scale and shift number parameter(row, run). The input must have elements.
+// The kernel of ops that split input 0 into `rows` equal rows, normalise each by its own moments,
+// and scale and shift it by inputs 1 and 2. Each run of `run_length` elements of a row uses the
+// scale and shift at index parameter(row, run). The input must have elements.
 void normalize_rows(const KernelCall& call, int64_t rows, int64_t run_length,
                     FunctionRef<int64_t(int64_t row, int64_t run)> parameter);
 
-// Mean, deviation, scale and shift of each element.
+// Per element: mean, deviation, scale and shift.
 int64_t normalization_flops(const Node& node, std::span<const Type> inputs,
                             std::span<const Type> outputs);
 

@@ -1,4 +1,4 @@
-// OneHot: each index becomes a line of `depth` elements, one of which is on.
+// OneHot: each index becomes a line of `depth` elements, one of which has the on-value.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kNowhere = -1;
 
-// A number of any type as an integer, the part before the point; nullopt for what has none.
+// Converts a number of any type to an integer by truncation; nullopt if that is impossible.
 template <class T>
 std::optional<int64_t> whole(T stored) {
   if constexpr (std::is_integral_v<T>) {
@@ -26,7 +26,7 @@ std::optional<int64_t> whole(T stored) {
   }
 }
 
-// The depth, which may be a symbol; nullopt while it is unknown.
+// The depth, which may be a symbol; nullopt if it is unknown.
 std::optional<Dim> depth_of(const InferContext& context) {
   const auto& elements = context.elements(1);
   const Tensor* constant = context.constant(1);
@@ -67,20 +67,20 @@ void infer_one_hot(InferContext& context) {
   context.set_output(0, context.element(2), output);
 }
 
-// The places that are on, kNowhere for an index outside [-depth, depth).
-std::pmr::vector<int64_t> places_of(const KernelCall& call, int64_t depth) {
+// The position of the on-value for each index; kNowhere for an index outside of [-depth, depth).
+std::pmr::vector<int64_t> positions_of(const KernelCall& call, int64_t depth) {
   const TensorView& indices = call.inputs[0];
-  std::pmr::vector<int64_t> places(&call.scratch);
-  places.reserve(static_cast<size_t>(indices.elements));
+  std::pmr::vector<int64_t> positions(&call.scratch);
+  positions.reserve(static_cast<size_t>(indices.elements));
   visit_numeric(indices.type, [&](auto tag) {
     for (const auto stored : indices.as<typename decltype(tag)::type>()) {
-      int64_t place = whole(stored).value_or(depth);
-      const bool is_inside = place >= -depth && place < depth;
-      if (is_inside && place < 0) place += depth;
-      places.push_back(is_inside ? place : kNowhere);
+      int64_t position = whole(stored).value_or(depth);
+      const bool is_inside = position >= -depth && position < depth;
+      if (is_inside && position < 0) position += depth;
+      positions.push_back(is_inside ? position : kNowhere);
     }
   });
-  return places;
+  return positions;
 }
 
 void run_one_hot(const KernelCall& call) {
@@ -91,19 +91,19 @@ void run_one_hot(const KernelCall& call) {
   if (axis < 0) axis += output.rank();
   const int64_t depth = output.dims[static_cast<size_t>(axis)];
   int64_t inner = 1;
-  for (int64_t place = axis + 1; place < output.rank(); ++place) {
-    inner *= output.dims[static_cast<size_t>(place)];
+  for (int64_t inner_axis = axis + 1; inner_axis < output.rank(); ++inner_axis) {
+    inner *= output.dims[static_cast<size_t>(inner_axis)];
   }
-  const std::pmr::vector<int64_t> places = places_of(call, depth);
+  const std::pmr::vector<int64_t> positions = positions_of(call, depth);
   visit_size(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const auto values = call.inputs[2].as<T>();
     const auto target = output.as<T>();
     std::fill(target.begin(), target.end(), values[0]);
     for (int64_t index = 0; index < indices.elements; ++index) {
-      const int64_t place = places[static_cast<size_t>(index)];
-      if (place == kNowhere) continue;
-      target[static_cast<size_t>((index / inner * depth + place) * inner + index % inner)] =
+      const int64_t position = positions[static_cast<size_t>(index)];
+      if (position == kNowhere) continue;
+      target[static_cast<size_t>((index / inner * depth + position) * inner + index % inner)] =
           values[1];
     }
   });

@@ -73,7 +73,7 @@ void InferContext::fail(const std::string& message) const {
 }
 
 void InferContext::fail_input(size_t index, const std::string& message) const {
-  throw Error(ErrorKind::InvalidModel, input_place(op_, node_, index), message);
+  throw Error(ErrorKind::InvalidModel, input_location(op_, node_, index), message);
 }
 
 void InferContext::fail_unsupported(const std::string& message) const {

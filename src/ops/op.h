@@ -1,6 +1,6 @@
-// What is true of an operator on every device: schema, type and shape rule, traits, work, and the
-// reference kernel. Each op (or tight family) stands in a file of its own and is listed in
-// op_list.inc; CONTRIBUTING.md tells how to add one.
+// The device-independent definition of an operator: schema, type and shape rule, traits, work, and
+// the reference kernel. Each op (or tight family) has a file of its own and a line in op_list.inc;
+// CONTRIBUTING.md tells how to add one.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tessera::ops {
 
 // --- Schema -------------------------------------------------------------------------------------
 
-// A set of element types, as bits.
+// A set of element types, as a bit mask.
 class TypeSet {
  public:
   constexpr TypeSet(std::initializer_list<DataType> types) {
@@ -53,13 +53,13 @@ constexpr int kAnyVersion = 1000;
 
 enum class Arity : uint8_t { Required, Optional, Variadic };
 
-// An input or output. Variadic only as the last one.
+// An input or output. Only the last one may be variadic.
 struct Parameter {
-  std::string name;           // "X", as ONNX calls it
-  std::string type_variable;  // "T": parameters with one variable have one element type
+  std::string name;           // "X", its name in ONNX
+  std::string type_variable;  // "T": parameters with the same variable have the same element type
   Arity arity = Arity::Required;
   int since = 1;            // the first version of the op that has it
-  int until = kAnyVersion;  // the last one
+  int until = kAnyVersion;  // the last version that has it
 };
 
 struct TypeVariable {
@@ -70,7 +70,7 @@ struct TypeVariable {
 struct AttributeSchema {
   std::string name;
   AttributeKind kind;
-  std::optional<Attribute> default_value;  // filled in at import
+  std::optional<Attribute> default_value;  // import adds it if missing
   int since = 1;
   int until = kAnyVersion;
   bool is_required = false;
@@ -78,13 +78,13 @@ struct AttributeSchema {
 
 // --- Type and shape rule -------------------------------------------------------------------------
 
-// What a rule knows of one input. All pointers live as long as the rule runs.
+// What is known about one input. All pointers are valid while the rule runs.
 struct InferInput {
-  bool is_present = false;           // false where an optional input is left out
+  bool is_present = false;           // false if an optional input is omitted
   Type type;                         // may be partly unknown
-  const Tensor* constant = nullptr;  // the elements, if they are constant (or known while running)
-  // Elements of a small integer tensor as far as they are known; also set where `constant` holds a
-  // small integer tensor, so rules that read shapes look only here.
+  const Tensor* constant = nullptr;  // the elements, if constant (or known at run time)
+  // The elements of a small integer tensor as far as they are known. Also set if `constant` is a
+  // small integer tensor, so rules that read shapes need only this.
   std::optional<std::vector<Dim>> elements;
 };
 
@@ -95,9 +95,9 @@ struct InferOutput {
 
 struct Op;
 
-// A rule reads `node` and `inputs` and sets `outputs`. Element types of the inputs have been
-// checked against the schema before. A rule must accept symbols and unknown ranks, giving what it
-// can. A rule that knows every input's type and the constants it needs gives complete types.
+// A rule reads `node` and `inputs` and sets `outputs`. The element types of the inputs have been
+// checked against the schema. A rule must accept symbols and unknown ranks and infer what it can.
+// If it knows every input's type and the constants it needs, it must give complete types.
 class InferContext {
  public:
   InferContext(const Op& op, const Node& node, std::vector<InferInput> inputs);
@@ -108,34 +108,34 @@ class InferContext {
   size_t output_count() const { return outputs_.size(); }
 
   bool has_input(size_t index) const { return index < inputs_.size() && inputs_[index].is_present; }
-  // For its type, and for elements that the rule only hands on (set_elements()).
+  // For reading its type, and for elements that the rule only passes on (set_elements()).
   const InferInput& input(size_t index) const { return inputs_[index]; }
   DataType element(size_t index) const { return inputs_[index].type.element; }
-  // nullptr while the rank is unknown.
+  // nullptr if the rank is unknown.
   const Shape* shape(size_t index) const;
-  // The elements of an input that decide on sizes, or on what is legal; null or nullopt while they
-  // are unknown. That they were asked for is noted: see has_open_question().
+  // The elements of an input that decide sizes or validity; null or nullopt if they are unknown.
+  // The query is recorded: see has_unresolved_inputs().
   const Tensor* constant(size_t index) const;
   const std::optional<std::vector<Dim>>& elements(size_t index) const;
-  // The same of an integer input where each one is a known number; else nullopt.
+  // The same for an integer input; nullopt unless every element is a known number.
   std::optional<std::vector<int64_t>> known_integers(size_t index) const;
-  // Whether the rule asked for elements that are not known yet: then it may answer otherwise, or
-  // refuse, once it is asked again with all that running shows.
-  bool has_open_question() const { return has_open_question_; }
+  // Whether the rule asked for elements that are not known yet. If so, its answer may change, or
+  // become an error, when it is asked again at run time.
+  bool has_unresolved_inputs() const { return has_open_question_; }
 
-  // Indices beyond the node's outputs, and outputs left out, are ignored.
+  // Ignores indices beyond the node's outputs and omitted outputs.
   void set_output(size_t index, DataType element, std::optional<Shape> shape = std::nullopt);
   void set_elements(size_t index, std::optional<std::vector<Dim>> elements);
   std::vector<InferOutput>& outputs() { return outputs_; }
 
-  // `axis` counted from the front. fail()s where it is outside [-rank, rank).
+  // `axis` normalised to [0, rank). fail()s if it is outside of [-rank, rank).
   int64_t normalized_axis(int64_t axis, int64_t rank) const;
 
-  // Throws InvalidModel at this node ("node 'conv1' (Conv)"), or at one of its inputs
-  // ("node 'conv1' (Conv), input 'W'"). `message` says what was expected and what was found.
+  // Throws InvalidModel at this node ("node 'conv1' (Conv)") or at one of its inputs ("node 'conv1'
+  // (Conv), input 'W'"). `message` says what was expected and what was found.
   [[noreturn]] void fail(const std::string& message) const;
   [[noreturn]] void fail_input(size_t index, const std::string& message) const;
-  // Throws Unsupported at this node: for what is legal but has no kernel (strings).
+  // Throws Unsupported at this node: for legal models without a kernel (strings).
   [[noreturn]] void fail_unsupported(const std::string& message) const;
 
  private:
@@ -146,24 +146,22 @@ class InferContext {
   mutable bool has_open_question_ = false;
 };
 
-// Captures what it needs where the op comes from outside; must be safe to call from any thread.
+// std::function, because rules of ops from plug-ins capture state. Must be thread-safe.
 using InferRule = std::function<void(InferContext& context)>;
 
-// --- Work
-// ------------------------------------------------------------------------------------------
+// --- Work ----------------------------------------------------------------------------------------
 
-// Floating-point operations of a node whose types are all known; a multiply-add is 2.
+// Floating-point operations of a node whose types are all known; a multiply-add counts as 2.
 using FlopsRule = int64_t (*)(const Node& node, std::span<const Type> inputs,
                               std::span<const Type> outputs);
 int64_t no_flops(const Node& node, std::span<const Type> inputs, std::span<const Type> outputs);
-// One for each element of the first output.
+// One operation per element of the first output.
 int64_t flops_per_output(const Node& node, std::span<const Type> inputs,
                          std::span<const Type> outputs);
 
-// --- Reference kernel
-// -------------------------------------------------------------------------------
+// --- Reference kernel ----------------------------------------------------------------------------
 
-// A dense row-major array in memory of somebody else's. An omitted optional one is_empty().
+// A non-owning view of a dense row-major array. An omitted optional one is_empty().
 struct TensorView {
   DataType type = DataType::Undefined;
   std::span<const int64_t> dims;
@@ -192,13 +190,13 @@ struct MutableTensorView {
   }
 };
 
-// One call of a kernel. Inputs and outputs are those of the node, in order; output shapes are those
-// that the rule gave; inputs and outputs never overlap.
+// One call of a kernel. Inputs and outputs are in the node's order. Output shapes are those that
+// the rule gave; inputs and outputs never overlap.
 //
-// Kernels allocate nothing, so that a run does not wait for the system's allocator. What they need
-// for a while comes from `scratch`, as std::pmr::vector; it may be asked from any thread. But a
-// loop's body takes ShortList, or memory that was made before the loop (base/parallel_slots.h):
-// else how much there has to be would depend on how many bodies run at once.
+// Kernels must not allocate, so that a run never calls the system's allocator. Temporary memory
+// comes from `scratch`, as std::pmr::vector; it is thread-safe. The body of a parallel loop uses
+// SmallVector instead, or memory allocated before the loop (base/parallel_slots.h): otherwise the
+// amount of memory would depend on how many bodies run at once.
 struct KernelCall {
   const Node& node;
   std::span<const TensorView> inputs;
@@ -210,44 +208,49 @@ struct KernelCall {
   bool has_output(size_t index) const {
     return index < outputs.size() && !outputs[index].is_empty();
   }
-  // Throws InvalidArgument at this node: for what only running can show (an index out of range).
+  // Throws InvalidArgument at this node: for errors found only at run time (an index out of range).
   [[noreturn]] void fail(const std::string& message) const;
 };
 
 using ReferenceKernel = std::function<void(const KernelCall& call)>;
 
-// --- The op
-// -----------------------------------------------------------------------------------------
+// --- The op --------------------------------------------------------------------------------------
 
 enum Trait : uint32_t {
   kNoTrait = 0,
-  kElementwise = 1 << 0,  // each output element depends on the input elements at its own place only
-  kRowWise = 1 << 1,      // each row along the last axis (or `axis`) is computed on its own
-  kView = 1 << 2,         // the same elements in the same order under other dimensions
+  kElementwise = 1 << 0,  // each output element depends only on the input elements at its own index
+  kRowWise = 1 << 1,      // each row along the last axis (or `axis`) is independent of the others
+  kView = 1 << 2,         // the same elements in the same order with other dimensions
   kRandom = 1 << 3,       // two runs differ: never folded, never computed twice
-  kKeepsZero = 1 << 4,    // of one input: zeros give zeros, so what is sparse stays sparse
-  kSizedByData = 1 << 5,  // the rule asks for the elements of an input that is no list of integers
+  kKeepsZero = 1 << 4,    // of one input: zeros give zeros, so sparse inputs give sparse outputs
+  kSizedByData = 1 << 5,  // output sizes depend on elements of an input that is not an integer list
+  kProduct = 1 << 6,  // matrix products and convolutions: sums of products of two inputs' elements
+  kConvolution = 1 << 7,  // products for which algorithms with fewer operations exist
+  // |f(x)| <= f(|x|): applied to bounds of magnitudes, it gives a bound of its result. Views too.
+  kBoundsMagnitude = 1 << 8,
+  // Elementwise without broadcasting, and |f(a) - f(b)| is at most about |a - b|.
+  kNonExpansive = 1 << 9,
 };
 
 struct Op {
   std::string name = {};    // "Conv"
   std::string domain = {};  // "" is ONNX's own
-  // Every version of the op's definition, ascending, up to the newest operator set known.
+  // Every version of the op's definition, ascending, up to the newest known operator set.
   std::vector<int> versions = {};
   std::vector<Parameter> inputs = {};
   std::vector<Parameter> outputs = {};
   std::vector<TypeVariable> type_variables = {};
   std::vector<AttributeSchema> attributes = {};
-  // Attributes that hold nested graphs ("then_branch"): a node has all of them, as Node::bodies.
+  // Attributes that hold nested graphs ("then_branch"). A node has all of them, as Node::bodies.
   std::vector<std::string> bodies = {};
   uint32_t traits = kNoTrait;
   InferRule infer = nullptr;
   FlopsRule flops = flops_per_output;
   ReferenceKernel kernel = nullptr;
-  // Set where the op exists in ONNX but cannot run yet: what the user is told (then `kernel` and
-  // `infer` are null).
+  // Set if the op exists in ONNX but cannot run yet: the message for the user. Then `kernel` and
+  // `infer` are null.
   std::string unsupported_reason = {};
-  // The last version that exists, for ops that ONNX has retired (Upsample: 9).
+  // The last version, for ops that ONNX has removed (Upsample: 9).
   int last_version = kAnyVersion;
 };
 

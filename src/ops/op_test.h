@@ -1,4 +1,4 @@
-// What the tests of the ops share: one call from plain values to plain values.
+// Shared by tests of ops: runs one op on plain values.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline Tensor ints(std::vector<int64_t> dims, const std::vector<int64_t>& values
   return Tensor::from<int64_t>(DataType::Int64, std::move(dims), values);
 }
 
-// A node as import would make it; `opset` picks the version. Empty tensors are omitted inputs.
+// A node as import would create it; `opset` selects the version. Empty tensors are omitted inputs.
 inline Node make_node(const Registry& registry, const std::string& op, int opset,
                       Attributes attributes, const std::vector<bool>& inputs_given,
                       size_t output_count) {
@@ -53,7 +53,7 @@ inline std::vector<Tensor> run_op(const std::string& op, int opset, Attributes a
   return evaluate(registry.of(node), node, inputs, pool);
 }
 
-// The inferred types when only types are known: for rules with symbols and unknown ranks.
+// The inferred types if only types are known: for rules with symbols and unknown ranks.
 inline std::vector<InferOutput> infer_op(const std::string& op, int opset, Attributes attributes,
                                          std::vector<InferInput> inputs, size_t output_count = 1) {
   const Registry registry = make_registry();

@@ -1,5 +1,5 @@
-// Pad: elements added at (or, where a pad is negative, taken from) both ends of the axes. The pads
-// are attributes until version 10 and inputs from 11 on; from 18 on they may be for some axes only.
+// Pad: adds elements at both ends of the axes, or removes them if a pad is negative. The pads are
+// attributes until version 10 and inputs from 11 on; from 18 on they may apply to a subset of axes.
 #include <algorithm>
 #include <cstring>
 
@@ -22,7 +22,7 @@ struct Pads {
   int64_t end = 0;
 };
 
-// For each axis of the data; `axes` is empty where the pads are for all of them.
+// The pads of each axis of the data. If `axes` is empty, `pads` covers all axes.
 std::pmr::vector<Pads> pads_by_axis(
     std::span<const int64_t> pads, std::span<const int64_t> axes, size_t rank,
     std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
@@ -61,7 +61,7 @@ Dim padded_dim(const InferContext& context, const Dim& dim, const Pads& pads) {
     context.fail("expected pads that leave a dimension of at least 0, found " + dim.text() +
                  " with pads " + std::to_string(pads.begin) + " and " + std::to_string(pads.end));
   }
-  // What is left after negative pads is what the other modes take elements from.
+  // The other modes need source elements that remain after negative pads.
   const bool is_constant = context.node().attributes.get_string("mode") == "constant";
   const __int128 kept = static_cast<__int128>(dim.value()) + std::min<int64_t>(0, pads.begin) +
                         std::min<int64_t>(0, pads.end);
@@ -72,7 +72,7 @@ Dim padded_dim(const InferContext& context, const Dim& dim, const Pads& pads) {
   return padded;
 }
 
-// The pads of a node and their axes as the rule knows them; nullopt while something is unknown.
+// The pads of a node and their axes as far as the rule knows them; nullopt if something is unknown.
 std::optional<std::pmr::vector<Pads>> known_pads(const InferContext& context, int64_t rank) {
   std::optional<std::vector<int64_t>> pads;
   std::vector<int64_t> axes;
@@ -127,8 +127,8 @@ int64_t remainder(int64_t value, int64_t period) {
   return rest < 0 ? rest + period : rest;
 }
 
-// Sets the source coordinate for each coordinate of one output axis. Negative pads cut first; the
-// rest [first, first + kept) is what is mirrored or repeated.
+// Sets the source coordinate for each coordinate of one output axis. Negative pads are applied
+// first; the rest [first, first + kept) is mirrored or repeated.
 void fill_table(const std::string& mode, int64_t dim, const Pads& pads, std::span<int64_t> table) {
   const int64_t first = std::max<int64_t>(0, -pads.begin);
   const int64_t kept = dim + std::min<int64_t>(0, pads.begin) + std::min<int64_t>(0, pads.end);
@@ -155,7 +155,7 @@ void run_pad(const KernelCall& call) {
   const MutableTensorView& output = call.outputs[0];
   if (output.elements == 0) return;
   const Attributes& attributes = call.node.attributes;
-  uint64_t fill = 0;  // the bits of zero of any type
+  uint64_t fill = 0;  // zero has the same bits in every type
   if (call.node.version < kFirstInputVersion) {
     visit_floating(input.type, [&](auto tag) {
       using T = typename decltype(tag)::type;

@@ -1,5 +1,5 @@
-// PRelu. In version 6 a slope of one dimension holds one number for each channel, axis 1; since
-// version 7 it is stretched to the input as NumPy does.
+// PRelu. In version 6, a one-dimensional slope has one number per channel (axis 1); since version 7
+// it is broadcast as in NumPy.
 #include <string>
 #include <type_traits>
 
@@ -12,8 +12,7 @@ namespace {
 constexpr int kFirstNumpyVersion = 7;
 constexpr int64_t kGrain = 8192;
 
-// Puts ones into the slope's shape, so that its dimensions stand beside those of the input that
-// they go with.
+// Appends ones to the slope's shape, so that its dimension aligns with axis 1 of the input.
 template <class Dims>
 void align_slope(int version, size_t rank, Dims& slope) {
   if (version >= kFirstNumpyVersion || slope.size() != 1 || rank < 2) return;
@@ -39,12 +38,12 @@ T sloped(T x, T slope) {
   using Number = compute_t<T>;
   const auto number = static_cast<Number>(x);
   if constexpr (std::is_unsigned_v<T>) {
-    return x;  // never below zero
+    return x;  // never negative
   } else if constexpr (std::is_integral_v<T>) {
-    // Wraps around, which is defined for unsigned numbers only.
+    // Wraps around, which is defined for unsigned types only.
     return x < 0 ? static_cast<T>(static_cast<uint64_t>(x) * static_cast<uint64_t>(slope)) : x;
   } else {
-    // Not number < 0: zero times a slope that is no number is none either.
+    // The comparison is not `number < 0`, so that zero times a NaN slope gives NaN.
     return number > 0 ? x : T(number * static_cast<Number>(slope));
   }
 }

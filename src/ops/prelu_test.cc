@@ -36,7 +36,7 @@ TEST(PRelu, NanStaysAndIntegersWrapAround) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(values(run_op("PRelu", 9, {}, {floats({2}, {nan, 3}), floats({}, {2})})[0]),
               testing::ElementsAre(testing::IsNan(), 3));
-  // Zero is multiplied too.
+  // Zero is multiplied by the slope too.
   EXPECT_THAT(values(run_op("PRelu", 9, {}, {floats({2}, {0, 3}), floats({}, {nan})})[0]),
               testing::ElementsAre(testing::IsNan(), 3));
   const int64_t smallest = std::numeric_limits<int64_t>::min();

@@ -1,4 +1,4 @@
-// Range: start + index * delta, up to but without limit.
+// Range: start + index * delta, up to but not including limit.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kGrain = 8192;
 
-// Input `index` as T; nullopt where it is not constant.
+// Input `index` as T; nullopt if it is not constant.
 template <class T>
 std::optional<T> scalar(const InferContext& context, size_t index) {
   const Tensor* constant = context.constant(index);
@@ -30,7 +30,7 @@ std::optional<T> scalar(const InferContext& context, size_t index) {
   context.fail_input(2, "expected a step other than 0, found 0");
 }
 
-// As many as ONNX says: max(ceil((limit - start) / delta), 0).
+// ONNX's formula: max(ceil((limit - start) / delta), 0).
 std::optional<Dim> floating_count(const InferContext& context) {
   const auto start = scalar<double>(context, 0);
   const auto limit = scalar<double>(context, 1);
@@ -46,7 +46,7 @@ std::optional<Dim> floating_count(const InferContext& context) {
 
 Dim integer_count(const InferContext& context, int64_t start, int64_t limit, int64_t delta) {
   if (delta == 0) fail_zero(context);
-  // Unsigned, because the distance of two numbers may not fit their own type.
+  // Unsigned, because the difference of two numbers may exceed their own type.
   const uint64_t first = static_cast<uint64_t>(start);
   const uint64_t last = static_cast<uint64_t>(limit);
   const uint64_t step =
@@ -60,7 +60,7 @@ Dim integer_count(const InferContext& context, int64_t start, int64_t limit, int
   return static_cast<int64_t>(count);
 }
 
-// An integer input, if it is carried or constant.
+// An integer input whose element is tracked or constant.
 std::optional<Dim> integer(const InferContext& context, size_t index) {
   const auto& elements = context.elements(index);
   if (elements && elements->size() == 1) return elements->front();
@@ -82,10 +82,10 @@ std::optional<Dim> symbolic_count(const InferContext& context) {
 }
 
 void set_range_elements(InferContext& context, const Dim& count) {
-  if (!carries_elements(context.element(0)) || !count.is_known()) return;
+  if (!propagates_elements(context.element(0)) || !count.is_known()) return;
   const auto start = integer(context, 0);
   const auto delta = integer(context, 2);
-  if (!start || !delta || count.value() > kMostShapeElements) return;
+  if (!start || !delta || count.value() > kMaxShapeElements) return;
   std::vector<Dim> elements;
   for (int64_t index = 0; index < count.value(); ++index) {
     const std::optional<Dim> offset = multiply_elements(index, *delta);
@@ -118,7 +118,7 @@ void run_range(const KernelCall& call) {
   const MutableTensorView& output = call.outputs[0];
   visit_numeric(output.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    // Floats are computed in double, so that no error adds up; integers wrap around.
+    // Floats are computed in double, so that errors do not accumulate; integers wrap around.
     using Number = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
     const auto number = [&](size_t index) {
       return static_cast<Number>(static_cast<compute_t<T>>(call.inputs[index].as<T>()[0]));
@@ -145,7 +145,7 @@ std::vector<Op> range_ops() {
            .inputs = {{"start", "T"}, {"limit", "T"}, {"delta", "T"}},
            .outputs = {{"output", "T"}},
            .type_variables = {{"T", kTypes}},
-           // float32 for the 16-bit floats; here it is double always.
+           // ONNX computes 16-bit floats in float32 by default; here it is always double.
            .attributes = {{"stash_type", AttributeKind::Int, int64_t{1}, 27}},
            .infer = infer_range,
            .kernel = run_range}};

@@ -32,7 +32,7 @@ void check_attributes(const InferContext& context, const RecurrentKind& kind) {
   read_activations(node, kind.activations, direction_count(node));
 }
 
-// The shape of input `index`, checked to have `rank` axes; nullptr where it is unknown.
+// The shape of input `index`; nullptr if it is unknown. Fails unless it has `rank` axes.
 const Shape* shape_of_rank(const InferContext& context, size_t index, size_t rank) {
   const Shape* shape = context.shape(index);
   if (shape != nullptr && shape->size() != rank) {
@@ -42,7 +42,7 @@ const Shape* shape_of_rank(const InferContext& context, size_t index, size_t ran
   return shape;
 }
 
-// The length of the state, from R or the attribute.
+// The size of the state, from R or the attribute.
 std::optional<Dim> hidden_size(const InferContext& context) {
   const int64_t* declared = context.node().attributes.find_int("hidden_size");
   const Shape* recurrent = shape_of_rank(context, 2, 3);
@@ -118,7 +118,7 @@ Direction direction_of(const KernelCall& call, const RecurrentKind& kind, const 
       .input_bias = std::pmr::vector<double>(static_cast<size_t>(width), 0.0, scratch),
       .state_bias = std::pmr::vector<double>(static_cast<size_t>(width), 0.0, scratch),
       .states = std::pmr::vector<std::pmr::vector<double>>(scratch)};
-  // Those of the other directions go.
+  // Removes the activations of the other directions.
   const auto count = static_cast<std::ptrdiff_t>(kind.activations.size());
   auto& activations = direction.activations;
   activations.erase(activations.begin() + (index + 1) * count, activations.end());
@@ -134,8 +134,9 @@ Direction direction_of(const KernelCall& call, const RecurrentKind& kind, const 
   return direction;
 }
 
-// Adds the product of [batch, depth] and [depth, lines] to columns of [batch, width] from `first`
-// on. The right matrix is one direction's weights, [lines, depth], from line `first_line` on.
+// Adds the product of [batch, depth] and [depth, lines] to columns of [batch, width], from column
+// `first` on. The right matrix is the transpose of one direction's weights [lines, depth], from
+// line `first_line` on.
 void add_product(const KernelCall& call, const Recurrence& shape, const MatrixOperand<double>& left,
                  const TensorView& weights, int64_t first_line, int64_t lines, int64_t depth,
                  int64_t first, std::span<double> sums) {
@@ -290,15 +291,15 @@ void add_biases(Direction& direction) {
 }
 
 void repeat_line(std::span<const double> line, std::span<double> target) {
-  for (auto place = target.begin(); place != target.end();) {
-    place = std::copy(line.begin(), line.end(), place);
+  for (auto position = target.begin(); position != target.end();) {
+    position = std::copy(line.begin(), line.end(), position);
   }
 }
 
 void run_steps(const KernelCall& call, const Recurrence& shape, const Direction& direction,
                FunctionRef<void(int64_t step)> advance) {
-  const int64_t most = *std::max_element(shape.lengths.begin(), shape.lengths.end());
-  for (int64_t step = 0; step < most; ++step) {
+  const int64_t steps = *std::max_element(shape.lengths.begin(), shape.lengths.end());
+  for (int64_t step = 0; step < steps; ++step) {
     advance(step);
     if (!call.has_output(0)) continue;
     for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {

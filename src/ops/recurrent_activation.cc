@@ -16,7 +16,7 @@ namespace {
 struct Known {
   const char* name;  // in lower case
   double (*function)(double, double, double);
-  std::optional<double> alpha;  // the default; nullopt where the function has no such parameter
+  std::optional<double> alpha;  // the default; nullopt if the function has no such parameter
   std::optional<double> beta;
 };
 
@@ -48,7 +48,7 @@ const std::array<Known, 11> kKnown = {{{"sigmoid", sigmoid, {}, {}},
                                        {"softsign", softsign, {}, {}},
                                        {"softplus", softplus, {}, {}}}};
 
-// ONNX's names, of which files write the case in several ways.
+// ONNX's names. Files differ in their use of upper and lower case.
 const Known& find_known(const Node& node, std::string_view name) {
   const auto is_same_letter = [](char left, char right) {
     return std::tolower(static_cast<unsigned char>(left)) == right;
@@ -65,7 +65,7 @@ const Known& find_known(const Node& node, std::string_view name) {
   return *found;
 }
 
-// The next of the values given, for a function that has the parameter.
+// Takes the next given value, for a function that has the parameter.
 double next_parameter(const std::vector<float>* given, size_t& used,
                       const std::optional<double>& fallback) {
   if (!fallback) return 0;
@@ -73,12 +73,13 @@ double next_parameter(const std::vector<float>* given, size_t& used,
   return (*given)[used++];
 }
 
-// The `count` names in the node's attribute; nullptr where the defaults are meant.
+// The `count` names in the node's attribute; nullptr if the defaults apply.
 const std::vector<std::string>* given_names(const Node& node, std::span<const char* const> defaults,
                                             size_t count) {
   const std::vector<std::string>* given = node.attributes.find_strings("activations");
   if (given == nullptr) return nullptr;
-  // ONNX's default for RNN has a function for each of two directions, however many there are.
+  // ONNX's default for RNN has two functions, for two directions, whatever the number of
+  // directions.
   const bool is_default = defaults.size() == 1 && given->size() == 2 &&
                           (*given)[0] == defaults[0] && (*given)[1] == defaults[0];
   if (is_default) return nullptr;

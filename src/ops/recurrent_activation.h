@@ -1,4 +1,4 @@
-// The activation functions that a recurrent node names in its attributes.
+// The activation functions in the attributes of a recurrent node.
 #pragma once
 
 #include <memory_resource>
@@ -17,10 +17,10 @@ struct Activation {
   double apply(double value) const { return function(value, alpha, beta); }
 };
 
-// The functions of each direction in order; `defaults` are those of one direction where the node
-// names none. activation_alpha and activation_beta are handed in order to those functions that have
-// one; those that get none use the default of the operator of the same name. Throws InvalidModel at
-// the node.
+// The functions of each direction in order; `defaults` apply to each direction if the node names
+// none. The values of activation_alpha and activation_beta go, in order, to the functions that have
+// such a parameter; functions that get no value use the default of the operator of the same name.
+// Throws InvalidModel at the node.
 std::pmr::vector<Activation> read_activations(
     const Node& node, std::span<const char* const> defaults, int64_t directions,
     std::pmr::memory_resource* memory = std::pmr::get_default_resource());

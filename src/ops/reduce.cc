@@ -1,5 +1,5 @@
-// The Reduce family: one number for all elements along some axes. The axes are an attribute at
-// first and an input later (ReduceSum from 13 on, the others from 18 on).
+// The Reduce family: reduces all elements along some axes to one number. The axes are an attribute
+// in older versions and an input in newer ones (ReduceSum from 13 on, the others from 18 on).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,11 +15,9 @@
 namespace tessera::ops {
 namespace {
 
-// --- Arithmetic: each struct takes the elements of one set and gives its result
-// --------------------
+// --- Accumulators: each struct takes the elements of one set and gives its result ----------------
 
-// Sums of floats in double; sums of integers in 64 unsigned bits, which wrap around as narrower
-// integers do.
+// Floats are summed in double, integers in uint64_t, which wraps around as narrower integers do.
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
@@ -57,7 +55,7 @@ struct Mean : Sum<T> {
     if constexpr (!std::is_integral_v<T>) {
       return from_double<T>(this->sum / static_cast<double>(count));
     } else if (count == 0) {
-      return 0;  // Integers have no NaN.
+      return 0;  // integers have no NaN
     } else if constexpr (std::is_signed_v<T>) {
       return static_cast<T>(static_cast<int64_t>(this->sum) / count);
     } else {
@@ -103,7 +101,7 @@ struct LogSum {
   T result(int64_t) const { return from_double<T>(std::log(sum)); }
 };
 
-// Keeps the sum of exp(x - largest), so that nothing overflows.
+// Keeps the sum of exp(x - largest), which cannot overflow.
 template <class T>
 struct LogSumExp {
   double largest = -std::numeric_limits<double>::infinity();
@@ -111,12 +109,12 @@ struct LogSumExp {
   void add(T stored) {
     const double value = real(stored);
     if (value == largest) {
-      sum += 1;  // also where both are infinite and their difference is no number
+      sum += 1;  // also if both are infinite and their difference is NaN
     } else if (value > largest) {
       sum = sum * std::exp(largest - value) + 1;
       largest = value;
     } else {
-      sum += std::exp(value - largest);  // a NaN comes here and stays
+      sum += std::exp(value - largest);  // propagates NaN
     }
   }
   T result(int64_t count) const {
@@ -150,7 +148,7 @@ using Min = Extreme<T, false>;
 
 // --- Kernel --------------------------------------------------------------------------------------
 
-// Which axes go, for a node whose axes are `given`.
+// Which axes are reduced, for a node whose axes are `given`.
 std::pmr::vector<bool> reduced_axes(
     const Node& node, std::span<const int64_t> given, size_t rank,
     std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
@@ -163,14 +161,14 @@ std::pmr::vector<bool> reduced_axes(
   return is_reduced;
 }
 
-// The input as a view of the sets, and of the elements within one set: rows of `width` elements,
-// `stride` apart.
+// The input as a set of reductions: the first element of each set, and the rows of one set, each of
+// `width` elements that are `stride` apart.
 struct Sets {
   StridedView starts;
   StridedView rows;
   int64_t width = 1;
   int64_t stride = 1;
-  int64_t length = 1;  // elements of a set
+  int64_t length = 1;  // number of elements in a set
 };
 
 Sets sets_of(const KernelCall& call) {
@@ -184,7 +182,8 @@ Sets sets_of(const KernelCall& call) {
     view.dims.push_back(input.dims[axis]);
     view.strides.push_back(strides[axis]);
   }
-  // Without elements any length may be 0 and the others too large to multiply.
+  // If the input has no elements, the length does not matter, and the product of the other
+  // dimensions may overflow.
   sets.length = input.elements == 0 ? 0 : input.elements / call.outputs[0].elements;
   if (sets.length == 0) return sets;
   sets.starts = merged(sets.starts);
@@ -233,7 +232,7 @@ void run_numeric(const KernelCall& call) {
                 [&](auto tag) { reduce_typed<Reducer, typename decltype(tag)::type>(call, sets); });
 }
 
-// For the two that also take bool, where false is less than true.
+// For the two reductions that also take bool (false < true).
 template <template <class> class Reducer>
 void run_ordered(const KernelCall& call) {
   if (call.inputs[0].type != DataType::Bool) return run_numeric<Reducer>(call);
@@ -242,7 +241,7 @@ void run_ordered(const KernelCall& call) {
 
 // --- Type and shape rule -------------------------------------------------------------------------
 
-// Where axes are an input that is not known yet.
+// For axes that are an unknown input.
 void infer_unknown_axes(InferContext& context, const Shape& shape, bool is_kept) {
   const auto rank = static_cast<int64_t>(shape.size());
   const auto length = list_length(context, 1);
@@ -280,9 +279,9 @@ void infer_reduce(InferContext& context) {
   context.set_output(0, context.element(0), output);
 }
 
-// The elements of a list that is reduced as a whole; nullptr otherwise.
+// The elements of a list that is reduced to a scalar; nullptr otherwise.
 const std::vector<Dim>* reduced_list(const InferContext& context) {
-  const auto* elements = followed_elements(context, 0);
+  const auto* elements = propagated_elements(context, 0);
   const auto& output = context.node().outputs;
   if (elements == nullptr || output.empty() || context.shape(0)->size() != 1) return nullptr;
   std::vector<int64_t> axes;
@@ -295,7 +294,7 @@ const std::vector<Dim>* reduced_list(const InferContext& context) {
   return reduced_axes(context.node(), axes, 1)[0] ? elements : nullptr;
 }
 
-// Folds numbers and symbols apart. Sums and products that wrap around are not followed.
+// Folds numbers and symbols separately. Does not track results that might wrap around.
 template <class Combine>
 std::optional<Dim> folded(const InferContext& context, const std::vector<Dim>& elements,
                           int64_t identity, const Combine& combine_numbers,
@@ -373,6 +372,7 @@ struct Row {
   TypeSet types;
   InferRule infer;
   ReferenceKernel kernel;
+  uint32_t traits = kNoTrait;
 };
 
 Op reduce_op(const Row& row) {
@@ -385,6 +385,7 @@ Op reduce_op(const Row& row) {
           .attributes = {{"axes", AttributeKind::Ints, std::nullopt, 1, since - 1},
                          {"keepdims", AttributeKind::Int, int64_t{1}},
                          {"noop_with_empty_axes", AttributeKind::Int, int64_t{0}, since}},
+          .traits = row.traits,
           .infer = row.infer,
           .flops = flops_per_input,
           .kernel = row.kernel};
@@ -397,8 +398,8 @@ std::vector<Op> reduce_ops() {
   const std::vector<int> logarithmic = {1, 11, 13, 18, 28};
   const std::vector<int> ordered = {1, 11, 12, 13, 18, 20};
   const Row rows[] = {
-      {"ReduceSum", {1, 11, 13}, 13, kReducedTypes, infer_sum, run_numeric<Sum>},
-      {"ReduceMean", plain, 18, kReducedTypes, infer_reduce, run_numeric<Mean>},
+      {"ReduceSum", {1, 11, 13}, 13, kReducedTypes, infer_sum, run_numeric<Sum>, kBoundsMagnitude},
+      {"ReduceMean", plain, 18, kReducedTypes, infer_reduce, run_numeric<Mean>, kBoundsMagnitude},
       {"ReduceProd", plain, 18, kReducedTypes, infer_product, run_numeric<Product>},
       {"ReduceMax", ordered, 18, kOrderedTypes, infer_extreme<true>, run_ordered<Max>},
       {"ReduceMin", ordered, 18, kOrderedTypes, infer_extreme<false>, run_ordered<Min>},

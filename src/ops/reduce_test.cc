@@ -17,7 +17,7 @@ TEST(Reduce, EveryOpOfTheFamily) {
   struct Case {
     const char* op;
     std::vector<float> expected;  // over the rows of {{1, 2}, {-3, 4}}; logarithms of magnitudes
-    float empty;                  // over no elements
+    float empty;                  // the result for no elements
   };
   const Case cases[] = {
       {"ReduceSum", {3, 1}, 0},
@@ -64,7 +64,7 @@ TEST(Reduce, EmptyAxesMeanAllOrNone) {
   const auto noop = attributes({{"noop_with_empty_axes", int64_t{1}}});
   EXPECT_THAT(values(run_op("ReduceSum", 13, noop, {input, list_tensor({})})[0]),
               ElementsAre(3, 4));
-  // The steps around the reduction remain.
+  // The operations before and after the reduction remain.
   EXPECT_THAT(values(run_op("ReduceSumSquare", 18, noop, {input})[0]), ElementsAre(9, 16));
 }
 
@@ -102,7 +102,7 @@ TEST(Reduce, FollowsElements) {
   EXPECT_EQ(*reduced("ReduceSum", {2, n, 3}).elements, std::vector<Dim>{add(n, 5)});
   EXPECT_EQ(*reduced("ReduceMax", {2, 7}).elements, std::vector<Dim>{7});
   EXPECT_EQ(reduced("ReduceMin", {2, n}).elements, reduced("ReduceMin", {2, n}).elements);
-  // What wraps around when run is no dimension.
+  // A value that would wrap around at run time is not a dimension.
   EXPECT_FALSE(reduced("ReduceProd", {INT64_MAX, 2}).elements.has_value());
 }
 

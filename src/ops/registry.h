@@ -1,4 +1,4 @@
-// The table of all ops. A plain value, passed to whoever needs it.
+// The table of all ops. A plain value, passed to its users.
 #pragma once
 
 #include <map>
@@ -10,18 +10,22 @@
 
 namespace tessera::ops {
 
-// The newest ONNX operator set that the schemas describe.
+// The newest ONNX operator set that the schemas cover.
 inline constexpr int kNewestOpset = 28;
-// The oldest that models may ask for.
+// The oldest one that models may use.
 inline constexpr int kOldestOpset = 6;
 
 class Registry {
  public:
-  // nullptr when there is no such op.
+  // nullptr if there is no such op.
   const Op* find(const std::string& domain, const std::string& name) const;
-  // The op of a node; its absence is a bug, as import has refused unknown ones.
+  // The op of a node. Import refuses unknown ops, so a missing one is a bug.
   const Op& of(const Node& node) const;
-  // Names in this domain that look like `name`, for error messages; the likeliest first.
+  // Whether that op has any of these traits.
+  bool has_trait(const Node& node, uint32_t traits) const {
+    return (of(node).traits & traits) != 0;
+  }
+  // Names in this domain similar to `name`, for error messages; the likeliest first.
   std::vector<std::string> similar(const std::string& domain, const std::string& name) const;
   std::vector<const Op*> all() const;  // by domain and name
 

@@ -19,9 +19,9 @@ bool is_identity(const ResampleOptions& options, const ResampleAxis& axis) {
          options.coordinates != Coordinates::TfCropAndResize;
 }
 
-// Where output coordinate `place` lies in the input; see Resize in ONNX's Operators.md.
-float source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t place) {
-  const auto x = static_cast<float>(place);
+// The position in the input of output coordinate `output_index`; see Resize in ONNX's Operators.md.
+float source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t output_index) {
+  const auto x = static_cast<float>(output_index);
   const auto input = static_cast<float>(axis.input);
   const auto output = static_cast<float>(axis.output);
   const float half_pixel = (x + 0.5F) / axis.scale - 0.5F;
@@ -49,12 +49,12 @@ float source_position(Coordinates coordinates, const ResampleAxis& axis, int64_t
 }
 
 bool is_extrapolated(const ResampleOptions& options, const ResampleAxis& axis, float position) {
-  // Written so that a NaN is outside.
+  // Written so that NaN counts as outside.
   return options.coordinates == Coordinates::TfCropAndResize &&
          !(position >= 0 && position <= static_cast<float>(axis.input - 1));
 }
 
-// A position that fits an integer. Two beyond the edge is as good as any further.
+// Clamps a position so that it fits an integer; two beyond the edge is equivalent to any further.
 float bounded(const ResampleAxis& axis, float position) {
   if (std::isnan(position)) return 0;
   return std::clamp(position, -2.0F, static_cast<float>(axis.input) + 1);
@@ -90,10 +90,10 @@ void resample_nearest(const KernelCall& call, const ResampleOptions& options,
   for (const ResampleAxis& axis : axes) {
     std::pmr::vector<int64_t>& table = tables.emplace_back();
     table.reserve(static_cast<size_t>(axis.output));
-    for (int64_t place = 0; place < axis.output; ++place) {
-      const float position = source_position(options.coordinates, axis, place);
+    for (int64_t output_index = 0; output_index < axis.output; ++output_index) {
+      const float position = source_position(options.coordinates, axis, output_index);
       if (is_identity(options, axis)) {
-        table.push_back(place);
+        table.push_back(output_index);
       } else if (is_extrapolated(options, axis, position)) {
         table.push_back(-1);
       } else {
@@ -118,21 +118,21 @@ void resample_nearest(const KernelCall& call, const ResampleOptions& options,
 double filter_weight(const ResampleOptions& options, double t) {
   t = std::abs(t);
   if (options.interpolation == Interpolation::Linear) return std::max(0.0, 1 - t);
-  // Keys, "Cubic convolution interpolation for digital image processing", 1981.
+  // The cubic kernel of Keys, "Cubic convolution interpolation for digital image processing", 1981.
   const double a = options.cubic_coefficient;
   if (t <= 1) return ((a + 2) * t - (a + 3)) * t * t + 1;
   return t < 2 ? ((a * t - 5 * a) * t + 8 * a) * t - 4 * a : 0;
 }
 
-// One axis as a matrix with few entries: the output at `place` is the sum over its taps.
+// Resampling along one axis as a sparse matrix: each output is the weighted sum of its taps.
 struct Taps {
   explicit Taps(std::pmr::memory_resource* memory)
       : sources(memory), weights(memory), is_outside(memory) {}
 
-  int64_t count = 0;                  // for each output coordinate
-  std::pmr::vector<int64_t> sources;  // output x count
-  std::pmr::vector<double> weights;   // likewise
-  std::pmr::vector<bool> is_outside;  // for each output coordinate: extrapolated
+  int64_t count = 0;                  // taps per output coordinate
+  std::pmr::vector<int64_t> sources;  // [output, count]
+  std::pmr::vector<double> weights;   // [output, count]
+  std::pmr::vector<bool> is_outside;  // per output coordinate: whether it is extrapolated
 };
 
 Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis,
@@ -143,8 +143,8 @@ Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis,
   const auto half = static_cast<int64_t>(std::ceil(static_cast<double>(reach) / stretch));
   Taps taps(memory);
   taps.count = 2 * half;
-  for (int64_t place = 0; place < axis.output; ++place) {
-    const float exact = source_position(options.coordinates, axis, place);
+  for (int64_t output_index = 0; output_index < axis.output; ++output_index) {
+    const float exact = source_position(options.coordinates, axis, output_index);
     const float position = bounded(axis, exact);
     const int64_t first = static_cast<int64_t>(std::floor(position)) - half + 1;
     double sum = 0;
@@ -166,7 +166,7 @@ Taps taps_of(const ResampleOptions& options, const ResampleAxis& axis,
   return taps;
 }
 
-// Resamples axis `which` of `source`, whose dimensions are `dims`, and updates `dims`.
+// Resamples axis `which` of `source`, whose dimensions are `dims`; updates `dims`.
 std::pmr::vector<double> resample_axis(const KernelCall& call, std::span<const double> source,
                                        std::span<int64_t> dims, size_t which, const Taps& taps,
                                        int64_t output_dim, double extrapolation) {
@@ -181,15 +181,15 @@ std::pmr::vector<double> resample_axis(const KernelCall& call, std::span<const d
   const int64_t grain = std::max<int64_t>(1, 4096 / (inner * taps.count));
   call.pool.parallel_for(elements / inner, grain, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
-      const int64_t place = line % output_dim;
+      const int64_t output_index = line % output_dim;
       const double* block = from + line / output_dim * input_dim * inner;
       double* out = to + line * inner;
-      if (taps.is_outside[static_cast<size_t>(place)]) {
+      if (taps.is_outside[static_cast<size_t>(output_index)]) {
         std::fill(out, out + inner, extrapolation);
         continue;
       }
       std::fill(out, out + inner, 0.0);
-      for (int64_t tap = place * taps.count; tap < (place + 1) * taps.count; ++tap) {
+      for (int64_t tap = output_index * taps.count; tap < (output_index + 1) * taps.count; ++tap) {
         const double weight = taps.weights[static_cast<size_t>(tap)];
         if (weight == 0) continue;
         const double* row = block + taps.sources[static_cast<size_t>(tap)] * inner;
@@ -211,7 +211,7 @@ void resample_linear(const KernelCall& call, const ResampleOptions& options,
     std::transform(input.as<T>().begin(), input.as<T>().end(), values.begin(),
                    [](T value) { return static_cast<double>(static_cast<compute_t<T>>(value)); });
   });
-  // Shrinking axes first: nothing between is then larger than both the input and the output.
+  // Shrinks axes first, so that no intermediate is larger than both the input and the output.
   for (const bool is_shrinking : {true, false}) {
     for (size_t which = 0; which < axes.size(); ++which) {
       const ResampleAxis& axis = axes[which];
@@ -249,7 +249,7 @@ Dim scaled_dim(const InferContext& context, const Dim& dim, float scale) {
       return multiply(dim, static_cast<int64_t>(scale));
     }
     const float inverse = 1 / scale;
-    // Only powers of two have an exact inverse.
+    // Only powers of two have an exact reciprocal.
     if (inverse < 0x1p30F && std::has_single_bit(static_cast<uint64_t>(inverse)) &&
         inverse == std::floor(inverse)) {
       return floor_divide(dim, static_cast<int64_t>(inverse));

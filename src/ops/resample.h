@@ -1,6 +1,5 @@
-// What Resize and Upsample share: from where in the input each output coordinate takes its value.
-// Coordinates are computed in float32, as frameworks do, so that ties fall the same way; sums in
-// double.
+// Shared by Resize and Upsample: maps output coordinates to input positions. Coordinates are
+// computed in float32, as in other frameworks, so that ties round the same way; sums in double.
 #pragma once
 
 #include <optional>
@@ -25,7 +24,7 @@ enum class Coordinates : uint8_t {
   TfCropAndResize
 };
 
-// nearest_mode of Resize. Legacy is what Resize 10 means: up where it shrinks, else down.
+// nearest_mode of Resize. Legacy is the rule of Resize 10: round up when shrinking, else down.
 enum class Rounding : uint8_t { PreferFloor, PreferCeil, Floor, Ceil, Legacy };
 
 struct ResampleOptions {
@@ -33,9 +32,10 @@ struct ResampleOptions {
   Coordinates coordinates = Coordinates::Asymmetric;
   Rounding rounding = Rounding::Floor;
   float cubic_coefficient = -0.75F;
-  bool is_outside_excluded = false;  // taps outside the input weigh nothing, instead of the edge
-  bool is_antialiased = false;       // widens the filter where the output is smaller
-  float extrapolation_value = 0;     // outside the input, for TfCropAndResize
+  bool is_outside_excluded =
+      false;  // gives taps outside of the input weight 0 instead of the edge value
+  bool is_antialiased = false;    // widens the filter if the output is smaller
+  float extrapolation_value = 0;  // value outside of the input, for TfCropAndResize
 };
 
 struct ResampleAxis {
@@ -46,13 +46,13 @@ struct ResampleAxis {
   float roi_end = 1;
 };
 
-// Fills the first output from the first input, which have the dimensions that `axes` say. Bool only
-// with Nearest.
+// Computes the first output from the first input; `axes` gives the dimensions of both. Bool is
+// supported with Nearest only.
 void resample(const KernelCall& call, const ResampleOptions& options,
               std::span<const ResampleAxis> axes);
 
-// floor(dim * scale), in float32 as ONNX Runtime computes it. fail()s where the scale is not
-// positive or the result exceeds 64 bits.
+// floor(dim * scale), in float32 as ONNX Runtime computes it. fail()s if the scale is not positive
+// or the result exceeds 64 bits.
 Dim scaled_dim(const InferContext& context, const Dim& dim, float scale);
 
 }  // namespace tessera::ops

@@ -1,4 +1,4 @@
-// Reshape: the same elements under the dimensions that the second input lists.
+// Reshape: the same elements with the dimensions that the second input lists.
 #include <algorithm>
 
 #include "ops/op.h"
@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kInferred = -1;
 
-// Removes from both lists what stands in both, and multiplies the numbers of each into one.
+// A quotient of products: symbols on both sides are cancelled, and the numbers of each side are
+// multiplied.
 struct Quotient {
   std::vector<Dim> symbols_above;
   std::vector<Dim> symbols_below;
@@ -52,9 +53,10 @@ Shape without_zeros(Shape shape) {
   return shape;
 }
 
-// The dimension that makes `given` hold as many elements as `input`. Of no elements any would: then
-// it is the one that would do if the zeros were ones, so that a batch of 0 changes nothing else.
-// The standard does not say so; ONNX Runtime does it where allowzero is set.
+// The dimension that makes `given` have as many elements as `input`. If there are none, every
+// dimension would do; the result is then the one that would fit if the zeros were ones, so that a
+// batch of 0 changes nothing else. The standard does not define this case; ONNX Runtime does the
+// same if allowzero is set.
 Dim inferred_dim(const InferContext& context, const Shape& input, const Shape& given) {
   if (has_zero(given) && is_known(input) && !has_zero(input)) {
     context.fail("expected as many elements as " + text(input) + ", found " + text(given) +
@@ -76,7 +78,7 @@ Dim inferred_dim(const InferContext& context, const Shape& input, const Shape& g
   return floor_divide(product(quotient.symbols_above), product(quotient.symbols_below));
 }
 
-// The output's shape for the list `wanted`; `input` is nullptr while its rank is unknown.
+// The output's shape for the list `wanted`; `input` is nullptr if its rank is unknown.
 Shape reshaped(const InferContext& context, const Shape* input, const std::vector<Dim>& wanted) {
   const bool is_zero_a_size =
       context.version() >= 14 && context.node().attributes.get_int("allowzero") != 0;
@@ -120,13 +122,13 @@ void infer_reshape(InferContext& context) {
     return context.set_output(0, context.element(0),
                               length ? unknown_shape(context, 0, *length) : std::nullopt);
   }
-  if (static_cast<int64_t>(wanted->size()) > kMostDimensions) {
-    context.fail_input(1, "expected at most " + std::to_string(kMostDimensions) +
+  if (static_cast<int64_t>(wanted->size()) > kMaxDimensions) {
+    context.fail_input(1, "expected at most " + std::to_string(kMaxDimensions) +
                               " dimensions, found " + std::to_string(wanted->size()));
   }
   const Shape output = reshaped(context, input, *wanted);
   context.set_output(0, context.element(0), output);
-  if (const auto* elements = followed_elements(context, 0)) context.set_elements(0, *elements);
+  if (const auto* elements = propagated_elements(context, 0)) context.set_elements(0, *elements);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST(Reshape, CancelsSymbols) {
   EXPECT_EQ(symbolic({n, 3, 4}, {0, -1}), (Shape{n, 12}));
   EXPECT_EQ(symbolic({n, m, 4}, {-1, 2}), (Shape{product({m, n, 2}), 2}));
   EXPECT_EQ(symbolic({n, m}, {-1}), symbolic({m, n}, {-1}));
-  // Not a symbol by symbol division: equal questions still have equal answers.
+  // Symbols are not divided one by one, but equal inputs must give equal results.
   EXPECT_EQ(symbolic({n, 3}, {m, -1}), symbolic({n, 3}, {m, -1}));
   EXPECT_FALSE(is_known(symbolic({n, 3}, {2, -1})));
 }
@@ -95,7 +95,7 @@ TEST(Reshape, UnknownShapesLeaveTheRank) {
   const auto ranked =
       infer_op("Reshape", 13, {}, {typed(DataType::Float32, Shape{6}), unknown_list(2)});
   EXPECT_EQ(shape_text(ranked), "float32 ?node.0.0x?node.0.1");
-  // A declared length that no file can have allocates nothing.
+  // An implausible declared length must not be allocated.
   const auto absurd =
       infer_op("Reshape", 13, {}, {typed(DataType::Float32, Shape{6}), unknown_list(kLargest)});
   EXPECT_EQ(shape_text(absurd), "float32 ?");

@@ -1,6 +1,6 @@
-// Resize: interpolates a tensor to another size; resample.cc has the arithmetic. Version 10 knows
-// scales only and is what Upsample was; 11 adds sizes, coordinate modes and cubic interpolation, 18
-// a choice of axes, antialiasing and aspect ratios.
+// Resize: interpolates a tensor to another size; resample.cc has the arithmetic. Version 10 has
+// scales only and equals Upsample; 11 adds sizes, coordinate modes and cubic interpolation, 18 a
+// choice of axes, antialiasing and aspect ratios.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,7 +19,7 @@ constexpr int kFirstAxesVersion = 18;
 constexpr size_t kRoi = 1;
 constexpr size_t kSizes = 3;
 
-size_t scales_place(int version) { return version < kFirstFullVersion ? 1 : 2; }
+size_t scales_index(int version) { return version < kFirstFullVersion ? 1 : 2; }
 
 // --- Attributes ----------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ const Names<Rounding> kRoundings = {{"round_prefer_floor", Rounding::PreferFloor
                                     {"floor", Rounding::Floor},
                                     {"ceil", Rounding::Ceil}};
 
-// The coordinate modes with the versions that have them.
+// The coordinate modes and the versions that have them.
 struct CoordinatesName {
   Coordinates coordinates;
   int since;
@@ -111,7 +111,7 @@ ResampleOptions options_of(const Node& node) {
 
 // --- Shape rule ----------------------------------------------------------------------------------
 
-// The axes that scales, sizes and roi speak of.
+// The axes to which scales, sizes and roi apply.
 std::pmr::vector<int64_t> resized_axes(
     const Node& node, int64_t rank,
     std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
@@ -124,7 +124,7 @@ std::pmr::vector<int64_t> resized_axes(
   return axes;
 }
 
-// The one scale that keeps the aspect ratio; nullopt where every axis has its own.
+// The common scale that keeps the aspect ratio; nullopt if every axis has its own.
 std::optional<float> common_scale(const Node& node, std::span<const int64_t> axes,
                                   std::span<const int64_t> input, std::span<const int64_t> sizes) {
   if (node.version < kFirstAxesVersion || axes.empty()) return std::nullopt;
@@ -140,8 +140,8 @@ std::optional<float> common_scale(const Node& node, std::span<const int64_t> axe
   return common;
 }
 
-// Whether optional input `index` is there and not the empty tensor that version 11 spells
-// "omitted" with.
+// Whether optional input `index` is present and not the empty tensor that marks an omitted input in
+// version 11.
 bool is_list_given(const InferContext& context, size_t index) {
   if (!context.has_input(index)) return false;
   const Shape* shape = context.shape(index);
@@ -183,7 +183,7 @@ void resize_to_sizes(InferContext& context, std::span<const int64_t> axes, Shape
     if (!sizes || (!is_stretched && !is_all_known)) {
       shape[axis] = unknown_dim(context, 0, axis);
     } else if (scale) {
-      // Halfway cases go up. An empty dimension makes the scale infinite or NaN.
+      // Rounds half up. An empty dimension makes the scale infinite or NaN.
       const float scaled = std::floor(*scale * static_cast<float>(shape[axis].value()) + 0.5F);
       if (!(scaled < 0x1p62F)) {
         context.fail("expected a dimension that fits 64 bits, found " + shape[axis].text() +
@@ -197,11 +197,11 @@ void resize_to_sizes(InferContext& context, std::span<const int64_t> axes, Shape
 }
 
 void resize_by_scales(InferContext& context, std::span<const int64_t> axes, Shape& shape) {
-  const size_t place = scales_place(context.version());
-  check_one_dimension(context, place);
-  const Tensor* scales = context.constant(place);
+  const size_t scales_input = scales_index(context.version());
+  check_one_dimension(context, scales_input);
+  const Tensor* scales = context.constant(scales_input);
   if (scales != nullptr) {
-    check_length(context, place, static_cast<size_t>(scales->elements()), axes.size());
+    check_length(context, scales_input, static_cast<size_t>(scales->elements()), axes.size());
   }
   for (size_t index = 0; index < axes.size(); ++index) {
     const auto axis = static_cast<size_t>(axes[index]);
@@ -229,7 +229,7 @@ void check_roi(const InferContext& context, size_t axes) {
 void infer_resize(InferContext& context) {
   check_attributes(context);
   const bool is_full = context.version() >= kFirstFullVersion;
-  const bool has_scales = is_list_given(context, scales_place(context.version()));
+  const bool has_scales = is_list_given(context, scales_index(context.version()));
   const bool has_sizes = is_full && is_list_given(context, kSizes);
   if (has_scales == has_sizes) {
     context.fail(std::string("expected either scales or sizes, found ") +
@@ -277,8 +277,8 @@ void run_resize(const KernelCall& call) {
     result.push_back({input.dims[axis], output.dims[axis]});
   }
   const std::pmr::vector<int64_t> axes = resized_axes(call.node, input.rank(), &call.scratch);
-  const size_t place = scales_place(call.node.version);
-  const bool has_scales = call.has_input(place) && call.inputs[place].elements > 0;
+  const size_t scales_input = scales_index(call.node.version);
+  const bool has_scales = call.has_input(scales_input) && call.inputs[scales_input].elements > 0;
   std::optional<float> common;
   if (!has_scales && !axes.empty()) {
     common = common_scale(call.node, axes, input.dims, integers_of(call, kSizes));
@@ -286,7 +286,7 @@ void run_resize(const KernelCall& call) {
   for (size_t index = 0; index < axes.size(); ++index) {
     ResampleAxis& axis = result[static_cast<size_t>(axes[index])];
     const float ratio = static_cast<float>(axis.output) / static_cast<float>(axis.input);
-    axis.scale = has_scales ? call.inputs[place].as<float>()[index] : common.value_or(ratio);
+    axis.scale = has_scales ? call.inputs[scales_input].as<float>()[index] : common.value_or(ratio);
   }
   const ResampleOptions options = options_of(call.node);
   if (options.coordinates == Coordinates::TfCropAndResize) read_roi(call, axes, result);
@@ -298,8 +298,8 @@ void run_resize(const KernelCall& call) {
 std::vector<Op> resize_ops() {
   return {{.name = "Resize",
            .versions = {10, 11, 13, 18, 19},
-           // Version 11 lists roi and scales as required, but its files leave them out as later
-           // ones do, and everybody reads them so.
+           // Version 11 declares roi and scales as required, but its files omit them as later ones
+           // do, and all runtimes accept that.
            .inputs = {{"X", "T1"},
                       {"roi", "T2", Arity::Optional, 11},
                       {"scales", "tensor(float)", Arity::Required, 10, 10},

@@ -28,7 +28,7 @@ Attributes mode(const char* name, const char* coordinates = "half_pixel") {
 struct Case {
   const char* name;
   Attributes given;
-  int64_t side;  // the input counts from 1 over side x side
+  int64_t side;  // the input is [side, side], counting from 1
   std::vector<float> scales;
   std::vector<int64_t> sizes;
   std::vector<float> roi;
@@ -40,7 +40,7 @@ Attributes with(Attributes given, const char* name, Attribute value) {
   return given;
 }
 
-// The expected values are those of ONNX's own backend tests.
+// The expected values are from ONNX's own backend tests.
 std::vector<Case> cases() {
   return {
       {"linear, half pixel",
@@ -133,7 +133,7 @@ TEST(Resize, IntegersStayInTheirRange) {
   const auto outputs =
       run_op("Resize", 13, mode("cubic"),
              {Tensor::from<uint8_t>(DataType::UInt8, {4}, numbers), Tensor(), floats({1}, {2})});
-  // The cubic overshoots on both sides of the step.
+  // Cubic interpolation overshoots on both sides of the step.
   EXPECT_EQ(outputs[0].as<uint8_t>()[2], 255);
   EXPECT_EQ(outputs[0].as<uint8_t>()[5], 0);
 }

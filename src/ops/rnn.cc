@@ -1,4 +1,4 @@
-// RNN: the simplest recurrence, one sum and one function.
+// RNN: the simplest recurrence, one sum and one activation function.
 #include <utility>
 #include <vector>
 
@@ -22,8 +22,8 @@ void run_rnn(const KernelCall& call) {
       for (int64_t sequence = 0; sequence < shape.batch; ++sequence) {
         if (!shape.is_running(sequence, step)) continue;
         for (int64_t unit = 0; unit < shape.hidden; ++unit) {
-          const auto place = static_cast<size_t>(sequence * shape.hidden + unit);
-          direction.states[0][place] = direction.activations[0].apply(shape.clipped(sums[place]));
+          const auto index = static_cast<size_t>(sequence * shape.hidden + unit);
+          direction.states[0][index] = direction.activations[0].apply(shape.clipped(sums[index]));
         }
       }
     });

@@ -33,7 +33,7 @@ TEST(Rnn, AddsBothBiases) {
   EXPECT_THAT(values(outputs[1]), ElementsAre(39.25F));
 }
 
-// Import gives every RNN two functions, of which one direction has the first.
+// Import gives every RNN two activation functions; one direction uses the first.
 TEST(Rnn, DefaultIsTanh) {
   Attributes attributes;
   attributes.set("hidden_size", int64_t{1});

@@ -1,5 +1,5 @@
 // ScatterElements: a copy of the data in which every update replaces, or is combined with, the
-// element that its own index along one axis picks. gather_elements.cc is its inverse.
+// element that its own index along one axis selects. gather_elements.cc is its inverse.
 #include "ops/check_shape.h"
 #include "ops/element_indices.h"
 #include "ops/index_reader.h"

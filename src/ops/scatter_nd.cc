@@ -1,5 +1,5 @@
-// ScatterND: a copy of the data in which slices, each picked by a tuple of indices, are replaced by
-// or combined with updates. gather_nd.cc is its inverse.
+// ScatterND: a copy of the data in which updates replace, or are combined with, slices selected by
+// tuples of indices. gather_nd.cc is its inverse.
 #include "ops/check_shape.h"
 #include "ops/index_reader.h"
 #include "ops/op.h"
@@ -45,9 +45,9 @@ void run_scatter_nd(const KernelCall& call) {
     const int64_t length = call.inputs[2].elements / slices;
     for (int64_t slice = 0; slice < slices; ++slice) {
       int64_t target = 0;
-      for (int64_t place = 0; place < tuple; ++place) {
-        const int64_t dim = call.inputs[0].dims[static_cast<size_t>(place)];
-        target = target * dim + index_at(call, indices, slice * tuple + place, dim);
+      for (int64_t position = 0; position < tuple; ++position) {
+        const int64_t dim = call.inputs[0].dims[static_cast<size_t>(position)];
+        target = target * dim + index_at(call, indices, slice * tuple + position, dim);
       }
       for (int64_t index = 0; index < length; ++index) {
         put(target * length + index, slice * length + index);

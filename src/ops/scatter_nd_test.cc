@@ -19,7 +19,7 @@ TEST(ScatterNd, ReplacesElementsAndSlices) {
 }
 
 TEST(ScatterNd, CombinesInOrder) {
-  // 5 is joined with 3, then the result with 2.
+  // 5 is combined with 3, then the result with 2.
   const std::pair<const char*, float> cases[] = {
       {"none", 2}, {"add", 10}, {"mul", 30}, {"max", 5}, {"min", 2}};
   for (const auto& [name, expected] : cases) {

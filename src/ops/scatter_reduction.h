@@ -1,4 +1,4 @@
-// How ScatterND and ScatterElements join an update with what is there.
+// How ScatterND and ScatterElements combine an update with the existing element.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace tessera::ops {
 
 enum class Reduction : uint8_t { None, Add, Multiply, Max, Min };
 
-// The reduction a node asks for; nullopt where its version has none of that name.
+// The reduction that a node asks for; nullopt if its version has none of that name.
 inline std::optional<Reduction> reduction_of(const Node& node) {
   if (node.version < 16) return Reduction::None;
   const std::string& name = node.attributes.get_string("reduction");
@@ -34,7 +34,8 @@ inline void check_reduction(const InferContext& context) {
                context.node().attributes.get_string("reduction") + "'");
 }
 
-// Integers wrap around; bool adds as "or" and multiplies as "and"; a NaN wins over any number.
+// Integers wrap around; on bool, addition is "or" and multiplication "and"; NaN wins over any
+// number.
 template <class T>
 T combined(Reduction reduction, T before, T update) {
   using C = compute_t<T>;
@@ -59,7 +60,8 @@ T combined(Reduction reduction, T before, T update) {
   }
 }
 
-// visit(TypeTag<T>{}) for any element type; where nothing is combined one instance for each size.
+// Calls visit(TypeTag<T>{}) for any element type; without a combination, one instance per element
+// size.
 template <class Visit>
 void visit_scattered(DataType type, Reduction reduction, const Visit& visit) {
   if (reduction == Reduction::None) {
@@ -71,9 +73,9 @@ void visit_scattered(DataType type, Reduction reduction, const Visit& visit) {
   }
 }
 
-// The kernel of both: copies the data, then calls scatter(put), unless there are no updates, where
-// put(target, update) joins update number `update` with element number `target` of the output.
-// Nothing runs in parallel: two indices may name one element.
+// The kernel of both ops. Copies the data and, if there are updates, calls scatter(put), where
+// put(target, update) combines update number `update` with element number `target` of the output.
+// Runs on one thread, because two indices may refer to one element.
 template <class Scatter>
 void run_scatter(const KernelCall& call, const Scatter& scatter) {
   const TensorView& data = call.inputs[0];
@@ -84,10 +86,10 @@ void run_scatter(const KernelCall& call, const Scatter& scatter) {
   const Reduction reduction = *reduction_of(call.node);
   visit_scattered(data.type, reduction, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* from = updates.as<T>().data();
-    T* to = call.outputs[0].as<T>().data();
+    const T* source = updates.as<T>().data();
+    T* result = call.outputs[0].as<T>().data();
     scatter([&](int64_t target, int64_t update) {
-      to[target] = combined(reduction, to[target], from[update]);
+      result[target] = combined(reduction, result[target], source[update]);
     });
   });
 }

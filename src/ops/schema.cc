@@ -12,7 +12,7 @@ std::string version_text(const Op& op, const Node& node) {
   return op.name + " version " + std::to_string(node.version);
 }
 
-// Checks how many inputs (outputs) there are and that the required ones are given.
+// Checks the number of inputs (outputs) and that the required ones are present.
 void check_count(const Op& op, const Node& node, const std::vector<Parameter>& parameters,
                  const std::vector<ValueId>& ids, const std::string& kind) {
   const bool is_variadic = !parameters.empty() && parameters.back().arity == Arity::Variadic;
@@ -33,7 +33,7 @@ void check_count(const Op& op, const Node& node, const std::vector<Parameter>& p
   }
   for (size_t index = parameters.size(); kind == "input" && index < ids.size(); ++index) {
     if (ids[index].is_none()) {
-      throw Error(ErrorKind::InvalidModel, input_place(op, node, index),
+      throw Error(ErrorKind::InvalidModel, input_location(op, node, index),
                   "one of several equal inputs cannot be left out");
     }
   }
@@ -102,7 +102,7 @@ void check_types(const Op& op, const Node& node, std::span<const InferInput> inp
     const Type& type = inputs[index].type;
     if (!inputs[index].is_present || type.kind == Type::Kind::Unknown) continue;
     const Parameter& parameter = parameters[std::min(index, parameters.size() - 1)];
-    const std::string where = input_place(op, node, index);
+    const std::string where = input_location(op, node, index);
     if (!type.is_tensor()) {
       throw Error(ErrorKind::Unsupported, where,
                   "kernels exist for tensors only, found " + text(type));
@@ -127,7 +127,7 @@ void check_types(const Op& op, const Node& node, std::span<const InferInput> inp
   }
 }
 
-std::string input_place(const Op& op, const Node& node, size_t index) {
+std::string input_location(const Op& op, const Node& node, size_t index) {
   const std::vector<Parameter> parameters = parameters_of(op.inputs, node.version);
   std::string input = std::to_string(index);
   if (index < parameters.size() && parameters[index].arity != Arity::Variadic) {

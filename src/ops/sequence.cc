@@ -1,4 +1,4 @@
-// Ops on sequences and optionals. Their types are carried, but no kernel runs them yet.
+// Ops on sequences and optionals. Their types are represented, but there are no kernels yet.
 #include "ops/op.h"
 
 namespace tessera::ops {

@@ -1,4 +1,4 @@
-// Shape, with the cut that `start` and `end` make since version 15, and Size.
+// Shape, with attributes `start` and `end` since version 15, and Size.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace tessera::ops {
 namespace {
 
-// An axis counted from the front or the back, pulled into [0, rank].
+// An axis counted from the front or the back, clamped to [0, rank].
 int64_t clamped_axis(int64_t axis, int64_t rank) {
   return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
 }
@@ -37,7 +37,7 @@ void infer_shape(InferContext& context) {
   }
   const Cut cut = cut_of(context.node(), static_cast<int64_t>(shape->size()));
   context.set_output(0, DataType::Int64, Shape{cut.length});
-  if (cut.length > kMostShapeElements) return;
+  if (cut.length > kMaxShapeElements) return;
   const auto begin = shape->begin() + cut.start;
   context.set_elements(0, std::vector<Dim>(begin, begin + cut.length));
 }
@@ -53,7 +53,7 @@ void infer_size(InferContext& context) {
   const Shape* shape = context.shape(0);
   if (shape == nullptr) return;
   std::optional<Dim> count = Dim(1);
-  // Whatever the others are, a dimension of 0 makes it 0, though they may be too large to multiply.
+  // A dimension of 0 makes the size 0, even if the product of the others overflows.
   if (std::find(shape->begin(), shape->end(), Dim(0)) != shape->end()) count = Dim(0);
   for (const Dim& dim : *shape) {
     if (count) count = multiply_elements(*count, dim);

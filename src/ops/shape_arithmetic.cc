@@ -21,7 +21,7 @@ bool fits(const Dim& element, DataType type) {
 
 bool are_known(const Dim& left, const Dim& right) { return left.is_known() && right.is_known(); }
 
-// Two operands in an order of their own, so that both orders give one symbol.
+// Puts two operands in canonical order, so that both orders give the same symbol.
 Dim commutative(const char* function, const Dim& left, const Dim& right) {
   return left.text() <= right.text() ? expression(function, {left, right})
                                      : expression(function, {right, left});
@@ -29,13 +29,13 @@ Dim commutative(const char* function, const Dim& left, const Dim& right) {
 
 }  // namespace
 
-bool carries_elements(DataType type) {
+bool propagates_elements(DataType type) {
   return type == DataType::Int32 || type == DataType::Int64 || type == DataType::Bool;
 }
 
 bool is_non_negative(const Dim& dim) {
   if (dim.is_known()) return dim.value() >= 0;
-  // "~" begins the digest of a long expression, whose text is not to be seen.
+  // "~" begins the digest of a long expression, whose text is not visible.
   return dim.symbol().find_first_of("-~") == std::string::npos;
 }
 
@@ -71,7 +71,7 @@ std::optional<Dim> divide_elements(const Dim& left, const Dim& right) {
     if (right == Dim(-1)) return subtract_elements(0, left);
     return Dim(left.value() / right.value());
   }
-  // Truncating and rounding down agree where nothing is negative.
+  // Truncation and floor agree if nothing is negative.
   if (is_non_negative(left) && is_non_negative(right)) return floor_divide(left, right);
   return expression("div", {left, right});
 }
@@ -99,7 +99,7 @@ void set_elementwise_elements(InferContext& context, const ElementFunction& func
                               size_t input_count) {
   if (context.outputs().empty()) return;
   const Type& output = context.outputs()[0].type;
-  if (!carries_elements(output.element) || !output.shape || !small_count(output.shape)) return;
+  if (!propagates_elements(output.element) || !output.shape || !small_count(output.shape)) return;
   std::vector<std::vector<Dim>> inputs;
   std::vector<std::vector<int64_t>> dims;
   for (size_t index = 0; index < input_count; ++index) {
@@ -134,7 +134,7 @@ void set_elementwise_elements(InferContext& context, const ElementFunction& func
 std::optional<std::vector<Dim>> elements_of(const InferInput& input) {
   if (input.elements || input.constant == nullptr) return input.elements;
   const Tensor& constant = *input.constant;
-  if (constant.type() != DataType::Bool || constant.elements() > kMostShapeElements) {
+  if (constant.type() != DataType::Bool || constant.elements() > kMaxShapeElements) {
     return std::nullopt;
   }
   std::vector<Dim> elements;

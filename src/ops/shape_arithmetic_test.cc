@@ -25,7 +25,7 @@ TEST(ShapeArithmetic, WhatWouldWrapAroundIsUnknown) {
 TEST(ShapeArithmetic, QuotientsAreTruncated) {
   EXPECT_EQ(divide_elements(-7, 2), Dim(-3));
   EXPECT_EQ(divide_elements(kN, 2), floor_divide(kN, 2));
-  // Possibly negative: truncating is not rounding down.
+  // The dividend may be negative, where truncation and floor differ.
   EXPECT_NE(divide_elements(subtract(kN, 9), 2), floor_divide(subtract(kN, 9), 2));
 }
 

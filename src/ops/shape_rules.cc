@@ -22,7 +22,7 @@ Dim unknown_dim(const InferContext& context, size_t output, size_t axis) {
 }
 
 std::optional<Shape> unknown_shape(const InferContext& context, size_t output, int64_t rank) {
-  if (rank > kMostDimensions) return std::nullopt;
+  if (rank > kMaxDimensions) return std::nullopt;
   Shape shape;
   for (int64_t axis = 0; axis < rank; ++axis) {
     shape.push_back(unknown_dim(context, output, static_cast<size_t>(axis)));
@@ -96,10 +96,10 @@ std::optional<int64_t> small_count(const std::optional<Shape>& shape) {
   if (std::find(shape->begin(), shape->end(), Dim(0)) != shape->end()) return 0;
   int64_t count = 1;
   for (const Dim& dim : *shape) {
-    // Dimension by dimension, as the whole product may exceed 64 bits.
-    if (dim.value() < 0 || dim.value() > kMostShapeElements) return std::nullopt;
+    // Checked per dimension, because the product may exceed 64 bits.
+    if (dim.value() < 0 || dim.value() > kMaxShapeElements) return std::nullopt;
     count *= dim.value();
-    if (count > kMostShapeElements) return std::nullopt;
+    if (count > kMaxShapeElements) return std::nullopt;
   }
   return count;
 }
@@ -111,7 +111,7 @@ void check_one_dimension(const InferContext& context, size_t index) {
   }
 }
 
-const std::vector<Dim>* followed_elements(const InferContext& context, size_t index) {
+const std::vector<Dim>* propagated_elements(const InferContext& context, size_t index) {
   const InferInput& input = context.input(index);
   if (!input.elements) return nullptr;
   const auto count = small_count(input.type.shape);

@@ -13,8 +13,8 @@ namespace tessera::ops {
 namespace {
 
 constexpr int kFirstInputVersion = 10;
-// Ends from here on mean "to the end" of a dimension that is not known yet.
-constexpr int64_t kFarAway = std::numeric_limits<int32_t>::max();
+// From this number on, an end means "to the end" of a dimension that is not known yet.
+constexpr int64_t kUnboundedEnd = std::numeric_limits<int32_t>::max();
 
 // The elements start, start + step, ... of one axis.
 struct Range {
@@ -25,7 +25,7 @@ struct Range {
 
 Range range_of(int64_t dim, int64_t start, int64_t end, int64_t step) {
   if (dim == 0) return {};
-  // The smallest step has no positive counterpart; both of them take one element at most.
+  // The minimum int64 has no positive counterpart; both steps select at most one element.
   step = std::max(step, -std::numeric_limits<int64_t>::max());
   if (start < 0) start += dim;
   if (end < 0) end += dim;
@@ -39,9 +39,9 @@ Range range_of(int64_t dim, int64_t start, int64_t end, int64_t step) {
   return {start, step, start > end ? (start - end - 1) / -step + 1 : 0};
 }
 
-// The length of a range of which something is a symbol.
+// The length of a range if a bound or the dimension is a symbol.
 Dim symbolic_count(const Dim& dim, const Dim& start, const Dim& end, int64_t step) {
-  const bool is_to_end = end == dim || (end.is_known() && end.value() >= kFarAway);
+  const bool is_to_end = end == dim || (end.is_known() && end.value() >= kUnboundedEnd);
   if (step == 1 && start.is_known()) {
     if (start.value() == 0 && is_to_end) return dim;
     if (start.value() > 0 && is_to_end) {
@@ -53,12 +53,12 @@ Dim symbolic_count(const Dim& dim, const Dim& start, const Dim& end, int64_t ste
                                 : expression("min", {dim, end});
     }
   }
-  const bool is_from_end = start == Dim(-1) || (start.is_known() && start.value() >= kFarAway);
-  if (step == -1 && is_from_end && end.is_known() && end.value() <= -kFarAway) return dim;
+  const bool is_from_end = start == Dim(-1) || (start.is_known() && start.value() >= kUnboundedEnd);
+  if (step == -1 && is_from_end && end.is_known() && end.value() <= -kUnboundedEnd) return dim;
   return expression("slice", {dim, start, end, step});
 }
 
-// The lists of a node as the rule knows them; a list that is unknown is nullopt.
+// The lists of a node as the rule knows them; an unknown list is nullopt.
 struct Lists {
   std::optional<std::vector<Dim>> starts;
   std::optional<std::vector<Dim>> ends;
@@ -133,7 +133,7 @@ StridedView view_of(std::span<const int64_t> dims, std::span<const int64_t> axes
     const Range range =
         range_of(dims[axis], starts[index], ends[index], steps.empty() ? 1 : steps[index]);
     view.offset += range.start * view.strides[axis];
-    // A step is only walked between two elements; a lone one may have any.
+    // With one element the step is unused and may be anything, so its product could overflow.
     view.strides[axis] = range.count > 1 ? view.strides[axis] * range.step : 0;
     view.dims[axis] = range.count;
   }
@@ -168,7 +168,7 @@ void infer_slice(InferContext& context) {
     sliced[axis] = sliced_dim(context, lists, index, (*shape)[axis], axis);
   }
   context.set_output(0, context.element(0), sliced);
-  const std::vector<Dim>* elements = followed_elements(context, 0);
+  const std::vector<Dim>* elements = propagated_elements(context, 0);
   const bool is_all_known =
       lists.starts && lists.ends && lists.steps && is_known(*lists.starts) && is_known(*lists.ends);
   if (elements == nullptr || !is_all_known) return;
@@ -204,6 +204,7 @@ std::vector<Op> slice_ops() {
            .attributes = {{"starts", AttributeKind::Ints, std::nullopt, 1, 9, true},
                           {"ends", AttributeKind::Ints, std::nullopt, 1, 9, true},
                           {"axes", AttributeKind::Ints, std::nullopt, 1, 9}},
+           .traits = kBoundsMagnitude,
            .infer = infer_slice,
            .flops = no_flops,
            .kernel = run_slice}};

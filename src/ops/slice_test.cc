@@ -21,8 +21,8 @@ struct Case {
   std::vector<float> expected;
 };
 
-// What NumPy gives for arange(5)[start:end:step], but for the fourth from last: ONNX clamps a start
-// before the first element to it.
+// The results of NumPy's arange(5)[start:end:step], except for the fourth from last: ONNX clamps a
+// start before the first element to the first element.
 const Case kCases[] = {
     {"middle", 1, 3, 1, {1, 2}},
     {"from the end", -3, -1, 1, {2, 3}},

@@ -1,5 +1,5 @@
-// Softmax and LogSoftmax. Up to version 12 everything from `axis` on is one row; from 13 on the
-// row runs along `axis` alone.
+// Softmax and LogSoftmax. Up to version 12, a row consists of all axes from `axis` on; from 13 on,
+// of `axis` alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,17 +15,17 @@ constexpr int kFirstSingleAxisVersion = 13;
 void infer_softmax(InferContext& context) {
   const Shape* shape = context.shape(0);
   if (shape != nullptr) {
-    // Rank 0 has no axis, but the default axis of a scalar is harmless: one row of one element.
+    // Rank 0 has no axis, but the default axis is valid for a scalar: one row of one element.
     const auto rank = std::max<int64_t>(1, static_cast<int64_t>(shape->size()));
     const int64_t axis = context.node().attributes.get_int("axis");
-    // The old form flattens, where an axis equal to the rank means rows of one element.
+    // The old form flattens, so an axis equal to the rank means rows of one element.
     const bool is_flattening = context.version() < kFirstSingleAxisVersion;
     if (!(is_flattening && axis == rank)) context.normalized_axis(axis, rank);
   }
   context.set_output(0, context.element(0), context.input(0).type.shape);
 }
 
-// A row of `length` elements, `stride` apart; there are outer * stride of them.
+// A row has `length` elements, `stride` apart; there are outer * stride rows.
 struct Rows {
   int64_t outer = 1;
   int64_t length = 1;

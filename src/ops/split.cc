@@ -1,5 +1,5 @@
-// Split: parts of a tensor along one axis. Their sizes are an attribute until version 12 and an
-// input from 13 on; without them the parts are equal (from 18 on the last one may be smaller).
+// Split: divides a tensor along one axis. The sizes are an attribute until version 12 and an input
+// from 13 on; without them the parts are equal (from 18 on, the last one may be smaller).
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr int kFirstInputVersion = 13;
 constexpr int kFirstUnequalVersion = 18;
 
-// Fails unless there is one size of at least 0 for each output and they add up to `dim`.
+// Fails unless there is one size per output, none is negative, and they add up to `dim`.
 void check_sizes(const InferContext& context, const std::vector<int64_t>& sizes, const Dim& dim) {
   if (sizes.size() != context.output_count()) {
     context.fail("expected one size for each of " + std::to_string(context.output_count()) +
@@ -54,7 +54,7 @@ std::vector<Dim> equal_parts(const InferContext& context, const Dim& dim) {
   return parts;
 }
 
-// Whether the node brings sizes of its own; fails where it says too much or too little.
+// Whether the node gives sizes. Fails if it also gives num_outputs, or if num_outputs is wrong.
 bool has_sizes(const InferContext& context) {
   if (context.version() < kFirstInputVersion) {
     return context.node().attributes.find_ints("split") != nullptr;
@@ -62,7 +62,7 @@ bool has_sizes(const InferContext& context) {
   const bool has_input = context.has_input(1);
   if (context.version() < kFirstUnequalVersion) return has_input;
   const int64_t* outputs = context.node().attributes.find_int("num_outputs");
-  // Where neither is there, as exporters of older versions leave it, parts are equal as before.
+  // If neither is given, as exporters of older versions do, the parts are equal.
   if (has_input && outputs != nullptr) {
     context.fail("expected either input 'split' or attribute 'num_outputs', found both");
   }
@@ -73,7 +73,7 @@ bool has_sizes(const InferContext& context) {
   return has_input;
 }
 
-// The sizes of the parts of `dim`; nullopt while they are unknown.
+// The sizes of the parts of `dim`; nullopt if they are unknown.
 std::optional<std::vector<Dim>> part_sizes(const InferContext& context, const Dim& dim) {
   if (!has_sizes(context)) return equal_parts(context, dim);
   std::optional<std::vector<int64_t>> sizes;
@@ -88,7 +88,7 @@ std::optional<std::vector<Dim>> part_sizes(const InferContext& context, const Di
 }
 
 void follow_elements(InferContext& context, const std::vector<Dim>& sizes) {
-  const std::vector<Dim>* elements = followed_elements(context, 0);
+  const std::vector<Dim>* elements = propagated_elements(context, 0);
   if (elements == nullptr || context.shape(0)->size() != 1) return;
   auto begin = elements->begin();
   for (size_t index = 0; index < sizes.size(); ++index) {
@@ -134,24 +134,24 @@ void run_split(const KernelCall& call) {
   if (axis < 0) axis += input.rank();
   int64_t outer = 1;
   int64_t inner_bytes = element_bytes(input.type);
-  for (int64_t place = 0; place < input.rank(); ++place) {
-    const int64_t dim = input.dims[static_cast<size_t>(place)];
-    if (place < axis) outer *= dim;
-    if (place > axis) inner_bytes *= dim;
+  for (int64_t dimension = 0; dimension < input.rank(); ++dimension) {
+    const int64_t dim = input.dims[static_cast<size_t>(dimension)];
+    if (dimension < axis) outer *= dim;
+    if (dimension > axis) inner_bytes *= dim;
   }
   const int64_t dim = input.dims[static_cast<size_t>(axis)];
   const std::pmr::vector<int64_t> sizes = sizes_of(call, dim);
   const int64_t grain = std::max<int64_t>(1, (1 << 16) / (inner_bytes * dim));
   call.pool.parallel_for(outer, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const char* from = static_cast<const char*>(input.data) + row * dim * inner_bytes;
+      const char* source = static_cast<const char*>(input.data) + row * dim * inner_bytes;
       for (size_t index = 0; index < sizes.size(); ++index) {
         const int64_t bytes = sizes[index] * inner_bytes;
         if (call.has_output(index)) {
-          std::memcpy(static_cast<char*>(call.outputs[index].data) + row * bytes, from,
+          std::memcpy(static_cast<char*>(call.outputs[index].data) + row * bytes, source,
                       static_cast<size_t>(bytes));
         }
-        from += bytes;
+        source += bytes;
       }
     }
   });

@@ -1,5 +1,5 @@
-// Squeeze and Unsqueeze: take dimensions of 1 away, and put them in. The axes are an attribute
-// until version 12 and an input from 13 on.
+// Squeeze and Unsqueeze: remove and insert dimensions of 1. The axes are an attribute until version
+// 12 and an input from 13 on.
 #include "ops/op.h"
 #include "ops/shape_rules.h"
 #include "ops/strided_view.h"
@@ -11,7 +11,7 @@ constexpr int kFirstInputVersion = 13;
 
 struct Axes {
   bool is_given = false;
-  std::optional<std::vector<int64_t>> values;  // nullopt while they are unknown
+  std::optional<std::vector<int64_t>> values;  // nullopt if they are unknown
   std::optional<int64_t> count;
 };
 
@@ -31,10 +31,10 @@ Axes axes_of(const InferContext& context) {
 
 void set_view(InferContext& context, std::optional<Shape> shape) {
   context.set_output(0, context.element(0), std::move(shape));
-  if (const auto* elements = followed_elements(context, 0)) context.set_elements(0, *elements);
+  if (const auto* elements = propagated_elements(context, 0)) context.set_elements(0, *elements);
 }
 
-// Without axes every dimension of 1 goes; nullopt where a symbol might be 1.
+// Without axes, every dimension of 1 is removed; nullopt if a symbol might be 1.
 std::optional<Shape> without_ones(const Shape& shape) {
   if (!is_known(shape)) return std::nullopt;
   Shape result;
@@ -49,7 +49,7 @@ void infer_squeeze(InferContext& context) {
   const Axes axes = axes_of(context);
   if (shape == nullptr) return set_view(context, std::nullopt);
   const auto rank = static_cast<int64_t>(shape->size());
-  // An empty list means what no list means, as ONNX Runtime has it.
+  // An empty list means the same as no list, as in ONNX Runtime.
   if (!axes.is_given || axes.count == 0) return set_view(context, without_ones(*shape));
   if (!axes.values) {
     const bool is_possible = axes.count && *axes.count <= rank;
@@ -77,8 +77,8 @@ void infer_unsqueeze(InferContext& context) {
   const Axes axes = axes_of(context);
   if (shape == nullptr || !axes.count) return set_view(context, std::nullopt);
   const auto old_rank = static_cast<int64_t>(shape->size());
-  if (*axes.count > kMostDimensions) {
-    context.fail("expected at most " + std::to_string(kMostDimensions) + " axes, found " +
+  if (*axes.count > kMaxDimensions) {
+    context.fail("expected at most " + std::to_string(kMaxDimensions) + " axes, found " +
                  std::to_string(*axes.count));
   }
   const int64_t rank = old_rank + *axes.count;

@@ -1,28 +1,28 @@
-// Copies that are only a matter of where each element comes from: the kernels of Slice, Transpose,
-// Expand, Tile, DepthToSpace and others. Nothing here depends on the element type but its size.
+// Strided and indexed copies: the kernels of Slice, Transpose, Expand, Tile, DepthToSpace and
+// others. They depend only on the size of the element type.
 #pragma once
 
 #include <memory_resource>
 #include <span>
 #include <vector>
 
-#include "base/short_list.h"
+#include "base/small_vector.h"
 #include "ops/op.h"
 
 namespace tessera::ops {
 
-// A result of `dims` whose element at coordinates c is the source's element number
-// offset + sum(c[i] * strides[i]). Strides may be zero or negative.
+// A result of `dims` whose element at coordinates c is the source's element number offset +
+// sum(c[i] * strides[i]). Strides may be zero or negative.
 //
-// Kernels give `memory`, here and below; type rules have none to give.
+// Kernels pass `memory`, here and below; type rules use the default.
 struct StridedView {
   explicit StridedView(std::pmr::memory_resource* memory = std::pmr::get_default_resource())
       : dims(memory), strides(memory) {}
-  // A copy would take its memory from elsewhere.
+  // A copy would allocate from the default memory resource.
   StridedView(const StridedView&) = delete;
   StridedView(StridedView&&) = default;
   StridedView& operator=(const StridedView&) = delete;
-  // Of another memory the elements are moved one by one.
+  // If the memory resources differ, the elements are moved one by one.
   StridedView& operator=(StridedView&&) noexcept(false) = default;
   ~StridedView() = default;
 
@@ -33,7 +33,7 @@ struct StridedView {
   int64_t offset = 0;
 };
 
-// The strides of a dense row-major array; all 0 where it has no elements.
+// The strides of a dense row-major array; all 0 if it has no elements.
 std::pmr::vector<int64_t> dense_strides(
     std::span<const int64_t> dims,
     std::pmr::memory_resource* memory = std::pmr::get_default_resource());
@@ -42,20 +42,20 @@ std::pmr::vector<int64_t> dense_strides(
 StridedView dense_view(std::span<const int64_t> dims,
                        std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-// The same elements in the same order with as few dimensions as describe them, at least one, in the
+// The same elements in the same order with as few dimensions as possible, at least one. Uses the
 // memory of `view`, which must have elements.
 StridedView merged(const StridedView& view);
 
-// Writes the elements of `view` over the first input to the first output, densely.
+// Writes the elements that `view` selects from the first input densely to the first output.
 void copy_view(const KernelCall& call, const StridedView& view);
 
-// The same for followed elements of shape arithmetic.
+// The same for the tracked elements of shape arithmetic.
 std::vector<Dim> view_elements(const StridedView& view, const std::vector<Dim>& source);
 
-// Walks a view's source offsets in row-major order of its coordinates.
+// Iterates over a view's source offsets in row-major order of its coordinates.
 class Odometer {
  public:
-  // Stands at element number `position` of the view, which must have elements.
+  // Starts at element number `position` of the view, which must have elements.
   Odometer(const StridedView& view, int64_t position);
 
   int64_t offset() const { return offset_; }
@@ -63,17 +63,17 @@ class Odometer {
 
  private:
   const StridedView& view_;
-  ShortList<int64_t> coordinates_;
+  SmallVector<int64_t> coordinates_;
   int64_t offset_ = 0;
 };
 
-// For each axis and each coordinate of the result, the coordinate of the source; a negative one
-// means that the result has `fill` there. The kernels of Pad and of nearest-neighbour resizing.
+// For each axis and each coordinate of the result, the coordinate of the source; if negative, the
+// result has `fill` there. For Pad and nearest-neighbour resizing.
 using SourceTables = std::pmr::vector<std::pmr::vector<int64_t>>;
-// From the first input to the first output; `fill` is the bytes of one element.
+// Copies from the first input to the first output; `fill` is the bytes of one element.
 void copy_indexed(const KernelCall& call, const SourceTables& tables, const void* fill);
 
-// The kernel of ops that give the same elements under other dimensions.
+// The kernel of ops that only change dimensions.
 void run_view(const KernelCall& call);
 
 }  // namespace tessera::ops

@@ -1,4 +1,4 @@
-// Tile: a tensor repeated along each axis.
+// Tile: repeats a tensor along each axis.
 #include "ops/op.h"
 #include "ops/shape_rules.h"
 #include "ops/strided_view.h"
@@ -6,7 +6,7 @@
 namespace tessera::ops {
 namespace {
 
-// Each axis becomes two: which repetition, and where in it.
+// Each axis becomes two: the repetition and the position within it.
 StridedView view_of(std::span<const int64_t> input, std::span<const int64_t> output,
                     std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   const std::pmr::vector<int64_t> strides = dense_strides(input, memory);
@@ -54,7 +54,7 @@ void infer_tile(InferContext& context) {
     output.push_back(repeated(context, (*shape)[axis], (*repeats)[axis]));
   }
   context.set_output(0, context.element(0), output);
-  const auto* elements = followed_elements(context, 0);
+  const auto* elements = propagated_elements(context, 0);
   if (elements != nullptr && small_count(output)) {
     context.set_elements(0,
                          view_elements(view_of(dims_from(*shape), dims_from(output)), *elements));

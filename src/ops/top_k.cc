@@ -1,4 +1,4 @@
-// TopK: the largest or smallest elements along an axis, and where they stand.
+// TopK: the largest or smallest elements along an axis, and their indices.
 #include <algorithm>
 #include <cmath>
 #include <memory_resource>
@@ -14,7 +14,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr int kInputVersion = 10;  // K is an input from here on
+constexpr int kInputVersion = 10;  // from this version on, K is an input
 constexpr int kOrderVersion = 11;
 
 std::optional<int64_t> known_count(const InferContext& context) {
@@ -49,7 +49,7 @@ void infer_top_k(InferContext& context) {
   context.set_output(1, DataType::Int64, output);
 }
 
-// Whether `one` comes before `other`. NaN is larger than all numbers.
+// Whether `one` precedes `other`. NaN is larger than all numbers.
 template <class C>
 bool is_larger(C one, C other) {
   if constexpr (!std::is_integral_v<C>) {
@@ -58,7 +58,7 @@ bool is_larger(C one, C other) {
   return one > other;
 }
 
-// Where a line of elements lies in the memory of input and outputs.
+// The addresses of the elements of a line in inputs and outputs.
 struct Lines {
   int64_t count = 0;
   int64_t length = 0;
@@ -67,8 +67,8 @@ struct Lines {
 
 Lines lines_of(const TensorView& input, int64_t axis) {
   Lines lines{.length = input.dims[static_cast<size_t>(axis)]};
-  for (int64_t place = axis + 1; place < input.rank(); ++place) {
-    lines.stride *= input.dims[static_cast<size_t>(place)];
+  for (int64_t inner_axis = axis + 1; inner_axis < input.rank(); ++inner_axis) {
+    lines.stride *= input.dims[static_cast<size_t>(inner_axis)];
   }
   lines.count = input.elements / lines.length;
   return lines;
@@ -100,7 +100,7 @@ void run_top_k(const KernelCall& call) {
         const int64_t inner = line % lines.stride;
         const T* elements = source + outer * lines.length * lines.stride + inner;
         std::iota(order.begin(), order.end(), int64_t{0});
-        // Of equal ones the first comes first.
+        // Ties keep their original order.
         const auto is_before = [&](int64_t left, int64_t right) {
           const C one = static_cast<C>(elements[left * lines.stride]);
           const C other = static_cast<C>(elements[right * lines.stride]);
@@ -109,9 +109,9 @@ void run_top_k(const KernelCall& call) {
           return left < right;
         };
         std::partial_sort(order.begin(), order.begin() + count, order.end(), is_before);
-        for (int64_t place = 0; place < count; ++place) {
-          const int64_t target = (outer * count + place) * lines.stride + inner;
-          const int64_t index = order[static_cast<size_t>(place)];
+        for (int64_t rank = 0; rank < count; ++rank) {
+          const int64_t target = (outer * count + rank) * lines.stride + inner;
+          const int64_t index = order[static_cast<size_t>(rank)];
           if (call.has_output(0)) {
             call.outputs[0].as<T>()[static_cast<size_t>(target)] = elements[index * lines.stride];
           }
@@ -133,7 +133,7 @@ int64_t flops_per_input(const Node&, std::span<const Type> inputs, std::span<con
 }  // namespace
 
 std::vector<Op> top_k_ops() {
-  // Unsorted output may come in any order, also in that of sorted output.
+  // Unsorted output may have any order, so sorted output serves both.
   return {
       {.name = "TopK",
        .versions = {1, 10, 11, 24},

@@ -1,4 +1,4 @@
-// Transpose: the dimensions in another order; reversed where none is given.
+// Transpose: permutes the dimensions; reverses them by default.
 #include "ops/op.h"
 #include "ops/shape_rules.h"
 #include "ops/strided_view.h"
@@ -57,7 +57,7 @@ void infer_transpose(InferContext& context) {
   Shape transposed;
   for (const int64_t axis : order) transposed.push_back((*shape)[static_cast<size_t>(axis)]);
   context.set_output(0, context.element(0), transposed);
-  if (const auto* elements = followed_elements(context, 0)) {
+  if (const auto* elements = propagated_elements(context, 0)) {
     context.set_elements(0, view_elements(view_of(dims_from(*shape), order), *elements));
   }
 }
@@ -77,6 +77,7 @@ std::vector<Op> transpose_ops() {
            .outputs = {{"transposed", "T"}},
            .type_variables = {{"T", kAllTypes}},
            .attributes = {{"perm", AttributeKind::Ints, std::nullopt}},
+           .traits = kBoundsMagnitude,
            .infer = infer_transpose,
            .flops = no_flops,
            .kernel = run_transpose}};

@@ -1,4 +1,4 @@
-// Trilu: the upper or lower triangle of matrices, the rest zero.
+// Trilu: the upper or lower triangle of matrices; the rest is zero.
 #include <algorithm>
 
 #include "ops/index_reader.h"
@@ -28,22 +28,23 @@ void run_trilu(const KernelCall& call) {
   if (input.elements == 0) return;
   const int64_t width = input.dims.back();
   const int64_t height = input.dims[input.dims.size() - 2];
-  // Diagonals further out than the corners are all the same.
+  // Diagonals beyond the corners are all equivalent.
   const int64_t wanted = call.has_input(1) ? integer_at(call.inputs[1], 0) : 0;
   const int64_t diagonal = std::clamp(wanted, -height - 1, width + 1);
   const bool is_upper = call.node.attributes.get_int("upper") != 0;
   visit_size(input.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* from = input.as<T>().data();
-    T* to = call.outputs[0].as<T>().data();
+    const T* source = input.as<T>().data();
+    T* target = call.outputs[0].as<T>().data();
     const int64_t grain = std::max<int64_t>(1, 16384 / width);
     call.pool.parallel_for(input.elements / width, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        // The first column on the upper side: on the diagonal, or behind it for the lower one.
+        // The first column of the upper part: the diagonal, or the column after it for the lower
+        // triangle.
         const int64_t edge = row % height + diagonal + (is_upper ? 0 : 1);
         for (int64_t column = 0; column < width; ++column) {
           const bool is_kept = is_upper == (column >= edge);
-          to[row * width + column] = is_kept ? from[row * width + column] : T(0);
+          target[row * width + column] = is_kept ? source[row * width + column] : T(0);
         }
       }
     });

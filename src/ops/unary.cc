@@ -1,4 +1,4 @@
-// The unary functions of arithmetic, one row each in kFloatFunctions, and those that also take
+// The unary arithmetic functions, one row each in kFloatFunctions, and those that also take
 // integers or give bools. activation.cc has the activation functions.
 #include "ops/unary.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 double negated(double x) { return -x; }
 double reciprocal(double x) { return 1 / x; }
-double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }  // NaN stays
+double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }  // propagates NaN
 
 struct FloatFunction {
   const char* name;
@@ -25,7 +25,7 @@ struct FloatFunction {
   const char* output;
   std::vector<int> versions;
   ReferenceKernel kernel;
-  uint32_t traits = kNoTrait;  // besides kElementwise
+  uint32_t traits = kNoTrait;  // in addition to kElementwise
 };
 
 const FloatFunction kFloatFunctions[] = {
@@ -51,7 +51,7 @@ const FloatFunction kFloatFunctions[] = {
 
 void run_neg(const KernelCall& call) {
   if (!is_integer(call.inputs[0].type)) return run_unary<negated>(call);
-  // Unsigned, because the smallest number has no negative and wraps to itself.
+  // Unsigned, because the minimum has no negative and wraps to itself.
   run_on_integers(call, [](auto x) { return uint64_t{0} - static_cast<uint64_t>(x); });
 }
 
@@ -84,7 +84,7 @@ void run_not(const KernelCall& call) {
   });
 }
 
-// Whether `question` holds for each element of a floating input.
+// Evaluates predicate `question` for each element of a floating input.
 template <class Question>
 void run_question(const KernelCall& call, const Question& question) {
   const TensorView& input = call.inputs[0];
@@ -211,9 +211,15 @@ std::vector<Op> unary_ops() {
   const auto add_signed = [&](Op op, InferRule rule) {
     ops.push_back(keeping_zero(with_rule(std::move(op), std::move(rule))));
   };
-  add_signed(unary_op("Neg", "X", "Y", {1, 6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg),
+  const auto non_expansive = [](Op op) {
+    op.traits |= kNonExpansive;
+    return op;
+  };
+  add_signed(non_expansive(
+                 unary_op("Neg", "X", "Y", {1, 6, 13}, kFloatTypes | kSignedIntegerTypes, run_neg)),
              infer_neg);
-  add_signed(unary_op("Abs", "X", "Y", {1, 6, 13}, kNumericTypes, run_abs), infer_abs);
+  add_signed(non_expansive(unary_op("Abs", "X", "Y", {1, 6, 13}, kNumericTypes, run_abs)),
+             infer_abs);
   add_signed(unary_op("Sign", "input", "output", {9, 13}, kNumericTypes, run_sign), infer_sign);
   // Version 9 allows integers too: the result is truncated.
   ops.push_back(keeping_zero(

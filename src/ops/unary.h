@@ -1,6 +1,5 @@
-// What the files of the unary family share: the schema of an elementwise op with one input, its
-// rule, and the loops of its kernel. unary.cc has the functions of arithmetic, activation.cc those
-// of neural networks.
+// Shared by the unary ops: the schema of an elementwise op with one input, its rule, and the loops
+// of its kernel. unary.cc has the arithmetic functions, activation.cc the activation functions.
 #pragma once
 
 #include <span>
@@ -12,18 +11,19 @@
 
 namespace tessera::ops {
 
-// Elements that a thread takes at least: a fork costs as much as some thousand cheap elements.
+// The minimum number of elements per thread: starting a thread's work costs as much as some
+// thousand cheap elements.
 inline constexpr int64_t kUnaryGrain = 8192;
 
-// Output 0 has the type and shape of input 0.
+// Gives output 0 the type and shape of input 0.
 void infer_same_as_input(InferContext& context);
 
 // The schema of y = f(x) for elements of `types`; `input` and `output` are their names in ONNX.
 Op unary_op(const std::string& name, const std::string& input, const std::string& output,
             std::vector<int> versions, TypeSet types, ReferenceKernel kernel);
 
-// Computes in place on doubles: elements of any numeric type are converted, blocks at a time, and
-// the results rounded once.
+// Computes in place on doubles: elements of any numeric type are converted block by block, and the
+// results rounded once.
 using DoubleFunction = void (*)(std::span<double> elements, const Attributes& attributes);
 void run_on_doubles(const KernelCall& call, DoubleFunction function);
 
@@ -35,7 +35,7 @@ void run_unary(const KernelCall& call) {
   });
 }
 
-// y = function(x) where x and y are integers of one type.
+// y = function(x) for integers x and y of one type.
 template <class Function>
 void run_on_integers(const KernelCall& call, const Function& function) {
   visit_integer(call.inputs[0].type, [&](auto tag) {

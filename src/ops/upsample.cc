@@ -1,5 +1,5 @@
-// Upsample: Resize's forerunner, which ONNX retired with operator set 10. The scales are attributes
-// until version 8 and an input in 9.
+// Upsample: the predecessor of Resize, removed in operator set 10. The scales are attributes until
+// version 8 and an input in 9.
 #include "ops/op.h"
 #include "ops/resample.h"
 #include "ops/shape_rules.h"
@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kFirstInputVersion = 9;
 
-// Version 1 knows pictures only: its two scales are those of the last two of four dimensions.
+// Version 1 supports 2-D feature maps only: its two scales apply to the last two of four
+// dimensions.
 std::pmr::vector<float> scales_attribute(
     const Node& node, std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
   const Attributes& attributes = node.attributes;

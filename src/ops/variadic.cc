@@ -1,5 +1,5 @@
-// The elementwise ops of any number of inputs: Max, Mean, Min, Sum. Up to version 7 all inputs have
-// one shape; since version 8 they are broadcast. Max and Min give NaN where any input is NaN.
+// The elementwise ops with any number of inputs: Max, Mean, Min, Sum. Up to version 7 all inputs
+// have one shape; since version 8 they are broadcast. Max and Min give NaN if any input is NaN.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -15,10 +15,9 @@ namespace {
 constexpr int kFirstBroadcastVersion = 8;
 constexpr int64_t kGrain = 4096;
 
-// --- Rule
-// -----------------------------------------------------------------------------------------
+// --- Rule ----------------------------------------------------------------------------------------
 
-// The one shape that all inputs have; numbers are preferred to symbols.
+// The common shape of all inputs; numbers are preferred to symbols.
 std::optional<Shape> common_shape(const InferContext& context) {
   std::optional<Shape> common;
   for (size_t index = 0; index < context.input_count(); ++index) {
@@ -59,10 +58,10 @@ void infer_variadic(InferContext& context) {
   });
 }
 
-// --- Kernel
-// ---------------------------------------------------------------------------------------
+// --- Kernel --------------------------------------------------------------------------------------
 
-// Combines `count` elements with those at `result`; `step` is 0 where one element serves all.
+// Combines `count` elements with those at `result`; `step` is 0 if `elements` is a single broadcast
+// element.
 using Combine = void (*)(void* result, const void* elements, int64_t step, int64_t count);
 
 template <class T, class Function>
@@ -114,7 +113,7 @@ Combine combine_in(DataType working) {
   return combine<int64_t, Function>;
 }
 
-// What is done with the combined elements at last.
+// The last operation on the combined elements.
 using Finish = void (*)(double* elements, int64_t count, double inputs);
 
 void run_combined(const KernelCall& call, Combine function, Finish finish) {
@@ -127,7 +126,7 @@ void run_combined(const KernelCall& call, Combine function, Finish finish) {
   for (const TensorView& input : call.inputs) shapes.push_back(input.dims);
   const BroadcastLoop loop(output.dims, shapes, &call.scratch);
   const auto run_block = [&](const BroadcastLoop::Run& run, int64_t start, int64_t count) {
-    // Elements of the working type, all of which have 8 bytes.
+    // Elements of the working type, which has 8 bytes in every case.
     alignas(8) std::array<std::byte, 8 * kConvertBlock> result;
     alignas(8) std::array<std::byte, 8 * kConvertBlock> block;
     for (size_t index = 0; index < call.inputs.size(); ++index) {
@@ -169,8 +168,7 @@ void run_max(const KernelCall& call) {
   run_combined(call, combine_in<Larger>(working_type(call.outputs[0].type)), nullptr);
 }
 
-// --- Schemas
-// --------------------------------------------------------------------------------------
+// --- Schemas -------------------------------------------------------------------------------------
 
 int64_t variadic_flops(const Node& node, std::span<const Type> inputs,
                        std::span<const Type> outputs) {
@@ -178,13 +176,13 @@ int64_t variadic_flops(const Node& node, std::span<const Type> inputs,
 }
 
 Op variadic_op(const char* name, const char* output, std::vector<int> versions, TypeSet types,
-               ReferenceKernel kernel) {
+               ReferenceKernel kernel, uint32_t traits = kNoTrait) {
   return {.name = name,
           .versions = std::move(versions),
           .inputs = {{"data_0", "T", Arity::Variadic}},
           .outputs = {{output, "T"}},
           .type_variables = {{"T", types}},
-          .traits = kElementwise,
+          .traits = kElementwise | traits,
           .infer = infer_variadic,
           .flops = variadic_flops,
           .kernel = kernel};
@@ -194,9 +192,9 @@ Op variadic_op(const char* name, const char* output, std::vector<int> versions, 
 
 std::vector<Op> variadic_ops() {
   return {variadic_op("Max", "max", {1, 6, 8, 12, 13}, kNumericTypes, run_max),
-          variadic_op("Mean", "mean", {1, 6, 8, 13}, kFloatTypes, run_mean),
+          variadic_op("Mean", "mean", {1, 6, 8, 13}, kFloatTypes, run_mean, kBoundsMagnitude),
           variadic_op("Min", "min", {1, 6, 8, 12, 13}, kNumericTypes, run_min),
-          variadic_op("Sum", "sum", {1, 6, 8, 13}, kFloatTypes, run_sum)};
+          variadic_op("Sum", "sum", {1, 6, 8, 13}, kFloatTypes, run_sum, kBoundsMagnitude)};
 }
 
 }  // namespace tessera::ops

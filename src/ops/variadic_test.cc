@@ -11,7 +11,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
   const char* op;
-  std::vector<float> expected;  // of {1, NaN, 5, -2}, {2, 1, NaN, 4} and the scalar 3
+  std::vector<float> expected;  // for {1, NaN, 5, -2}, {2, 1, NaN, 4} and the scalar 3
 };
 
 const Case kCases[] = {

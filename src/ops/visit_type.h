@@ -1,4 +1,4 @@
-// From an element type known when run to a C++ type known when compiled.
+// Dispatch from an element type known at run time to a C++ type.
 #pragma once
 
 #include "base/check.h"
@@ -12,7 +12,7 @@ struct TypeTag {
   using type = T;
 };
 
-// What arithmetic on storage type T is done in: the 16-bit floats compute in float.
+// The type of arithmetic on storage type T: 16-bit floats are computed in float.
 template <class T>
 struct ComputeType {
   using type = T;
@@ -28,7 +28,7 @@ struct ComputeType<BFloat16> {
 template <class T>
 using compute_t = typename ComputeType<T>::type;
 
-// What sums are kept in, so that the reference is better than what it judges.
+// The type of sums, wide enough that the reference is more accurate than the kernels it judges.
 template <class T>
 struct SumType {
   using type = T;
@@ -48,8 +48,8 @@ struct SumType<BFloat16> {
 template <class T>
 using sum_t = typename SumType<T>::type;
 
-// visit(TypeTag<T>{}) for the four floating types. Usage: visit_floating(type, [&](auto tag) {
-// using T = typename decltype(tag)::type; ... });
+// Calls visit(TypeTag<T>{}) for the four floating types. Usage: visit_floating(type, [&](auto tag)
+// { using T = typename decltype(tag)::type; ... });
 template <class Visit>
 void visit_floating(DataType type, const Visit& visit) {
   switch (type) {
@@ -99,8 +99,8 @@ void visit_numeric(DataType type, const Visit& visit) {
   }
 }
 
-// For code that only moves elements: one instance for each size. T is uint8_t, uint16_t, uint32_t
-// or uint64_t.
+// For code that only moves elements: one instance per element size. T is uint8_t, uint16_t,
+// uint32_t or uint64_t.
 template <class Visit>
 void visit_size(DataType type, const Visit& visit) {
   switch (element_bytes(type)) {

@@ -10,7 +10,7 @@
 namespace tessera::ops {
 namespace {
 
-// Larger numbers have no use, and products of two stay far from 64 bits.
+// Larger numbers are useless, and products of two such numbers fit 64 bits.
 constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
 [[noreturn]] void fail(const Node& node, std::string_view attribute, const std::string& message) {
@@ -29,7 +29,7 @@ bool is_same(AutoPad auto_pad) {
   return auto_pad == AutoPad::SameUpper || auto_pad == AutoPad::SameLower;
 }
 
-// The padding of one axis of a known input, SAME resolved.
+// The padding of one axis of a known input, with SAME resolved.
 std::pair<int64_t, int64_t> pads_of(const WindowAttributes& window, size_t axis, int64_t input) {
   if (window.auto_pad == AutoPad::Valid) return {0, 0};
   if (!is_same(window.auto_pad)) return {window.pads_begin[axis], window.pads_end[axis]};
@@ -43,7 +43,7 @@ std::pair<int64_t, int64_t> pads_of(const WindowAttributes& window, size_t axis,
   return {total - smaller, smaller};
 }
 
-// The output length along an axis of unknown length, which is taken to be large enough.
+// The output length along an axis of unknown length, assumed to be large enough.
 Dim symbolic_output(const WindowAttributes& window, size_t axis, const Dim& input) {
   const int64_t stride = window.strides[axis];
   if (is_same(window.auto_pad)) {
@@ -56,18 +56,18 @@ Dim symbolic_output(const WindowAttributes& window, size_t axis, const Dim& inpu
   const int64_t missing = begin + end - kernel;
   if (stride == 1) return add(input, missing + 1);
   if (!window.rounds_up) return add(floor_divide(add(input, missing), stride), 1);
-  // Rounding up is rounding down with stride - 1 more elements.
+  // Rounding up equals rounding down after adding stride - 1.
   const Dim last = floor_divide(add(input, missing + stride - 1), stride);
   if (end + stride <= kernel) return add(last, 1);
-  // The last window may start in the padding at the end; then it is left out.
+  // A last window that starts in the padding at the end is omitted.
   const Dim last_start = floor_divide(add(input, begin - 1), stride);
   return add(expression("min", {last, last_start}), 1);
 }
 
 }  // namespace
 
-AxisLengths read_lengths(const Node& node, std::string_view attribute, size_t length, int64_t least,
-                         int64_t fallback) {
+AxisLengths read_lengths(const Node& node, std::string_view attribute, size_t length,
+                         int64_t min_value, int64_t fallback) {
   const std::vector<int64_t>* found = node.attributes.find_ints(attribute);
   if (found == nullptr) return {{}, fallback};
   if (found->size() != length) {
@@ -75,10 +75,10 @@ AxisLengths read_lengths(const Node& node, std::string_view attribute, size_t le
          "expected " + std::to_string(length) + " numbers, found " + std::to_string(found->size()));
   }
   for (const int64_t value : *found) {
-    if (value < least || value > kLargest) {
+    if (value < min_value || value > kLargest) {
       fail(node, attribute,
-           "expected numbers from " + std::to_string(least) + " to " + std::to_string(kLargest) +
-               ", found " + std::to_string(value));
+           "expected numbers from " + std::to_string(min_value) + " to " +
+               std::to_string(kLargest) + ", found " + std::to_string(value));
     }
   }
   return {*found, fallback};
@@ -122,9 +122,9 @@ void check_spatial_rank(const Node& node, size_t rank) {
                 "expected an input of batch, channels and at least one spatial axis, found rank " +
                     std::to_string(rank));
   }
-  if (rank > 2 + kMostSpatialAxes) {
+  if (rank > 2 + kMaxSpatialAxes) {
     throw Error(ErrorKind::Unsupported, place(node),
-                "expected at most " + std::to_string(kMostSpatialAxes) + " spatial axes, found " +
+                "expected at most " + std::to_string(kMaxSpatialAxes) + " spatial axes, found " +
                     std::to_string(rank - 2));
   }
 }
@@ -160,7 +160,7 @@ Dim window_output(const Node& node, const WindowAttributes& window, size_t axis,
 Window known_window(const Node& node, const WindowAttributes& attributes,
                     std::span<const int64_t> input_spatial) {
   Window window;
-  const size_t first = kMostSpatialAxes - input_spatial.size();
+  const size_t first = kMaxSpatialAxes - input_spatial.size();
   for (size_t axis = 0; axis < input_spatial.size(); ++axis) {
     const int64_t input = input_spatial[axis];
     const auto [begin, end] = pads_of(attributes, axis, input);

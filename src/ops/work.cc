@@ -34,7 +34,7 @@ std::optional<int64_t> node_flops(const Graph& graph, const Node& node, const Re
 
 std::optional<int64_t> node_bytes(const Graph& graph, const Node& node, const Registry& registry) {
   if (!are_known(graph, node.inputs) || !are_known(graph, node.outputs)) return std::nullopt;
-  if ((registry.of(node).traits & kView) != 0) return 0;
+  if (registry.has_trait(node, kView)) return 0;
   int64_t bytes = 0;
   for (const auto& ids : {node.inputs, node.outputs}) {
     for (const ValueId id : ids) {

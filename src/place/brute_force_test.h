@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "place/cost_network.h"
 #include "place/placement.h"
+#include "solver/cost_network.h"
 
 namespace tessera {
 
@@ -14,8 +14,8 @@ class BruteForce {
  public:
   explicit BruteForce(const PlacementProblem& problem)
       : problem_(problem),
-        least_with_(problem.candidates.size(), kForbidden),
-        least_without_(problem.candidates.size(), kForbidden) {}
+        min_with_(problem.candidates.size(), kForbidden),
+        min_without_(problem.candidates.size(), kForbidden) {}
 
   double least() {
     std::vector<int> chosen;
@@ -23,8 +23,8 @@ class BruteForce {
     return least_;
   }
   // By candidate, of what has it, and of what lacks it; after least().
-  const std::vector<double>& least_with() const { return least_with_; }
-  const std::vector<double>& least_without() const { return least_without_; }
+  const std::vector<double>& min_with() const { return min_with_; }
+  const std::vector<double>& min_without() const { return min_without_; }
 
  private:
   void visit(size_t next, std::vector<int>& chosen) {
@@ -41,9 +41,9 @@ class BruteForce {
 
   void note(const std::vector<int>& chosen, double seconds) {
     least_ = std::min(least_, seconds);
-    for (size_t index = 0; index < least_with_.size(); ++index) {
+    for (size_t index = 0; index < min_with_.size(); ++index) {
       const bool has = std::find(chosen.begin(), chosen.end(), index) != chosen.end();
-      double& least = (has ? least_with_ : least_without_)[index];
+      double& least = (has ? min_with_ : min_without_)[index];
       least = std::min(least, seconds);
     }
   }
@@ -52,7 +52,7 @@ class BruteForce {
     std::vector<int> times(problem_.nodes.size(), 0);
     for (const int index : chosen) {
       for (const int node : problem_.candidates[at(index)].nodes) {
-        if (++times[at(node)] > (problem_.nodes[at(node)].is_recomputable ? 2 : 1)) return true;
+        if (++times[at(node)] > 1) return true;
       }
     }
     return false;
@@ -146,8 +146,8 @@ class BruteForce {
 
   const PlacementProblem& problem_;
   double least_ = kForbidden;
-  std::vector<double> least_with_;
-  std::vector<double> least_without_;
+  std::vector<double> min_with_;
+  std::vector<double> min_without_;
 };
 
 }  // namespace tessera

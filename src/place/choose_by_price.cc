@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "place/cover.h"
+#include "place/explain_violation.h"
 #include "place/placement.h"
 
 namespace tessera {
@@ -14,7 +15,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // In place of the price of a node that nobody computes alone, so that differences stay numbers.
 constexpr double kAlmostNever = 1e6;
 // A descent has come to its end long before.
-constexpr int kMostSweeps = 50;
+constexpr int kMaxSweeps = 50;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -22,7 +23,7 @@ size_t at(int index) { return static_cast<size_t>(index); }
 struct Group {
   std::vector<int> nodes;
   std::vector<int> candidates;
-  double least_seconds = kNever;
+  double min_seconds = kNever;
 };
 
 std::vector<Group> collect_groups(const PlacementProblem& problem) {
@@ -33,7 +34,7 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
     Group& group = by_nodes[candidate.nodes];
     group.nodes = candidate.nodes;
     group.candidates.push_back(static_cast<int>(index));
-    group.least_seconds = std::min(group.least_seconds, candidate.seconds);
+    group.min_seconds = std::min(group.min_seconds, candidate.seconds);
   }
   std::vector<Group> groups;
   for (auto& [nodes, group] : by_nodes) groups.push_back(std::move(group));
@@ -46,14 +47,14 @@ Cover cover_greedily(const PlacementProblem& problem, const std::vector<Group>& 
   std::vector<std::vector<const Group*>> around(problem.nodes.size());
   for (const Group& group : groups) {
     for (const int node : group.nodes) around[at(node)].push_back(&group);
-    if (group.nodes.size() == 1) alone[at(group.nodes[0])] = group.least_seconds;
+    if (group.nodes.size() == 1) alone[at(group.nodes[0])] = group.min_seconds;
   }
   Cover cover(problem);
   for (int node = 0; node < static_cast<int>(problem.nodes.size()); ++node) {
     if (cover.is_covered(node)) continue;
     std::vector<std::pair<double, const Group*>> ways;
     for (const Group* group : around[at(node)]) {
-      double price = group->least_seconds;
+      double price = group->min_seconds;
       for (const int other : group->nodes) price -= other == node ? 0 : alone[at(other)];
       ways.emplace_back(price, group);
     }
@@ -87,7 +88,7 @@ class Descent {
   Placement run(int layout) {
     chosen_.clear();
     for (const Group* group : steps_) chosen_.push_back(best_in(*group, layout));
-    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+    for (int sweep = 0; sweep < kMaxSweeps; ++sweep) {
       bool is_changed = false;
       for (size_t step = 0; step < steps_.size(); ++step) is_changed |= improve(step);
       if (!is_changed) break;
@@ -213,7 +214,7 @@ Placement choose_by_price(const PlacementProblem& problem, const Placement& cont
       best = std::move(placement);
     }
   }
-  return best;
+  return judged(problem, std::move(best));
 }
 
 }  // namespace tessera

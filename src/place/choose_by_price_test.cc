@@ -7,6 +7,7 @@
 
 #include "base/error_test.h"
 #include "place/cover.h"
+#include "place/explain_violation.h"
 #include "place/placement.h"
 #include "tessera/error.h"
 
@@ -143,7 +144,7 @@ PlacementProblem random_problem(std::mt19937& random) {
 }
 
 // The cheapest of all placements, by trying them: every candidate for the first free node.
-double least_of_all(const PlacementProblem& problem, const Cover& cover, std::vector<int>& taken) {
+double min_of_all(const PlacementProblem& problem, const Cover& cover, std::vector<int>& taken) {
   const int free = cover.first_uncovered();
   if (free < 0) {
     Placement placement;
@@ -160,7 +161,7 @@ double least_of_all(const PlacementProblem& problem, const Cover& cover, std::ve
     Cover next = cover;
     if (!next.try_accept(nodes)) continue;
     taken.push_back(static_cast<int>(index));
-    least = std::min(least, least_of_all(problem, next, taken));
+    least = std::min(least, min_of_all(problem, next, taken));
     taken.pop_back();
   }
   return least;
@@ -175,7 +176,7 @@ TEST(ChooseByPrice, IsSoundAndNeverDearerThanTheChoiceInOrder) {
     const double found = predicted_seconds(problem, by_price(problem));
     EXPECT_LE(found, predicted_seconds(problem, in_order(problem)) + 1e-9);
     std::vector<int> taken;
-    const double least = least_of_all(problem, Cover(problem), taken);
+    const double least = min_of_all(problem, Cover(problem), taken);
     EXPECT_GE(found, least - 1e-9);
     if (found <= least + 1e-9) ++best;
   }

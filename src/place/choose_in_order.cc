@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "place/cover.h"
+#include "place/explain_violation.h"
 #include "place/placement.h"
 #include "place/view_copies.h"
 #include "tessera/error.h"
@@ -52,9 +53,9 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
   return groups;
 }
 
-class Chooser {
+class PreferencePlacer {
  public:
-  explicit Chooser(const PlacementProblem& problem)
+  explicit PreferencePlacer(const PlacementProblem& problem)
       : problem_(problem), cover_(problem), copies_(problem) {}
 
   void accept_groups(std::vector<Group> groups) {
@@ -127,13 +128,13 @@ class Chooser {
 
 Placement choose_in_order(const PlacementProblem& problem,
                           const std::vector<std::string>& node_names) {
-  Chooser chooser(problem);
-  chooser.accept_groups(collect_groups(problem));
-  const int uncovered = chooser.first_uncovered();
+  PreferencePlacer placer(problem);
+  placer.accept_groups(collect_groups(problem));
+  const int uncovered = placer.first_uncovered();
   if (uncovered != kNone) {
     throw Uncovered(uncovered, node_names[at(uncovered)]);
   }
-  return chooser.choose();
+  return judged(problem, placer.choose());
 }
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "base/error_test.h"
+#include "place/explain_violation.h"
 #include "place/placement.h"
 
 namespace tessera {
@@ -133,10 +134,10 @@ TEST(ExplainViolation, SaysWhatIsWrong) {
       {{7}, "candidate 7 is not there"},
   };
   for (const auto& [chosen, wrong] : cases) {
-    EXPECT_EQ(explain_violation(problem, {chosen}), wrong);
+    EXPECT_EQ(explain_violation(problem, Placement{chosen}), wrong);
   }
   problem.is_forbidden = {true, false, false};
-  EXPECT_EQ(explain_violation(problem, {{0, 1}}), "candidate 0 is forbidden");
+  EXPECT_EQ(explain_violation(problem, Placement{{0, 1}}), "candidate 0 is forbidden");
 }
 
 // Random graphs and random groups: whatever is chosen must be sound.

@@ -1,8 +1,66 @@
-#include <vector>
+// Replays a choice candidate by candidate, a solution value by value, and sums it up again.
+#include "place/explain_violation.h"
 
-#include "place/placement.h"
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "tessera/error.h"
 
 namespace tessera {
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+std::string in_layout(int value, int layout) {
+  return "value " + std::to_string(value) + " in layout " + std::to_string(layout);
+}
+
+// Whether all that is wanted is at hand in its layout.
+std::string explain_layouts(const PlacementProblem& problem, const PlacementSolution& solution) {
+  std::vector<std::set<int>> at_hand(at(problem.value_count));
+  for (int value = 0; value < problem.value_count; ++value) {
+    at_hand[at(value)] = {fed_layout(problem, value)};
+  }
+  for (const PlacementNode& node : problem.nodes) {
+    for (const int value : node.outputs) at_hand[at(value)].clear();
+  }
+  for (const int index : solution.placement.chosen) {
+    for (const PlacementPort& port : problem.candidates[at(index)].outputs) {
+      at_hand[at(port.value)].insert(port.layout);
+    }
+  }
+  for (const PlacementConversion& one : solution.conversions) {
+    if (!at_hand[at(one.value)].contains(one.from)) {
+      return "a conversion reads " + in_layout(one.value, one.from) + ", which is not at hand";
+    }
+    if (!at_hand[at(one.value)].insert(one.to).second) {
+      return "a conversion makes " + in_layout(one.value, one.to) + ", which is at hand";
+    }
+  }
+  for (const int index : solution.placement.chosen) {
+    for (const PlacementPort& port : problem.candidates[at(index)].inputs) {
+      if (problem.is_constant[at(port.value)]) continue;
+      if (at_hand[at(port.value)].contains(port.layout)) continue;
+      return "candidate " + std::to_string(index) + " wants " + in_layout(port.value, port.layout) +
+             ", which is not at hand";
+    }
+  }
+  for (const int value : problem.results) {
+    const int fed = fed_layout(problem, value);
+    if (problem.is_constant[at(value)] || at_hand[at(value)].contains(fed)) continue;
+    return "result " + in_layout(value, fed) + " is not at hand";
+  }
+  return "";
+}
+
+[[noreturn]] void fail(const std::string& violation) {
+  throw Error(ErrorKind::Internal, "the choice among candidates", "broke a rule: " + violation);
+}
+
+}  // namespace
 
 std::string explain_violation(const PlacementProblem& problem, const Placement& placement) {
   std::vector<int> covered(problem.nodes.size(), 0);
@@ -42,6 +100,50 @@ std::string explain_violation(const PlacementProblem& problem, const Placement& 
     if (covered[node] == 0) return "node " + std::to_string(node) + " is in no candidate";
   }
   return "";
+}
+
+std::string explain_violation(const PlacementProblem& problem, const PlacementSolution& solution) {
+  std::string wrong_order = explain_violation(problem, solution.placement);
+  if (!wrong_order.empty()) return wrong_order;
+  std::string wrong_layout = explain_layouts(problem, solution);
+  if (!wrong_layout.empty()) return wrong_layout;
+  double seconds = 0;
+  double kept_bytes = 0;
+  for (const int index : solution.placement.chosen) {
+    if (problem.candidates[at(index)].workspace_bytes > problem.workspace_bytes_limit) {
+      return "candidate " + std::to_string(index) + " needs more workspace than is allowed";
+    }
+    seconds += problem.candidates[at(index)].seconds;
+    kept_bytes += static_cast<double>(problem.candidates[at(index)].kept_bytes);
+  }
+  for (const PlacementConversion& one : solution.conversions) {
+    seconds += conversion_price(problem, one.value, one.from, one.to);
+  }
+  if (kept_bytes > static_cast<double>(problem.kept_bytes_limit)) {
+    return "more bytes are kept than is allowed";
+  }
+  if (!std::isfinite(seconds)) return "there is no such conversion";
+  if (!(std::abs(seconds - solution.seconds) <= kRounding * seconds)) {
+    return "candidates and conversions take " + std::to_string(seconds) + " s, not " +
+           std::to_string(solution.seconds) + " s";
+  }
+  // The bound is a sum in another order.
+  if (solution.lower_bound > solution.seconds * (1 + kRounding))
+    return "the lower bound is above what was found";
+  return "";
+}
+
+Placement judged(const PlacementProblem& problem, Placement placement) {
+  const std::string violation = explain_violation(problem, placement);
+  if (!violation.empty()) fail(violation);
+  return placement;
+}
+
+PlacementSolution judged(const PlacementProblem& problem, PlacementSolution solution) {
+  if (!solution.is_found()) return solution;
+  const std::string violation = explain_violation(problem, solution);
+  if (!violation.empty()) fail(violation);
+  return solution;
 }
 
 }  // namespace tessera

@@ -154,8 +154,7 @@ class MarginFinder {
     const std::vector<int>& nodes = problem_.candidates[at(left)].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](int node) {
       const std::vector<int>& others = problem_.candidates[at(right)].nodes;
-      return !problem_.nodes[at(node)].is_recomputable &&
-             std::find(others.begin(), others.end(), node) != others.end();
+      return std::find(others.begin(), others.end(), node) != others.end();
     });
   }
 

@@ -16,7 +16,7 @@ TEST(Margins, AsTryingEverythingFindsThem) {
   int behind = 0;
   int ahead = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {
-    const PlacementProblem problem = make_random_problem(seed, {.most_nodes = 5, .most_groups = 4});
+    const PlacementProblem problem = make_random_problem(seed, {.max_nodes = 5, .max_groups = 4});
     const PlacementSolution optimum = solve_placement(problem);
     if (!optimum.is_found()) continue;
     BruteForce tried(problem);
@@ -28,9 +28,8 @@ TEST(Margins, AsTryingEverythingFindsThem) {
           "seed " + std::to_string(seed) + ", candidate " + std::to_string(index);
       ASSERT_TRUE(margins[index].behind_seconds.has_value()) << where;
       ASSERT_TRUE(margins[index].ahead_seconds.has_value()) << where;
-      ASSERT_EQ(*margins[index].behind_seconds, tried.least_with()[index] - optimum.seconds)
-          << where;
-      ASSERT_EQ(*margins[index].ahead_seconds, tried.least_without()[index] - optimum.seconds)
+      ASSERT_EQ(*margins[index].behind_seconds, tried.min_with()[index] - optimum.seconds) << where;
+      ASSERT_EQ(*margins[index].ahead_seconds, tried.min_without()[index] - optimum.seconds)
           << where;
       infinite += *margins[index].behind_seconds == kForbidden ? 1 : 0;
       behind += *margins[index].behind_seconds > 0 ? 1 : 0;
@@ -43,7 +42,7 @@ TEST(Margins, AsTryingEverythingFindsThem) {
 }
 
 TEST(Margins, WhatIsMissingIsNotSaid) {
-  const PlacementProblem problem = make_random_problem(11, {.most_nodes = 6, .most_groups = 4});
+  const PlacementProblem problem = make_random_problem(11, {.max_nodes = 6, .max_groups = 4});
   const PlacementSolution optimum = solve_placement(problem);
   ASSERT_TRUE(optimum.is_found());
   const std::vector<CandidateMargin> whole = find_margins(problem, optimum);

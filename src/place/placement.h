@@ -41,8 +41,6 @@ struct PlacementCandidate {
 struct PlacementNode {
   std::vector<int> inputs;  // values
   std::vector<int> outputs;
-  // Cheap and always with the same result: solve_placement() may have it computed twice.
-  bool is_recomputable = false;
 };
 
 constexpr int64_t kNoByteLimit = std::numeric_limits<int64_t>::max();
@@ -76,11 +74,10 @@ struct PlacementProblem {
 // are in the layouts that came of the nodes before. A candidate of 0 seconds has no idea of its
 // price and wins against no sparse one. With `keeps_sparse`, sparse ones are taken whatever they
 // cost. Pure.
-std::vector<bool> settle_storage(const PlacementProblem& problem, bool keeps_sparse);
+std::vector<bool> choose_storage(const PlacementProblem& problem, bool keeps_sparse);
 
 struct Placement {
-  // Candidates in an order in which they can run. Each node is in exactly one of them, but for what
-  // solve_placement() lets be computed twice.
+  // Candidates in an order in which they can run. Each node is in exactly one of them.
   std::vector<int> chosen;
 };
 
@@ -133,9 +130,5 @@ Placement choose_in_order(const PlacementProblem& problem,
 // Throws as choose_in_order() does.
 Placement choose_by_price(const PlacementProblem& problem, const Placement& contender,
                           const std::vector<std::string>& node_names);
-
-// Says what is wrong with `placement`, or "": a node in no candidate or in two, a forbidden one, an
-// order in which something runs before what it reads. Shares no code with choose_in_order().
-std::string explain_violation(const PlacementProblem& problem, const Placement& placement);
 
 }  // namespace tessera

@@ -88,17 +88,10 @@ void PlacementNetwork::list_node_choices() {
   for (size_t index = 0; index < problem_.candidates.size(); ++index) {
     if (!is_usable_[index]) continue;
     for (const int node : problem_.candidates[index].nodes) {
-      node_choices_[at(node)].push_back({static_cast<int>(index)});
+      node_choices_[at(node)].push_back(static_cast<int>(index));
     }
   }
-  for (size_t node = 0; node < node_choices_.size(); ++node) {
-    std::vector<NodeChoice>& choices = node_choices_[node];
-    const size_t singles = problem_.nodes[node].is_recomputable ? choices.size() : 0;
-    for (size_t first = 0; first < singles; ++first) {
-      for (size_t second = first + 1; second < singles; ++second) {
-        choices.push_back({choices[first][0], choices[second][0]});
-      }
-    }
+  for (const std::vector<int>& choices : node_choices_) {
     network_.domain_sizes.push_back(static_cast<int>(choices.size()));
   }
 }
@@ -106,12 +99,10 @@ void PlacementNetwork::list_node_choices() {
 void PlacementNetwork::add_prices() {
   for (size_t node = 0; node < node_choices_.size(); ++node) {
     CostFactor factor = {{static_cast<int>(node)}, {}};
-    for (const NodeChoice& choice : node_choices_[node]) {
-      double& seconds = factor.costs.emplace_back(0);
-      for (const int index : choice) {
-        const PlacementCandidate& candidate = problem_.candidates[at(index)];
-        if (payer(candidate) == static_cast<int>(node)) seconds += candidate.seconds;
-      }
+    for (const int index : node_choices_[node]) {
+      const PlacementCandidate& candidate = problem_.candidates[at(index)];
+      const bool pays = payer(candidate) == static_cast<int>(node);
+      factor.costs.push_back(pays ? candidate.seconds : 0);
     }
     network_.factors.push_back(std::move(factor));
   }
@@ -133,34 +124,28 @@ void PlacementNetwork::add_group_factors() {
   }
   for (const auto& [pair, candidates] : groups) {
     std::vector<double> costs;
-    for (const NodeChoice& first : node_choices_[at(pair.first)]) {
-      for (const NodeChoice& second : node_choices_[at(pair.second)]) {
-        const bool is_equal = std::all_of(candidates.begin(), candidates.end(), [&](int candidate) {
-          return contains(first, candidate) == contains(second, candidate);
-        });
-        costs.push_back(is_equal ? 0 : kForbidden);
+    for (const int first : node_choices_[at(pair.first)]) {
+      for (const int second : node_choices_[at(pair.second)]) {
+        const bool is_in_both = first == second;
+        const bool is_in_none = !contains(candidates, first) && !contains(candidates, second);
+        costs.push_back(is_in_both || is_in_none ? 0 : kForbidden);
       }
     }
     add_pair(pair.first, pair.second, std::move(costs));
   }
 }
 
-std::vector<int> PlacementNetwork::sources_of(int value, const NodeChoice& choice) const {
-  std::set<int> layouts;
-  for (const int index : choice) {
-    for (const PlacementPort& port : problem_.candidates[at(index)].outputs) {
-      if (port.value == value) layouts.insert(port.layout);
-    }
+int PlacementNetwork::source_of(int value, int candidate) const {
+  for (const PlacementPort& port : problem_.candidates[at(candidate)].outputs) {
+    if (port.value == value) return port.layout;
   }
-  return {layouts.begin(), layouts.end()};
+  return kNoSource;
 }
 
-std::vector<int> PlacementNetwork::wanted_by(int value, const NodeChoice& choice) const {
+std::vector<int> PlacementNetwork::wanted_by(int value, int candidate) const {
   std::set<int> layouts;
-  for (const int index : choice) {
-    for (const PlacementPort& port : problem_.candidates[at(index)].inputs) {
-      if (port.value == value) layouts.insert(port.layout);
-    }
+  for (const PlacementPort& port : problem_.candidates[at(candidate)].inputs) {
+    if (port.value == value) layouts.insert(port.layout);
   }
   return {layouts.begin(), layouts.end()};
 }
@@ -171,25 +156,25 @@ void PlacementNetwork::add_value(int value) {
   const int fed = fed_layout(problem_, value);
   if (is_result) wanted.insert(fed);
   for (const int node : readers_[at(value)]) {
-    for (const NodeChoice& choice : node_choices_[at(node)]) {
-      for (const int layout : wanted_by(value, choice)) wanted.insert(layout);
+    for (const int candidate : node_choices_[at(node)]) {
+      for (const int layout : wanted_by(value, candidate)) wanted.insert(layout);
     }
   }
   if (wanted.empty()) return;
   // Where it may be made.
   const int producer = producer_[at(value)];
-  std::vector<std::vector<int>> sources_by_choice = {{fed}};
+  std::vector<int> source_by_choice = {fed};
   if (producer >= 0) {
-    sources_by_choice.clear();
-    for (const NodeChoice& choice : node_choices_[at(producer)]) {
-      sources_by_choice.push_back(sources_of(value, choice));
+    source_by_choice.clear();
+    for (const int candidate : node_choices_[at(producer)]) {
+      source_by_choice.push_back(source_of(value, candidate));
     }
   }
   std::vector<ValueChoice> choices;
-  const std::set<std::vector<int>> distinct(sources_by_choice.begin(), sources_by_choice.end());
-  for (const std::vector<int>& sources : distinct) {
+  const std::set<int> distinct(source_by_choice.begin(), source_by_choice.end());
+  for (const int source : distinct) {
     for (ValueChoice& choice :
-         list_choices(problem_, value, sources, {wanted.begin(), wanted.end()})) {
+         list_choices(problem_, value, source, {wanted.begin(), wanted.end()})) {
       if (!is_result || contains(choice.layouts, fed)) choices.push_back(std::move(choice));
     }
   }
@@ -201,16 +186,16 @@ void PlacementNetwork::add_value(int value) {
   // Nodes' variables have the lower numbers, so they are the slower ones of each table.
   if (producer >= 0) {
     std::vector<double> costs;
-    for (const std::vector<int>& sources : sources_by_choice) {
+    for (const int source : source_by_choice) {
       for (const ValueChoice& choice : choices) {
-        costs.push_back(choice.sources == sources ? 0 : kForbidden);
+        costs.push_back(choice.source == source ? 0 : kForbidden);
       }
     }
     add_pair(producer, variable, std::move(costs));
   }
   for (const int node : readers_[at(value)]) {
     std::vector<double> costs;
-    for (const NodeChoice& reader : node_choices_[at(node)]) {
+    for (const int reader : node_choices_[at(node)]) {
       const std::vector<int> needed = wanted_by(value, reader);
       for (const ValueChoice& choice : choices) {
         costs.push_back(includes(choice.layouts, needed) ? 0 : kForbidden);
@@ -229,43 +214,39 @@ CostNetwork PlacementNetwork::state(const std::vector<Decision>& decisions,
   for (size_t node = 0; node < node_choices_.size(); ++node) {
     CostFactor& factor = network.factors[node];
     for (size_t place = 0; place < node_choices_[node].size(); ++place) {
-      const NodeChoice& choice = node_choices_[node][place];
-      for (const int index : choice) {
-        const PlacementCandidate& candidate = problem_.candidates[at(index)];
-        if (payer(candidate) != static_cast<int>(node)) continue;
-        factor.costs[place] += seconds_per_byte * static_cast<double>(candidate.kept_bytes);
-      }
+      const PlacementCandidate& candidate = problem_.candidates[at(node_choices_[node][place])];
+      if (payer(candidate) != static_cast<int>(node)) continue;
+      factor.costs[place] += seconds_per_byte * static_cast<double>(candidate.kept_bytes);
     }
   }
   for (const Decision& decision : decisions) {
     const int node = payer(problem_.candidates[at(decision.candidate)]);
     CostFactor& factor = network.factors[at(node)];
     for (size_t place = 0; place < factor.costs.size(); ++place) {
-      const bool is_in = contains(node_choices_[at(node)][place], decision.candidate);
-      if (is_in != decision.is_chosen) factor.costs[place] = kForbidden;
+      const bool is_it = node_choices_[at(node)][place] == decision.candidate;
+      if (is_it != decision.is_chosen) factor.costs[place] = kForbidden;
     }
   }
   return network;
 }
 
-bool PlacementNetwork::forbid_together(const std::vector<int>& candidates) {
-  constexpr size_t kMostCells = 1 << 14;
+bool PlacementNetwork::add_nogood(const std::vector<int>& candidates) {
+  constexpr size_t kMaxCells = 1 << 14;
   std::set<int> payers;
   for (const int index : candidates) payers.insert(payer(problem_.candidates[at(index)]));
   const std::vector<int> variables(payers.begin(), payers.end());
   size_t cells = 1;
   for (const int node : variables) {
     cells *= node_choices_[at(node)].size();
-    if (cells > kMostCells) return false;
+    if (cells > kMaxCells) return false;
   }
   CostFactor factor = {variables, {}};
   for (size_t cell = 0; cell < cells; ++cell) {
-    NodeChoice all;
+    std::vector<int> all;
     size_t rest = cell;
     for (size_t place = variables.size(); place-- > 0;) {
-      const std::vector<NodeChoice>& choices = node_choices_[at(variables[place])];
-      const NodeChoice& choice = choices[rest % choices.size()];
-      all.insert(all.end(), choice.begin(), choice.end());
+      const std::vector<int>& choices = node_choices_[at(variables[place])];
+      all.push_back(choices[rest % choices.size()]);
       rest /= choices.size();
     }
     const bool has_all = std::all_of(candidates.begin(), candidates.end(),
@@ -279,9 +260,8 @@ bool PlacementNetwork::forbid_together(const std::vector<int>& candidates) {
 std::vector<int> PlacementNetwork::chosen(const std::vector<int>& values) const {
   std::vector<int> chosen;
   for (size_t node = 0; node < node_choices_.size(); ++node) {
-    for (const int index : node_choices_[node][at(values[node])]) {
-      if (payer(problem_.candidates[at(index)]) == static_cast<int>(node)) chosen.push_back(index);
-    }
+    const int index = node_choices_[node][at(values[node])];
+    if (payer(problem_.candidates[at(index)]) == static_cast<int>(node)) chosen.push_back(index);
   }
   std::sort(chosen.begin(), chosen.end());
   return chosen;

@@ -4,16 +4,16 @@
 
 #include <vector>
 
-#include "place/cost_network.h"
 #include "place/placement.h"
 #include "place/solve_placement.h"
 #include "place/value_layouts.h"
+#include "solver/cost_network.h"
 
 namespace tessera {
 
-// A variable for each node: the candidate that computes it, or the two; and one for each value that
-// is not constant: where it is made and in which layouts it is at hand. Factors are then of one or
-// two variables.
+// A variable for each node: the candidate that computes it; and one for each value that is not
+// constant: where it is made and in which layouts it is at hand. Factors are then of one or two
+// variables.
 class PlacementNetwork {
  public:
   // `problem` must outlive this. Where a node has no candidate its variable has no values.
@@ -24,26 +24,24 @@ class PlacementNetwork {
 
   // Forbids that all of `candidates` are chosen together. Gives whether it did: for many of them
   // the table would be too large.
-  bool forbid_together(const std::vector<int>& candidates);
+  bool add_nogood(const std::vector<int>& candidates);
 
   // What an assignment means: the candidates, ascending, and the conversions.
   std::vector<int> chosen(const std::vector<int>& values) const;
   std::vector<PlacementConversion> conversions(const std::vector<int>& values) const;
 
  private:
-  using NodeChoice = std::vector<int>;  // candidates, one or two
-
   void list_node_choices();
   void add_prices();
   void add_group_factors();
   void add_value(int value);
-  std::vector<int> sources_of(int value, const NodeChoice& choice) const;
-  std::vector<int> wanted_by(int value, const NodeChoice& choice) const;
+  int source_of(int value, int candidate) const;
+  std::vector<int> wanted_by(int value, int candidate) const;
   void add_pair(int first, int second, std::vector<double> costs);
 
   const PlacementProblem& problem_;
   std::vector<bool> is_usable_;                          // by candidate
-  std::vector<std::vector<NodeChoice>> node_choices_;    // by node
+  std::vector<std::vector<int>> node_choices_;           // by node: candidates
   std::vector<int> producer_;                            // by value; -1: none
   std::vector<std::vector<int>> readers_;                // by value: nodes at which it is wanted
   std::vector<std::vector<ValueChoice>> value_choices_;  // by variable beyond the nodes'

@@ -11,14 +11,14 @@ class Maker {
   Maker(unsigned seed, const RandomProblemSize& size) : engine_(seed), size_(size) {}
 
   PlacementProblem make() {
-    problem_.layout_count = whole(2, size_.most_layouts);
+    problem_.layout_count = whole(2, size_.max_layouts);
     add_nodes();
     add_conversions();
     for (int node = 0; node < node_count(); ++node) {
       const int ways = whole(1, 3);
       for (int way = 0; way < ways; ++way) add_candidate({node});
     }
-    const int groups = whole(0, size_.most_groups);
+    const int groups = whole(0, size_.max_groups);
     for (int group = 0; group < groups; ++group) add_group();
     if (one_in(3)) add_crossing_groups();
     problem_.is_forbidden.assign(problem_.candidates.size(), false);
@@ -36,7 +36,7 @@ class Maker {
   void add_nodes() {
     problem_.value_count = 2;
     problem_.is_constant = {false, true};
-    const int nodes = whole(1, size_.most_nodes);
+    const int nodes = whole(1, size_.max_nodes);
     for (int node = 0; node < nodes; ++node) {
       PlacementNode made;
       std::set<int> read;
@@ -52,7 +52,6 @@ class Maker {
         made.outputs.push_back(problem_.value_count++);
         problem_.is_constant.push_back(false);
       }
-      made.is_recomputable = one_in(3);
       problem_.nodes.push_back(std::move(made));
     }
     std::vector<bool> is_read(static_cast<size_t>(problem_.value_count), false);

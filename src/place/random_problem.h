@@ -1,5 +1,5 @@
 // Small random problems for tests: chains with branches, groups, groups that are convex alone and
-// wait for each other together, nodes worth computing twice, two devices, limits, pins.
+// wait for each other together, two devices, limits, pins.
 #pragma once
 
 #include <random>
@@ -9,9 +9,9 @@
 namespace tessera {
 
 struct RandomProblemSize {
-  int most_nodes = 7;
-  int most_layouts = 4;
-  int most_groups = 5;  // candidates over more than one node
+  int max_nodes = 7;
+  int max_layouts = 4;
+  int max_groups = 5;  // candidates over more than one node
 };
 
 // Equal seeds give equal problems. Prices are whole numbers, so that sums are exact.

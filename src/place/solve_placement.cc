@@ -6,6 +6,7 @@
 #include <queue>
 #include <utility>
 
+#include "place/explain_violation.h"
 #include "place/placement_network.h"
 
 namespace tessera {
@@ -171,7 +172,7 @@ class PlacementSearch {
     while (!branch.cycles.empty() && !is_at_end()) {
       bool is_forbidden = false;
       for (const std::vector<int>& cycle : branch.cycles) {
-        is_forbidden = network_.forbid_together(cycle) || is_forbidden;
+        is_forbidden = network_.add_nogood(cycle) || is_forbidden;
       }
       if (!is_forbidden) break;
       const double bound = branch.lower_bound;
@@ -334,7 +335,7 @@ class PlacementSearch {
 
 PlacementSolution solve_placement(const PlacementProblem& problem, const PlacementEffort& effort,
                                   const std::vector<Decision>& decisions) {
-  return PlacementSearch(problem, effort, decisions).solve();
+  return judged(problem, PlacementSearch(problem, effort, decisions).solve());
 }
 
 }  // namespace tessera

@@ -1,12 +1,11 @@
 // The cheapest placement, with a proof.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "place/cost_network.h"
 #include "place/placement.h"
 #include "place/value_layouts.h"
+#include "solver/cost_network.h"
 
 namespace tessera {
 
@@ -34,7 +33,7 @@ struct PlacementSolution {
 };
 
 // The placement of least candidates' and conversions' seconds, such that
-//  - each node is in a candidate, in two only where it is recomputable;
+//  - each node is in one candidate;
 //  - each value that a candidate reads, and each result, is made by some candidate and converted
 //    into the layout that is wanted; one converted copy serves all;
 //  - candidates can run one after the other, each after all that make what it reads;
@@ -48,11 +47,5 @@ struct PlacementSolution {
 PlacementSolution solve_placement(const PlacementProblem& problem,
                                   const PlacementEffort& effort = {},
                                   const std::vector<Decision>& decisions = {});
-
-// Says what is wrong with `solution`, or "": as explain_violation() of its placement, but with
-// nodes that are computed twice; a layout that is wanted and not at hand, a conversion from a
-// layout where the value is not, seconds that are not the sum, a limit that is not kept. Shares no
-// code with solve_placement().
-std::string explain_violation(const PlacementProblem& problem, const PlacementSolution& solution);
 
 }  // namespace tessera

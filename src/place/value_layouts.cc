@@ -10,25 +10,25 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Sets of layouts are gone through one by one. Where there are more, some of those that nobody
 // wants are left out as places to pass through; what is wanted of one value is far less.
-constexpr size_t kMostLayouts = 12;
+constexpr size_t kMaxLayouts = 12;
 
-using Set = uint32_t;  // of places in ConversionTrees::layouts
+using Set = uint32_t;      // of places in ConversionTrees::layouts_
+constexpr Set kStart = 1;  // of the source alone
 
-// The cheapest conversions from the sources to every set of layouts: for sets of this size the
+// The cheapest conversions from the source to every set of layouts: for sets of this size the
 // problem of Steiner trees is solved by adding one layout at a time, to each set in every order.
 class ConversionTrees {
  public:
-  ConversionTrees(const PlacementProblem& problem, int value, const std::vector<int>& sources,
+  ConversionTrees(const PlacementProblem& problem, int value, int source,
                   const std::vector<int>& wanted)
-      : problem_(problem), value_(value), layouts_(sources) {
+      : problem_(problem), value_(value), layouts_({source}) {
     for (const int layout : wanted) add(layout);
     add_reachable();
-    start_ = (Set{1} << sources.size()) - 1;
     const size_t count = size_t{1} << layouts_.size();
     seconds_.assign(count, kNever);
     before_.assign(count, 0);
-    seconds_[start_] = 0;
-    for (Set set = start_; set < count; ++set) {
+    seconds_[kStart] = 0;
+    for (Set set = kStart; set < count; ++set) {
       if (seconds_[set] == kNever) continue;
       for (size_t place = 0; place < layouts_.size(); ++place) {
         const Set next = set | (Set{1} << place);
@@ -43,7 +43,7 @@ class ConversionTrees {
 
   // The cheapest set that contains `layouts`.
   Set cheapest_with(const std::vector<int>& layouts) const {
-    Set needed = start_;
+    Set needed = kStart;
     for (const int layout : layouts) needed |= Set{1} << place_of(layout);
     Set best = needed;
     for (Set set = needed; set < seconds_.size(); ++set) {
@@ -56,7 +56,7 @@ class ConversionTrees {
 
   std::vector<PlacementConversion> conversions(Set set) const {
     std::vector<PlacementConversion> made;
-    for (; set != start_; set = before_[set]) {
+    for (; set != kStart; set = before_[set]) {
       const Set added = set & ~before_[set];
       size_t place = 0;
       while ((added >> place & 1) == 0) ++place;
@@ -81,11 +81,13 @@ class ConversionTrees {
 
   // What conversions lead to, one after the other: each may be a place to pass through.
   void add_reachable() {
-    for (size_t known = 0; known < layouts_.size(); ++known) {
+    size_t known = 0;
+    while (known < layouts_.size()) {
       for (int layout = 0; layout < problem_.layout_count; ++layout) {
-        if (layouts_.size() >= kMostLayouts) return;
+        if (layouts_.size() >= kMaxLayouts) return;
         if (conversion_price(problem_, value_, layouts_[known], layout) < kNever) add(layout);
       }
+      ++known;
     }
   }
 
@@ -102,19 +104,17 @@ class ConversionTrees {
 
   const PlacementProblem& problem_;
   int value_;
-  std::vector<int> layouts_;  // the sources first
-  Set start_ = 0;
+  std::vector<int> layouts_;     // the source first
   std::vector<double> seconds_;  // by set
   std::vector<Set> before_;      // by set: with one layout less
 };
 
 }  // namespace
 
-std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value,
-                                      const std::vector<int>& sources,
+std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value, int source,
                                       const std::vector<int>& wanted) {
-  if (sources.empty()) return {{}};
-  const ConversionTrees trees(problem, value, sources, wanted);
+  if (source == kNoSource) return {{}};
+  const ConversionTrees trees(problem, value, source, wanted);
   const size_t count = size_t{1} << wanted.size();
   std::vector<double> seconds(count);
   const auto layouts_in = [&](size_t set) {
@@ -134,7 +134,7 @@ std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value
       const size_t more = set | (size_t{1} << place);
       is_dominated = more != set && seconds[more] <= seconds[set];
     }
-    if (!is_dominated) choices.push_back({sources, layouts_in(set), seconds[set]});
+    if (!is_dominated) choices.push_back({source, layouts_in(set), seconds[set]});
   }
   return choices;
 }
@@ -142,8 +142,8 @@ std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value
 std::vector<PlacementConversion> conversions_of(const PlacementProblem& problem, int value,
                                                 const std::vector<int>& wanted,
                                                 const ValueChoice& choice) {
-  if (choice.sources.empty()) return {};
-  const ConversionTrees trees(problem, value, choice.sources, wanted);
+  if (choice.source == kNoSource) return {};
+  const ConversionTrees trees(problem, value, choice.source, wanted);
   return trees.conversions(trees.cheapest_with(choice.layouts));
 }
 

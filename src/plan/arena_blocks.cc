@@ -46,7 +46,7 @@ std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan) {
   return blocks;
 }
 
-void place_blocks(ExecutionPlan& plan) {
+void assign_offsets(ExecutionPlan& plan) {
   const std::vector<ArenaBlock> blocks = arena_blocks(plan);
   std::vector<BufferRequest> requests;
   for (const ArenaBlock& block : blocks) {

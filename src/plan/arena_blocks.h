@@ -22,7 +22,7 @@ std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan);
 
 // Finds offsets for all blocks of `plan`, whose buffers have those from the beginning of their
 // owner, and fills in arena_bytes and what is known of it.
-void place_blocks(ExecutionPlan& plan);
+void assign_offsets(ExecutionPlan& plan);
 
 // Bytes of the values that steps write to the arena, each for itself.
 struct ValueBytes {

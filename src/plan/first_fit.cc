@@ -12,9 +12,9 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kMostForAllOrders = 4000;
+constexpr size_t kMaxForAllOrders = 4000;
 // Of buffers that are live at once: to look at so many takes about a second.
-constexpr size_t kMostMeetings = 20'000'000;
+constexpr size_t kMaxMeetings = 20'000'000;
 
 using Key = double (*)(const GridBuffer&);
 
@@ -40,7 +40,7 @@ IntervalIndex index_of(std::span<const GridBuffer> buffers) {
   return IntervalIndex(times);
 }
 
-// Empty where more than kMostMeetings pairs are live at once.
+// Empty where more than kMaxMeetings pairs are live at once.
 std::vector<int64_t> pack_in_order(std::span<const GridBuffer> buffers,
                                    const std::vector<size_t>& order) {
   std::vector<int64_t> offsets(buffers.size(), 0);
@@ -52,7 +52,7 @@ std::vector<int64_t> pack_in_order(std::span<const GridBuffer> buffers,
     live.clear();
     placed.find(buffer.first, buffer.end, live);
     meetings += live.size();
-    if (meetings > kMostMeetings) return {};
+    if (meetings > kMaxMeetings) return {};
     std::sort(live.begin(), live.end(),
               [&](size_t left, size_t right) { return offsets[left] < offsets[right]; });
     int64_t offset = 0;
@@ -142,7 +142,7 @@ std::vector<int64_t> pack_first_fit(std::span<const GridBuffer> buffers, int64_t
     if (best.empty() || height_of(buffers, offsets) < height_of(buffers, best)) {
       best = std::move(offsets);
     }
-    if (height_of(buffers, best) <= enough || buffers.size() > kMostForAllOrders) break;
+    if (height_of(buffers, best) <= enough || buffers.size() > kMaxForAllOrders) break;
   }
   return best;
 }

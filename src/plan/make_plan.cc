@@ -56,11 +56,11 @@ ExecutionPlan ordered_and_placed(ExecutionPlan plan, const Offers& offers) {
     reorder(*other, order.steps);
   }
   share_in_place(plan, offers);
-  place_blocks(plan);
+  assign_offsets(plan);
   if (!other) return plan;
   share_in_place(*other, offers);
   if (count_copies(*other) > count_copies(plan)) return plan;
-  place_blocks(*other);
+  assign_offsets(*other);
   return other->arena_bytes < plan.arena_bytes ? *std::move(other) : plan;
 }
 

@@ -18,10 +18,10 @@ namespace {
 // all buffers were placed once. Later tries may take small multiples of it.
 constexpr int64_t kTryEffort = 200;
 // Larger problems are left to the quick arrangements: the search keeps a list for each section.
-constexpr int64_t kMostSectionMembers = 1'000'000;
+constexpr int64_t kMaxSectionMembers = 1'000'000;
 // Of the effort, what goes into fewer buffers that were made of the given ones.
 constexpr int64_t kShareOfMerged = 8;
-constexpr size_t kMostToMerge = 4000;
+constexpr size_t kMaxToMerge = 4000;
 
 // 1, 1, 2, 1, 1, 2, 4, ...: how much longer than the first the try `number` from 1 on takes, as in
 // "Optimal Speedup of Las Vegas Algorithms" (Luby, Sinclair, Zuckerman, 1993).
@@ -62,7 +62,7 @@ void search_offsets(const std::vector<GridBuffer>& buffers, int64_t enough, int6
                     Packing& best) {
   if (best.height <= std::max(enough, best.least) || effort <= 0) return;
   const int64_t members = section_members(buffers);
-  if (members > kMostSectionMembers) return;
+  if (members > kMaxSectionMembers) return;
   OffsetSearch search(buffers);
   for (int64_t number = 1; effort > 0; ++number) {
     const int64_t least = std::max(enough, best.least);
@@ -89,7 +89,7 @@ Packing pack_quickly(const std::vector<GridBuffer>& buffers, int64_t enough, int
 // proves nothing.
 void improve_merged(const GridPart& part, int64_t enough, int64_t& effort, Packing& best) {
   const int64_t least = std::max(enough, best.least);
-  if (best.height <= least || part.buffers.size() > kMostToMerge) return;
+  if (best.height <= least || part.buffers.size() > kMaxToMerge) return;
   const MergedBuffers merged = merge_buffers(part.buffers);
   if (merged.buffers.size() == part.buffers.size()) return;
   int64_t some_effort = effort / kShareOfMerged;

@@ -9,10 +9,10 @@ namespace tessera {
 namespace {
 
 // How many buffers may become one at once, and how many of equal lifetimes are tried in all ways.
-constexpr size_t kMostJoined = 10;
-constexpr size_t kMostForAllSubsets = 10;
+constexpr size_t kMaxJoined = 10;
+constexpr size_t kMaxForAllSubsets = 10;
 // Of larger groups, subsets of so many.
-constexpr size_t kMostOfLargeGroup = 2;
+constexpr size_t kMaxOfLargeGroup = 2;
 
 // Some of the buffers with one lifetime, to lie one above the other.
 struct Stack {
@@ -30,7 +30,7 @@ class Merger {
   MergedBuffers run() {
     // The fewer there are, the less likely it is an accident that they are equally high.
     size_t joined = 2;
-    while (joined <= kMostJoined) joined = join_neighbours(joined) ? 2 : joined + 1;
+    while (joined <= kMaxJoined) joined = join_neighbours(joined) ? 2 : joined + 1;
     stack_equal_lifetimes();
     MergedBuffers merged;
     for (size_t index = 0; index < buffers_.size(); ++index) {
@@ -70,7 +70,7 @@ class Merger {
 
   template <class Use>
   void visit_stacks(const std::vector<size_t>& group, size_t most, const Use& use) const {
-    if (group.size() > kMostForAllSubsets) most = std::min(most, kMostOfLargeGroup);
+    if (group.size() > kMaxForAllSubsets) most = std::min(most, kMaxOfLargeGroup);
     Stack stack;
     visit_stacks(group, 0, most, stack, use);
   }

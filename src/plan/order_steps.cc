@@ -17,7 +17,7 @@ constexpr int64_t kBeamWidth = 24;
 // Of the steps that a beam looks at, how many for each of its states and each step of the piece.
 constexpr int64_t kLooksInBeam = 4;
 
-constexpr int64_t kMostLookCost = 10'000'000;
+constexpr int64_t kMaxLookCost = 10'000'000;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -353,7 +353,7 @@ std::vector<Piece> cut(const OrderProblem& problem) {
 }
 
 // What no order of a step's piece can change: it needs its own blocks, at least.
-int64_t least_peak(const OrderProblem& problem, const Piece& piece) {
+int64_t min_peak(const OrderProblem& problem, const Piece& piece) {
   int64_t least = 0;
   for (int step = piece.begin; step < piece.end; ++step) {
     const OrderStep& run = problem.steps[at(step)];
@@ -386,11 +386,11 @@ class Orderer {
     bool is_smallest = true;
     while (!pieces_.empty()) {
       const size_t highest = highest_piece();
-      const int64_t least = least_peak(problem_, pieces_[highest]);
+      const int64_t least = min_peak(problem_, pieces_[highest]);
       is_smallest = pieces_[highest].peak_bytes <= least;
       if (is_smallest || effort <= 0) break;
       // Of a piece with so many users of its blocks not even a first look is worth its time.
-      if (users_.look_cost(pieces_[highest]) > kMostLookCost) break;
+      if (users_.look_cost(pieces_[highest]) > kMaxLookCost) break;
       PieceSearch search(problem_, users_, pieces_[highest], live_before_[highest]);
       const PieceSearch::Result result =
           search.search(pieces_[highest].peak_bytes, std::max(least, next_peak(highest)), effort);

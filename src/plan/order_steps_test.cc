@@ -53,7 +53,7 @@ OrderProblem random_problem(std::mt19937& random, int count) {
 }
 
 // The least peak of all orders, each of which is looked at.
-int64_t least_of_all(const OrderProblem& problem, std::vector<int>& order) {
+int64_t min_of_all(const OrderProblem& problem, std::vector<int>& order) {
   if (order.size() == problem.steps.size()) return peak_of(problem, order);
   int64_t least = INT64_MAX;
   for (int step = 0; step < static_cast<int>(problem.steps.size()); ++step) {
@@ -63,7 +63,7 @@ int64_t least_of_all(const OrderProblem& problem, std::vector<int>& order) {
     const std::vector<int>& after = problem.steps[static_cast<size_t>(step)].after;
     if (has_run(step) || !std::all_of(after.begin(), after.end(), has_run)) continue;
     order.push_back(step);
-    least = std::min(least, least_of_all(problem, order));
+    least = std::min(least, min_of_all(problem, order));
     order.pop_back();
   }
   return least;
@@ -109,7 +109,7 @@ TEST(OrderSteps, FindsTheLeastOfAllOrders) {
   for (int round = 0; round < 400; ++round) {
     const OrderProblem problem = random_problem(random, 2 + below(random, 7));
     std::vector<int> none;
-    const int64_t least = least_of_all(problem, none);
+    const int64_t least = min_of_all(problem, none);
     const StepOrder found = order_steps(problem);
     ASSERT_EQ(explain_violation(problem, found.steps), "");
     ASSERT_EQ(found.peak_bytes, least) << "round " << round;

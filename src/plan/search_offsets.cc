@@ -11,7 +11,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 constexpr size_t kRememberedStates = size_t{1} << 17U;
 // Decisions one after the other. Each takes some hundred bytes of stack, of which a thread has few
 // megabytes.
-constexpr int kMostDecisions = 4000;
+constexpr int kMaxDecisions = 4000;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -326,7 +326,7 @@ SearchResult OffsetSearch::solve(const Part& part) {
     undo_to(mark);
     return SearchResult::Impossible;
   }
-  if (effort_ > effort_limit_ || decisions_ == kMostDecisions) return SearchResult::Unknown;
+  if (effort_ > effort_limit_ || decisions_ == kMaxDecisions) return SearchResult::Unknown;
   ++decisions_;
   const SearchResult result = branch(part, choose(part));
   --decisions_;

@@ -125,7 +125,7 @@ class InPlaceSharer {
 
   ExecutionPlan& plan_;
   const Offers& offers_;
-  MemoryUsers users_;
+  AliasTracker users_;
   std::vector<size_t> last_use_;  // by owner, of its memory: a step, or one past the last
 };
 

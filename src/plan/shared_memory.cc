@@ -22,8 +22,8 @@ uint64_t aligned_offsets(int64_t alignment, int64_t offset) {
 
 }  // namespace
 
-PortNeeds needs_of(const ExecutionStep& step, const Offers& offers, bool is_output,
-                   size_t position) {
+PortRequirements requirements_of(const ExecutionStep& step, const Offers& offers, bool is_output,
+                                 size_t position) {
   switch (step.kind) {
     case ExecutionStep::Kind::Kernel:
     case ExecutionStep::Kind::Branch: {
@@ -49,53 +49,54 @@ int owner_of(const ExecutionPlan& plan, int buffer) {
   return owner < 0 ? buffer : owner;
 }
 
-bool meets(const PlanBuffer& buffer, const PortNeeds& needs) {
+bool meets(const PlanBuffer& buffer, const PortRequirements& needs) {
   return buffer.offset % needs.alignment_bytes == 0 &&
          (buffer.strides.empty() || needs.accepts_strides);
 }
 
-MemoryUsers::MemoryUsers(ExecutionPlan& plan, const Offers& offers) : plan_(plan), offers_(offers) {
+AliasTracker::AliasTracker(ExecutionPlan& plan, const Offers& offers)
+    : plan_(plan), offers_(offers) {
   for (size_t buffer = 0; buffer < plan.buffers.size(); ++buffer) {
     note_buffer(static_cast<int>(buffer));
   }
   for (const ExecutionStep& step : plan.steps) note_step(step);
 }
 
-void MemoryUsers::note_buffer(int buffer) {
+void AliasTracker::note_buffer(int buffer) {
   if (memories_.size() <= at(buffer)) memories_.resize(at(buffer) + 1);
   const int owner = owner_of(plan_, buffer);
   if (memories_.size() <= at(owner)) memories_.resize(at(owner) + 1);
   memories_[at(owner)].members.push_back(buffer);
 }
 
-void MemoryUsers::note_step(const ExecutionStep& step) {
+void AliasTracker::note_step(const ExecutionStep& step) {
   for (size_t position = 0; position < step.inputs.size(); ++position) {
-    note_use(step.inputs[position], needs_of(step, offers_, false, position));
+    note_use(step.inputs[position], requirements_of(step, offers_, false, position));
   }
   for (size_t position = 0; position < step.outputs.size(); ++position) {
-    note_use(step.outputs[position].buffer, needs_of(step, offers_, true, position));
+    note_use(step.outputs[position].buffer, requirements_of(step, offers_, true, position));
   }
 }
 
-void MemoryUsers::note_use(int buffer, const PortNeeds& needs) {
+void AliasTracker::note_use(int buffer, const PortRequirements& needs) {
   Memory& memory = memories_[at(owner_of(plan_, buffer))];
   memory.fine_offsets &= aligned_offsets(needs.alignment_bytes, plan_.buffers[at(buffer)].offset);
   memory.accepts_strides = memory.accepts_strides && needs.accepts_strides;
 }
 
-bool MemoryUsers::can_move(int owner, int64_t offset) const {
+bool AliasTracker::can_move(int owner, int64_t offset) const {
   const auto place = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
   return place == 0 || (memories_[at(owner)].fine_offsets >> place & 1U) != 0;
 }
 
-bool MemoryUsers::can_stride(int owner, int64_t offset) const {
+bool AliasTracker::can_stride(int owner, int64_t offset) const {
   const Memory& memory = memories_[at(owner)];
   const auto place = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
   return memory.members.size() == 1 && memory.accepts_strides &&
          (memory.fine_offsets >> place & 1U) != 0;
 }
 
-void MemoryUsers::move(int owner, int whole, int64_t offset) {
+void AliasTracker::move(int owner, int whole, int64_t offset) {
   const int new_owner = owner_of(plan_, whole);
   const int64_t begin = plan_.buffers[at(whole)].offset + offset;
   Memory& from = memories_[at(owner)];

@@ -11,26 +11,26 @@
 namespace tessera {
 
 // What a port takes.
-struct PortNeeds {
+struct PortRequirements {
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
   bool accepts_strides = false;
 };
 
 // Of an input or output of `step`, by position.
-PortNeeds needs_of(const ExecutionStep& step, const Offers& offers, bool is_output,
-                   size_t position);
+PortRequirements requirements_of(const ExecutionStep& step, const Offers& offers, bool is_output,
+                                 size_t position);
 
 // The buffer in whose memory `buffer` lies: itself for most.
 int owner_of(const ExecutionPlan& plan, int buffer);
 
-bool meets(const PlanBuffer& buffer, const PortNeeds& needs);
+bool meets(const PlanBuffer& buffer, const PortRequirements& needs);
 
 // Which buffers lie in whose memory, and what the steps so far that read or write them can live
 // with. Its questions take constant time, so that plans of many steps take no longer a step.
-class MemoryUsers {
+class AliasTracker {
  public:
   // `plan` must outlive it; what it holds already is noted.
-  MemoryUsers(ExecutionPlan& plan, const Offers& offers);
+  AliasTracker(ExecutionPlan& plan, const Offers& offers);
 
   // A buffer that `plan` has got since, once it has its owner.
   void note_buffer(int buffer);
@@ -55,7 +55,7 @@ class MemoryUsers {
     bool accepts_strides = true;  // all do
   };
 
-  void note_use(int buffer, const PortNeeds& needs);
+  void note_use(int buffer, const PortRequirements& needs);
 
   ExecutionPlan& plan_;
   const Offers& offers_;

@@ -12,8 +12,8 @@ namespace {
 using Kind = PlanBuffer::Kind;
 
 // Of views, copies and joint values.
-constexpr PortNeeds kAnything{.alignment_bytes = 1, .accepts_strides = true};
-constexpr PortNeeds kDense{.alignment_bytes = 1, .accepts_strides = false};
+constexpr PortRequirements kAnything{.alignment_bytes = 1, .accepts_strides = true};
+constexpr PortRequirements kDense{.alignment_bytes = 1, .accepts_strides = false};
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -28,7 +28,7 @@ StepBuilder::StepBuilder(const Graph& graph, const Offers& offers, const LayoutT
       present_(graph.values.size()),
       users_(plan_, offers) {
   for (size_t index = 0; index < graph.inputs.size(); ++index) {
-    const LayoutId layout = layouts.exchanged_layout(graph[graph.inputs[index]]);
+    const LayoutId layout = layouts.io_layout(graph[graph.inputs[index]]);
     const int buffer = add_buffer(Kind::Input, graph.inputs[index], layout);
     plan_.buffers[at(buffer)].index = static_cast<int>(index);
     note(graph.inputs[index], layout, buffer);
@@ -95,7 +95,7 @@ void StepBuilder::add_joint(int index) {
   }
   const CandidateOutput& output = candidate.outputs[0];
   const int whole = add_buffer(Kind::Arena, output.value, output.layout);
-  const std::vector<bool> is_in_place = place_parts(candidate, step.inputs, whole);
+  const std::vector<bool> is_in_place = allocate_parts(candidate, step.inputs, whole);
   for (size_t position = 0; position < step.inputs.size(); ++position) {
     if (is_in_place[position]) continue;
     const CandidateInput& port = candidate.inputs[position];
@@ -116,8 +116,8 @@ void StepBuilder::add_joint(int index) {
 // buffer's memory at once, where the inputs of the joint candidate are all that is in it, and lie
 // there as they do in the whole. So a joint value goes into a larger one with all of its parts.
 // Gives for each input whether it is where it belongs.
-std::vector<bool> StepBuilder::place_parts(const Candidate& candidate,
-                                           const std::vector<int>& inputs, int whole) {
+std::vector<bool> StepBuilder::allocate_parts(const Candidate& candidate,
+                                              const std::vector<int>& inputs, int whole) {
   std::vector<bool> is_placed(inputs.size(), false);
   std::map<int, std::vector<size_t>> inputs_of;  // by owner of their memory
   for (size_t position = 0; position < inputs.size(); ++position) {
@@ -153,7 +153,7 @@ std::vector<bool> StepBuilder::place_parts(const Candidate& candidate,
 
 void StepBuilder::add_result(ValueId value) {
   const bool is_constant = graph_[value].is_constant();
-  const LayoutId layout = layouts_.exchanged_layout(graph_[value]);
+  const LayoutId layout = layouts_.io_layout(graph_[value]);
   const int buffer = is_constant ? constant({.value = value, .layout = layout}, -1)
                                  : obtain(value, layout, kDense);
   is_result_.resize(plan_.buffers.size(), false);
@@ -229,7 +229,7 @@ void StepBuilder::note(ValueId value, LayoutId layout, int buffer) {
 
 // The buffer that has `value` in `layout` so that it meets `needs`, after the conversions and the
 // copy that make it.
-int StepBuilder::obtain(ValueId value, LayoutId layout, const PortNeeds& needs) {
+int StepBuilder::obtain(ValueId value, LayoutId layout, const PortRequirements& needs) {
   const auto& present = present_[at(value.index)];
   TESSERA_CHECK(!present.empty(), "a placement's order makes values before they are read");
   int unfit = -1;
@@ -276,7 +276,7 @@ std::vector<ConversionStep> StepBuilder::cheapest_way_to(ValueId value, LayoutId
 
 int StepBuilder::convert(ValueId value, LayoutId layout) {
   const std::vector<ConversionStep> best = way_to(value, layout);
-  int from = obtain(value, best.front().from, PortNeeds{});
+  int from = obtain(value, best.front().from, PortRequirements{});
   for (const ConversionStep& conversion : best) {
     const int to = add_buffer(Kind::Arena, value, conversion.to);
     ExecutionStep step;

@@ -32,14 +32,14 @@ class StepBuilder {
   void add_kernel(int index);
   void add_view(int index);
   void add_joint(int index);
-  std::vector<bool> place_parts(const Candidate& candidate, const std::vector<int>& inputs,
-                                int whole);
+  std::vector<bool> allocate_parts(const Candidate& candidate, const std::vector<int>& inputs,
+                                   int whole);
   void add_step(ExecutionStep step);
   int add_buffer(PlanBuffer::Kind kind, ValueId value, LayoutId layout);
   int make_buffer(PlanBuffer::Kind kind, ValueId value, LayoutId layout);
   int add_part(int whole, ValueId value, LayoutId layout, const StoragePart& part);
   void note(ValueId value, LayoutId layout, int buffer);
-  int obtain(ValueId value, LayoutId layout, const PortNeeds& needs);
+  int obtain(ValueId value, LayoutId layout, const PortRequirements& needs);
   int convert(ValueId value, LayoutId layout);
   std::vector<ConversionStep> way_to(ValueId value, LayoutId layout) const;
   std::vector<ConversionStep> cheapest_way_to(ValueId value, LayoutId layout) const;
@@ -53,7 +53,7 @@ class StepBuilder {
   ExecutionPlan plan_;
   std::vector<std::vector<std::pair<LayoutId, int>>> present_;  // by value: layout, buffer
   std::map<std::tuple<ValueId, LayoutId, std::string>, int> constants_;
-  MemoryUsers users_;
+  AliasTracker users_;
   std::vector<bool> is_result_;  // by buffer
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int kFirstWithoutIsTest = 7;
 constexpr int kFirstWithTrainingMode = 14;
 
-// Places of BatchNormalization's inputs.
+// Indices of BatchNormalization's inputs.
 constexpr size_t kScale = 1;
 constexpr size_t kShift = 2;
 constexpr size_t kMean = 3;
@@ -38,8 +38,8 @@ std::vector<double> doubles_of(const Tensor& tensor) {
   return values;
 }
 
-// `source` with its elements in equally large groups, one for each factor, multiplied by it and
-// shifted. Empty where a result is not finite in the type of `source`.
+// `source` with its elements in groups of equal size, one per factor, multiplied by the factor and
+// shifted. Empty if a result is not finite in the type of `source`.
 Tensor scaled(const Tensor& source, const std::vector<double>& factors,
               const std::vector<double>& shifts) {
   Tensor target(source.type(), source.dims());
@@ -77,7 +77,8 @@ class BatchNormFolding {
   }
 
  private:
-  // The Conv that feeds `norm` alone, where everything else that folding needs holds too.
+  // The Conv whose result only `norm` reads, if all other conditions for folding hold too; else
+  // nullptr.
   Node* foldable_conv(const Node& norm) {
     if (!is_op(norm, "BatchNormalization") || !is_inference(norm)) return nullptr;
     const ValueId between = norm.inputs[0];
@@ -108,11 +109,11 @@ class BatchNormFolding {
     if (norm.version >= kFirstWithTrainingMode && int_or(norm, "training_mode", 0) != 0) {
       return false;
     }
-    // Old versions could keep statistics for each place instead of each channel.
+    // Old versions may have statistics per element instead of per channel.
     return int_or(norm, "spatial", 1) != 0 && !graph_[norm.outputs[0]].is_state;
   }
 
-  // The constant of floating type at this input; nullptr where there is none.
+  // The constant of floating type at this input; nullptr if there is none.
   const Tensor* constant_input(const Node& node, size_t index) const {
     if (index >= node.inputs.size() || node.inputs[index].is_none()) return nullptr;
     const Value& value = graph_[node.inputs[index]];

@@ -12,7 +12,7 @@ constexpr int64_t kChannels = 4;
 
 class FoldBatchNorm : public PassTest {
  protected:
-  // x --conv--> c --bn--> y, each folded number different.
+  // x --conv--> c --bn--> y, with different numbers everywhere.
   GraphBuilder conv_and_norm(bool has_bias, int opset = 17, Attributes norm_attributes = {}) {
     GraphBuilder graph = builder(opset);
     graph.input("x", float_type(Shape{1, 2, 5, 5}))

@@ -25,7 +25,7 @@ std::optional<Tensor> tensor_of(const Type& type, const std::vector<Dim>& elemen
   return Tensor::from<T>(type.element, dims_from(*type.shape), values);
 }
 
-// The elements that inference found, as a tensor; nullopt unless it found all.
+// The elements that inference tracked, as a tensor; nullopt unless all are known.
 std::optional<Tensor> inferred_tensor(const Value& value) {
   if (!value.elements || !is_known(*value.elements) || !value.type.is_known_tensor()) {
     return std::nullopt;
@@ -88,13 +88,13 @@ class ConstantFolding {
     try {
       return evaluate(node, inputs);
     } catch (const Error& error) {
-      // Perhaps the node is never needed; if it is, running it tells the same.
+      // The node may never be needed; if it is, running it reports the same error.
       if (error.kind() == ErrorKind::InvalidArgument) return std::nullopt;
       throw;
     }
   }
 
-  // The tensor that a Constant node holds: shared, not copied as its kernel would.
+  // The tensor of a Constant node, shared instead of copied as by its kernel.
   static const Tensor* constant_value(const Node& node) {
     const bool is_constant = node.domain.empty() && node.op == "Constant";
     return is_constant && node.outputs.size() == 1 ? node.attributes.find_tensor("value") : nullptr;
@@ -116,12 +116,12 @@ class ConstantFolding {
     return outputs;
   }
 
-  // Decides before anything is allocated. False also for a type that is not known.
+  // Checks the size before any allocation. Also false if a type is unknown.
   bool has_room_for(const Node& node, const std::vector<Tensor>& inputs,
                     const std::vector<ops::InferOutput>& outputs) {
     int64_t input_bytes = 0;
     for (const Tensor& input : inputs) input_bytes += input.bytes();
-    const int64_t limit = std::max(kMostGrownBytes, input_bytes);
+    const int64_t limit = std::max(kMaxGrownBytes, input_bytes);
     int64_t left = limit;
     for (size_t index = 0; index < node.outputs.size(); ++index) {
       if (node.outputs[index].is_none()) continue;
@@ -130,7 +130,7 @@ class ConstantFolding {
       left -= *bytes;
     }
     const int64_t grown = std::max<int64_t>(0, limit - left - input_bytes);
-    if (grown > kMostGrownBytesTogether - grown_bytes_) return false;
+    if (grown > kMaxGrownBytesTogether - grown_bytes_) return false;
     grown_bytes_ += grown;
     return true;
   }
@@ -147,7 +147,8 @@ class ConstantFolding {
     node.is_removed = true;
     context_.changes.push_back(place(node) + " folded into constant " + names);
     for (const ValueId id : node.inputs) {
-      // A chain of folded nodes on a large weight must not hold every step of it in memory.
+      // Releases constants that are no longer used, so that a chain of folded nodes on a large
+      // weight does not hold every intermediate.
       if (!id.is_none() && --uses_[static_cast<size_t>(id.index)] == 0) graph_[id].constant = {};
     }
   }

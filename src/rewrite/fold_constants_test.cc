@@ -23,7 +23,7 @@ TEST_F(FoldConstants, ComputesWhatIsConstantAllTheWay) {
   EXPECT_THAT(value_of(result, "c").constant.as<float>(), ElementsAre(0, -2));
   EXPECT_THAT(changes_, ElementsAre("node 'relu' (Relu) folded into constant 'b'",
                                     "node 'neg' (Neg) folded into constant 'c'"));
-  // Neither the steps in between nor what they replace is held any longer.
+  // Neither intermediates nor replaced values remain.
   EXPECT_TRUE(find_value(result, "a").is_none());
   EXPECT_TRUE(find_value(result, "b").is_none());
 }
@@ -86,7 +86,7 @@ TEST_F(FoldConstants, TheTensorOfAConstantIsShared) {
 }
 
 TEST_F(FoldConstants, ALargeResultIsLeftToRunUnlessItsInputsAreAsLarge) {
-  const int64_t elements = kMostGrownBytes / 4;
+  const int64_t elements = kMaxGrownBytes / 4;
   GraphBuilder graph = builder();
   graph.constant("fits", int_tensor({1}, {elements}))
       .constant("does not", int_tensor({1}, {elements + 1}))
@@ -103,13 +103,13 @@ TEST_F(FoldConstants, ALargeResultIsLeftToRunUnlessItsInputsAreAsLarge) {
 
 TEST_F(FoldConstants, ManyGrownResultsTogetherHaveALimitToo) {
   GraphBuilder graph = builder();
-  graph.constant("shape", int_tensor({1}, {kMostGrownBytes / 4}));
+  graph.constant("shape", int_tensor({1}, {kMaxGrownBytes / 4}));
   for (int index = 0; index < 20; ++index) {
     const std::string name = "v" + std::to_string(index);
     graph.node(name, "ConstantOfShape", {"shape"}, {name}).output(name);
   }
   EXPECT_EQ(run(fold_constants, graph).nodes.size(),
-            20 - static_cast<size_t>(kMostGrownBytesTogether / kMostGrownBytes));
+            20 - static_cast<size_t>(kMaxGrownBytesTogether / kMaxGrownBytes));
 }
 
 TEST_F(FoldConstants, WhatAKernelRefusesIsLeftToRun) {

@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 constexpr Pass kPasses[] = {
-    // read top to bottom; each header explains its place
+    // read top to bottom; each header explains its position
     {"fold_constants", fold_constants},
     {"remove_identities", remove_identities},
     {"fold_batch_norm", fold_batch_norm},
@@ -36,7 +36,7 @@ Rewritten rewrite(Graph graph, const ops::Registry& registry, ThreadPool& pool) 
     report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     report.nodes_after = static_cast<int64_t>(result.graph.nodes.size());
 #ifdef TESSERA_CHECKS
-    // A pass that says that it changed nothing is believed until the last one has run.
+    // The graph is verified after passes that report a change, and after the last pass in any case.
     if (!report.changes.empty() || &pass == std::end(kPasses) - 1) verify(result.graph, pass.name);
 #endif
     result.reports.push_back(std::move(report));

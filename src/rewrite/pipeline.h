@@ -1,4 +1,4 @@
-// The passes, in order, and the one loop that runs them. Each pass is a file pair of its own.
+// The ordered table of passes and the loop that runs them. Each pass is a pair of files of its own.
 #pragma once
 
 #include <string>
@@ -15,8 +15,7 @@ struct PassReport {
   int64_t nodes_before = 0;
   int64_t nodes_after = 0;
   double seconds = 0;
-  // One sentence for each change: "node 'bn1' (BatchNormalization) folded into node 'conv1'
-  // (Conv)".
+  // One sentence per change: "node 'bn1' (BatchNormalization) folded into node 'conv1' (Conv)".
   std::vector<std::string> changes;
 };
 
@@ -25,15 +24,15 @@ struct Rewritten {
   std::vector<PassReport> reports;
 };
 
-// What a pass may use besides the graph.
+// What a pass may use in addition to the graph.
 struct PassContext {
   const ops::Registry& registry;
   ThreadPool& pool;
-  std::vector<std::string>& changes;  // a pass appends one sentence for each change
+  std::vector<std::string>& changes;  // a pass appends one sentence per change
 };
 
-// A pass is a pure function; graph outputs and Graph::kept keep their names and meaning. The result
-// is legal but for nodes marked is_removed and dead values, which the loop compacts.
+// A pass is a pure function. Graph outputs and Graph::kept keep their names and meaning. The result
+// is legal except for nodes marked is_removed and dead values, which the loop compacts.
 using PassFunction = Graph (*)(Graph graph, const PassContext& context);
 
 struct Pass {
@@ -41,8 +40,8 @@ struct Pass {
   PassFunction run;
 };
 
-// Runs every pass of the table once, in order: runs it, compacts, verifies the graph (in builds
-// with TESSERA_CHECK), times it, reports it. Types must be inferred.
+// Runs every pass of the table once, in order; after each one it compacts, verifies (in builds with
+// TESSERA_CHECK), measures the time and reports. Types must be inferred.
 Rewritten rewrite(Graph graph, const ops::Registry& registry, ThreadPool& pool);
 
 }  // namespace tessera

@@ -10,8 +10,8 @@ using testing::IsEmpty;
 
 class Pipeline : public PassTest {
  protected:
-  // A Conv, an Identity and a BatchNormalization whose scale is computed; a Dropout that a Constant
-  // keeps from training; shape arithmetic.
+  // A Conv, an Identity and a BatchNormalization with a computed scale; a Dropout whose training
+  // mode is a Constant false; shape arithmetic.
   GraphBuilder network() {
     GraphBuilder graph = builder();
     graph.input("x", float_type(Shape{1, 2, 5, 5}))

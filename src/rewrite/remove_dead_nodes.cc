@@ -11,7 +11,7 @@ Graph remove_dead_nodes(Graph graph, const PassContext& context) {
   };
   for (const ValueId id : graph.outputs) need(id);
   for (const ValueId id : graph.kept) need(id);
-  // Readers come after makers, so backwards every reader has been seen before its maker.
+  // Readers follow makers, so in reverse order every reader is visited before its maker.
   for (size_t index = graph.nodes.size(); index-- > 0;) {
     Node& node = graph.nodes[index];
     node.is_removed = std::none_of(node.outputs.begin(), node.outputs.end(), [&](ValueId id) {

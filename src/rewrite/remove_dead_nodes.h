@@ -1,7 +1,7 @@
-// Removes nodes none of whose outputs anybody needs.
+// Removes nodes whose outputs are not needed.
 //   Needs:  nothing.
 //   Gives:  every node leads to a graph output, a kept value or a state.
-//   Order:  last: the other passes cut nodes loose.
+//   Order:  last, because the other passes detach nodes.
 #pragma once
 
 #include "rewrite/pipeline.h"

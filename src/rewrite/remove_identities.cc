@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
-#include "rewrite/replacements.h"
+#include "base/check.h"
 
 namespace tessera {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 constexpr int kFirstDropoutWithoutIsTest = 7;
 constexpr int kFirstDropoutWithTrainingInput = 12;
 
-// Questions about a node of `graph` whose first output and first input are given.
+// A predicate on a node of `graph` whose first output and first input are present.
 using Question = bool (*)(const Graph& graph, const Node& node);
 
 const Type& input_type(const Graph& graph, const Node& node) { return graph[node.inputs[0]].type; }
@@ -40,19 +41,19 @@ bool keeps_element_type(const Graph& graph, const Node& node) {
 bool keeps_order_of_axes(const Graph& graph, const Node& node) {
   const std::vector<int64_t>* order = node.attributes.find_ints("perm");
   if (order == nullptr) {
-    // Without an order the axes are reversed.
+    // The default permutation reverses the axes.
     const Type& type = input_type(graph, node);
     return type.shape && type.shape->size() < 2;
   }
   for (size_t axis = 0; axis < order->size(); ++axis) {
     if ((*order)[axis] != static_cast<int64_t>(axis)) return false;
   }
-  // Of another rank it is an error, which only running shows.
+  // A mismatched rank is an error that is found only at run time.
   const Type& type = input_type(graph, node);
   return type.shape && type.shape->size() == order->size();
 }
 
-// Also what the caller gives may say which shape it has: then the declared one is a claim.
+// For values that the caller may provide, the declared shape is a claim, not a fact.
 bool keeps_known_shape(const Graph& graph, const Node& node) {
   for (size_t index = 1; index < node.inputs.size(); ++index) {
     if (node.inputs[index].is_none()) continue;
@@ -74,6 +75,44 @@ constexpr Rule kRules[] = {
     {"Identity", is_always_identity}, {"Reshape", keeps_known_shape},
     {"Squeeze", keeps_known_shape},   {"Transpose", keeps_order_of_axes},
     {"Unsqueeze", keeps_known_shape},
+};
+
+// Collects replacements of values and applies them to the whole graph at once, so that the pass
+// stays linear.
+class Replacements {
+ public:
+  explicit Replacements(const Graph& graph) : targets_(graph.values.size()) {}
+
+  // From now on of(from) is of(to). `from` must not already be a replacement of `to`.
+  void add(ValueId from, ValueId to) {
+    TESSERA_CHECK(of(to) != from, "a value that stands in for itself would never be found");
+    targets_[static_cast<size_t>(from.index)] = to;
+  }
+
+  // The replacement of `id`; `id` itself if there is none.
+  ValueId of(ValueId id) const {
+    while (!id.is_none() && !targets_[static_cast<size_t>(id.index)].is_none()) {
+      id = targets_[static_cast<size_t>(id.index)];
+    }
+    return id;
+  }
+
+  // Redirects every reader to the replacement, and every remaining node to write it.
+  void apply(Graph& graph) const {
+    for (Node& node : graph.nodes) {
+      if (node.is_removed) continue;
+      for (ValueId& id : node.inputs) id = of(id);
+      for (ValueId& id : node.outputs) id = of(id);
+      for (Body& body : node.bodies) {
+        for (Capture& capture : body.graph.captures) capture.outer = of(capture.outer);
+      }
+    }
+    for (ValueId& id : graph.outputs) id = of(id);
+    for (ValueId& id : graph.kept) id = of(id);
+  }
+
+ private:
+  std::vector<ValueId> targets_;
 };
 
 class IdentityRemoval {
@@ -116,7 +155,7 @@ class IdentityRemoval {
     return rule != std::end(kRules) && rule->is_identity(graph_, node);
   }
 
-  // Lets one of the two names stand for both; false where both must live on.
+  // Merges the two names into one value; false if both names must be kept.
   bool take_out(ValueId read, ValueId made) {
     const ValueId source = replacements_.of(read);
     if (graph_[source].is_state || graph_[made].is_state) return false;
@@ -126,7 +165,7 @@ class IdentityRemoval {
     }
     const auto index = static_cast<size_t>(source.index);
     if (must_keep_name_[index] || !is_made_by_node_[index]) return false;
-    // The node that made `source` makes `made` directly.
+    // Lets the node that made `source` make `made` directly.
     replacements_.add(source, made);
     return true;
   }

@@ -10,7 +10,7 @@ using testing::IsEmpty;
 
 class RemoveIdentities : public PassTest {};
 
-// One op between two Relus, with an input "x" of `shape` and perhaps a constant second input.
+// One op between two Relus, with an input "x" of `shape` and optionally a constant second input.
 struct Case {
   const char* name;
   int opset;
@@ -95,7 +95,7 @@ TEST_F(RemoveIdentities, RemovesWhatChangesNothing) {
   }
 }
 
-// What the model declares may turn out wrong, which is for running to say.
+// A declaration of the model may turn out wrong at run time, so it justifies no removal.
 TEST_F(RemoveIdentities, WhatOnlyRunningShowsStays) {
   GraphBuilder reshape = builder();
   reshape.input("x", float_type(Shape{2, 3}))

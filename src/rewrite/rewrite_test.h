@@ -1,4 +1,4 @@
-// What the tests of the passes share: running a pass as the pipeline does, and running a graph.
+// Shared by tests of passes: runs a pass as the pipeline does, and runs graphs.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ namespace tessera {
 class PassTest : public testing::Test {
  protected:
   PassTest() {
-    // Its value does not matter here, only that nobody may fold it.
+    // Its value does not matter; it only must not be folded.
     registry_.add(
         {.name = "Coin",
          .versions = {1},
@@ -35,7 +35,7 @@ class PassTest : public testing::Test {
 
   GraphBuilder builder(int opset = 17) const { return GraphBuilder(registry_, opset); }
 
-  // Infers, runs the pass, compacts and verifies.
+  // Infers types, runs the pass, compacts and verifies.
   Graph run(PassFunction pass, const GraphBuilder& builder) {
     return run(pass, infer_types(builder.graph(), registry_, log_));
   }
@@ -46,7 +46,7 @@ class PassTest : public testing::Test {
     return result;
   }
 
-  // The graph's outputs for these inputs, one node after the other.
+  // The graph's outputs for these inputs, computed node by node.
   std::vector<Tensor> outputs_of(const Graph& graph, const std::map<std::string, Tensor>& inputs) {
     std::vector<Tensor> tensors;
     for (const Value& value : graph.values) tensors.push_back(value.constant);
@@ -86,7 +86,7 @@ inline Tensor bool_scalar(bool value) {
   return Tensor::from<uint8_t>(DataType::Bool, {}, values);
 }
 
-// Values without a pattern, the same on every machine.
+// Pseudo-random values, equal on every machine.
 inline Tensor noise(std::vector<int64_t> dims, uint32_t seed, float low = -1, float high = 1) {
   Tensor tensor(DataType::Float32, std::move(dims));
   for (float& value : tensor.mutable_as<float>()) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cache/fingerprint.h"
+#include "price/cost_sections.h"
 #include "tessera/cache.h"
-#include "tune/cost_sections.h"
 
 namespace tessera {
 

@@ -30,7 +30,7 @@ bool is_of_same_model(const std::vector<cache::Ingredient>& left,
 
 // nullopt where it cannot be used.
 std::optional<cache::CacheFile> file_at(const std::filesystem::path& path) {
-  const cache::FileText text = cache::read_stored_file(path, cache::kMostFileBytes);
+  const cache::FileText text = cache::read_stored_file(path, cache::kMaxFileBytes);
   if (!text.bytes) return std::nullopt;
   try {
     return cache::decode(*text.bytes, /*key=*/nullptr, path.string());
@@ -58,7 +58,7 @@ int64_t count_of(const Entries& entries, const std::string& backend, const Entri
 
 }  // namespace
 
-std::string cache_place(const std::filesystem::path& path) {
+std::string cache_location(const std::filesystem::path& path) {
   return "cache '" + path.string() + "'";
 }
 
@@ -111,8 +111,8 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
       least = count;
       const std::string difference = cache::explain_difference(file->ingredients, model);
       nearest = difference.empty()
-                    ? explain_no_plan_in(*file, binding, cache_place(path))
-                    : cache_place(path) + " was made for another case, " + difference;
+                    ? explain_no_plan_in(*file, binding, cache_location(path))
+                    : cache_location(path) + " was made for another case, " + difference;
     }
   }
   return nearest.empty() ? "no cache of this model in " + names : nearest;

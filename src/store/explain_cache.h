@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "cache/cache_file.h"
+#include "price/cost_sections.h"
 #include "tessera/cache.h"
-#include "tune/cost_sections.h"
 
 namespace tessera {
 
 // "cache 'x.cache'".
-std::string cache_place(const std::filesystem::path& path);
+std::string cache_location(const std::filesystem::path& path);
 
 // Why no file of the folders fits: what differs, where one is of the same model.
 std::string explain_miss(const std::vector<std::filesystem::path>& folders,

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kType = "model";
 constexpr const char* kContent = "graph";
 // Whoever has so many small constants gains little by not reading them from the model.
-constexpr int64_t kMostIndexBytes = int64_t{64} << 20;
+constexpr int64_t kMaxIndexBytes = int64_t{64} << 20;
 
 // A weight that lies in one of the model's files.
 struct MappedWeight {
@@ -87,8 +87,8 @@ template <class Archive>
 void transfer_head(Archive& archive, ModelIndex& index) {
   archive(index.plugins, index.packs, index.warnings, index.weights, index.structure.digest,
           index.structure.names);
-  auto& [source, graph, passes, made_values, is_settled] = index.model;
-  archive(source.ir_version, source.producer, source.opsets, passes, made_values, is_settled);
+  auto& [source, graph, passes, made_values, binds_unchanged] = index.model;
+  archive(source.ir_version, source.producer, source.opsets, passes, made_values, binds_unchanged);
 }
 
 std::string index_bytes(const ModelIndex& index) {
@@ -96,7 +96,7 @@ std::string index_bytes(const ModelIndex& index) {
   // One function serves both ways.
   transfer_head(content, const_cast<ModelIndex&>(index));
   content(without_weights(index.model.graph), mapped_weights(index));
-  std::vector<BlockPlace> places;
+  std::vector<BlockRange> places;
   int64_t end = 0;
   for (const Tensor& tensor : content.tensors()) {
     places.push_back({.offset = end, .bytes = tensor.bytes()});
@@ -121,7 +121,7 @@ std::string explain_changed(const std::vector<StampedFile>& files) {
   return files.empty() ? "it is of no file" : "";
 }
 
-std::vector<ByteReader::Block> read_blocks(const std::vector<BlockPlace>& places, int64_t bytes,
+std::vector<ByteReader::Block> read_blocks(const std::vector<BlockRange>& places, int64_t bytes,
                                            std::span<const char> behind) {
   if (bytes < 0 || static_cast<uint64_t>(bytes) != behind.size()) {
     ByteReader::fail("other constants than it names");
@@ -130,7 +130,7 @@ std::vector<ByteReader::Block> read_blocks(const std::vector<BlockPlace>& places
   if (bytes > 0) std::memcpy(memory.mutable_data(), behind.data(), behind.size());
   const auto held = std::make_shared<const Tensor>(std::move(memory));
   std::vector<ByteReader::Block> blocks;
-  for (const BlockPlace& place : places) {
+  for (const BlockRange& place : places) {
     const bool is_inside = place.offset >= 0 && place.bytes >= 0 && place.offset <= bytes &&
                            place.bytes <= bytes - place.offset &&
                            align(place.offset) == place.offset;
@@ -206,7 +206,7 @@ bool is_large_weight(const Value& value) {
 FoundIndex read_model_index(const std::filesystem::path& file,
                             std::span<const cache::Ingredient> ingredients,
                             const cache::UserKey& key) {
-  const cache::FileText text = cache::read_stored_file(file, 2 * kMostIndexBytes);
+  const cache::FileText text = cache::read_stored_file(file, 2 * kMaxIndexBytes);
   if (!text.bytes) return {{}, text.refusal};
   try {
     const cache::CacheFile stored = cache::decode(*text.bytes, &key, place_of(file));
@@ -215,7 +215,7 @@ FoundIndex read_model_index(const std::filesystem::path& file,
     if (!difference.empty() || section == nullptr) return {{}, difference};
     if (!cache::may_be_taken_as_they_are(section->origin)) return {{}, "it is another user's"};
     ModelIndex index;
-    std::vector<BlockPlace> places;
+    std::vector<BlockRange> places;
     int64_t block_bytes = 0;
     std::string content;
     ByteReader outside(section->bytes);
@@ -243,7 +243,7 @@ std::string write_model_index(const std::filesystem::path& file,
   if (has_sparse(index.model.graph)) return "it has sparse constants";
   cache::CacheFile stored{.ingredients = {ingredients.begin(), ingredients.end()}};
   stored.sections.push_back({.type = kType, .content = kContent, .bytes = index_bytes(index)});
-  if (static_cast<int64_t>(stored.sections.front().bytes.size()) > kMostIndexBytes) {
+  if (static_cast<int64_t>(stored.sections.front().bytes.size()) > kMaxIndexBytes) {
     return "its small constants take too much";
   }
   return cache::replace_file(file, [&] { return cache::encode(stored, &key); });

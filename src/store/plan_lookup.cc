@@ -4,16 +4,21 @@
 #include <utility>
 
 #include "cache/cache_folder.h"
-#include "cache/stored_file.h"
 #include "cache/user_folder.h"
 #include "cache/user_key.h"
+#include "price/groups.h"
 #include "store/explain_cache.h"
 #include "tessera/error.h"
-#include "tune/groups.h"
 
 namespace tessera {
 
-PlanLookup::PlanLookup(PlanQuestion question, FoundPlans& plans, const Log& log)
+namespace {
+
+bool is_plan(const cache::Section& section) { return section.type == tuning::kPlanSection; }
+
+}  // namespace
+
+PlanLookup::PlanLookup(PlanRequest question, ProcessPlanCache& plans, const Log& log)
     : question_(std::move(question)), plans_(plans), log_(log) {}
 
 const std::vector<tuning::PricedLibrary>& PlanLookup::versions() {
@@ -39,7 +44,7 @@ void PlanLookup::look() {
   reasons_.clear();
   if (!refusal_.empty()) reasons_.push_back(refusal_);
   if (!question_.looks_up) return;
-  std::optional<FoundPlans::Found> found = plans_.find(entry());
+  std::optional<ProcessPlanCache::Found> found = plans_.find(entry());
   look_into_given();
   // A file that was given for these libraries is meant, whoever made it.
   const bool is_given = plan_ && plan_->change.empty();
@@ -49,7 +54,7 @@ void PlanLookup::look() {
   plan_ = FoundPlan{.plan = std::move(found->plan), .record = std::move(found->record)};
 }
 
-void PlanLookup::refuse_strangers(const std::string& reason) {
+void PlanLookup::reject_untrusted(const std::string& reason) {
   refusal_ = reason;
   log_.warn(reason);
   plan_.reset();
@@ -60,14 +65,14 @@ void PlanLookup::refuse_strangers(const std::string& reason) {
 void PlanLookup::look_into_given() {
   std::string unfit;
   bool is_any_fit = false;
-  for (const GivenCache& given : question_.given) {
+  for (const LoadedCache& given : question_.given) {
     const std::string difference =
         cache::explain_difference(given.file.ingredients, question_.model);
     if (difference.empty()) {
       is_any_fit = true;
-      look_into(given.file, given.type, given.path);
+      look_into({.file = given.file, .type = given.type, .path = given.path});
     } else {
-      unfit = cache_place(given.path) + " is not used: " + difference;
+      unfit = cache_location(given.path) + " is not used: " + difference;
     }
   }
   if (is_any_fit || unfit.empty()) return;
@@ -91,11 +96,10 @@ bool PlanLookup::is_better(const tuning::TakenPlan& taken) const {
   return is_vouched && !cache::may_vouch_for_results(plan_->origin);
 }
 
-void PlanLookup::look_into(cache::CacheFile file, const std::string& type,
-                           const std::filesystem::path& path) {
-  const PriceSource& source = sources_.emplace_back(PriceSource{std::move(file), type, path});
-  if (!type.empty() && type != tuning::kPlanSection) return;
-  const std::string place = cache_place(path);
+void PlanLookup::look_into(PriceSource read) {
+  const PriceSource& source = sources_.emplace_back(std::move(read));
+  if (!source.type.empty() && source.type != tuning::kPlanSection) return;
+  const std::string place = cache_location(source.path);
   tuning::TakenPlan taken = tuning::take_plan(source.file, question_.binding, versions(), place);
   if (taken.interrupted_seconds) {
     reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, question_.is_frozen));
@@ -107,7 +111,7 @@ void PlanLookup::look_into(cache::CacheFile file, const std::string& type,
                     .origin = taken.origin,
                     .seconds = taken.seconds,
                     .versions = std::move(taken.versions),
-                    .file = path};
+                    .file = source.path};
   if (taken.change.empty()) return;
   plan_->change = "the plan of " + place + " was found with other libraries, " + taken.change;
 }
@@ -115,11 +119,12 @@ void PlanLookup::look_into(cache::CacheFile file, const std::string& type,
 void PlanLookup::look_into_folders() {
   const std::optional<cache::UserKey> key = cache::find_key(question_.key_folder);
   for (const std::filesystem::path& folder : question_.folders) {
-    cache::FoundCache found = cache::find_in_folder(folder, question_.model, key ? &*key : nullptr);
+    cache::FoundCache found =
+        cache::find_in_folder(folder, question_.model, key ? &*key : nullptr, is_plan);
     if (!found.reason.empty()) reasons_.push_back(found.reason);
     if (!found.file) continue;
     try {
-      look_into(*std::move(found.file), "", found.path);
+      look_into({*std::move(found.file), "", found.path, std::move(found.bytes)});
     } catch (const Error& error) {
       reasons_.emplace_back(error.what());
     }
@@ -132,13 +137,20 @@ void PlanLookup::look_into_folders() {
 }
 
 tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
+                            const std::filesystem::path& key_folder,
                             const std::vector<tuning::PricedLibrary>& libraries) {
   tuning::TakenCosts all;
   for (const PriceSource& source : sources) {
     if (source.type == tuning::kPlanSection) continue;
     try {
+      const std::string place = cache_location(source.path);
+      std::optional<cache::CacheFile> whole;
+      if (source.bytes) {
+        const std::optional<cache::UserKey> key = cache::find_key(key_folder);
+        whole = cache::decode(*source.bytes, key ? &*key : nullptr, place);
+      }
       tuning::TakenCosts taken =
-          tuning::take_costs(source.file, source.type, libraries, cache_place(source.path));
+          tuning::take_costs(whole ? *whole : source.file, source.type, libraries, place);
       tuning::merge(all.costs, taken.costs);
       for (const auto& [of, count] : taken.entries) all.entries[of] = count;
       for (const auto& [of, seconds] : taken.seconds) all.seconds[of] = seconds;
@@ -153,7 +165,7 @@ tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
 
 const tuning::TakenCosts& PlanLookup::prices() {
   if (prices_) return *prices_;
-  prices_ = take_all(sources_, question_.find_libraries({}));
+  prices_ = take_all(sources_, question_.key_folder, question_.find_libraries({}));
   for (const std::string& reason : prices_->reasons) {
     const bool is_told = std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end();
     if (!is_told) reasons_.push_back(reason);
@@ -161,12 +173,12 @@ const tuning::TakenCosts& PlanLookup::prices() {
   return *prices_;
 }
 
-ToldLookup PlanLookup::told() {
-  ToldLookup told{.model = question_.model,
-                  .binding = question_.binding,
-                  .versions = tuning::versions_in_key(versions()),
-                  .folders = question_.folders,
-                  .reasons = reasons_};
+LookupReport PlanLookup::told() {
+  LookupReport told{.model = question_.model,
+                    .binding = question_.binding,
+                    .versions = tuning::versions_in_key(versions()),
+                    .folders = question_.folders,
+                    .reasons = reasons_};
   if (plan_) {
     told.file = plan_->file;
     told.change = plan_->change;
@@ -176,7 +188,7 @@ ToldLookup PlanLookup::told() {
   return told;
 }
 
-CacheReport ToldLookup::report() const {
+CacheReport LookupReport::report() const {
   std::vector<cache::Ingredient> entry = binding;
   entry.insert(entry.end(), versions.begin(), versions.end());
   return {.fingerprint = text(cache::fingerprint_of(model)),
@@ -186,7 +198,7 @@ CacheReport ToldLookup::report() const {
           .change = change};
 }
 
-std::string ToldLookup::reason() const {
+std::string LookupReport::reason() const {
   if (reasons.empty()) return explain_miss(folders, model, binding);
   std::string text;
   for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
@@ -195,7 +207,7 @@ std::string ToldLookup::reason() const {
 
 CacheReport PlanLookup::describe() {
   const tuning::TakenCosts& known = prices();
-  const ToldLookup told = this->told();
+  const LookupReport told = this->told();
   CacheReport report = told.report();
   report.is_hit = plan_.has_value();
   if (!report.is_hit) report.reason = told.reason();
@@ -224,8 +236,8 @@ void PlanLookup::tell(tuning::CostTable& costs, PricingOptions& pricing) {
   for (const PriceSource& source : sources_) {
     for (const tuning::PricedLibrary& library : versions()) {
       const bool is_asked_for = source.type == library.backend;
-      if (is_asked_for && tuning::is_settled(source.file, question_.binding, library)) {
-        pricing.settled_backends.insert(library.backend);
+      if (is_asked_for && tuning::is_fully_measured(source.file, question_.binding, library)) {
+        pricing.fully_measured_backends.insert(library.backend);
       }
     }
   }

@@ -13,11 +13,11 @@
 #include "cache/cache_file.h"
 #include "cache/origin.h"
 #include "compile/build_plan.h"
+#include "price/cost_sections.h"
 #include "store/cache_record.h"
-#include "store/found_plans.h"
-#include "store/plan_question.h"
+#include "store/plan_request.h"
+#include "store/process_plan_cache.h"
 #include "tessera/cache.h"
-#include "tune/cost_sections.h"
 
 namespace tessera {
 
@@ -34,7 +34,7 @@ struct FoundPlan {
 };
 
 // What is told of a look-up, also after it.
-struct ToldLookup {
+struct LookupReport {
   std::vector<cache::Ingredient> model;
   tuning::Binding binding;
   std::vector<cache::Ingredient> versions;
@@ -49,30 +49,34 @@ struct ToldLookup {
 
 // A file that fits, of which prices of `type` count ("": all).
 struct PriceSource {
-  cache::CacheFile file;
+  cache::CacheFile file;  // whole, or plans alone: whoever has a plan needs no prices
   std::string type;
   std::filesystem::path path;
+  // Of a file of which only plans are decoded; whoever needs prices decodes it whole.
+  std::shared_ptr<const std::string> bytes = nullptr;
 };
 
+// `key_folder` as PlanRequest has it.
 tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
+                            const std::filesystem::path& key_folder,
                             const std::vector<tuning::PricedLibrary>& libraries);
 
 // Not safe from several threads.
 class PlanLookup {
  public:
   // `plans` and `log` must outlive it.
-  PlanLookup(PlanQuestion question, FoundPlans& plans, const Log& log);
+  PlanLookup(PlanRequest question, ProcessPlanCache& plans, const Log& log);
 
   // What there is now.
   void look();
-  // From now on plans of strangers do not count, and the one that was found does not.
-  void refuse_strangers(const std::string& reason);
+  // From now on plans of third_party_plugins do not count, and the one that was found does not.
+  void reject_untrusted(const std::string& reason);
 
-  const PlanQuestion& question() const { return question_; }
-  FoundPlans& plans() const { return plans_; }
+  const PlanRequest& question() const { return question_; }
+  ProcessPlanCache& plans() const { return plans_; }
   const Log& log() const { return log_; }
   const std::optional<FoundPlan>& plan() const { return plan_; }
-  const std::string& refusal_of_strangers() const { return refusal_; }
+  const std::string& untrusted_rejection() const { return refusal_; }
   const std::vector<PriceSource>& sources() const { return sources_; }
   // Reads them when they are first asked for: they are of use only where something is still to be
   // found out.
@@ -82,7 +86,7 @@ class PlanLookup {
   const std::vector<tuning::PricedLibrary>& versions();
   // Of the plan, for turns and locks.
   const cache::Fingerprint& entry();
-  ToldLookup told();
+  LookupReport told();
   // What is told of it, where nothing else comes of it.
   CacheReport describe();
   // Puts what is known into `costs`, and the plan into `pricing`.
@@ -92,16 +96,16 @@ class PlanLookup {
  private:
   bool is_as_good_as_can_be() const;
   bool is_better(const tuning::TakenPlan& taken) const;
-  void look_into(cache::CacheFile file, const std::string& type, const std::filesystem::path& path);
+  void look_into(PriceSource source);
   void look_into_given();
   void look_into_folders();
 
-  PlanQuestion question_;
-  FoundPlans& plans_;
+  PlanRequest question_;
+  ProcessPlanCache& plans_;
   const Log& log_;
   std::optional<std::vector<tuning::PricedLibrary>> versions_;
   std::optional<cache::Fingerprint> entry_;
-  std::string refusal_;  // why strangers' plans do not count; "": they do
+  std::string refusal_;  // why third_party_plugins' plans do not count; "": they do
   // What look() found:
   std::optional<FoundPlan> plan_;
   std::vector<PriceSource> sources_;

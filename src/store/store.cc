@@ -9,9 +9,9 @@
 #include "cache/stored_file.h"
 #include "cache/user_folder.h"
 #include "cache/user_key.h"
+#include "price/cost_store.h"
+#include "price/groups.h"
 #include "store/explain_cache.h"
-#include "tune/cost_store.h"
-#include "tune/groups.h"
 
 namespace tessera {
 namespace {
@@ -60,11 +60,11 @@ std::optional<cache::FileLock> wait_for_lock(PlanLookup& lookup,
   return std::nullopt;
 }
 
-PlanAnswer answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keeps_waiting) {
+LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keeps_waiting) {
   lookup->look();
   if (lookup->plan()) return StoredPlan(std::move(lookup));
   if (lookup->question().is_frozen) lookup->fail_frozen();
-  FoundPlans::Turn turn = lookup->plans().wait_for_turn(lookup->entry());
+  ProcessPlanCache::Turn turn = lookup->plans().wait_for_turn(lookup->entry());
   lookup->look();
   if (lookup->plan()) return StoredPlan(std::move(lookup));
   std::optional<cache::FileLock> lock = wait_for_lock(*lookup, keeps_waiting);
@@ -75,7 +75,7 @@ PlanAnswer answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keeps_
 
 // Into the first folder that can be written to.
 void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
-  const PlanQuestion& question = lookup.question();
+  const PlanRequest& question = lookup.question();
   const cache::CacheFile file{
       .ingredients = question.model,
       .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, question.model_name}},
@@ -113,7 +113,7 @@ void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
 // Saves it if that is worth it; else it is read when somebody asks.
 std::shared_ptr<const CacheRecord> record(const PlanLookup& lookup, bool is_worth_saving,
                                           std::function<CacheRecord::Contents()> read) {
-  const PlanQuestion& question = lookup.question();
+  const PlanRequest& question = lookup.question();
   if (!is_worth_saving) {
     return std::make_shared<CacheRecord>(question.model, question.binding, std::move(read));
   }
@@ -140,12 +140,12 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
                     return contents;
                   });
   }
-  auto read = [sources = lookup.sources(), find_libraries = lookup.question().find_libraries,
-               plan = result.plan, seconds = found.seconds, origin = found.origin,
-               versions = found.versions, is_outdated = !found.change.empty(),
-               report = std::move(report)] {
+  auto read = [sources = lookup.sources(), key_folder = lookup.question().key_folder,
+               find_libraries = lookup.question().find_libraries, plan = result.plan,
+               seconds = found.seconds, origin = found.origin, versions = found.versions,
+               is_outdated = !found.change.empty(), report = std::move(report)] {
     CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
-    tuning::TakenCosts known = take_all(sources, contents.libraries);
+    tuning::TakenCosts known = take_all(sources, key_folder, contents.libraries);
     contents.report.types = describe_types(contents.libraries, known, nullptr);
     contents.report.types.push_back({.type = tuning::kPlanSection,
                                      .loaded = 1,
@@ -167,7 +167,7 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
 std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanResult& result,
                                                 const tuning::CostTable& costs) {
   struct Finding {
-    ToldLookup told;
+    LookupReport told;
     tuning::FoundCosts found;
     tuning::TakenCosts known;
     tuning::FindLibraries find_libraries;
@@ -193,7 +193,7 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
   }
   // What stands there instead would be judged again.
   const bool is_worth_saving =
-      found.seconds >= kSecondsWorthSaving || !lookup.refusal_of_strangers().empty();
+      found.seconds >= kSecondsWorthSaving || !lookup.untrusted_rejection().empty();
   // Programs that meet new graphs all the time do not ask, so nothing is read for them.
   auto kept = record(lookup, is_worth_saving, [finding] {
     CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
@@ -218,8 +218,8 @@ std::shared_ptr<const CacheRecord> StoredPlan::keep(const PlanResult& result) &&
   return record_hit(*lookup_, result);
 }
 
-PlanAnswer StoredPlan::refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) && {
-  lookup_->refuse_strangers(reason);
+LookupResult StoredPlan::refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) && {
+  lookup_->reject_untrusted(reason);
   return answer(std::move(lookup_), keeps_waiting);
 }
 
@@ -235,15 +235,15 @@ std::shared_ptr<const CacheRecord> PlanSearch::keep(const PlanResult& result,
   return kept;
 }
 
-PlanAnswer Store::look_up(PlanQuestion question, const KeepsWaiting& keeps_waiting,
-                          const Log& log) {
+LookupResult Store::look_up(PlanRequest question, const KeepsWaiting& keeps_waiting,
+                            const Log& log) {
   return answer(std::make_unique<PlanLookup>(std::move(question), plans_, log), keeps_waiting);
 }
 
-std::optional<PlanAnswer> Store::try_look_up(PlanQuestion question, const Log& log) {
+std::optional<LookupResult> Store::try_look_up(PlanRequest question, const Log& log) {
   question.takes_proposals = false;
   auto lookup = std::make_unique<PlanLookup>(std::move(question), plans_, log);
-  std::optional<FoundPlans::Turn> turn = plans_.try_turn(lookup->entry());
+  std::optional<ProcessPlanCache::Turn> turn = plans_.try_turn(lookup->entry());
   if (!turn) return std::nullopt;
   bool is_somebody_at_it = false;
   std::optional<cache::FileLock> lock = wait_for_lock(*lookup, [&](const std::string&) {
@@ -257,13 +257,13 @@ std::optional<PlanAnswer> Store::try_look_up(PlanQuestion question, const Log& l
   return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
 }
 
-CacheReport Store::describe(PlanQuestion question, const Log& log) {
+CacheReport Store::describe(PlanRequest question, const Log& log) {
   PlanLookup lookup(std::move(question), plans_, log);
   lookup.look();
   return lookup.describe();
 }
 
-void Store::tell(PlanQuestion question, const Log& log, tuning::CostTable& costs,
+void Store::tell(PlanRequest question, const Log& log, tuning::CostTable& costs,
                  PricingOptions& pricing) {
   question.takes_proposals = false;
   PlanLookup lookup(std::move(question), plans_, log);

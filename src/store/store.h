@@ -16,12 +16,12 @@
 #include "base/log.h"
 #include "cache/file_lock.h"
 #include "compile/build_plan.h"
+#include "price/shared_costs.h"
 #include "store/cache_record.h"
-#include "store/found_plans.h"
 #include "store/plan_lookup.h"
-#include "store/plan_question.h"
+#include "store/plan_request.h"
+#include "store/process_plan_cache.h"
 #include "tessera/cache.h"
-#include "tune/shared_costs.h"
 
 namespace tessera {
 
@@ -30,7 +30,7 @@ class StoredPlan;
 class PlanSearch;
 
 // What a look-up comes to.
-using PlanAnswer = std::variant<StoredPlan, PlanSearch>;
+using LookupResult = std::variant<StoredPlan, PlanSearch>;
 
 // Called repeatedly while waiting, with what is waited for; gives false to stop waiting.
 using KeepsWaiting = std::function<bool(const std::string& what)>;
@@ -52,7 +52,7 @@ class StoredPlan {
   // It was built. A stranger's becomes this user's own, but with `frozen`, which writes nothing.
   std::shared_ptr<const CacheRecord> keep(const PlanResult& result) &&;
   // It is no good, for this reason: what there is besides. Throws CacheMiss as Store::look_up().
-  PlanAnswer refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) &&;
+  LookupResult refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) &&;
   // It cannot be built any more. Takes no turn and no lock: who meets this is alone with it.
   PlanSearch search() &&;
 
@@ -64,7 +64,8 @@ class StoredPlan {
 // others that write to the same folder, is at it.
 class PlanSearch {
  public:
-  explicit PlanSearch(std::unique_ptr<PlanLookup> lookup, std::optional<FoundPlans::Turn> turn = {},
+  explicit PlanSearch(std::unique_ptr<PlanLookup> lookup,
+                      std::optional<ProcessPlanCache::Turn> turn = {},
                       std::optional<cache::FileLock> lock = {})
       : lookup_(std::move(lookup)), turn_(std::move(turn)), lock_(std::move(lock)) {}
 
@@ -78,7 +79,7 @@ class PlanSearch {
 
  private:
   std::unique_ptr<PlanLookup> lookup_;
-  std::optional<FoundPlans::Turn> turn_;
+  std::optional<ProcessPlanCache::Turn> turn_;
   std::optional<cache::FileLock> lock_;
 };
 
@@ -88,14 +89,15 @@ class Store {
  public:
   // Waits until the plan is known, or it is the caller's turn to find it. Throws CacheMiss where
   // nothing may be found out. `log` must outlive the answer.
-  PlanAnswer look_up(PlanQuestion question, const KeepsWaiting& keeps_waiting, const Log& log);
+  LookupResult look_up(PlanRequest question, const KeepsWaiting& keeps_waiting, const Log& log);
   // For a bind beside the runs of another: nullopt where somebody else is finding the plan. Nobody
-  // judges there, so plans of strangers do not count.
-  std::optional<PlanAnswer> try_look_up(PlanQuestion question, const Log& log);
+  // judges there, so plans of third_party_plugins do not count.
+  std::optional<LookupResult> try_look_up(PlanRequest question, const Log& log);
   // What there is now, for people.
-  CacheReport describe(PlanQuestion question, const Log& log);
-  // The same for a plan that is neither waited for nor kept; plans of strangers do not count.
-  void tell(PlanQuestion question, const Log& log, tuning::CostTable& costs,
+  CacheReport describe(PlanRequest question, const Log& log);
+  // The same for a plan that is neither waited for nor kept; plans of third_party_plugins do not
+  // count.
+  void tell(PlanRequest question, const Log& log, tuning::CostTable& costs,
             PricingOptions& pricing);
 
   // What the process knows of candidates, whatever their models.
@@ -112,7 +114,7 @@ class Store {
       const tuning::CostTable& costs);
 
  private:
-  FoundPlans plans_;
+  ProcessPlanCache plans_;
   tuning::SharedCosts prices_;
   std::once_flag are_users_prices_read_;
 };

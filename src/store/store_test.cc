@@ -8,8 +8,8 @@
 
 #include "cache/cache_folder.h"
 #include "cache/temporary_folder_test.h"
+#include "price/groups.h"
 #include "tessera/error.h"
-#include "tune/groups.h"
 
 namespace tessera {
 namespace {
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 // One user with a working folder. A Store is a process.
 class Stores : public testing::Test {
  protected:
-  PlanQuestion question() const {
+  PlanRequest question() const {
     return {.model = {{"model", "abc"}},
             .model_name = "a.onnx",
             .binding = {{"threads", threads_}},
@@ -29,7 +29,7 @@ class Stores : public testing::Test {
             .key_folder = user_folder_,
             .is_frozen = is_frozen_};
   }
-  PlanAnswer look_up(Store& store) { return store.look_up(question(), never_wait_, log_); }
+  LookupResult look_up(Store& store) { return store.look_up(question(), never_wait_, log_); }
   static PlanResult found(const std::string& algorithm) {
     PlanResult result;
     result.plan.steps = {{.nodes = {0}, .backend = "fast", .algorithm = algorithm}};
@@ -39,14 +39,14 @@ class Stores : public testing::Test {
   }
   // What a process finds that has to find one.
   std::shared_ptr<const CacheRecord> find(Store& store, const std::string& algorithm) {
-    PlanAnswer answer = look_up(store);
+    LookupResult answer = look_up(store);
     auto* const search = std::get_if<PlanSearch>(&answer);
     EXPECT_NE(search, nullptr);
     return search == nullptr ? nullptr : std::move(*search).keep(found(algorithm), costs_);
   }
   // "" where it has to find one.
   std::string algorithm_known_to(Store& store) {
-    PlanAnswer answer = look_up(store);
+    LookupResult answer = look_up(store);
     const auto* const stored = std::get_if<StoredPlan>(&answer);
     return stored == nullptr ? "" : stored->plan().steps.front().algorithm;
   }
@@ -91,12 +91,12 @@ TEST_F(Stores, AStrangersPlanThatWasRefusedIsNeverFoundAgain) {
   find(first, "wrong");
   change_user();
   Store other;
-  PlanAnswer first_answer = look_up(other);
+  LookupResult first_answer = look_up(other);
   PricingOptions pricing;
   tuning::CostTable costs;
   std::get<StoredPlan>(first_answer).tell(costs, pricing);
   EXPECT_TRUE(pricing.known_plan) << "to judge it";
-  PlanAnswer answer =
+  LookupResult answer =
       std::get<StoredPlan>(std::move(first_answer)).refuse("it is wrong", never_wait_);
   auto* const search = std::get_if<PlanSearch>(&answer);
   ASSERT_NE(search, nullptr);
@@ -133,7 +133,7 @@ TEST_F(Stores, WhereNobodyJudgesStrangersDoNotCount) {
   tuning::CostTable costs;
   other.tell(question(), log_, costs, pricing);
   EXPECT_FALSE(pricing.known_plan);
-  const std::optional<PlanAnswer> answer = other.try_look_up(question(), log_);
+  const std::optional<LookupResult> answer = other.try_look_up(question(), log_);
   ASSERT_TRUE(answer);
   EXPECT_TRUE(std::holds_alternative<PlanSearch>(*answer));
 }
@@ -160,11 +160,11 @@ TEST_F(Stores, APlanOfOtherLibrariesCompetes) {
   libraries_[0].stable = {{"version", "2.0"}};
   Store second;
   {
-    PlanAnswer answer = look_up(second);
+    LookupResult answer = look_up(second);
     EXPECT_THAT(std::get<StoredPlan>(answer).change(), HasSubstr("version 1.0 in the file"));
   }
   // It is not enough for who competes with it.
-  std::optional<PlanAnswer> answer = second.try_look_up(question(), log_);
+  std::optional<LookupResult> answer = second.try_look_up(question(), log_);
   ASSERT_TRUE(answer);
   auto& search = std::get<PlanSearch>(*answer);
   EXPECT_TRUE(search.has_plan());
@@ -182,10 +182,10 @@ TEST_F(Stores, OfManyThreadsOneFindsThePlan) {
   Store store;
   std::atomic<int> searches = 0;
   std::vector<std::thread> threads;
-  const PlanQuestion asked = question();
+  const PlanRequest asked = question();
   for (int index = 0; index < 8; ++index) {
     threads.emplace_back([&] {
-      PlanAnswer answer = store.look_up(asked, [](const std::string&) { return true; }, log_);
+      LookupResult answer = store.look_up(asked, [](const std::string&) { return true; }, log_);
       if (auto* const search = std::get_if<PlanSearch>(&answer)) {
         ++searches;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -199,7 +199,7 @@ TEST_F(Stores, OfManyThreadsOneFindsThePlan) {
 
 TEST_F(Stores, WhoCompetesWaitsForNobody) {
   Store first, second;
-  const PlanAnswer searching = look_up(first);
+  const LookupResult searching = look_up(first);
   EXPECT_TRUE(std::holds_alternative<PlanSearch>(searching));
   EXPECT_FALSE(first.try_look_up(question(), log_)) << "another thread is at it";
   EXPECT_FALSE(second.try_look_up(question(), log_)) << "another process is at it";
@@ -207,10 +207,10 @@ TEST_F(Stores, WhoCompetesWaitsForNobody) {
 
 TEST_F(Stores, WithoutAFolderAPlanIsKnownToTheProcess) {
   Store store;
-  PlanQuestion nowhere = question();
+  PlanRequest nowhere = question();
   nowhere.folders.clear();
   nowhere.key_folder.clear();
-  PlanAnswer answer = store.look_up(nowhere, never_wait_, log_);
+  LookupResult answer = store.look_up(nowhere, never_wait_, log_);
   const auto record = std::get<PlanSearch>(std::move(answer)).keep(found("swift"), costs_);
   EXPECT_FALSE(record->is_saved());
   EXPECT_TRUE(std::holds_alternative<StoredPlan>(store.look_up(nowhere, never_wait_, log_)));

@@ -48,12 +48,12 @@ bool are_same(const std::vector<StampedFile>& left, const std::vector<StampedFil
 
 }  // namespace
 
-std::optional<IndexPlace> index_place(const std::filesystem::path& folder,
-                                      const std::filesystem::path& model,
-                                      const std::string& version, const CompileOptions& options,
-                                      bool strict_stamps) {
+std::optional<IndexLocation> index_location(const std::filesystem::path& folder,
+                                            const std::filesystem::path& model,
+                                            const std::string& version,
+                                            const CompileOptions& options, bool strict_stamps) {
   if (folder.empty()) return std::nullopt;
-  IndexPlace place{.folder = folder, .started_ns = system_time_ns(), .is_strict = strict_stamps};
+  IndexLocation place{.folder = folder, .started_ns = system_time_ns(), .is_strict = strict_stamps};
   std::error_code failure;
   const std::filesystem::path file = std::filesystem::canonical(model, failure);
   const std::string build = build_text();
@@ -70,7 +70,7 @@ std::optional<IndexPlace> index_place(const std::filesystem::path& folder,
   return place;
 }
 
-std::optional<FoundModel> find_model(const IndexPlace& place, BackendSet& set, const Log& log) {
+std::optional<FoundModel> find_model(const IndexLocation& place, BackendSet& set, const Log& log) {
   const std::optional<cache::UserKey> key = cache::find_key(place.folder);
   if (!key) return std::nullopt;
   FoundIndex found = read_model_index(place.file, place.ingredients, *key);
@@ -83,10 +83,10 @@ std::optional<FoundModel> find_model(const IndexPlace& place, BackendSet& set, c
   return FoundModel{std::move(index.model), std::move(index.structure), std::move(stored)};
 }
 
-StoredModel::StoredModel(IndexPlace place, std::vector<std::string> warnings)
+StoredModel::StoredModel(IndexLocation place, std::vector<std::string> warnings)
     : place_(std::move(place)), warnings_(std::move(warnings)) {}
 
-StoredModel::StoredModel(IndexPlace place, ModelIndex& index)
+StoredModel::StoredModel(IndexLocation place, ModelIndex& index)
     : place_(std::move(place)),
       has_index_(true),
       sound_(std::move(index.packs)),
@@ -94,10 +94,10 @@ StoredModel::StoredModel(IndexPlace place, ModelIndex& index)
       warnings_(std::move(index.warnings)),
       weights_(std::move(index.weights)) {}
 
-PackShelf& StoredModel::open_shelf(Graph& graph, ThreadPool& pool, const Log& log) {
+PersistentPacks& StoredModel::open_packs(Graph& graph, ThreadPool& pool, const Log& log) {
   if (shelf_) return *shelf_;
   if (weights_.empty()) weights_ = name_weights(graph, pool);
-  shelf_ = std::make_unique<PackShelf>(place_.folder, weights_, sound_, log);
+  shelf_ = std::make_unique<PersistentPacks>(place_.folder, weights_, sound_, log);
   for (std::shared_ptr<cache::PackFile>& given : given_) shelf_->add(std::move(given));
   given_.clear();
   shelf_->restore_weights(graph);
@@ -133,7 +133,7 @@ void StoredModel::keep(LoadedModel& model, const ModelStructure& structure, cons
   std::vector<StampedFile> files;
   for (const StampedFile& file : model.source.files) {
     // Written to while it was read, perhaps.
-    if (!is_settled(file.stamp, place_.started_ns)) return;
+    if (!is_reliable(file.stamp, place_.started_ns)) return;
     files.push_back({std::filesystem::absolute(file.path), file.stamp});
   }
   sound_ = std::move(sound);

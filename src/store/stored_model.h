@@ -11,19 +11,19 @@
 #include <string>
 #include <vector>
 
+#include "assemble/stored_kernels.h"
 #include "backend/backend_set.h"
 #include "backend/packs.h"
 #include "base/log.h"
 #include "cache/pack_file.h"
 #include "compile/compile.h"
-#include "compile/stored_kernels.h"
 #include "store/model_index.h"
-#include "store/pack_shelf.h"
+#include "store/persistent_packs.h"
 
 namespace tessera {
 
 // Where the index of a model is kept, and all that it depends on but the model's files.
-struct IndexPlace {
+struct IndexLocation {
   std::filesystem::path folder;  // the user's
   std::filesystem::path file;
   std::vector<cache::Ingredient> ingredients;
@@ -34,10 +34,10 @@ struct IndexPlace {
 
 // For a model in a file; `version` is Tessera's. nullopt without a folder (""), and where it cannot
 // be seen which code and which file it is.
-std::optional<IndexPlace> index_place(const std::filesystem::path& folder,
-                                      const std::filesystem::path& model,
-                                      const std::string& version, const CompileOptions& options,
-                                      bool strict_stamps);
+std::optional<IndexLocation> index_location(const std::filesystem::path& folder,
+                                            const std::filesystem::path& model,
+                                            const std::string& version,
+                                            const CompileOptions& options, bool strict_stamps);
 
 class StoredModel;
 
@@ -49,15 +49,15 @@ struct FoundModel {
 };
 
 // nullopt where it must be read. Makes nothing.
-std::optional<FoundModel> find_model(const IndexPlace& place, BackendSet& set, const Log& log);
+std::optional<FoundModel> find_model(const IndexLocation& place, BackendSet& set, const Log& log);
 
 // Of one model that is loaded. Not safe from several threads at once.
 class StoredModel {
  public:
   // Of one that was read, with these warnings.
-  StoredModel(IndexPlace place, std::vector<std::string> warnings);
+  StoredModel(IndexLocation place, std::vector<std::string> warnings);
   // Of one that was found.
-  StoredModel(IndexPlace place, ModelIndex& index);
+  StoredModel(IndexLocation place, ModelIndex& index);
 
   // It was read though there is an index: weights were needed that it has by digest alone. keep()
   // writes another, with the places of those that are in memory by then.
@@ -66,9 +66,9 @@ class StoredModel {
   // Opens what is stored of the weights of `graph`, once, and gives weights back that are stored as
   // they are. Reads all weights, on the threads of `pool`, where their digest is not known yet. The
   // shelf lives as long as this.
-  PackShelf& open_shelf(Graph& graph, ThreadPool& pool, const Log& log);
+  PersistentPacks& open_packs(Graph& graph, ThreadPool& pool, const Log& log);
   // null before that.
-  PackShelf* shelf() const { return shelf_.get(); }
+  PersistentPacks* shelf() const { return shelf_.get(); }
   // Packs or kernels that somebody handed over. Gives why they are not used, or "".
   std::string add_packs(const std::string& bytes, const std::filesystem::path& file);
 
@@ -78,14 +78,14 @@ class StoredModel {
             const std::vector<SavableKernel>& kernels, const BackendSet& set);
 
  private:
-  IndexPlace place_;
+  IndexLocation place_;
   bool has_index_ = false;          // as it would be written now
   std::vector<StampedFile> sound_;  // files of packs that were right under these stamps
   std::vector<RememberedPlugin> plugins_;
   std::vector<std::string> warnings_;
   std::string weights_;                                  // names all of them; "": not known yet
   std::vector<std::shared_ptr<cache::PackFile>> given_;  // before the shelf is open
-  std::unique_ptr<PackShelf> shelf_;
+  std::unique_ptr<PersistentPacks> shelf_;
 };
 
 }  // namespace tessera

@@ -10,7 +10,7 @@
 namespace tessera::verification {
 namespace {
 
-// From here on inputs are not copied for each run.
+// Inputs of this size or more are not copied for each run.
 constexpr int64_t kLargeBytes = int64_t{1} << 20;
 
 RunInput remembered(StoredTensor stored) {
@@ -42,7 +42,7 @@ CandidateInputs::CandidateInputs(const CandidateTrial& trial, Report& report,
       continue;
     }
     const bool is_fenced = trial.guard == Guard::Pages;
-    const StoredTensor plain = is_fenced ? store_fenced(tensor) : store(tensor);
+    const StoredTensor plain = is_fenced ? store_in_guard_pages(tensor) : store(tensor);
     StoredTensor input = port.pack != nullptr ? pack(*port.pack, plain, report)
                                               : to_layout(trial.layouts, port.layout, plain,
                                                           trial.pool, trial.guard);

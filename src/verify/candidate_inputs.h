@@ -1,4 +1,4 @@
-// What the runs of a candidate read.
+// The inputs of the runs of a candidate.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,34 @@
 
 namespace tessera::verification {
 
-// How a run wants one of its inputs.
+// How a run uses one of its inputs.
 struct InputUse {
-  bool is_written = false;      // an output lies in it
-  bool has_strides = false;     // with gaps between its rows, where the port accepts strides
+  bool is_written = false;      // an output shares its memory
+  bool has_strides = false;     // with gaps between rows, if the port accepts strides
   int64_t alignment_bytes = 1;  // at least
-  uint8_t fill = kGarbage;      // of the gaps
+  uint8_t fill = kGarbage;      // content of the gaps
 };
 
-// An input as one run gets it.
+// An input as one run receives it.
 struct RunInput {
   StoredTensor stored;
-  // What it held before the run. Of large ones only a checksum is kept; neither is where the pages
-  // forbid writing.
+  // The contents before the run. For large inputs only a checksum is kept; if the pages are
+  // read-only, neither is kept.
   std::vector<char> contents = {};
   std::optional<cache::Checksum> checksum = std::nullopt;
 
-  // "" where it still holds that.
+  // "" if the contents are unchanged.
   std::string explain_change() const;
 };
 
-// The inputs of one candidate. Large ones and fenced ones are made once and shared by all runs that
-// do not write to them; of the others each run gets a copy, since small ones are where a kernel's
-// reading past an end, or its counting on alignment, is to be found.
+// The inputs of one candidate. Large inputs and inputs in read-only pages are made once and shared
+// by all runs that do not write to them. Every run gets its own copy of other inputs, because small
+// ones reveal reads beyond the end and wrong assumptions about alignment.
 class CandidateInputs {
  public:
-  // Converts what `trial` expects to the layouts that the candidate wants and packs it; what a pack
-  // does wrong is told to `report`. `trial` must outlive this. Throws Error where it fails. What is
-  // the same tensor as in `others`, of the same candidate, is taken from there.
+  // Converts the expected values of `trial` to the layouts that the candidate wants, and packs
+  // them; errors of packs go to `report`. `trial` must outlive this object. Throws Error on
+  // failure. Tensors that are equal in `others`, of the same candidate, are shared with it.
   CandidateInputs(const CandidateTrial& trial, Report& report,
                   const CandidateInputs* others = nullptr);
 

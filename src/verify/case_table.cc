@@ -20,7 +20,7 @@ constexpr std::array kCases = {
     "Conv(1x2x5x4x6, #3x2x2x3x2) pads=1,0,1,0,1,1",
     "ConvTranspose(1x3x5x4, #3x2x3x3, #2) strides=2,2 pads=1,0,0,1",
     "ConvTranspose(1x4x5x4, #4x3x2x2) group=2 output_padding=1,0 strides=2,2",
-    // Convolutions with what is fused to them.
+    // Convolutions with fused ops.
     "Conv(1x3x9x7, #8x3x3x3, #8) pads=1,1,1,1; Relu(@)",
     "Conv(1x3x9x7, #8x3x3x3) pads=1,1,1,1; Add(@, 1x8x9x7); Relu(@)",
     "Conv(1x3x9x7, #8x3x3x3, #8) pads=1,1,1,1; Add(1x8x9x7, @)",
@@ -33,7 +33,7 @@ constexpr std::array kCases = {
     "Conv(1x32x1x1, #8x32x1x1, #8); Sigmoid(@)",
     "Conv(1x3x9x7, #5x3x1x1, #5); Max(@, 1x5x9x7)",
     "Conv(1x16x9x7, #32x16x3x3, #32) pads=1,1,1,1; Add(@, 1x32x9x7); Relu(@)",
-    // Products.
+    // Matrix products.
     "MatMul(3x5, 5x7)",
     "MatMul(3x5, #5x7)",
     "MatMul(1x1, 1x1)",
@@ -53,7 +53,7 @@ constexpr std::array kCases = {
     "Gemm(5x3, #7x5, 3x7) transA=1 transB=1 alpha=0.5 beta=2",
     "Gemm(3x5, 5x7)",
     "Gemm(1x64, #10x64, #10) transB=1; Relu(@)",
-    // Poolings.
+    // Pooling.
     "MaxPool(1x3x9x7) kernel_shape=2,2 strides=2,2",
     "MaxPool(2x17x9x7) kernel_shape=3,3 pads=1,1,1,1 strides=2,1",
     "MaxPool(1x3x9x7) kernel_shape=3,3 ceil_mode=1 strides=2,2",
@@ -64,7 +64,7 @@ constexpr std::array kCases = {
     "AveragePool(1x3x5x6x7) kernel_shape=2,2,2",
     "GlobalAveragePool(2x17x5x3)",
     "GlobalMaxPool(2x17x5x3)",
-    // One input, element by element.
+    // Elementwise, one input.
     "Relu(7)",
     "Relu(1x17x3x5)",
     "Relu(s)",
@@ -98,7 +98,7 @@ constexpr std::array kCases = {
     "Clip(2x3x5, _, s{1.5})",
     "Clip(2x3x5)",
     "Sigmoid(2x17x3x3); Mul(=0, @)",
-    // Two inputs, element by element.
+    // Elementwise, two inputs.
     "Add(3x5, 3x5)",
     "Add(3x5, =0)",
     "Add(1x17x3x5, #17x1x1)",
@@ -133,14 +133,14 @@ constexpr std::array kCases = {
     "GroupNormalization(2x6x3x5, #6, #6) num_groups=3",
     "LRN(1x17x5x3) size=5",
     "LRN(2x4x5x3) size=3 alpha=0.01 beta=0.5 bias=2",
-    // Recurrent.
+    // Recurrences.
     "LSTM/3(5x2x3, #1x16x3, #1x16x4, #1x32) hidden_size=4",
     "LSTM/3(5x2x3, #2x16x3, #2x16x4) hidden_size=4 direction=bidirectional",
     "GRU/2(5x2x3, #1x12x3, #1x12x4, #1x24) hidden_size=4",
     "GRU/2(5x2x3, #2x12x3, #2x12x4, #2x24) direction=bidirectional linear_before_reset=1",
     "RNN/2(5x2x3, #1x4x3, #1x4x4, #1x8) hidden_size=4 direction=reverse",
     "RNN/2(5x2x3, #2x4x3, #2x4x4) hidden_size=4 direction=bidirectional",
-    // Moving elements.
+    // Data movement.
     "Concat(2x3x5, 2x4x5) axis=1",
     "Concat(1x16x3x3, 1x17x3x3, 1x1x3x3) axis=1",
     "Split/2(2x8x3) num_outputs=2 axis=1",

@@ -16,20 +16,20 @@
 namespace tessera::verification {
 namespace {
 
-// How the output that can do more than be written is asked for.
+// How a run requests the output that supports in-place or accumulation.
 struct Request {
   int32_t kind = TESSERA_REQUEST_WRITE;
   size_t output = 0;
-  // Whether the output has the memory of its in-place input, or, for ADD, a copy of its contents.
+  // Whether the output uses the memory of its in-place input or, for ADD, a copy of its contents.
   bool is_shared = true;
-  // Whether buffers of ports that accept strides have some.
+  // Whether buffers of ports that accept strides are strided.
   bool has_strides = false;
 };
 
-// What a run left behind, in the order of the candidate's ports.
+// The results of a run, in the order of the candidate's ports.
 struct Outcome {
   std::vector<Tensor> outputs;             // row-major
-  std::vector<std::vector<char>> storage;  // of the outputs
+  std::vector<std::vector<char>> storage;  // bytes of the outputs
 };
 
 class CandidateChecker {
@@ -61,7 +61,7 @@ class CandidateChecker {
     return (candidate_.flags & TESSERA_CANDIDATE_NOT_DETERMINISTIC) == 0;
   }
 
-  // What the first run gave; nullopt where it failed.
+  // The results of the first run; nullopt if it failed.
   std::optional<Outcome> check_runs(const Kernel& kernel) {
     std::optional<Outcome> first = run(kernel, plain_request(), kGarbage);
     if (!first) return std::nullopt;
@@ -69,7 +69,7 @@ class CandidateChecker {
     if (!is_deterministic()) {
       report_.skip("the same twice");
     } else if (const std::optional<Outcome> second = run(kernel, plain_request(), 0x5A)) {
-      // Other contents of the buffers: what it does not write differs too.
+      // The second run uses buffers with other initial contents, so unwritten elements differ.
       expect_equal("the same twice", *first, *second);
     }
     for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
@@ -107,7 +107,7 @@ class CandidateChecker {
                                .run_watcher = trial_.run_watcher,
                                .step_watcher = trial_.step_watcher};
     CandidateChecker special(trial, report_);
-    // NaN times the zeros that pad weights is NaN, beside elements that are NaN too.
+    // NaN times the zeros that pad weights is NaN, so only finite runs can judge padding.
     special.judges_padding_ = false;
     tell("special values");
     special.inputs_.emplace(trial, report_, &*inputs_);
@@ -123,7 +123,7 @@ class CandidateChecker {
     }
   }
 
-  // To write; for a kernel that can only add, to add to a copy of its input.
+  // Write; for a kernel that can only accumulate, accumulate into a copy of its input.
   Request plain_request() const {
     for (size_t output = 0; output < candidate_.outputs.size(); ++output) {
       const uint32_t requests = candidate_.outputs[output].requests;
@@ -141,7 +141,7 @@ class CandidateChecker {
     return trial_.expected.magnitudes[static_cast<size_t>(id.index)];
   }
 
-  // The inputs as the candidate wants them; false where that failed.
+  // Makes the inputs in the form that the candidate wants; false on failure.
   bool make_inputs() {
     tell("inputs: converted and packed");
     try {
@@ -168,14 +168,14 @@ class CandidateChecker {
     return kernel;
   }
 
-  // Buffers of one run. An output that shares memory with an input has that input's.
+  // The buffers of one run. An output that shares memory with an input uses that input's buffer.
   struct Buffers {
     std::vector<RunInput> inputs;
-    std::vector<std::optional<StoredTensor>> outputs;  // nullopt: of unknown size, so far
+    std::vector<std::optional<StoredTensor>> outputs;  // nullopt: size not known yet
     int shared_input = -1;
   };
 
-  // Packs are the host's, and aligned; a tensor may be part of another one.
+  // The host allocates packs, so they are aligned; a tensor may be part of another one.
   InputUse use_of(size_t input, const Request& request, uint8_t fill) const {
     const CandidateInput& port = candidate_.inputs[input];
     InputUse use{
@@ -220,7 +220,7 @@ class CandidateChecker {
     return buffers;
   }
 
-  // Calls the kernel; "" or why it failed.
+  // Calls the kernel; "" or the reason of its failure.
   std::string call(const Kernel& kernel, const Request& request, Buffers& buffers,
                    GuardedMemory& workspace) {
     std::vector<tessera_buffer> inputs;
@@ -264,7 +264,7 @@ class CandidateChecker {
     return failure;
   }
 
-  // nullopt where it failed or did harm, which is reported.
+  // nullopt if it failed or wrote where it must not; either is reported.
   std::optional<Outcome> run(const Kernel& kernel, const Request& request, uint8_t fill) {
     Buffers buffers = make_buffers(request, fill);
     GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill, trial_.guard);
@@ -334,7 +334,7 @@ class CandidateChecker {
       const ValueId id = candidate_.outputs[index].value;
       const Difference difference =
           measure_difference(expected(id), magnitude(id), outcome.outputs[index], trial_.precision);
-      // The worst is the one that comes closest to its tolerance, or exceeds it most.
+      // The worst output is the one with the largest ratio of error to tolerance.
       const bool is_worse = difference.error * std::max(numbers_.tolerance, 1e-30) >
                             numbers_.error * std::max(difference.tolerance, 1e-30);
       if (is_worse || numbers_.tolerance == 0) {
@@ -354,7 +354,7 @@ class CandidateChecker {
     report_.expect(check, trial_.place, wrong);
   }
 
-  // Runs with buffers that are parts of larger ones, where ports accept them.
+  // Runs with buffers that are parts of larger ones, if ports accept strides.
   void check_strides(const Kernel& kernel, const Outcome& dense) {
     const auto accepts = [](const auto& port) { return port.accepts_strides; };
     if (std::none_of(candidate_.inputs.begin(), candidate_.inputs.end(), accepts) &&
@@ -376,7 +376,7 @@ class CandidateChecker {
     const auto input = static_cast<size_t>(output.in_place_input);
     const std::optional<int64_t> bytes =
         trial_.layouts.storage_bytes(output.layout, type_of(expected(output.value)));
-    // The host shares memory only where it fits and is nobody else's.
+    // The host shares memory only if the sizes match and nothing else uses the input.
     if (candidate_.inputs[input].pack != nullptr || !bytes || *bytes != inputs_->bytes(input)) {
       return report_.skip(check);
     }
@@ -396,7 +396,7 @@ class CandidateChecker {
     try {
       bytes = std::make_shared<const std::string>(kernel.save());
     } catch (const Error& error) {
-      // It may say so of some kernels only.
+      // A kernel may answer that it, in particular, cannot be saved.
       if (error.kind() == ErrorKind::Unsupported) return report_.skip("saved kernels");
       return report_.fail("saved kernels", trial_.place, error.message());
     }

@@ -1,4 +1,4 @@
-// Runs one candidate of a plug-in on one case and looks at everything that it touches.
+// Runs one candidate of a plug-in on one case and checks everything that it touches.
 #pragma once
 
 #include <functional>
@@ -19,36 +19,36 @@ struct CandidateTrial {
   const LayoutTable& layouts;
   const Candidate& candidate;
   ThreadPool& pool;
-  std::string place;  // for failures
+  std::string place;  // prefix of failure messages
   int precision = TESSERA_PRECISION_FLOAT32;
-  // The same values of a run on inputs with special values (special_values.h), by value id; null:
-  // what the kernel does with those is not judged.
+  // The values of a run on inputs with special values (special_values.h), by value id; null: how
+  // the kernel handles those is not judged.
   const std::vector<Tensor>* special = nullptr;
-  SpecialValues special_kinds = SpecialValues::NaN;  // which those are
-  // With Guard::Pages, writing to an input ends the process too. The expected values then lie in
-  // pages that nobody may write to, between fences, and are not copied.
+  SpecialValues special_kinds = SpecialValues::NaN;  // the kind of `special`
+  // With Guard::Pages, writing to an input ends the process too; the expected values must then be
+  // in read-only pages between guard pages, and are not copied.
   Guard guard = Guard::Bytes;
-  // Told true before each run of the kernel, and false after it.
+  // Called with true before each run of the kernel and with false after it.
   std::function<void(bool is_running)> run_watcher = {};
-  // Told before the plug-in is called, for which check that is.
+  // Called with the name of the check before the plug-in is called.
   std::function<void(const std::string& check)> step_watcher = {};
 };
 
-// What a trial found of the numbers, over all outputs and runs.
+// Accuracy over all outputs and runs of a trial.
 struct NumberCheck {
-  double error = 0;      // the largest one, as measure_difference() tells it
-  double tolerance = 0;  // of the output where it was found
+  double error = 0;      // the largest error, as in measure_difference()
+  double tolerance = 0;  // of the output with that error
 };
 
-// Builds its kernel and runs it: into new buffers, twice; in place and adding, where it says that
-// it can; from saved bytes, where it offers that. Each run has guard bytes round every input,
-// output, pack and workspace, and is compared with what is expected. Constants are not copied for
-// each run: that they are left alone is told by a digest. What is right so far then runs once on
-// special values, unless the size of an output is unknown or a port is sparse: what is not stored
-// meets none of them.
+// Builds the candidate's kernel and runs it: into new buffers, twice; in place and accumulating, if
+// it supports that; and restored from saved bytes, if it supports that. Each run has guard bytes
+// around every input, output, pack and workspace, and its results are compared with the expected
+// ones. Constants are not copied for each run; a digest shows whether they were changed. A kernel
+// that is correct so far also runs once on special values, unless the size of an output is unknown
+// or a port is sparse (elements that are not stored cannot be special).
 NumberCheck check_candidate(const CandidateTrial& trial, Report& report);
 
-// The same with a kernel that has been built, but for saved bytes.
+// The same with a kernel that is already built, without the check of saved bytes.
 NumberCheck check_kernel(const CandidateTrial& trial, const Kernel& kernel, Report& report);
 
 }  // namespace tessera::verification

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,6 @@
 #include "tessera/error.h"
 #include "verify/compare_tensors.h"
 #include "verify/random_tensor.h"
-#include "verify/shared_layouts.h"
 #include "verify/stored_tensor.h"
 
 namespace tessera::verification {
@@ -47,6 +47,37 @@ constexpr DataType kTypes[] = {
 
 std::string type_text(const TensorType& type) {
   return std::string(name(type.element)) + " " + dims_text(type.dims);
+}
+
+// Converts `row_major` to the contract's layout `name`; nullopt if the name is not shared or the
+// layout does not support such tensors. Deliberately independent of the code of all plug-ins.
+std::optional<std::vector<char>> shared_layout(const std::string& name,
+                                               const StoredTensor& row_major) {
+  const std::vector<int64_t>& dims = row_major.type.dims;
+  if (dims.size() < 3 || dims.size() > 5) return std::nullopt;
+  const int64_t channels = dims[1];
+  int64_t block = 0;
+  if (name == "nhwc") block = channels;
+  if (name == "nchw8c") block = 8;
+  if (name == "nchw16c") block = 16;
+  if (block == 0) return std::nullopt;
+  int64_t positions = 1;
+  for (size_t axis = 2; axis < dims.size(); ++axis) positions *= dims[axis];
+  const int64_t blocks = (channels + block - 1) / block;
+  const int64_t size = element_bytes(row_major.type.element);
+  std::vector<char> bytes(static_cast<size_t>(dims[0] * blocks * positions * block * size), 0);
+  for (int64_t image = 0; image < dims[0]; ++image) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      for (int64_t position = 0; position < positions; ++position) {
+        const int64_t source = (image * channels + channel) * positions + position;
+        const int64_t target =
+            ((image * blocks + channel / block) * positions + position) * block + channel % block;
+        std::memcpy(bytes.data() + target * size, row_major.memory->data() + source * size,
+                    static_cast<size_t>(size));
+      }
+    }
+  }
+  return bytes;
 }
 
 class LayoutChecker {
@@ -99,7 +130,7 @@ class LayoutChecker {
                    holds_any ? "" : "it holds none of the types and shapes that were tried");
   }
 
-  // Converts once and looks after both buffers.
+  // Converts once and checks both buffers.
   std::string run(const tessera_layout& layout, tessera_convert convert, const StoredTensor& from,
                   const StoredTensor& to, int threads) {
     const std::vector<char> before(from.memory->contents().begin(), from.memory->contents().end());
@@ -195,7 +226,8 @@ class LayoutChecker {
   void check_direct_type(const tessera_conversion& conversion, LayoutId from, LayoutId to,
                          const TensorType& type, const std::string& place) {
     ThreadPool pool(1);
-    // Each layout by its own conversion from the default one, whatever other routes there are.
+    // Reaches each layout by its own conversion from the default layout, even if there are shorter
+    // routes.
     const StoredTensor original = store(random_bits(type.element, type.dims, seed_));
     const StoredTensor source = from_default(from, original, pool);
     const StoredTensor expected = from_default(to, original, pool);

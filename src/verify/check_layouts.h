@@ -1,4 +1,4 @@
-// Tries the layouts and direct conversions of a plug-in.
+// Tests the layouts and direct conversions of a plug-in.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace tessera::verification {
 
-// For every layout, on odd shapes of all ranks and on every element type: storage_bytes is a number
-// that fits, conversions stay within their buffers and leave their source alone, there and back
-// gives equal bits, one thread and two give equal bits, dense layouts have each element once and
-// zero as padding, and names that all libraries share mean what the contract says. For every direct
-// conversion: equal bits to the way through the default layout.
+// Checks for every layout, with odd shapes of all ranks and every element type: storage_bytes is
+// plausible; conversions stay within their buffers and do not change their source; a round trip
+// gives equal bits; one thread and two give equal bits; dense layouts hold each element once and
+// zeros as padding; shared layout names mean what the contract says. Checks for every direct
+// conversion that it gives the same bits as the route through the default layout.
 void check_layouts(const std::shared_ptr<const Plugin>& plugin, uint64_t seed, VerifySteps& steps,
                    Report& report);
 

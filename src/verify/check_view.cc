@@ -8,7 +8,7 @@
 namespace tessera::verification {
 namespace {
 
-// What lies at `part` of `whole`, as a tensor of its own.
+// Copies `part` of `whole` to a tensor of its own.
 StoredTensor cut_out(const LayoutTable& layouts, const StoredTensor& whole, const StoragePart& part,
                      LayoutId layout, const TensorType& type) {
   StoredTensor cut = make_storage(layouts, layout, type);

@@ -1,4 +1,4 @@
-// Whether the parts of a view or of a joint candidate are where it says.
+// Checks where the parts of a view or of a joint candidate are.
 #pragma once
 
 #include "base/parallel.h"
@@ -6,7 +6,7 @@
 
 namespace tessera::verification {
 
-// Compares what lies at each part's place in the whole with what the part should be.
+// Compares the bytes at each part's position in the whole with the expected value of the part.
 void check_view(const CandidateTrial& trial, ThreadPool& pool, Report& report);
 
 }  // namespace tessera::verification

@@ -63,8 +63,8 @@ std::vector<Tensor> special_values_of(const OpCase& op_case, const ops::Registry
     const ValueId id = graph.inputs[index];
     Tensor special = with_special_values(op_case.inputs[index], graph[id].name, kinds);
     has_any = has_any || !special.is_empty();
-    known[static_cast<size_t>(id.index)] =
-        special.is_empty() ? op_case.inputs[index] : std::move(special);
+    if (special.is_empty()) special = op_case.inputs[index];
+    known[static_cast<size_t>(id.index)] = std::move(special);
   }
   if (!has_any) return {};
   try {
@@ -105,7 +105,7 @@ template <class Bits>
 void clear_signs(Tensor& tensor) {
   auto* elements = static_cast<Bits*>(tensor.mutable_data());
   const int64_t count = tensor.elements();
-  // Not ~Bits{0} >> 1: of 16 bits that is an int, whose sign would be shifted in.
+  // Not ~Bits{0} >> 1: 16-bit operands are promoted to int, and the shift would insert sign bits.
   constexpr auto kAllOthers = static_cast<Bits>(std::numeric_limits<Bits>::max() >> 1);
   for (int64_t index = 0; index < count; ++index) elements[index] &= kAllOthers;
 }
@@ -131,10 +131,10 @@ Tensor magnitude_of(const Tensor& tensor) {
 
 namespace {
 
-// Where two tensors differ most.
+// The largest difference between two tensors.
 struct Worst {
   double error = 0;
-  size_t place = 0;
+  size_t index = 0;
   double expected = 0;
   double found = 0;
 };
@@ -170,7 +170,8 @@ Worst find_worst(const Tensor& expected, const Tensor& magnitude, const Tensor& 
     double scale = std::max({std::fabs(want), 0.1 * largest, 1e-30});
     if (std::isfinite(sum)) scale = std::max(scale, sum);
     const double difference = std::fabs(have - want);
-    // Most are not the worst, which is seen without a division. An infinity has an infinite scale.
+    // Most elements are not the worst; this test shows that without a division. The scale of an
+    // infinity is infinite.
     if (std::isfinite(difference) && difference <= worst.error * scale) continue;
     double error = difference / scale;
     if (std::isnan(error)) error = INFINITY;
@@ -210,7 +211,7 @@ Difference measure_difference(const Tensor& expected, const Tensor& magnitude, c
   const double tolerance = tolerance_of(expected.type(), precision);
   if (worst.error <= tolerance) return {worst.error, tolerance, ""};
   return {worst.error, tolerance,
-          "element " + std::to_string(worst.place) + ": expected " + number(worst.expected) +
+          "element " + std::to_string(worst.index) + ": expected " + number(worst.expected) +
               ", found " + number(worst.found)};
 }
 
@@ -224,7 +225,7 @@ std::string explain_byte_difference(std::span<const char> expected, std::span<co
     return "expected " + std::to_string(expected.size()) + " bytes, found " +
            std::to_string(found.size());
   }
-  // Equal ones, which most are, are seen to be so many bytes at a time.
+  // Finds equal ranges, the usual case, a block of bytes at a time.
   if (expected.empty() || std::memcmp(expected.data(), found.data(), expected.size()) == 0)
     return "";
   const auto [left, right] = std::mismatch(expected.begin(), expected.end(), found.begin());

@@ -1,4 +1,4 @@
-// Whether a kernel's numbers are right.
+// Judges the accuracy of a kernel's results.
 #pragma once
 
 #include <span>
@@ -12,35 +12,35 @@
 
 namespace tessera::verification {
 
-// What every value of a case should hold.
+// The expected value of every value of a case.
 struct ExpectedValues {
   std::vector<Tensor> values;  // by value id
-  // The same of a run on the inputs' magnitudes: for what is a sum of products, the magnitude of
-  // what was summed. Empty where that run failed.
+  // The values for inputs replaced by their magnitudes. For a sum of products, that is the sum of
+  // the magnitudes of its terms. Empty if that run failed.
   std::vector<Tensor> magnitudes;
 };
 
-// Runs the reference kernels. Throws where an op has none, or refuses these elements.
+// Runs the reference kernels. Throws if an op has none, or if it rejects these elements.
 ExpectedValues expected_values(const OpCase& op_case, const ops::Registry& registry,
                                ThreadPool& pool);
 
-// What every value of a case holds for inputs with special values (special_values.h); empty where
-// it has no floating-point inputs, or the reference refuses such values.
+// The values for inputs with special values (special_values.h). Empty if the case has no
+// floating-point inputs or the reference rejects such values.
 std::vector<Tensor> special_values_of(const OpCase& op_case, const ops::Registry& registry,
                                       ThreadPool& pool);
 
-// How far two tensors are from each other, and how far they may be.
+// The difference of two tensors, and the allowed difference.
 struct Difference {
-  double error = 0;      // the largest one of an element; infinite for NaN or other dimensions
-  double tolerance = 0;  // 0 for what has to be equal
-  std::string text;      // "" where error <= tolerance, else which element differs most
+  double error = 0;      // of the worst element; infinite for NaN or different dimensions
+  double tolerance = 0;  // 0 if equality is required
+  std::string text;      // "" if error <= tolerance, else describes the worst element
 };
 
-// Floating elements may differ by a tolerance for their type and for `precision`
+// Floating-point elements may differ by a tolerance for their type and for `precision`
 // (TESSERA_PRECISION_), relative to the largest of: the expected element, `magnitude` (may be
-// empty), a tenth of the largest expected element. NaN and infinities may stand for each other, but
-// infinity not for -infinity. Where `magnitude` is none of a number, any of them will do: a sum in
-// another order may overflow. All others must be equal: their error is 0 or 1.
+// empty), a tenth of the largest expected element. NaN and infinities may replace each other,
+// except infinity for -infinity. If `magnitude` is not finite, any of them is accepted, because a
+// sum in another order may overflow. Elements of other types must be equal: their error is 0 or 1.
 Difference measure_difference(const Tensor& expected, const Tensor& magnitude, const Tensor& found,
                               int precision = TESSERA_PRECISION_FLOAT32);
 
@@ -48,10 +48,10 @@ Difference measure_difference(const Tensor& expected, const Tensor& magnitude, c
 std::string explain_difference(const Tensor& expected, const Tensor& magnitude,
                                const Tensor& found);
 
-// The same elements without their signs.
+// The absolute values of the elements.
 Tensor magnitude_of(const Tensor& tensor);
 
-// "" or the first byte that differs.
+// "" or a description of the first different byte.
 std::string explain_byte_difference(std::span<const char> expected, std::span<const char> found);
 
 }  // namespace tessera::verification

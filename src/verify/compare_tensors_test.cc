@@ -18,7 +18,7 @@ Tensor floats(std::vector<float> values) {
 
 TEST(ExplainDifference, ForgivesWhatRoundingMakes) {
   EXPECT_EQ(explain_difference(floats({1, -2}), Tensor(), floats({1.00002F, -2})), "");
-  // A hundred cancelled to almost nothing: the rest is rounding.
+  // Terms of a hundred cancelled to almost nothing, so the difference is rounding error.
   EXPECT_EQ(explain_difference(floats({0.001F}), floats({100}), floats({0.002F})), "");
 }
 
@@ -26,7 +26,7 @@ TEST(ExplainDifference, NamesTheWorstElement) {
   EXPECT_EQ(explain_difference(floats({1, 2, 4}), Tensor(), floats({1.01F, 2, 5})),
             "element 2: expected 4, found 5");
   EXPECT_NE(explain_difference(floats({0.001F}), Tensor(), floats({0.002F})), "");
-  // A magnitude that says nothing forgives nothing.
+  // An infinite magnitude justifies no finite error.
   EXPECT_NE(explain_difference(floats({1}), floats({INFINITY}), floats({2})), "");
 }
 
@@ -36,7 +36,7 @@ TEST(ExplainDifference, ComparesWhatIsNoNumber) {
   EXPECT_NE(explain_difference(floats({NAN}), Tensor(), floats({1})), "");
   EXPECT_NE(explain_difference(floats({INFINITY}), Tensor(), floats({-INFINITY})), "");
   EXPECT_EQ(explain_difference(floats({NAN, INFINITY}), Tensor(), floats({INFINITY, NAN})), "");
-  // Also after an element with a small error.
+  // Also if an element with a small error precedes it.
   EXPECT_NE(explain_difference(floats({1, INFINITY}), Tensor(), floats({1.00001F, 5})), "");
   EXPECT_NE(explain_difference(floats({1, INFINITY}), Tensor(), floats({1.00001F, -INFINITY})), "");
   EXPECT_NE(explain_difference(floats({1, 5}), Tensor(), floats({1.00001F, INFINITY})), "");
@@ -47,7 +47,7 @@ TEST(ExplainDifference, ForgivesSumsThatOverflowInAnotherOrder) {
   EXPECT_EQ(explain_difference(floats({INFINITY, 0, 1}), overflown, floats({NAN, -INFINITY, NAN})),
             "");
   EXPECT_EQ(explain_difference(floats({INFINITY}), floats({INFINITY}), floats({-INFINITY})), "");
-  // What is lost is lost.
+  // An infinity that is lost is an error.
   EXPECT_NE(explain_difference(floats({INFINITY}), floats({INFINITY}), floats({1})), "");
 }
 

@@ -7,7 +7,7 @@
 namespace tessera::verification {
 namespace {
 
-// Differs from place to place, so that a copy of a neighbouring byte shows too.
+// Depends on the position, so that a copied neighbouring byte is detected too.
 char guard_byte(int64_t offset) { return static_cast<char>(0xA0 + (offset * 7 & 0x3F)); }
 
 }  // namespace
@@ -33,9 +33,9 @@ GuardedMemory::GuardedMemory(std::span<const char> contents, std::shared_ptr<con
 
 void GuardedMemory::place(int64_t alignment_bytes, Guard guard) {
   if (guard == Guard::Bytes) {
-    place_in_bytes(alignment_bytes);
+    lay_out_in_bytes(alignment_bytes);
   } else {
-    place_in_pages(alignment_bytes);
+    lay_out_in_pages(alignment_bytes);
   }
   for (int64_t offset = 1; offset <= guard_bytes_before_; ++offset) {
     data_[-offset] = guard_byte(-offset);
@@ -45,7 +45,7 @@ void GuardedMemory::place(int64_t alignment_bytes, Guard guard) {
   }
 }
 
-void GuardedMemory::place_in_bytes(int64_t alignment_bytes) {
+void GuardedMemory::lay_out_in_bytes(int64_t alignment_bytes) {
   memory_ = std::make_unique_for_overwrite<char[]>(
       static_cast<size_t>(bytes_ + 2 * kGuardBytes + 4 * alignment_bytes));
   const auto first = reinterpret_cast<uintptr_t>(memory_.get()) + kGuardBytes;
@@ -54,7 +54,7 @@ void GuardedMemory::place_in_bytes(int64_t alignment_bytes) {
   data_ = memory_.get() + (start - reinterpret_cast<uintptr_t>(memory_.get()));
 }
 
-void GuardedMemory::place_in_pages(int64_t alignment_bytes) {
+void GuardedMemory::lay_out_in_pages(int64_t alignment_bytes) {
   const int64_t whole = (bytes_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
   pages_.emplace(whole);
   data_ = reinterpret_cast<char*>(pages_->data());

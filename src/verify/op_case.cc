@@ -14,7 +14,7 @@
 namespace tessera::verification {
 namespace {
 
-constexpr int kOpset = 21;  // with all that is tried, and before what changed since
+constexpr int kOpset = 21;  // has all tested ops, in versions before later changes
 
 [[noreturn]] void fail(const std::string& text, const std::string& message) {
   throw Error(ErrorKind::InvalidArgument, "case '" + text + "'", message);
@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Parts between `separator`, which counts outside of brackets only.
+// Splits at `separator` outside of brackets.
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   size_t begin = 0;

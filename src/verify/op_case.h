@@ -1,15 +1,15 @@
-// One small graph that a plug-in is tried on, written as text:
+// A small graph as a test case for plug-ins, written as text:
 //
 //   MatMul(3x5, #5x7)                                 an op and the types of its inputs
 //   Conv(1x3x9x7, #4x3x3x3, #4) pads=1,1,1,1; Relu(@)  a node that reads the one before
 //
-//   3x5            float32 of these sizes, fed when run; "s" is a scalar
+//   3x5            float32 of these sizes, fed at run time; "s" is a scalar
 //   int64:3x5      another element type
-//   #5x7           a constant; +5x7: of positive numbers only
+//   #5x7           a constant; +5x7: positive numbers only
 //   {2,-1}         a constant of rank 1 with these int64 elements; {0.5}: float32; s{6.0}: a scalar
-//   _              left out
-//   @, @0          the first output of the node before, of node 0
-//   =0             input 0 of the graph once more
+//   _              omitted
+//   @, @0          the first output of the previous node, of node 0
+//   =0             input 0 of the graph again
 //   LSTM/3(...)    with three outputs instead of those that the schema requires
 //   domain::Op(...)
 //
@@ -28,16 +28,16 @@ namespace tessera::verification {
 struct OpCase {
   std::string text;
   Graph graph;                    // types inferred; constants have elements
-  std::vector<Tensor> inputs;     // one for each graph input
-  std::vector<ValueId> literals;  // constants whose elements stood in the text
-  std::string op;                 // of the nodes, joined by '+'
+  std::vector<Tensor> inputs;     // one per graph input
+  std::vector<ValueId> literals;  // constants whose elements are in the text
+  std::string op;                 // of all nodes, joined by '+'
 };
 
-// "Conv+Relu" of "Conv(1x3x9x7, #4x3x3x3); Relu(@)".
+// "Conv+Relu" for "Conv(1x3x9x7, #4x3x3x3); Relu(@)".
 std::string ops_of(const std::string& text);
 
-// Reads `text` and draws elements from `seed`. Throws InvalidArgument where the text cannot be
-// read, and what the ops' rules throw.
+// Parses `text` and draws elements from `seed`. Throws InvalidArgument if the text is malformed,
+// and whatever the ops' rules throw.
 OpCase read_op_case(const std::string& text, const ops::Registry& registry, uint64_t seed);
 
 }  // namespace tessera::verification

@@ -1,4 +1,4 @@
-// Tensors of elements drawn from a seed.
+// Pseudo-random tensors.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace tessera::verification {
 
-// Numbers are small, of both signs unless `is_positive`: floating ones in [-2, 2) or [0.5, 2),
-// whole ones in [-5, 5] or [1, 5]. Equal arguments give equal elements.
+// Numbers are small, of both signs unless `is_positive`: floating-point ones in [-2, 2) or [0.5,
+// 2), integers in [-5, 5] or [1, 5]. Equal arguments give equal elements.
 Tensor random_tensor(DataType type, std::vector<int64_t> dims, bool is_positive, uint64_t seed);
 
-// Any bits at all (true or false for bool).
+// Uniformly random bits (true or false for bool).
 Tensor random_bits(DataType type, std::vector<int64_t> dims, uint64_t seed);
 
 }  // namespace tessera::verification

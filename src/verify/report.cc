@@ -13,7 +13,7 @@ CheckCount& Report::count(const std::string& check) {
 void Report::fail(const std::string& check, const std::string& place, const std::string& message,
                   const std::string& detail) {
   ++count(check).failed;
-  if (failures_.size() < kMostFailures) failures_.push_back({check, place, message, detail});
+  if (failures_.size() < kMaxFailures) failures_.push_back({check, place, message, detail});
 }
 
 void Report::add(const Report& other) {
@@ -24,7 +24,7 @@ void Report::add(const Report& other) {
     sum.skipped += each.skipped;
   }
   for (const Failure& failure : other.failures_) {
-    if (failures_.size() < kMostFailures) failures_.push_back(failure);
+    if (failures_.size() < kMaxFailures) failures_.push_back(failure);
   }
   for (const OpCount& each : other.ops_) {
     OpCount& sum = op(each.op);

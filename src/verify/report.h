@@ -1,4 +1,4 @@
-// What verifying a plug-in found: counts by check, and what failed where.
+// The result of verifying a plug-in: counts by check, and failures with their context.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tessera::verification {
 
-// One line of the table.
+// One row of the table.
 struct CheckCount {
   std::string name;  // "numbers", "guard bytes"
   int64_t passed = 0;
@@ -19,7 +19,7 @@ struct Failure {
   std::string check;
   std::string place;  // "Conv(1x3x9x7, #4x3x3x3), candidate 'direct', 2 threads"
   std::string message;
-  std::string detail = {};  // what else helps to find it; "": nothing
+  std::string detail = {};  // additional context; "": none
 };
 
 template <class Archive>
@@ -32,13 +32,13 @@ void transfer(Archive& archive, Failure& failure) {
   archive(failure.check, failure.place, failure.message, failure.detail);
 }
 
-// How many cases of an op the plug-in took.
+// How many cases of an op the plug-in accepted.
 struct OpCount {
   std::string op;
   int64_t cases = 0;
-  int64_t accepted = 0;    // cases for which there was a candidate
-  int64_t candidates = 0;  // over all cases
-  std::string refusal;     // the first reason that was given for one of them
+  int64_t accepted = 0;    // cases with a candidate
+  int64_t candidates = 0;  // sum over all cases
+  std::string refusal;     // the first reason of a refusal
 };
 
 template <class Archive>
@@ -46,24 +46,24 @@ void transfer(Archive& archive, OpCount& op) {
   archive(op.op, op.cases, op.accepted, op.candidates, op.refusal);
 }
 
-// Can cross to another process (base/byte_archive.h).
+// Serialisable for another process (base/byte_archive.h).
 class Report {
  public:
-  // Failures told in full; the others are counted.
-  static constexpr size_t kMostFailures = 50;
+  // The number of failures that are described; further ones are only counted.
+  static constexpr size_t kMaxFailures = 50;
 
   void pass(const std::string& check) { ++count(check).passed; }
   void skip(const std::string& check) { ++count(check).skipped; }
   void fail(const std::string& check, const std::string& place, const std::string& message,
             const std::string& detail = {});
-  // Passes where `failure` is "".
+  // Passes if `failure` is "".
   void expect(const std::string& check, const std::string& place, const std::string& failure);
-  // Valid until the next call.
+  // The reference is valid until the next call.
   OpCount& op(const std::string& name);
-  // What another one found besides.
+  // Adds the results of another report.
   void add(const Report& other);
 
-  // In the order in which they first came up.
+  // In the order of their first occurrence.
   const std::vector<CheckCount>& checks() const { return checks_; }
   const std::vector<Failure>& failures() const { return failures_; }
   const std::vector<OpCount>& ops() const { return ops_; }

@@ -33,9 +33,9 @@ TEST(Reports, AddUp) {
 
 TEST(Reports, KeepCountingWhereTheyTellNoMore) {
   Report sum;
-  for (size_t index = 0; index < Report::kMostFailures + 5; ++index) sum.add(some());
-  EXPECT_EQ(sum.failures().size(), Report::kMostFailures);
-  EXPECT_EQ(sum.total().failed, static_cast<int64_t>(Report::kMostFailures) + 5);
+  for (size_t index = 0; index < Report::kMaxFailures + 5; ++index) sum.add(some());
+  EXPECT_EQ(sum.failures().size(), Report::kMaxFailures);
+  EXPECT_EQ(sum.total().failed, static_cast<int64_t>(Report::kMaxFailures) + 5);
 }
 
 TEST(Reports, CrossToAnotherProcess) {

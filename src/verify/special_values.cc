@@ -17,7 +17,8 @@ namespace {
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// From so many elements on there is room for all kinds: one in vectors' bodies, one in their tails.
+// From this number of elements on there is space for all kinds, both in the vectorised body and in
+// the tail of a kernel's loop.
 constexpr int64_t kEnoughForAll = 16;
 
 // FNV-1a.
@@ -41,7 +42,7 @@ void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
   if (count < kEnoughForAll) return set(shift, -kNaN);
   if (kinds == SpecialValues::All) {
     const bool is_half = std::is_same_v<T, Float16>;
-    // Not the very largest: kernels may double what they multiply by a half in the end.
+    // Not the very largest, because kernels may double a value that they later multiply by a half.
     const float largest = is_half ? 3e4F : 1e38F;
     set(shift + 1, largest);
     set(shift + 2, -largest);
@@ -52,7 +53,7 @@ void set_special_values(Tensor& tensor, uint64_t digest, SpecialValues kinds) {
     set(count / 2 + shift, kInfinity);
     set(3 * count / 4 - shift, -kInfinity);
   }
-  // Of both signs: what processors make is negative, and some kernels look at the sign.
+  // NaNs of both signs: processors produce negative ones, and some kernels look at the sign.
   set(count / 4 + shift, kNaN);
   set(count - 1 - shift % 4, -kNaN);
 }
@@ -73,8 +74,8 @@ double number_at(const Tensor& tensor, size_t index) {
   }
 }
 
-// The first element that is a number where none may be, or "". NaN stays NaN; of an infinity
-// another order of a sum may make NaN.
+// The first element that is a number although it must not be, or "". NaN must stay NaN; an infinity
+// may become NaN if a sum has another order.
 template <class T>
 std::string explain_lost(const Tensor& expected, const Tensor& found) {
   const auto count = static_cast<size_t>(expected.elements());
@@ -102,7 +103,7 @@ std::string explain_lost(const Tensor& expected, const Tensor& found) {
   }
 }
 
-// The last finite number of the type.
+// The largest finite number of the type.
 template <class T>
 double last_number() {
   if constexpr (std::is_same_v<T, Float16>) {
@@ -114,19 +115,20 @@ double last_number() {
   }
 }
 
-// Beyond this a number is compared by itself: beside it all others would count as nothing.
+// Numbers beyond this are compared separately; otherwise the tolerance relative to them would hide
+// all other errors.
 constexpr double kHuge = 1e30;
 
-// The first huge element of `expected` that `found` is not near to, or "". Clears in both what is
-// huge or not finite.
+// The first huge element of `expected` that `found` is not near to, or "". Clears huge and
+// non-finite elements in both.
 template <class T>
-std::string take_out_huge(Tensor& expected, Tensor& found, double tolerance) {
+std::string remove_huge(Tensor& expected, Tensor& found, double tolerance) {
   std::string wrong;
   const auto count = static_cast<size_t>(expected.elements());
   for (size_t index = 0; index < count; ++index) {
     const double want = number_at<T>(expected, index);
     const double have = number_at<T>(found, index);
-    // A Clip whose bound is the last finite number takes an infinity there, or leaves it.
+    // A Clip whose bound is the largest finite number may clip an infinity or leave it unchanged.
     const bool is_last =
         std::fabs(want) >= last_number<T>() && have == std::copysign(INFINITY, want);
     if (std::fabs(want) <= kHuge && !is_last) continue;
@@ -147,7 +149,7 @@ Tensor copy_of(const Tensor& tensor) {
                          static_cast<size_t>(tensor.bytes()));
 }
 
-// What differs between finite elements of both.
+// Compares the elements that are finite in both.
 std::string explain_finite_difference(const Tensor& special, const Tensor& given, int precision) {
   Tensor expected = copy_of(special);
   Tensor found = copy_of(given);
@@ -155,22 +157,22 @@ std::string explain_finite_difference(const Tensor& special, const Tensor& given
   std::string wrong;
   switch (expected.type()) {
     case DataType::Float16:
-      wrong = take_out_huge<Float16>(expected, found, tolerance);
+      wrong = remove_huge<Float16>(expected, found, tolerance);
       break;
     case DataType::BFloat16:
-      wrong = take_out_huge<BFloat16>(expected, found, tolerance);
+      wrong = remove_huge<BFloat16>(expected, found, tolerance);
       break;
     case DataType::Float32:
-      wrong = take_out_huge<float>(expected, found, tolerance);
+      wrong = remove_huge<float>(expected, found, tolerance);
       break;
     default:
-      wrong = take_out_huge<double>(expected, found, tolerance);
+      wrong = remove_huge<double>(expected, found, tolerance);
   }
   return wrong.empty() ? measure_difference(expected, {}, found, precision).text : wrong;
 }
 
-// `plain`, but `found` where special values changed nothing.
-Tensor unaffected_of(const Tensor& plain, const Tensor& special, const Tensor& found) {
+// `plain`, but with elements of `found` where special values do not affect the reference.
+Tensor replace_unaffected(const Tensor& plain, const Tensor& special, const Tensor& found) {
   const auto bytes = static_cast<size_t>(plain.bytes());
   Tensor mixed = copy_of(plain);
   const auto size = static_cast<size_t>(element_bytes(plain.type()));
@@ -207,14 +209,12 @@ Tensor with_special_values(const Tensor& tensor, std::string_view name, SpecialV
 }
 
 SpecialValues special_values_for(const Graph& graph, const ops::Registry& registry) {
-  constexpr std::array<std::string_view, 4> kProducts = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
   const bool has_product =
-      std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
-        return std::find(kProducts.begin(), kProducts.end(), node.op) != kProducts.end();
-      });
+      std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                  [&](const Node& node) { return registry.has_trait(node, ops::kProduct); });
   if (has_product) return SpecialValues::NaN;
   const bool is_alone =
-      graph.nodes.size() == 1 && (registry.of(graph.nodes[0]).traits & ops::kElementwise) != 0;
+      graph.nodes.size() == 1 && registry.has_trait(graph.nodes[0], ops::kElementwise);
   return is_alone ? SpecialValues::All : SpecialValues::Infinities;
 }
 
@@ -235,7 +235,7 @@ std::string explain_lost_special(const SpecialExpectation& expected, const Tenso
   }
   const Tensor& plain = expected.plain;
   if (may_spread || plain.type() != special.type() || plain.dims() != special.dims()) return "";
-  return measure_difference(plain, expected.magnitude, unaffected_of(plain, special, found),
+  return measure_difference(plain, expected.magnitude, replace_unaffected(plain, special, found),
                             precision)
       .text;
 }

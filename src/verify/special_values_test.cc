@@ -17,14 +17,14 @@ Tensor floats(std::vector<float> values) {
   return Tensor::from<float>(DataType::Float32, {count}, values);
 }
 
-// What is wrong with `found` of one element.
+// The verdict on a single element `found`.
 std::string lost(float plain, float special, float found, bool may_spread = false) {
   const Tensor before = floats({plain});
   const Tensor after = floats({special});
   return explain_lost_special({before, {}, after}, floats({found}), may_spread, 0);
 }
 
-// The same of one elementwise op.
+// The same for a single elementwise op.
 std::string lost_alone(float special, float found) {
   const Tensor before = floats({1});
   const Tensor after = floats({special});
@@ -85,7 +85,7 @@ TEST(ExplainLostSpecial, WantsTheRestAsItIs) {
   EXPECT_EQ(lost(1, 1, 1.00001F), "");
   EXPECT_EQ(lost(1, 1, NAN), "element 0: expected 1, found nan");
   EXPECT_EQ(lost(1, 1, NAN, true), "");
-  // It read a special value and came out finite: what it is is a matter of the op.
+  // It depends on a special value but is finite, so its value is not judged.
   EXPECT_EQ(lost(1, 0, NAN), "");
 }
 

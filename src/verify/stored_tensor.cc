@@ -31,7 +31,7 @@ StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const Ten
 
 namespace {
 
-// Calls use(byte with strides, byte when dense) for every element, along the last axis first.
+// Calls use(strided byte offset, dense byte offset) for every element, along the last axis first.
 template <class Use>
 void for_each_element(const LayoutTable& layouts, const StoredTensor& strided, Use use) {
   const std::vector<int64_t>& dims = strided.type.dims;
@@ -109,7 +109,7 @@ StoredTensor store(const Tensor& tensor) {
           std::make_shared<GuardedMemory>(bytes_of(tensor), TESSERA_ALIGNMENT_BYTES)};
 }
 
-StoredTensor store_fenced(const Tensor& tensor) {
+StoredTensor store_in_guard_pages(const Tensor& tensor) {
   return {type_of(tensor), kDefaultLayout,
           std::make_shared<GuardedMemory>(bytes_of(tensor), std::make_shared<Tensor>(tensor))};
 }

@@ -14,20 +14,20 @@
 
 namespace tessera::verification {
 
-// What a buffer is filled with before somebody is to write it: no number that a kernel gives.
+// Fills buffers that will be written: kernels never produce these bits.
 inline constexpr uint8_t kGarbage = 0xFF;
 
 struct StoredTensor {
   TensorType type;
   LayoutId layout;
-  std::shared_ptr<GuardedMemory> memory;  // shared where an output lies in place of an input
+  std::shared_ptr<GuardedMemory> memory;  // shared if an output is in place of an input
   std::vector<int64_t> strides = {};      // in elements; empty: dense
 
-  // Points into this.
+  // Points into this object.
   tessera_buffer face(int32_t request = 0) const;
 };
 
-// Storage of `type` in `layout`, which must hold it.
+// Allocates storage for `type` in `layout`, which must support it.
 StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
                           uint8_t fill = kGarbage,
                           int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES,
@@ -35,32 +35,32 @@ StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const Ten
 
 // Row-major, with the elements of `tensor`.
 StoredTensor store(const Tensor& tensor);
-// The same without a copy: `tensor` lies in pages that nobody may write to, between fences.
-StoredTensor store_fenced(const Tensor& tensor);
+// The same without a copy: `tensor` is in read-only pages between guard pages.
+StoredTensor store_in_guard_pages(const Tensor& tensor);
 Tensor read_row_major(const StoredTensor& stored);
 
-// A dense copy of what lies with strides from byte `offset` of the memory on.
+// A dense copy of a strided tensor that begins at byte `offset` of the memory.
 StoredTensor gathered(const LayoutTable& layouts, const StoredTensor& strided, int64_t offset = 0);
 
-// A copy with gaps between rows and elements, which hold `fill`; nullopt in layouts without
+// A strided copy; the gaps between rows and elements contain `fill`. nullopt for layouts without
 // strides.
 std::optional<StoredTensor> spread(const LayoutTable& layouts, const StoredTensor& dense,
                                    uint8_t fill, int64_t alignment_bytes);
 
-// Whether the gaps hold what they held: all bytes that are no element's.
+// Whether the gaps, all bytes that belong to no element, are unchanged.
 bool has_gaps_of(const LayoutTable& layouts, const StoredTensor& spread, uint8_t fill);
 
 TensorType type_of(const Tensor& tensor);
 
-// Converts along the table's route. Throws Error where a conversion fails.
+// Converts along the route in the table. Throws Error if a conversion fails.
 StoredTensor to_layout(const LayoutTable& layouts, LayoutId layout, const StoredTensor& from,
                        ThreadPool& pool, Guard guard = Guard::Bytes);
 
-// For each stored element whether it is padding, told by converting a tensor without zeros.
+// Whether each stored element is padding, found by converting a tensor without zeros.
 std::vector<bool> padding_of(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
                              ThreadPool& pool);
 
-// "" or the first padding that does not hold zero.
+// "" or a description of the first padding element that is not zero.
 std::string explain_padding(const StoredTensor& stored, const std::vector<bool>& is_padding);
 
 }  // namespace tessera::verification

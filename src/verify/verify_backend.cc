@@ -60,7 +60,7 @@ class BackendVerifier {
     int number = round * count;
     for (const std::string& text : texts) {
       if (!steps_.begin_unit("op " + ops_of(text), ++number, count * options_.cases, report_)) {
-        is_tried = true;  // elsewhere
+        is_tried = true;  // by another process
         continue;
       }
       steps_.tell("own ops: type rules", text);
@@ -83,7 +83,7 @@ class BackendVerifier {
     if (!op.kernel && steps_.is_first_process()) report_.skip("own ops: references");
   }
 
-  // The plug-in's own reference, as if it were a candidate.
+  // Checks the plug-in's own reference kernel as if it were a candidate.
   void check_reference(const OpCase& op_case) {
     const tessera_graph view(op_case.graph, registry_);
     const Node& node = op_case.graph.nodes[0];
@@ -133,7 +133,7 @@ class BackendVerifier {
     try_candidates(op_case, offers.candidates, "candidate");
   }
 
-  // nullopt where the reference, which of a plug-in's own op is the plug-in's, fails.
+  // nullopt if the reference fails; for a plug-in's own op, that is the plug-in's code.
   std::optional<ExpectedValues> values_of(const OpCase& op_case, ThreadPool& pool) {
     const bool is_own = !op_case.graph.nodes[0].domain.empty();
     if (!is_own) return expected_values(op_case, registry_, pool);
@@ -151,8 +151,8 @@ class BackendVerifier {
   void try_candidates(const OpCase& op_case, std::span<const Candidate> candidates,
                       const std::string& what) {
     if (candidates.empty()) return;
-    // As a bind has them that says nothing of denormals.
-    const DenormalRule rule(Denormals::Flush);
+    // The rule of a bind without a setting for denormals.
+    const ScopedDenormals rule(Denormals::Flush);
     ThreadPool pool(1, Denormals::Flush);
     ThreadPool candidates_pool(threads_, Denormals::Flush);
     const std::optional<ExpectedValues> expected = values_of(op_case, pool);

@@ -14,13 +14,12 @@
 #include <vector>
 
 #include "cache/cache_file.h"
+#include "price/cost_sections.h"
+#include "price/cost_table.h"
 #include "tessera/error.h"
-#include "tune/cost_sections.h"
-#include "tune/cost_table.h"
 
+namespace tessera {
 namespace {
-
-using namespace tessera;
 
 cache::CacheFile read(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -120,10 +119,11 @@ int forge(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+}  // namespace tessera
 
 int main(int count, char** arguments) {
   try {
-    return forge({arguments + 1, arguments + count});
+    return tessera::forge({arguments + 1, arguments + count});
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;

@@ -46,6 +46,15 @@ def test_what_is_faster_takes_over(start, libraries, change):
     assert later["is_hit"] and later["change"] == "" and later["steps"] == ["fast"]
 
 
+def test_the_plan_that_won_has_one_to_begin_with(start):
+    start(libraries=OLD)
+    slow_to_build = {"libraries": NEW, "TESSERA_TEST_BUILD_MILLISECONDS": "1500"}
+    assert start(competing(), **slow_to_build)["steps"] == ["fast"]
+    later = start(competing(), **slow_to_build)
+    assert later["change"] == "" and "tune" not in later["stages"]
+    assert later["begun"] == ["slow"] and later["steps"] == ["fast"]
+
+
 def test_a_version_that_is_no_faster_changes_nothing(start):
     assert start(libraries=NEW)["steps"] == ["fast"]
     upgraded = start(competing(), libraries=("versioned_2", "newcomer"))

@@ -121,6 +121,30 @@ def test_damage_is_a_miss_and_the_output_stays(start, model, user, folder, needs
         file, = files(user, folder)
 
 
+ASKS = """
+import threading
+
+def tell(message):
+    told.append((message, model.cache_report().is_hit if model else None, bool(model.describe())))
+
+told, model = [], None
+model = tessera.load(sys.argv[1], log=tell)
+thread = threading.Thread(target=lambda: model.bind(shapes={"x": [1, 16, 24, 24]}, threads=1), daemon=True)
+thread.start()
+thread.join(120)
+print(json.dumps([thread.is_alive(), told]))
+"""
+
+
+def test_who_is_told_may_ask_the_model(python, start, model, user, tmp_path, work, needs_a_library):
+    start(model)
+    packs, = files(user, "packs")
+    packs.write_bytes(packs.read_bytes()[:100])
+    hangs, told = python(ASKS, model, XDG_CACHE_HOME=str(tmp_path / "user"),
+                         TESSERA_CACHE_DIR=str(work))
+    assert not hangs and any("damaged" in message for message, *_ in told), told
+
+
 def test_another_users_key_makes_everything_anew(start, model, user, needs_a_library):
     _, output, _ = start(model)
     (user / "key").unlink()

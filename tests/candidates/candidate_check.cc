@@ -14,13 +14,13 @@
 #include "infer/infer.h"
 #include "infer/mark_sparse.h"
 #include "ops/evaluate.h"
-#include "tune/stored_plans.h"
+#include "price/stored_plans.h"
 
 namespace tessera {
 namespace {
 
 constexpr int kThreads = 2;
-constexpr int kMostFailures = 12;
+constexpr int kMaxFailures = 12;
 
 // The elements of every value, by the reference.
 std::vector<Tensor> evaluate_all(const Graph& graph, const std::map<std::string, Tensor>& fed,
@@ -197,7 +197,7 @@ Totals check_cases(const std::string& backend, uint64_t seed, int cases, const M
       ADD_FAILURE() << "case " << number << ": " << failure;
       ++totals.failures;
     }
-    if (totals.failures > kMostFailures) {
+    if (totals.failures > kMaxFailures) {
       ADD_FAILURE() << "too many failures, stopped at case " << number;
       break;
     }

@@ -43,7 +43,7 @@ Tensor Dice::sparse_tensor(SparseFormat format, std::vector<int64_t> dims, int64
 RandomGraph& RandomGraph::sparse_input(const std::string& name, SparseFormat format,
                                        Tensor tensor) {
   const int64_t stored = SparseTensor::from_dense(format, tensor).stored();
-  sparse[name] = {format, std::min(stored + 2, most_stored(format, tensor.dims()))};
+  sparse[name] = {format, std::min(stored + 2, max_stored(format, tensor.dims()))};
   return input(name, std::move(tensor));
 }
 

@@ -36,8 +36,8 @@ const ops::Registry& registry() {
 }
 
 // Damaged models are run where that takes no longer than an undamaged one may.
-constexpr int64_t kMostPeakBytes = int64_t{1} << 24;
-constexpr int64_t kMostFlops = 10'000'000;
+constexpr int64_t kMaxPeakBytes = int64_t{1} << 24;
+constexpr int64_t kMaxFlops = 10'000'000;
 
 // Unknown dimensions become 2.
 std::map<std::string, std::vector<int64_t>> shapes_of_inputs(const Graph& graph) {
@@ -53,9 +53,9 @@ std::map<std::string, std::vector<int64_t>> shapes_of_inputs(const Graph& graph)
 bool is_quick(const Graph& graph) {
   int64_t flops = 0;
   for (const Node& node : graph.nodes) {
-    flops += std::min(kMostFlops, ops::node_flops(graph, node, registry()).value_or(0));
+    flops += std::min(kMaxFlops, ops::node_flops(graph, node, registry()).value_or(0));
   }
-  return flops < kMostFlops && make_schedule(graph).peak_bytes.value_or(0) < kMostPeakBytes;
+  return flops < kMaxFlops && make_schedule(graph).peak_bytes.value_or(0) < kMaxPeakBytes;
 }
 
 // Runs on inputs of zeros.
@@ -63,7 +63,7 @@ void run(Graph graph) {
   std::vector<Tensor> inputs;
   for (const ValueId id : graph.inputs) {
     const Type& type = graph[id].type;
-    if (type_bytes(type).value_or(kMostPeakBytes) >= kMostPeakBytes) return;
+    if (type_bytes(type).value_or(kMaxPeakBytes) >= kMaxPeakBytes) return;
     Tensor input(type.element, dims_from(*type.shape));
     std::memset(input.mutable_data(), 0, static_cast<size_t>(input.bytes()));
     inputs.push_back(std::move(input));

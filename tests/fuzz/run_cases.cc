@@ -32,9 +32,9 @@ using nlohmann::json;
 using Inputs = std::map<std::string, Tensor>;
 
 // A run that takes longer is ended at its next step.
-constexpr double kMostSeconds = 5;
+constexpr double kMaxSeconds = 5;
 // Larger outputs are not written.
-constexpr int64_t kMostOutputBytes = int64_t{1} << 24;
+constexpr int64_t kMaxOutputBytes = int64_t{1} << 24;
 
 json error_json(const std::exception& thrown, const char* stage) {
   const auto* error = dynamic_cast<const Error*>(&thrown);
@@ -65,7 +65,7 @@ Executor bind(const Model& model, const json& request, const Inputs& inputs) {
     if (found != inputs.end()) options.shapes[input.name] = found->second.dims();
   }
   Executor executor = model.bind(options);
-  executor.set_time_limit(kMostSeconds);
+  executor.set_time_limit(kMaxSeconds);
   return executor;
 }
 
@@ -75,7 +75,7 @@ json outputs_json(const std::vector<Tensor>& outputs, const std::filesystem::pat
   for (size_t index = 0; index < outputs.size(); ++index) {
     const Tensor& output = outputs[index];
     json entry = {{"type", std::string(name(output.type()))}, {"dims", output.dims()}};
-    if (!output.is_empty() && output.bytes() <= kMostOutputBytes) {
+    if (!output.is_empty() && output.bytes() <= kMaxOutputBytes) {
       const auto file = folder / (std::to_string(run) + "_" + std::to_string(index) + ".npy");
       write_npy(file, output);
       entry["file"] = file.string();

@@ -64,11 +64,13 @@ std::optional<std::vector<Tensor>> run_mutated(Interpreter& interpreter,
                                                const std::string& node, Mutation mutation) {
   bool is_done = false;
   std::vector<Tensor> results = interpreter.run(inputs, [&](const StepEvent& event) {
-    if (event.node.name != node) return;
-    if (std::optional<Tensor> wrong = mutated(event, mutation)) {
+    std::optional<Tensor> wrong;
+    if (event.node.name == node) wrong = mutated(event, mutation);
+    if (wrong) {
       event.outputs[0] = *std::move(wrong);
       is_done = true;
     }
+    return true;
   });
   if (!is_done) return std::nullopt;
   return results;

@@ -23,16 +23,16 @@ Tensor any_elements(Dice& dice, DataType type, std::vector<int64_t> dims) {
   return made;
 }
 
-int64_t any_dim(Dice& dice, int64_t most) {
+int64_t any_dim(Dice& dice, int64_t max_size) {
   static const std::vector<int64_t> kOdd = {15, 16, 17, 31, 32, 33, 63, 64, 65, 130};
-  return dice.one_in(12) && most > 8 ? dice.pick(kOdd) : dice.whole(1, most);
+  return dice.one_in(12) && max_size > 8 ? dice.pick(kOdd) : dice.whole(1, max_size);
 }
 
-std::vector<int64_t> any_dims(Dice& dice, int64_t rank, int64_t most) {
+std::vector<int64_t> any_dims(Dice& dice, int64_t rank, int64_t max_size) {
   std::vector<int64_t> dims;
   int64_t elements = 1;
   for (int64_t axis = 0; axis < rank; ++axis) {
-    const int64_t dim = elements < 4000 ? any_dim(dice, most) : dice.whole(1, 3);
+    const int64_t dim = elements < 4000 ? any_dim(dice, max_size) : dice.whole(1, 3);
     elements *= dim;
     dims.push_back(dim);
   }

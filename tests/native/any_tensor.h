@@ -1,4 +1,4 @@
-// Random tensors of every element type, with sizes that kernels may stumble over.
+// Random tensors of every element type, with sizes that are difficult for kernels.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@ namespace tessera {
 // Any element type but strings.
 DataType any_type(Dice& dice);
 
-// Elements of any bits (NaN, infinities and -0 among them); bool holds 0 and 1.
+// Elements with random bits (NaN, infinities and -0 among them); bools are 0 and 1.
 Tensor any_elements(Dice& dice, DataType type, std::vector<int64_t> dims);
 
-// `rank` sizes from 1 to `most`; in one case of twelve one of them is 0.
-std::vector<int64_t> any_dims(Dice& dice, int64_t rank, int64_t most);
+// `rank` sizes from 1 to `max_size`; in one case of twelve one of them is 0.
+std::vector<int64_t> any_dims(Dice& dice, int64_t rank, int64_t max_size);
 
-// Now and then sizes for which wide vectors, tiles and units matter, else small ones.
-int64_t any_dim(Dice& dice, int64_t most);
+// Usually small sizes, sometimes such that wide vectors, tiles and units matter.
+int64_t any_dim(Dice& dice, int64_t max_size);
 
-// A list of int64, or now and then int32.
+// A list of int64, sometimes of int32.
 Tensor integer_list(const std::vector<int64_t>& values, DataType type = DataType::Int64);
 
 }  // namespace tessera

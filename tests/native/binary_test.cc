@@ -1,4 +1,4 @@
-// Functions of two variables and more, with operands that are stretched.
+// Elementwise functions of two and more operands, with broadcasting.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ const std::vector<std::string> kLogic = {"And", "Or", "Xor", "Equal"};
 const std::vector<std::string> kBits = {"BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"};
 const std::vector<std::string> kVariadic = {"Max", "Mean", "Min", "Sum"};
 
-// Two operands of which at least one has all of `dims`, in either order.
+// Two operands in either order, of which at least one has the sizes `dims`.
 RandomGraph pair(Dice& dice, const ops::Registry& registry, const std::string& op, DataType type,
                  Attributes attributes, const ElementRange& left, const ElementRange& right) {
   RandomGraph made(registry, 25);
@@ -34,7 +34,7 @@ RandomGraph pair(Dice& dice, const ops::Registry& registry, const std::string& o
   std::vector<int64_t> first = dims;
   std::vector<int64_t> second = broadcastable(dice, dims);
   if (dice.one_in(2)) std::swap(first, second);
-  // Both are stretched.
+  // Both operands broadcast.
   if (dice.one_in(6)) {
     first = dims;
     second = dims;
@@ -96,7 +96,7 @@ TEST(NativeBinary, ArithmeticOfAllTypes) {
   EXPECT_GE(totals.answered, 3000);
 }
 
-TEST(NativeBinary, QuestionsLogicAndBits) {
+TEST(NativeBinary, ComparisonsLogicAndBits) {
   const Totals totals = check_each_target(13, 3000, [](Dice& dice, const ops::Registry& registry) {
     const ElementRange range = {-2, 2, dice.one_in(3)};
     if (dice.one_in(4)) {
@@ -188,7 +188,7 @@ TEST(NativeBinary, OfManyOperands) {
         made.builder.output("y");
         return made;
       },
-      // Sums of the 16-bit types are rounded step by step where the reference rounds once.
+      // Sums of 16-bit types are rounded after each step; the reference rounds once.
       {.relative = 2e-2, .of_largest = 2e-6});
   EXPECT_GE(totals.answered, 2000);
 }
@@ -225,7 +225,7 @@ TEST(NativeBinary, ClipOfAllTypes) {
   EXPECT_GE(totals.answered, 1500);
 }
 
-// Where the right operand stands is said by attributes.
+// Attributes say with which axes the right operand is aligned.
 TEST(NativeBinary, BeforeOperandsBroadcast) {
   const Totals totals = check_each_target(18, 1000, [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made(registry, 6);

@@ -1,4 +1,4 @@
-// Conversions between element types, and what only copies.
+// Conversions between element types, and ops that only copy.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// The numbers that ONNX gives to the types.
+// ONNX's numbers of the types.
 const std::map<DataType, int64_t> kNumberOf = {
     {DataType::Bool, 9},     {DataType::Int8, 3},      {DataType::Int16, 5},
     {DataType::Int32, 6},    {DataType::Int64, 7},     {DataType::UInt8, 2},

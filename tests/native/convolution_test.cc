@@ -1,4 +1,4 @@
-// Convolutions of odd sizes, grouped, dilated, padded, with a Relu behind them.
+// Convolutions of odd sizes, grouped, dilated, padded, with a following Relu.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -57,7 +57,7 @@ RandomGraph convolution(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Sums of more steps than are gathered at a time.
+// Sums over more inputs than are gathered at a time.
 RandomGraph deep(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const int64_t channels = dice.whole(300, 700);
@@ -73,21 +73,22 @@ RandomGraph deep(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// 3 x 3 taps and channels in blocks of 16, `least` to `most`, with what may follow.
-RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t least, int64_t most) {
+// 3 x 3 taps and `min_blocks` to `max_blocks` blocks of 16 channels, with nodes that can be fused.
+RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t min_blocks,
+                   int64_t max_blocks) {
   RandomGraph made(registry, 13);
   const int64_t images = dice.whole(1, 2);
-  const int64_t from = 16 * dice.whole(least, most);
-  const int64_t to = 16 * dice.whole(least, most);
+  const int64_t in_channels = 16 * dice.whole(min_blocks, max_blocks);
+  const int64_t out_channels = 16 * dice.whole(min_blocks, max_blocks);
   const int64_t rows = dice.whole(10, 30);
   const int64_t columns = dice.whole(10, 30);
   Sizes pads;
   for (int side = 0; side < 4; ++side) pads.push_back(dice.whole(0, 2));
-  made.input("x", dice.tensor({images, from, rows, columns}, -0.5F, 1));
-  made.constant("w", dice.tensor({to, from, 3, 3}, -0.5F, 1));
+  made.input("x", dice.tensor({images, in_channels, rows, columns}, -0.5F, 1));
+  made.constant("w", dice.tensor({out_channels, in_channels, 3, 3}, -0.5F, 1));
   std::vector<std::string> inputs = {"x", "w"};
   if (dice.one_in(2)) {
-    made.operand(dice, "b", dice.tensor({to}));
+    made.operand(dice, "b", dice.tensor({out_channels}));
     inputs.emplace_back("b");
   }
   Attributes attributes;
@@ -95,7 +96,7 @@ RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t least, int
   made.builder.node("y", "Conv", inputs, {"y"}, attributes);
   std::string last = "y";
   if (dice.one_in(2)) {
-    made.input("r", dice.tensor({images, to, rows + pads[0] + pads[2] - 2,
+    made.input("r", dice.tensor({images, out_channels, rows + pads[0] + pads[2] - 2,
                                  columns + pads[1] + pads[3] - 2}));
     const bool is_first = dice.one_in(2);
     made.builder.node("s", "Add", {is_first ? "y" : "r", is_first ? "r" : "y"}, {"s"});
@@ -109,7 +110,8 @@ RandomGraph blocks(Dice& dice, const ops::Registry& registry, int64_t least, int
   return made;
 }
 
-// Winograd's tiles are sums of numbers up to 100 times as large as what is left of them.
+// The transforms of Winograd's algorithm add numbers that are up to 100 times as large as the
+// result.
 constexpr Tolerance kOfTransforms = {.relative = 1e-4, .of_largest = 5e-5};
 
 TEST(NativeConvolution, OddSizes) {
@@ -125,7 +127,7 @@ TEST(NativeConvolution, WholeBlocks) {
   EXPECT_GE(totals.answered, 120);
   EXPECT_EQ(totals.largest, 3U);
 }
-// So many weights that threads share each product.
+// Weights so large that threads share each product.
 TEST(NativeConvolution, ManyChannels) {
   const Totals totals = check_each_target(
       154, 10,

@@ -16,7 +16,7 @@ namespace {
 
 using ChooseTargets = int64_t (*)(int64_t targets);
 
-// Of the plug-in, whichever copy of it is opened: there is one of each file in a process.
+// The function of the plug-in; each file is loaded only once in a process.
 ChooseTargets find_choose_targets() {
   const std::string file = TESSERA_PLUGIN_FOLDER "/backend_native.so";
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -45,7 +45,7 @@ Totals check_each_target(uint64_t seed, int cases, const MakeCase& make,
     all.largest = std::max(all.largest, totals.largest);
     for (const auto& [reason, count] : totals.refusals) all.refusals[reason] += count;
   }
-  // The last resorts are everywhere; which of them is used is a matter of how one compiles.
+  // Every processor has the fallback targets; the compiler flags decide which one is used.
   constexpr int64_t kRealTargets = ~(HWY_SCALAR | HWY_EMU128);
   EXPECT_EQ(choose_targets(0) & kRealTargets, hwy::SupportedTargets() & kRealTargets);
   return all;

@@ -10,9 +10,9 @@
 namespace tessera {
 namespace {
 
-// A few nodes, each of which reads what some earlier one gives, or an operand from outside.
+// A few nodes, each of which reads results of earlier ones or an operand from outside.
 RandomGraph some_nodes(Dice& dice, const ops::Registry& registry) {
-  // What keeps errors small: none is far larger in the result than where it came from.
+  // Keeps errors small: no operand is far larger than the result.
   static const std::vector<std::string> kFunctions = {"Abs",     "Erf",      "HardSwish", "Relu",
                                                       "Sigmoid", "Softsign", "Sqrt",      "Tanh"};
   static const std::vector<std::string> kPairs = {"Add", "Div", "Max", "Mul"};
@@ -53,11 +53,11 @@ TEST(NativeElementGroups, AnyGraphAsTheReference) {
   EXPECT_GE(totals.largest, 6U);
 }
 
-// So large that results are written past the caches, in every form of the loop.
+// So large that results are streamed past the caches, in every form of the loop.
 TEST(NativeElementGroups, LargeResults) {
   const Totals totals = check_each_target(34, 10, [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made(registry, 19);
-    // Of two dimensions, which no layout but one holds.
+    // Two dimensions, which only one layout supports.
     const std::vector<int64_t> dims = {dice.whole(1500, 1510), dice.whole(1501, 1510)};
     made.input("x", random_elements(dice, DataType::Float32, dims));
     const std::vector<std::vector<int64_t>> others = {dims, {}, {dims[0], 1}, {dims[1]}};
@@ -85,7 +85,7 @@ TEST(NativeElementGroups, SwishWrittenOut) {
     made.builder.node(
         "y", "Mul",
         is_left ? std::vector<std::string>{"s", "x"} : std::vector<std::string>{"x", "s"}, {"y"});
-    // Where somebody else reads it, it is still computed.
+    // If another node reads it, it is still computed.
     if (dice.one_in(3)) made.builder.output("s");
     made.builder.output("y");
     return made;

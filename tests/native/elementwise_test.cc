@@ -1,4 +1,4 @@
-// Functions of one variable, in every dense layout.
+// Unary functions, in every dense layout.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -64,7 +64,7 @@ TEST(NativeElementwise, FunctionsAsTheReference) {
   EXPECT_GE(totals.answered, 4000);
 }
 
-// Relative to each element and not to the largest one: a few units in the last place.
+// Errors are relative to each element, not to the largest one: a few units in the last place.
 TEST(NativeElementwise, NearZeroAndFarFromItAsExact) {
   const std::vector<std::string> functions = {"Asinh", "Atan",    "Elu",  "Erf",       "Exp",
                                               "Log",   "Sigmoid", "Sinh", "Sqrt",      "Softplus",
@@ -99,7 +99,7 @@ TEST(NativeElementwise, SixteenBitFloats) {
                           const auto type = dice.one_in(2) ? DataType::Float16 : DataType::BFloat16;
                           return function_of(dice, registry, type, {-3, 3, dice.one_in(3)});
                         },
-                        // Rounded to float32 first, so that now and then the last place differs.
+                        // Rounded to float32 first, so that the last place sometimes differs.
                         {.relative = 8e-3, .of_largest = 1e-6});
   EXPECT_GE(totals.answered, 1000);
 }
@@ -125,7 +125,7 @@ TEST(NativeElementwise, IntegersAndBools) {
   EXPECT_GE(totals.answered, 1000);
 }
 
-// Angles for which the multiples of pi / 2 are not exact any more.
+// Angles for which multiples of pi / 2 are no longer exact.
 TEST(NativeElementwise, LargeAngles) {
   const Totals totals = check_each_target(
       6, 300,

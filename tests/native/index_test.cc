@@ -1,4 +1,4 @@
-// What picks and puts elements by index.
+// Ops that read and write elements by index.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 DataType index_type(Dice& dice) { return dice.one_in(2) ? DataType::Int64 : DataType::Int32; }
 
-// Indices of an axis of `dim` elements; none where it has none.
+// Indices of an axis of `dim` elements; none if it has none.
 Tensor indices(Dice& dice, std::vector<int64_t> dims, int64_t dim) {
   const DataType type = index_type(dice);
   Tensor made(type, std::move(dims));
@@ -27,8 +27,8 @@ Tensor indices(Dice& dice, std::vector<int64_t> dims, int64_t dim) {
   return made;
 }
 
-std::vector<int64_t> full_dims(Dice& dice, int64_t rank, int64_t most) {
-  std::vector<int64_t> dims = any_dims(dice, rank, most);
+std::vector<int64_t> full_dims(Dice& dice, int64_t rank, int64_t max_size) {
+  std::vector<int64_t> dims = any_dims(dice, rank, max_size);
   for (int64_t& dim : dims) dim = std::max<int64_t>(dim, 1);
   return dims;
 }
@@ -94,7 +94,7 @@ RandomGraph gather_nd(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Data, and a shape of indices that has at most its sizes outside of `axis`.
+// Data, and sizes of indices that outside of `axis` are at most those of the data.
 struct Elements {
   std::vector<int64_t> dims;
   std::vector<int64_t> shape;
@@ -125,7 +125,7 @@ RandomGraph gather_elements(Dice& dice, const ops::Registry& registry) {
 
 const std::vector<std::string> kReductions = {"none", "none", "add", "mul", "max", "min"};
 
-// Types that are combined; those of 16 bits only where nothing is.
+// Types for reductions; 16-bit types only without a reduction.
 DataType scattered_type(Dice& dice, const std::string& reduction) {
   const DataType type = any_type(dice);
   const bool is_half = type == DataType::Float16 || type == DataType::BFloat16;

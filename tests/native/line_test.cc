@@ -1,4 +1,4 @@
-// What makes tensors out of a few numbers, and what goes along lines of them.
+// Ops that generate tensors from a few numbers, and ops along an axis.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -95,7 +95,7 @@ RandomGraph cum_sum(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Few different numbers, so that there are equals; zeros of both signs, infinities and NaN.
+// Few different numbers, so that some are equal; zeros of both signs, infinities and NaN.
 Tensor coarse(Dice& dice, const std::vector<int64_t>& dims) {
   static const std::vector<float> kNumbers = {0.0F, -0.0F, 1, -1, 2, 3};
   Tensor made(DataType::Float32, dims);

@@ -1,4 +1,4 @@
-// The normalisations of rows and of channels, in every layout, and as exporters write them.
+// Normalization of rows and channels, in every layout, and as decomposed by exporters.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,13 +12,13 @@ namespace {
 using Sizes = std::vector<int64_t>;
 using Names = std::vector<std::string>;
 
-// A row of one or two numbers, whose mean is near them, is worth few digits.
+// In a row of one or two numbers, which are near their mean, few digits are significant.
 constexpr Tolerance kRowTolerance = {.relative = 1e-4, .of_largest = 1e-4};
 
-Sizes picture(Dice& dice, int64_t least_axes) {
+Sizes picture(Dice& dice, int64_t min_axes) {
   const Sizes channels = {1, 2, 3, 5, 8, 13, 16, 17, 24, 32, 35, 70};
   Sizes dims = {dice.whole(1, 3), dice.pick(channels)};
-  const int64_t axes = dice.whole(least_axes, 3);
+  const int64_t axes = dice.whole(min_axes, 3);
   for (int64_t axis = 0; axis < axes; ++axis) dims.push_back(dice.whole(1, axes > 1 ? 9 : 70));
   return dims;
 }
@@ -49,7 +49,7 @@ RandomGraph layer_normalization(Dice& dice, const ops::Registry& registry) {
   const auto rank = static_cast<int64_t>(dims.size());
   const int64_t axis = dice.whole(0, rank - 1);
   Sizes row(dims.begin() + axis, dims.end());
-  // Numbers far from zero, and such whose squares float32 does not hold.
+  // Numbers far from zero, and numbers whose squares overflow or underflow in float32.
   const float mean = dice.one_in(4) ? 100 : 1;
   const float size = dice.one_in(20) ? 1e25F : 1;
   made.input("x", dice.tensor(dims, (mean - 4) * size, (mean + 4) * size));
@@ -134,7 +134,7 @@ RandomGraph groups(Dice& dice, const ops::Registry& registry) {
   const bool is_per_channel = is_instance || dice.one_in(2);
   RandomGraph made(registry, is_per_channel ? 21 : 18);
   Sizes dims = picture(dice, 0);
-  // More than one number to each mean.
+  // More than one element for each mean.
   if (dims.size() > 3) dims.resize(3);
   dims.push_back(dims.size() < 3 && dice.one_in(5) ? dice.whole(600, 5000) : dice.whole(4, 20));
   Attributes attributes;
@@ -168,8 +168,8 @@ RandomGraph local_response(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Results of more than 8 MiB are written past the caches, in pieces: of whole rows, parts of long
-// ones, and parts of channels.
+// Results of more than 8 MiB are streamed past the caches, in pieces of whole rows, parts of long
+// rows, and parts of channels.
 RandomGraph large(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 17);
   const Names ops = {"LayerNormalization", "InstanceNormalization", "BatchNormalization"};

@@ -33,7 +33,7 @@ RandomGraph pooling(Dice& dice, const ops::Registry& registry) {
   }
   for (int64_t side = 0; side < 2 * rank; ++side) {
     const int64_t axis = side % rank;
-    // Windows of nothing but padding are legal.
+    // Windows that contain only padding are legal.
     pads.push_back(dice.whole(0, is_generous ? 7 : kernel[static_cast<size_t>(axis)] / 2));
   }
   Tensor numbers = dice.tensor(dims, -1, is_largest ? 1 : 2);
@@ -64,7 +64,7 @@ RandomGraph pooling(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Lines and windows longer than what is worked on at a time.
+// Rows and windows longer than those that are processed at a time.
 RandomGraph long_rows(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   made.input("x", dice.tensor({1, 2, dice.whole(3000, 9000)}, -1, 2));

@@ -44,7 +44,7 @@ Tensor random_elements(Dice& dice, DataType type, std::vector<int64_t> dims,
   Tensor made(type, std::move(dims));
   ops::convert_elements(DataType::Float64, numbers.data(), type, made.mutable_data(),
                         made.elements());
-  // Some of the bits of large ones, unsigned ones too.
+  // Large integers with random bits, also unsigned ones.
   if (is_integer(type) && range.has_special) {
     auto bytes =
         std::span(static_cast<uint8_t*>(made.mutable_data()), static_cast<size_t>(made.bytes()));
@@ -73,7 +73,7 @@ std::vector<int64_t> broadcastable(Dice& dice, const std::vector<int64_t>& dims)
   if (dice.one_in(2)) return made;
   if (dice.one_in(4)) return {};
   if (dims.size() > 1 && dice.one_in(3)) {
-    // One for each channel.
+    // One element for each channel.
     std::fill(made.begin(), made.end(), 1);
     made[1] = dims[1];
     if (dice.one_in(2)) made[0] = dims[0];

@@ -1,5 +1,5 @@
-// LSTM of both directions: few and many steps and sequences, on one thread and more; what is
-// refused, and why.
+// LSTM in both directions: few and many steps and sequences, on one and more threads; refusals with
+// their reasons.
 #include "random_recurrence.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(NativeRecurrence, LstmIsThatOfTheReference) {
   EXPECT_EQ(totals.largest, 2U);
 }
 
-// More rows than one block of the products has, so many that their sums are made in parts.
+// More rows than one block of the matrix product, so many that their sums are computed in chunks.
 TEST(NativeRecurrence, LongSequences) {
   const Totals totals = check_each_target(62, 60, [](Dice& dice, const ops::Registry& registry) {
     return random_recurrence(dice, registry, kLstm, {.steps = 300, .batch = 40});
@@ -28,7 +28,8 @@ TEST(NativeRecurrence, LongSequences) {
   EXPECT_GE(totals.answered, 60);
 }
 
-// So many weights that threads share each step, if there are more than directions and sequences.
+// Weights so large that threads share each step if there are more threads than directions and
+// sequences.
 TEST(NativeRecurrence, SharedSteps) {
   const Totals totals = check_each_target(63, 8, [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made(registry, 14);

@@ -1,4 +1,4 @@
-// The Reduce family and the global poolings: all axes, all layouts, numbers that are none.
+// The Reduce family and the global poolings: all axes, all layouts, special values.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -16,15 +16,15 @@ const std::vector<std::string> kOps = {
     "ReduceL1",   "ReduceL2",  "ReduceLogSum", "ReduceMax", "ReduceLogSumExp",
     "ReduceMean", "ReduceMin", "ReduceProd",   "ReduceSum", "ReduceSumSquare"};
 
-// Numbers near 1 where they are multiplied, positive ones where a logarithm is taken of their sum.
+// Numbers near 1 for products, positive numbers for logarithms of sums.
 Tensor numbers_for(Dice& dice, const std::string& op, const Sizes& dims) {
   if (op == "ReduceProd") return dice.tensor(dims, 0.95F, 1.05F);
   if (op == "ReduceLogSum") return dice.tensor(dims, 0.1F, 2);
-  // Sums near zero are worth few digits.
+  // Sums near zero have few significant digits.
   return dice.tensor(dims, -2, 5);
 }
 
-// Puts infinities, NaN, and numbers whose squares leave float32 somewhere.
+// Inserts infinities, NaN, and numbers whose squares overflow float32.
 void spoil(Dice& dice, Tensor& tensor) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const std::vector<float> odd = {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(),
@@ -83,8 +83,8 @@ RandomGraph reduction(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Over pixels or over channels, as in networks on pictures.
-RandomGraph picture(Dice& dice, const ops::Registry& registry) {
+// Reductions over pixels or over channels, as in convolutional networks.
+RandomGraph feature_map(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   Sizes dims = {dice.whole(1, 3), dice.whole(1, 40)};
   const int64_t rank = dice.whole(3, 5);
@@ -140,7 +140,7 @@ RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// The error of a sum in float32 alone would be far larger than what is allowed.
+// A sum in float32 alone would have a far larger error than is allowed.
 RandomGraph long_sum(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 20);
   const int64_t length = int64_t{1} << 22;
@@ -155,7 +155,9 @@ TEST(NativeReduction, AnyAxes) {
   const Tolerance tolerance = {.relative = 1e-5, .of_largest = 1e-6};
   EXPECT_GE(check_each_target(101, 3000, reduction, tolerance).answered, 3000);
 }
-TEST(NativeReduction, Pictures) { EXPECT_GE(check_each_target(102, 800, picture).answered, 800); }
+TEST(NativeReduction, FeatureMaps) {
+  EXPECT_GE(check_each_target(102, 800, feature_map).answered, 800);
+}
 TEST(NativeReduction, OtherTypes) {
   EXPECT_GE(check_each_target(103, 800, other_types).answered, 800);
 }

@@ -60,7 +60,7 @@ Tensor floats(const std::vector<float>& values) {
   return Tensor::from<float>(DataType::Float32, {static_cast<int64_t>(values.size())}, values);
 }
 
-// Elements of float32 are numbers, as they are computed with.
+// Elements of float32 are ordinary numbers, because they are computed with.
 Tensor picture(Dice& dice, DataType type, const std::vector<int64_t>& dims) {
   if (type != DataType::Float32) return any_elements(dice, type, dims);
   Tensor made = dice.tensor(dims);
@@ -104,7 +104,7 @@ RandomGraph resize(Dice& dice, const ops::Registry& registry) {
   if (dice.one_in(2)) {
     std::vector<float> scales;
     for (size_t axis = 0; axis < dims.size(); ++axis) {
-      // Nothing may vanish.
+      // No axis may become empty.
       const bool is_left = axis < 2 && dims.size() > 2 && !is_all;
       const float scale = dice.pick<float>({1, 2, 3, 0.5F, 1.5F, 2.7F, 0.3F});
       scales.push_back(is_left ? 1 : dims[axis] < 4 ? std::max(scale, 1.0F) : scale);

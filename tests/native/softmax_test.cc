@@ -1,4 +1,4 @@
-// Softmax and LogSoftmax, alone and behind the scaling and the mask of attention.
+// Softmax and LogSoftmax, alone and with the scaling and mask of attention.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -13,9 +13,9 @@ namespace {
 using Sizes = std::vector<int64_t>;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-Sizes sizes(Dice& dice, int64_t least_rank) {
+Sizes sizes(Dice& dice, int64_t min_rank) {
   Sizes dims;
-  const int64_t rank = dice.whole(least_rank, 5);
+  const int64_t rank = dice.whole(min_rank, 5);
   const int64_t longest = rank < 3 ? 70 : rank == 3 ? 17 : 6;
   for (int64_t axis = 0; axis < rank; ++axis) {
     dims.push_back(dice.one_in(40) ? 0 : dice.one_in(6) ? 1 : dice.whole(1, longest));
@@ -26,7 +26,7 @@ Sizes sizes(Dice& dice, int64_t least_rank) {
   return dims;
 }
 
-// Some rows hidden: whole ones, and parts.
+// A mask that hides whole rows and parts of rows.
 void hide(Dice& dice, Tensor& tensor, float hidden) {
   const std::span<float> elements = tensor.mutable_as<float>();
   if (elements.empty() || tensor.dims().empty()) return;
@@ -94,7 +94,7 @@ RandomGraph masked(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Results of more than 8 MiB are written past the caches, in pieces of whole rows.
+// Results of more than 8 MiB are streamed past the caches, in pieces of whole rows.
 RandomGraph large(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 17);
   const int64_t length = dice.pick(Sizes{7, 50, 197, 600, 1031, 9001});

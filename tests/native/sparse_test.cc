@@ -1,4 +1,4 @@
-// Kernels on sparse values, held against the reference on what these are when dense.
+// Kernels on sparse values, compared with the reference on the dense tensors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<SparseFormat> kFormats = {SparseFormat::Csr, SparseFormat::RowSparse};
 
-// Mostly a few elements; sometimes none, sometimes all.
+// Mostly a few elements, sometimes none, sometimes all.
 int64_t rarity(Dice& dice) { return dice.one_in(8) ? 1 : dice.whole(2, 40); }
 
 Tensor list_of(DataType type, std::vector<int64_t> dims, const std::vector<int64_t>& numbers) {
@@ -156,7 +156,7 @@ RandomGraph addition(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// What has no sparse form gets no sparse offer, nor an illegal one.
+// Values without a sparse form get no sparse candidates, and no illegal ones.
 TEST(NativeSparse, DenseGraphsGetNoOffers) {
   const auto dense_product = [](Dice& dice, const ops::Registry& registry) {
     RandomGraph made = product(dice, registry);
@@ -170,7 +170,7 @@ TEST(NativeSparse, DenseGraphsGetNoOffers) {
   }
 }
 
-TEST(NativeSparse, ProductsAsTheReference) {
+TEST(NativeSparse, MatMulsAsTheReference) {
   EXPECT_GE(check_each_target(1, 1000, product).sparse, 1000);
 }
 

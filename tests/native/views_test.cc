@@ -1,4 +1,4 @@
-// Views and joint values: every candidate's parts are where it says, in each layout.
+// Views and joint values: the parts of every candidate are where it says, in each layout.
 #include <gtest/gtest.h>
 
 #include "candidate_check.h"
@@ -6,11 +6,11 @@
 namespace tessera {
 namespace {
 
-std::vector<int64_t> random_dims(Dice& dice, size_t least = 1) {
+std::vector<int64_t> random_dims(Dice& dice, size_t min_rank = 1) {
   std::vector<int64_t> dims;
-  const auto rank = static_cast<size_t>(dice.whole(static_cast<int64_t>(least), 5));
+  const auto rank = static_cast<size_t>(dice.whole(static_cast<int64_t>(min_rank), 5));
   for (size_t axis = 0; axis < rank; ++axis) dims.push_back(dice.one_in(3) ? 1 : dice.whole(2, 7));
-  // Channels in whole blocks now and then.
+  // Sometimes channels in whole blocks.
   if (rank >= 3 && dice.one_in(2)) dims[1] = 8 * dice.whole(1, 4);
   return dims;
 }
@@ -25,7 +25,7 @@ Tensor integers(const std::vector<int64_t>& values) {
   return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }
 
-// The dimensions with lengths of 1 put in and taken out, or neighbours merged.
+// The sizes with ones inserted and removed, or neighbours merged.
 std::vector<int64_t> reshaped(Dice& dice, std::vector<int64_t> dims) {
   if (dice.one_in(4)) return dims;
   if (dims.size() > 1 && dice.one_in(2)) {

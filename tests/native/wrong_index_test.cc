@@ -1,4 +1,4 @@
-// Indices that lie outside end a run with an error that names them.
+// Indices out of range end a run with an error that names them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ tessera_buffer buffer_of(Tensor& tensor) {
   return buffer;
 }
 
-// What the native kernel of `op` says of these inputs; "" where it runs.
+// The error of the native kernel of `op` for these inputs; "" if it runs.
 std::string error_of(const std::string& op, std::vector<Tensor> inputs,
                      const std::vector<int64_t>& output) {
   const ops::Registry registry = ops::make_registry();

@@ -6,9 +6,9 @@ namespace {
 
 const std::vector<int64_t> kChannels = {1, 3, 8, 13, 16, 17, 24, 32, 35};
 
-std::vector<int64_t> picture(Dice& dice, int64_t least_axes, int64_t most_axes) {
+std::vector<int64_t> picture(Dice& dice, int64_t min_axes, int64_t max_axes) {
   std::vector<int64_t> dims = {dice.whole(1, 3), dice.pick(kChannels)};
-  const int64_t axes = dice.whole(least_axes, most_axes);
+  const int64_t axes = dice.whole(min_axes, max_axes);
   for (int64_t axis = 0; axis < axes; ++axis) dims.push_back(dice.whole(1, 9));
   return dims;
 }

@@ -11,9 +11,9 @@ Tensor integers(const std::vector<int64_t>& values) {
   return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }
 
-std::vector<int64_t> any_dims(Dice& dice, int64_t least_rank, int64_t most_rank) {
+std::vector<int64_t> any_dims(Dice& dice, int64_t min_rank, int64_t max_rank) {
   std::vector<int64_t> dims;
-  for (int64_t axis = dice.whole(least_rank, most_rank); axis > 0; --axis) {
+  for (int64_t axis = dice.whole(min_rank, max_rank); axis > 0; --axis) {
     dims.push_back(dice.whole(1, 9));
   }
   return dims;

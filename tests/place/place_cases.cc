@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "place/explain_violation.h"
 #include "place/random_problem.h"
 #include "place/solve_placement.h"
 
@@ -27,9 +28,7 @@ Json ports_json(const std::vector<PlacementPort>& ports) {
 Json problem_json(const PlacementProblem& problem) {
   Json nodes = Json::array();
   for (const PlacementNode& node : problem.nodes) {
-    nodes.push_back({{"inputs", node.inputs},
-                     {"outputs", node.outputs},
-                     {"is_recomputable", node.is_recomputable}});
+    nodes.push_back({{"inputs", node.inputs}, {"outputs", node.outputs}});
   }
   Json candidates = Json::array();
   for (const PlacementCandidate& candidate : problem.candidates) {
@@ -94,7 +93,7 @@ int run(int count, char** arguments) {
   const int nodes = static_cast<int>(std::strtol(arguments[3], nullptr, 10));
   for (unsigned seed = first; seed < first + cases; ++seed) {
     const PlacementProblem problem =
-        make_random_problem(seed, {.most_nodes = nodes, .most_groups = nodes});
+        make_random_problem(seed, {.max_nodes = nodes, .max_groups = nodes});
     Json line = {{"seed", seed}, {"problem", problem_json(problem)}};
     line["solution"] = solution_json(problem, solve_placement(problem));
     line["seconds_without_limits"] = number(solve_placement(without_limits(problem)).seconds);

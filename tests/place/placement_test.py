@@ -59,10 +59,10 @@ def least_by_highs(problem):
                                most=one["workspace_bytes"] <= problem["workspace_bytes_limit"]
                                and not is_forbidden)
               for one, is_forbidden in zip(candidates, problem["is_forbidden"])]
-    for node, described in enumerate(problem["nodes"]):
+    for node in range(len(problem["nodes"])):
         covers = [(chosen[index], 1) for index, one in enumerate(candidates)
                   if node in one["nodes"]]
-        programme.row(covers, least=1, most=2 if described["is_recomputable"] else 1)
+        programme.row(covers, least=1, most=1)
     if problem["kept_bytes_limit"] < 2 ** 40:
         programme.row([(column, one["kept_bytes"]) for column, one in zip(chosen, candidates)],
                       most=problem["kept_bytes_limit"])
@@ -130,7 +130,6 @@ def features_of(case):
     problem, solution = case["problem"], case["solution"]
     chosen = [problem["candidates"][index] for index in solution["chosen"]]
     groups = [one for one in problem["candidates"] if len(one["nodes"]) > 1]
-    covered = collections.Counter(node for one in chosen for node in one["nodes"])
     readers = collections.Counter((value, layout) for one in chosen for value, layout in one["inputs"])
     far = (problem["layouts"] + 1) // 2
     has_two_devices = problem["layouts"] > 2 and all(
@@ -143,7 +142,6 @@ def features_of(case):
                                         for one in chosen),
         "groups wait for each other": wait_for_each_other(groups),
         "searched further": solution["networks"] > 1,
-        "computed twice": max(covered.values()) > 1,
         "shared conversion": any(readers[value, to] > 1 for value, _, to in solution["conversions"]),
         "limit costs something": solution["seconds"] != case["seconds_without_limits"],
         "pin costs something": solution["seconds"] != case["seconds_without_pins"],

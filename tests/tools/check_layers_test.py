@@ -85,6 +85,13 @@ CASES = {
     "plug-in includes another public header": (
         {"backends/quick/quick.cc": "#include <tessera/tensor.h>\n"},
         'a plug-in includes "tessera/tensor.h"'),
+    "folders of a plug-in in a cycle": (
+        {"backends/quick/a/a.h": '#include "b/b.h"\n', "backends/quick/b/b.h": '#include "a/a.h"\n'},
+        "folders include each other: backends/quick/a -> backends/quick/b -> backends/quick/a"),
+    "reference includes the code of plug-ins": (
+        {"backends/reference/reference.cc": '#include "tessera/backend_ops.h"\n',
+         "include/tessera/backend_ops.h": ""},
+        'backends/reference/reference.cc:1: includes "tessera/backend_ops.h", which the plug-ins share'),
     "plug-in includes another plug-in": (
         {"backends/second/second.cc": '#include "../quick/quick.h"\n'},
         'a plug-in includes "../quick/quick.h"'),

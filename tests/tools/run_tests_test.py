@@ -118,7 +118,7 @@ def test_a_program_that_was_not_built_is_a_failure(tmp_path, monkeypatch):
     (None, []),
     ([], ["native", "onednn"]),
     (["README.md", "src/place/place.cc"], ["native", "onednn"]),
-    (["backends/native/dense.cc"], ["onednn"]),
+    (["backends/native/layout/padding.cc"], ["onednn"]),
     (["tests/onednn/shape_test.cc"], ["native"]),
     (["include/tessera/backend_abi.h"], []),
     (["include/tessera/tessera.h"], ["native", "onednn"]),

@@ -12,7 +12,7 @@
 
 #include "base/byte_archive.h"
 #include "base/child_process.h"
-#include "tune/bench_messages.h"
+#include "microbench/bench_messages.h"
 
 namespace {
 
@@ -94,7 +94,8 @@ void answer_badly(const std::string& mode, uint32_t kind, uint64_t seed) {
     write_raw(frame({.kind = static_cast<uint32_t>(BenchMessage::Failure), .payload = "x"}));
   }
   if (mode == "flipped_bits") {
-    good[seed % good.size()] ^= static_cast<char>(1U << (seed / good.size() % 8));
+    char& letter = good[seed % good.size()];
+    letter = static_cast<char>(static_cast<unsigned char>(letter) ^ 1U << (seed / good.size() % 8));
     write_raw(good);
   }
   if (mode == "silent") std::this_thread::sleep_for(std::chrono::hours(1));
@@ -109,7 +110,7 @@ int main() {
   const size_t colon = text.find(':');
   const uint64_t seed = colon == std::string::npos ? 0 : std::stoull(text.substr(colon + 1));
   if (mode == "ends_at_once") return 5;
-  MessageChannel channel(tessera::FileHandle(kSocket), tessera::tuning::kMostRequestBytes, true);
+  MessageChannel channel(tessera::FileHandle(kSocket), tessera::tuning::kMaxRequestBytes, true);
   while (true) {
     Message request;
     if (channel.receive(request, Deadline::max()) != Delivery::Done) return 0;

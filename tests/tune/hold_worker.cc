@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-#include "tune/worker_bench.h"
+#include "microbench/worker_bench.h"
 
 int main(int count, char** arguments) {
   tessera::tuning::WorkerOptions options;

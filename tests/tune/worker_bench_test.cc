@@ -1,6 +1,6 @@
 // Measuring in another process: what is found there is what is found here, and what breaks there
 // costs its candidate.
-#include "tune/worker_bench.h"
+#include "microbench/worker_bench.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "backend/catalog.h"
 #include "backend/graph_view.h"
 #include "base/parallel.h"
-#include "tune/group_bench.h"
+#include "microbench/group_bench.h"
 #include "verify/compare_tensors.h"
 #include "verify/op_case.h"
 

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "microbench/worker_bench.h"
 #include "tessera/error.h"
-#include "tune/worker_bench.h"
 
 namespace tessera::tuning {
 namespace {

@@ -256,8 +256,8 @@ class Views : public testing::Test {
     for (const ValueId input : typed.inputs) inputs.push_back(fed.at(typed[input].name));
     const std::vector<Tensor> expected = Interpreter(typed, registry_, 1).run(inputs);
     PackStore packs;
-    PlanResult result =
-        build_plan(typed, registry_, plugins_, packs, pool_, options, [](const std::string&) {});
+    PlanResult result = std::get<PlanResult>(
+        build_plan(typed, registry_, plugins_, packs, pool_, options, [](const std::string&) {}));
     EXPECT_EQ(explain_violation(result.built.plan), "") << what;
     for (const ExecutionStep& step : result.built.plan.steps) {
       views_ += step.kind == ExecutionStep::Kind::View ? 1 : 0;

@@ -1,4 +1,4 @@
-// Whether a graph that was written and read again is still the same.
+// Compares a graph with the result of writing and reading it.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace tessera::onnx_export {
 
-// The first difference between the two: in nodes, their ops, versions, attributes, notes, and the
-// names and types of the values that they read and make, in inputs, outputs and constants; "" where
-// there is none. Values are compared by name, as ids may differ.
+// The first difference between the two graphs: in nodes, their ops, versions, attributes, metadata,
+// the names and types of the values that they read and make, in inputs, outputs and constants; ""
+// if there is none. Values are compared by name, because ids may differ.
 std::string explain_difference(const Graph& written, const Graph& read);
 
 }  // namespace tessera::onnx_export

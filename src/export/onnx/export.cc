@@ -18,7 +18,7 @@
 namespace tessera {
 namespace {
 
-constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxBytes = std::numeric_limits<int32_t>::max();
 
 int64_t constant_bytes(const Graph& graph) {
   int64_t bytes = 0;
@@ -30,16 +30,16 @@ int64_t constant_bytes(const Graph& graph) {
 }
 
 void check_size(int64_t bytes) {
-  if (bytes <= kMostBytes) return;
+  if (bytes <= kMaxBytes) return;
   throw Error(ErrorKind::Unsupported, "export",
-              "expected at most 2 GiB (" + std::to_string(kMostBytes) +
+              "expected at most 2 GiB (" + std::to_string(kMaxBytes) +
                   " bytes), protobuf's limit, found " + std::to_string(bytes));
 }
 
 }  // namespace
 
 std::string export_onnx(const Graph& graph, const ops::Registry& registry) {
-  // Before anything is copied.
+  // Checked before anything is copied.
   check_size(constant_bytes(graph));
   const std::map<std::string, int> opsets = onnx_export::choose_opsets(graph, registry);
   const Graph named = onnx_export::with_file_names(graph, registry, opsets.at(""));

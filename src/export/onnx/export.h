@@ -1,4 +1,4 @@
-// From a Graph to the bytes of an ONNX file. protobuf stays inside this folder and import's.
+// Writes a Graph as the bytes of an ONNX file. protobuf stays inside this folder and import's.
 #pragma once
 
 #include <span>
@@ -9,25 +9,25 @@
 
 namespace tessera {
 
-// The bytes of a ModelProto that means `graph`, which must not be nested in another. Equal graphs
-// give equal bytes. Constants are stored inside; values and nodes keep their names, but where a
-// nested graph would hide one of the graph around it, or two outputs would have one name: then
-// "#2" is added, and an Identity for the output. Not in the file: what is only kept
-// (Graph::kept), that a value is state, and marks of passes (Node::inference_only).
+// The bytes of a ModelProto equivalent to `graph`, which must not be nested in another. Equal
+// graphs give equal bytes. Constants are stored inside. Values and nodes keep their names, with two
+// exceptions: if a nested graph would shadow a name of an enclosing graph, or two outputs would
+// have the same name, "#2" is appended, and an output gets an Identity node. Not written: kept
+// values (Graph::kept), state flags, and marks of passes (Node::inference_only).
 //
-// `registry` tells which operator sets contain the versions of the nodes. Throws Unsupported where
-// no single set of a domain contains those of all nodes, naming two that cannot stand together;
-// where an input has no element type, and where the file would exceed protobuf's 2 GiB. What was
-// written is read again and compared before it is given away.
+// `registry` tells which operator sets contain the versions of the nodes. Throws Unsupported if no
+// operator set of a domain fits all nodes (naming two incompatible ones), if an input has no
+// element type, or if the file would exceed protobuf's limit of 2 GiB. The written bytes are read
+// back and compared before they are returned.
 std::string export_onnx(const Graph& graph, const ops::Registry& registry);
 
 // The same for extract_group(graph, nodes); see graph/extract_group.h for its inputs and outputs.
 std::string export_group(const Graph& graph, std::span<const NodeId> nodes,
                          const ops::Registry& registry);
 
-// The same with `constants` as further inputs, in that order, behind those of the group; their
-// elements are not looked at. Throws InvalidArgument where one of them is no constant that the
-// group reads.
+// The same with `constants` as additional inputs, in that order, after those of the group; their
+// elements are not read. Throws InvalidArgument if one of them is not a constant that the group
+// reads.
 std::string export_open_group(const Graph& graph, std::span<const NodeId> nodes,
                               std::span<const ValueId> constants, const ops::Registry& registry);
 

@@ -28,7 +28,7 @@ Tensor floats(std::vector<int64_t> dims, const std::vector<float>& values) {
 class ExportOnnx : public testing::Test {
  protected:
   ExportOnnx() {
-    // Control flow is understood here, though it cannot run.
+    // Control flow can be represented here, although it cannot run.
     const ops::Registry registry = ops::make_registry();
     for (const ops::Op* op : registry.all()) {
       ops::Op copy = *op;
@@ -59,7 +59,7 @@ class ExportOnnx : public testing::Test {
 
   GraphBuilder builder(int opset = 17) const { return GraphBuilder(registry_, opset); }
 
-  // Writes and reads again; what is read is compared with `graph`.
+  // Writes and reads again; compares the result with `graph`.
   ImportedModel round_trip(const Graph& graph) const {
     ImportedModel read = read_again(graph);
     EXPECT_EQ(onnx_export::explain_difference(graph, read.graph), "");
@@ -71,7 +71,7 @@ class ExportOnnx : public testing::Test {
     return import_onnx_bytes(bytes, "/nonexistent", registry_, Log());
   }
 
-  // A value for each name, computed node by node.
+  // The tensor of each name, computed node by node.
   std::map<std::string, Tensor> run(const Graph& graph, std::map<std::string, Tensor> values) {
     for (const Value& value : graph.values) {
       if (value.is_constant()) values[value.name] = value.constant;
@@ -188,7 +188,7 @@ TEST_F(ExportOnnx, WhatIsLeftOutStaysOut) {
   node.outputs = {add_value(graph, {.name = "y"}), ValueId{}, graph.outputs[0]};
   graph.nodes = {node};
   round_trip(graph);
-  // What is left out at the end is nothing in a file.
+  // Trailing omitted inputs do not appear in a file.
   graph.nodes[0].inputs = {graph.inputs[0], ValueId{}};
   EXPECT_EQ(read_again(graph).graph.nodes[0].inputs.size(), 1U);
 }
@@ -214,8 +214,8 @@ TEST_F(ExportOnnx, OutputsThatAreOneValueBecomeTwo) {
   EXPECT_THAT(outputs, ElementsAre("y", "y#2", "x", "z"));
 }
 
-// If with two branches: one computes with what it captures and hides names of the graph around it,
-// the other gives what it captures.
+// An If with two branches: one computes with its captures and shadows outer names, the other
+// returns a capture.
 Graph with_branches(const GraphBuilder& around, const ops::Registry& registry) {
   Graph graph = around.graph();
   GraphBuilder then_graph(registry, 17);
@@ -280,7 +280,7 @@ TEST_F(ExportOnnx, AnOpenGroupHasItsConstantsAsFurtherInputs) {
   const ValueId weight = find_value(graph, "w");
   const ValueId bias = find_value(graph, "bias");
   const std::vector<NodeId> nodes = {{0}, {1}};
-  // Their elements may be gone.
+  // The elements may have been released.
   graph[weight].constant = graph[weight].constant.without_elements();
   const std::vector<ValueId> constants = {bias, weight};
   const std::string bytes = export_open_group(graph, nodes, constants, registry_);
@@ -306,7 +306,7 @@ TEST_F(ExportOnnx, RefusesWhatAFileCannotHold) {
   graph[graph.inputs[0]].type = Type::tensor(DataType::Undefined, Shape{2});
   EXPECT_THAT(error_of([&] { export_onnx(graph, registry_); }), HasSubstr("its element type"));
 
-  // 3 GiB that are nowhere: they must be refused before anybody reads them.
+  // 3 GiB without storage: they must be refused before they are read.
   const int64_t elements = int64_t{3} << 28;
   Value large = {.name = "large", .type = float_type(Shape{elements})};
   large.constant = Tensor(DataType::Float32, {elements}, nullptr, &elements);

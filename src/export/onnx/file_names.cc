@@ -11,7 +11,7 @@
 namespace tessera::onnx_export {
 namespace {
 
-// The names of a graph and, by way of `outer`, of those around it.
+// The names of a graph and, through `outer`, of the enclosing graphs.
 struct Scope {
   const Scope* outer = nullptr;
   std::unordered_set<std::string> names;
@@ -19,7 +19,7 @@ struct Scope {
   bool has(const std::string& name) const {
     return names.contains(name) || (outer != nullptr && outer->has(name));
   }
-  // `wanted`, or with "#2", "#3", ... behind it where that is taken.
+  // `wanted`, or with "#2", "#3", ... appended if it is taken.
   std::string take(const std::string& wanted) {
     std::string name = wanted;
     for (int number = 2; has(name); ++number) name = wanted + "#" + std::to_string(number);
@@ -32,7 +32,7 @@ class Naming {
  public:
   Naming(const ops::Registry& registry, int opset) : registry_(registry), opset_(opset) {}
 
-  // The captured values have their names already.
+  // Captured values already have names.
   void name(Graph& graph, const Scope* outer) const {
     Scope scope = {outer, {}};
     std::unordered_set<int32_t> captured;
@@ -59,7 +59,7 @@ class Naming {
   }
 
  private:
-  // A file cannot tell what is left out at the end from what is not there.
+  // A file cannot distinguish trailing omitted inputs or outputs from missing ones.
   static void trim(std::vector<ValueId>& ids) {
     while (!ids.empty() && ids.back().is_none()) ids.pop_back();
   }

@@ -1,4 +1,4 @@
-// Makes a graph one that a file can spell out, where names say what ids say here.
+// Renames values so that names identify them as ids do here, as a file requires.
 #pragma once
 
 #include <map>
@@ -9,10 +9,11 @@
 
 namespace tessera::onnx_export {
 
-// The same graph, in which a captured value has the name that it has outside, no other value of a
-// nested graph has the name of one around it, and the outputs of a graph have names of their own
-// and are made in it: where two are one value, or one is captured, Identity nodes are added.
-// `opset` is ONNX's own, for their version.
+// Returns an equivalent graph with these properties: a captured value has the same name inside and
+// outside; no other value of a nested graph has a name of an enclosing graph; the outputs of a
+// graph have distinct names and are made in it. If two outputs are one value, or an output is
+// captured, Identity nodes are added. `opset` is the version of ONNX's own domain, for their
+// version.
 Graph with_file_names(const Graph& graph, const ops::Registry& registry, int opset);
 
 }  // namespace tessera::onnx_export

@@ -17,8 +17,8 @@ static_assert(std::endian::native == std::endian::little, "ONNX stores raw_data 
 using onnx::AttributeProto;
 using onnx::TensorProto;
 
-// Version 8 brought the newest thing that most files need (optional values); older programs read
-// it. Version 10 brought notes on nodes.
+// Version 8 introduced the newest feature that most files need (optional types) and is read by
+// older programs. Version 10 introduced metadata of nodes.
 constexpr int64_t kIrVersion = 8;
 constexpr int64_t kIrVersionWithNotes = 10;
 

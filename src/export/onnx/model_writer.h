@@ -1,4 +1,4 @@
-// From a Graph to ONNX's messages.
+// Converts a Graph to ONNX's messages.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace tessera::onnx_export {
 
-// `graph` as with_file_names() gives it. Throws Unsupported where an input has no element type.
+// `graph` must come from with_file_names(). Throws Unsupported if an input has no element type.
 onnx::ModelProto write_model(const Graph& graph, const std::map<std::string, int>& opsets);
 
 }  // namespace tessera::onnx_export

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kPreferredOpset = 13;
 
-// The sets that fit all nodes seen so far, and who set the limits.
+// The operator sets that fit all nodes seen so far, and the nodes that determined the bounds.
 struct Range {
   int first = 1;
   int last = ops::kAnyVersion;
@@ -17,7 +17,7 @@ struct Range {
   const Node* last_node = nullptr;
 };
 
-// The last operator set in which the node's version is the newest one.
+// The last operator set for which the node's version is the newest.
 int last_opset(const Node& node, const ops::Registry& registry) {
   const ops::Op* op = registry.find(node.domain, node.op);
   if (op == nullptr) return ops::kAnyVersion;

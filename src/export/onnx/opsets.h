@@ -1,4 +1,4 @@
-// Which operator set of each domain gives every node of a graph its version.
+// Chooses for each domain an operator set that gives every node its version.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace tessera::onnx_export {
 
-// By domain; always with "", ONNX's own. Nested graphs count too. Of several sets that fit, the one
-// nearest to 13 for ONNX's own, which most programs can read, and the oldest for others. Throws
-// Unsupported, naming two nodes, where none fits.
+// Operator sets by domain; always includes "", ONNX's own. Considers nested graphs too. If several
+// sets fit, chooses the one nearest to 13 for ONNX's own domain, which most programs support, and
+// the oldest for other domains. Throws Unsupported, naming two nodes, if none fits.
 std::map<std::string, int> choose_opsets(const Graph& graph, const ops::Registry& registry);
 
 }  // namespace tessera::onnx_export

@@ -1,4 +1,4 @@
-// Attributes of nodes, but for nested graphs, which are graph_builder.h's.
+// Reads attributes of nodes, except nested graphs (graph_builder.h).
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace tessera::onnx_import {
 
-// What the attribute holds: as declared, or, where the file does not say, what it gives a value
-// for. Throws InvalidModel at `where` where that cannot be told.
+// The declared kind of the attribute or, if the file declares none, the kind of the field that is
+// set. Throws InvalidModel at `where` if that is ambiguous.
 onnx::AttributeProto::AttributeType attribute_type(const onnx::AttributeProto& proto,
                                                    const std::string& where);
 
-// Anything but nested graphs. Throws Unsupported for sparse tensors and lists of types, and what
-// TensorReader::read() throws.
+// Reads an attribute of any kind except nested graphs. Throws Unsupported for sparse tensors and
+// lists of types, and what TensorReader::read() throws.
 Attribute read_attribute(const onnx::AttributeProto& proto, TensorReader& tensors,
                          const std::string& where);
 

@@ -23,7 +23,7 @@ std::string system_text(int error) { return std::generic_category().message(erro
 }  // namespace
 
 ByteSource ByteSource::open(const std::filesystem::path& file) {
-  // Without O_NONBLOCK a pipe without a writer would hold the process for ever.
+  // Without O_NONBLOCK, opening a pipe without a writer would block forever.
   return from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), file);
 }
 

@@ -29,7 +29,7 @@ std::string contradiction(const Type& declared, const Type& constant) {
 }  // namespace
 
 DeclaredTypes::DeclaredTypes(const GraphSite& site, const Log& log) : site_(site), log_(log) {
-  // What the graph promises to its users counts more than a note on the side.
+  // The declaration of a graph output overrides that in value_info.
   for (const auto* list : {&site.proto.value_info(), &site.proto.output()}) {
     for (const onnx::ValueInfoProto& entry : *list) {
       if (entry.has_type()) inner_[site.frame.rename(entry.name())] = &entry;

@@ -1,4 +1,4 @@
-// The types that a graph of the file declares for its values.
+// The types that a graph in the file declares for its values.
 #pragma once
 
 #include <string>
@@ -12,28 +12,28 @@
 
 namespace tessera::onnx_import {
 
-// A graph of the file and where it stands.
+// A graph in the file and its context.
 struct GraphSite {
   const onnx::GraphProto& proto;
   const Frame& frame;
-  Scope* outer = nullptr;  // nullptr: the model's own graph
-  std::string where;       // of errors inside: "node 'if1' (If), then_branch, " or ""
-  std::string symbols;  // before the names of unknown dimensions, so that no two graphs share them
-  int depth = 1;        // graphs around this one, itself included
+  Scope* outer = nullptr;  // nullptr: the main graph
+  std::string where;       // prefix of errors inside: "node 'if1' (If), then_branch, " or ""
+  std::string symbols;     // prefix of unknown dimensions, so that no two graphs share them
+  int depth = 1;           // nesting depth, 1 for the main graph
 };
 
 class DeclaredTypes {
  public:
-  // Both must outlive this.
+  // Both must outlive this object.
   DeclaredTypes(const GraphSite& site, const Log& log);
 
-  // Of a graph input. Only the inputs of nested graphs may leave it open; else throws InvalidModel.
+  // The type of a graph input. Throws InvalidModel if it is not declared, except in nested graphs.
   Type input_type(const onnx::ValueInfoProto& input, const std::string& where) const;
 
-  // Of a value that a node makes; unknown where the file does not say.
+  // The type of a value that a node makes; unknown if the file does not declare it.
   Type inner_type(const std::string& name) const;
 
-  // Holds the type of an initializer against what is declared: another element type throws
+  // Checks the type of an initializer against its declaration: another element type throws
   // InvalidModel, another shape is a warning.
   void check_constant(const std::string& name, const Type& type) const;
 
@@ -46,8 +46,8 @@ class DeclaredTypes {
   std::unordered_map<std::string, const onnx::ValueInfoProto*> inner_;
 };
 
-// Holds the type of an initializer against that of the graph input of its name. Throws InvalidModel
-// naming both.
+// Checks the type of an initializer against that of the graph input of the same name. Throws
+// InvalidModel naming both.
 void check_input_constant(const Type& input, const Type& constant, const std::string& where);
 
 }  // namespace tessera::onnx_import

@@ -1,4 +1,4 @@
-// Weights in files beside the model: which files may be read, and mapping them.
+// Weights in files beside the model: decides which files may be read, and maps them.
 #pragma once
 
 #include <filesystem>
@@ -13,43 +13,44 @@
 
 namespace tessera::onnx_import {
 
-// What TensorProto.external_data says.
+// The content of TensorProto.external_data.
 struct ExternalLocation {
   std::string location;           // relative to the model's folder
   int64_t offset = 0;             // in bytes
-  std::optional<int64_t> length;  // in bytes; nullopt: what the tensor needs
+  std::optional<int64_t> length;  // in bytes; nullopt: as many as the tensor needs
 };
 
-// Throws InvalidModel at `where` for a missing location, and numbers that are none.
+// Throws InvalidModel at `where` if the location is missing or a number is malformed.
 ExternalLocation external_location(const onnx::TensorProto& tensor, const std::string& where);
 
 struct ExternalFile {
   ByteSource source;
-  ByteSource::Mapping mapping;  // nothing until mapped() is called
+  ByteSource::Mapping mapping;  // empty until mapped() is called
 };
 
-// The data files of one model, each opened and mapped once. A file must be a regular one inside the
-// folder; links are followed only as long as they stay there. Where they lead is decided first, and
-// opened without following any: nobody can exchange a link in between.
+// The data files of one model; each is opened and mapped once. A file must be a regular file inside
+// the folder. Links may be followed only if they stay inside: the path is made canonical and
+// checked first, and then opened without following links, so that nobody can exchange a link in
+// between.
 class ExternalData {
  public:
-  // No folder at all: every external tensor is refused.
+  // Without a folder: every external tensor is refused.
   ExternalData() = default;
-  // `folders` may hold data: the model's own and, where the model is a link, that of its target.
-  // `name` is how errors call the folder.
+  // `folders` may contain data: the model's own folder and, if the model is a link, that of its
+  // target. `name` is the folder's name in errors.
   explicit ExternalData(const std::vector<std::filesystem::path>& folders,
                         std::string name = "the model's folder");
 
-  // Throws InvalidModel at `where`: an absolute location, one with "..", one that is behind a link
-  // to somewhere else, or no readable regular file.
+  // Throws InvalidModel at `where` for an absolute location, one with "..", one that a link leads
+  // out of the folder, and for anything but a readable regular file.
   ExternalFile& open(const std::string& location, const std::string& where);
 
-  // From here on files are opened under read leases.
+  // From now on, files are opened under read leases.
   void take_leases() { takes_leases_ = true; }
-  // Releases those; the worst of them.
+  // Releases all leases and returns the worst result.
   ReadLease release_leases();
 
-  // Every file that was opened.
+  // All files that were opened.
   const std::map<std::filesystem::path, ExternalFile>& files() const { return files_; }
 
  private:
@@ -61,7 +62,7 @@ class ExternalData {
   std::map<std::filesystem::path, ExternalFile> files_;
 };
 
-// The start of the mapped file. Throws InvalidArgument where it cannot be mapped.
+// The start of the mapped file. Throws InvalidArgument if it cannot be mapped.
 const std::shared_ptr<const std::byte>& mapped(ExternalFile& file);
 
 }  // namespace tessera::onnx_import

@@ -17,7 +17,7 @@ void set_entry(onnx::TensorProto& tensor, const std::string& key, const std::str
   entry.set_value(text);
 }
 
-// A model whose weight 'w' of `count` floats stands at `offset` of `location`.
+// A model whose weight 'w' of `count` floats is at `offset` of `location`.
 onnx::ModelProto external_model(const std::string& location, const std::string& offset,
                                 int64_t count = 2) {
   onnx::ModelProto model = relu_model();
@@ -104,7 +104,7 @@ TEST(ExternalData, RefusesFilesItMayNotRead) {
   }
 }
 
-// A stranger who may write to the folder puts a link where the file was that may be read.
+// An attacker with write access to the folder replaces a permitted file by a link.
 TEST(ExternalData, IsNotReadThroughALinkThatReplacesTheFile) {
   const TemporaryFolder outside;
   outside.write("secret.bin", std::string(8, '\x7f'));
@@ -167,7 +167,7 @@ TEST(ExternalData, CopyThatDoesNotFitIsRefusedBeforeItIsMade) {
   const auto file = folder.write("w.bin", "");
   constexpr int64_t kElements = int64_t{1} << 40;
   std::error_code error;
-  fs::resize_file(file, 4 * kElements + 4, error);  // sparse: takes no room
+  fs::resize_file(file, 4 * kElements + 4, error);  // sparse: takes no space
   if (error) GTEST_SKIP() << "the file system has no files of 4 TiB";
   expect_error([&] { import(external_model("w.bin", "4", kElements), folder.path()); },
                ErrorKind::OutOfMemory, {"initializer 'w'", "4398046511104 bytes"});

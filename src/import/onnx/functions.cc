@@ -8,11 +8,11 @@
 namespace tessera::onnx_import {
 namespace {
 
-// What calls may add up to: about two hundred thousand nodes.
-constexpr size_t kMostCopiedBytes = size_t{256} << 20;
+// The limit of all inlined copies together: about two hundred thousand nodes.
+constexpr size_t kMaxCopiedBytes = size_t{256} << 20;
 constexpr size_t kBytesOfNode = 1024;
-constexpr size_t kBytesOfEntry = 128;  // of a map of texts
-constexpr int kMostNestedCalls = 100;
+constexpr size_t kBytesOfEntry = 128;  // of a map of strings
+constexpr int kMaxNestedCalls = 100;
 
 std::string place(const onnx::FunctionProto& function) {
   return "function '" + function.name() + "'";
@@ -26,7 +26,7 @@ std::string own_name(const onnx::NodeProto& node, const Frame& frame) {
   return frame.prefix + node.op_type();
 }
 
-// `caller` stands somewhere inside `function`.
+// `caller` is inside `function`, directly or indirectly.
 [[noreturn]] void fail_recursion(const onnx::FunctionProto& function, const Frame& caller,
                                  const std::string& where) {
   std::string chain = "'" + function.name() + "'";
@@ -70,7 +70,7 @@ std::map<std::string, std::string> metadata_of(const onnx::NodeProto& node, cons
   return metadata;
 }
 
-Functions::Functions(const onnx::ModelProto& model, Opsets opsets) : bytes_left_(kMostCopiedBytes) {
+Functions::Functions(const onnx::ModelProto& model, Opsets opsets) : bytes_left_(kMaxCopiedBytes) {
   Frame& frame = frames_.emplace_back();
   frame.opsets = std::move(opsets);
   for (const onnx::FunctionProto& function : model.functions()) {
@@ -148,10 +148,10 @@ void Functions::expand_call(const onnx::NodeProto& call, const Frame& caller,
   for (const Frame* frame = &caller; frame->function != nullptr; frame = frame->caller) {
     if (frame->function == &function) fail_recursion(function, caller, where);
   }
-  if (caller.depth >= kMostNestedCalls) {
+  if (caller.depth >= kMaxNestedCalls) {
     throw Error(ErrorKind::Unsupported, where,
                 "expected functions that call one another at most " +
-                    std::to_string(kMostNestedCalls) + " deep, found more");
+                    std::to_string(kMaxNestedCalls) + " deep, found more");
   }
   charge(kBytesOfNode + call.ByteSizeLong() + function.ByteSizeLong());
   check_results(function);

@@ -1,5 +1,5 @@
-// Model-local functions: a call is replaced by the nodes of the function's body before the graph is
-// built. What names, attributes and operator sets mean inside a body is a Frame.
+// Inlines model-local functions before the graph is built: each call is replaced by the nodes of
+// the function's body. A Frame resolves names, attributes and operator sets inside a body.
 #pragma once
 
 #include <deque>
@@ -18,7 +18,7 @@ namespace tessera::onnx_import {
 
 struct Frame;
 
-// An attribute and where the names inside it (of a nested graph) have their meaning.
+// An attribute and the frame in which names inside it (of a nested graph) are resolved.
 struct ResolvedAttribute {
   const onnx::AttributeProto* proto = nullptr;
   const Frame* frame = nullptr;
@@ -28,51 +28,53 @@ struct ResolvedAttribute {
 struct Frame {
   const onnx::FunctionProto* function = nullptr;  // nullptr: the model itself
   const Frame* caller = nullptr;
-  int depth = 0;  // calls around this one
+  int depth = 0;  // number of enclosing calls
   Opsets opsets;
   std::string prefix;  // of all names inside that are not in `renamed`; "" for the model
-  std::unordered_map<std::string, std::string> renamed;  // parameters to the caller's values
-  std::map<std::string, ResolvedAttribute> attributes;   // as the caller gives them
-  // Of the calls around, the inner ones' before the outer ones'; every node inside has it too.
+  std::unordered_map<std::string, std::string> renamed;  // parameter -> value of the caller
+  std::map<std::string, ResolvedAttribute> attributes;   // as given by the caller
+  // The metadata of the enclosing calls; inner calls take precedence. Every node inside inherits
+  // it.
   std::map<std::string, std::string> metadata;
 
-  // What a value's name in the file is called in the graph.
+  // The name in the graph of a value with this name in the file.
   std::string rename(const std::string& name) const;
 };
 
-// A node as it will stand in the graph.
+// A node after inlining.
 struct PendingNode {
   const onnx::NodeProto* proto = nullptr;
   const Frame* frame = nullptr;
-  std::vector<std::string> inputs;  // renamed; "" where left out
+  std::vector<std::string> inputs;  // renamed; "" if omitted
   std::vector<std::string> outputs;
 };
 
-// How errors call a node of the file: "node 'conv1' (Conv)".
+// The name of a node in errors: "node 'conv1' (Conv)".
 std::string place(const onnx::NodeProto& node, const Frame& frame);
 
-// The notes of the node itself, and those of the calls around it whose keys it does not have.
+// The metadata of the node, and that of the enclosing calls for keys that the node does not have.
 std::map<std::string, std::string> metadata_of(const onnx::NodeProto& node, const Frame& frame);
 
 class Functions {
  public:
-  // `model` must outlive this. Throws InvalidModel where two functions have one name.
+  // `model` must outlive this object. Throws InvalidModel if two functions have the same name.
   Functions(const onnx::ModelProto& model, Opsets opsets);
 
   const Frame& model_frame() const { return frames_.front(); }
 
-  // The nodes with every call replaced, however deep. Throws InvalidModel for a function that calls
-  // itself, for arguments it does not have and results it does not make; Unsupported where the
-  // result would be larger than any sensible model.
+  // The nodes with all calls replaced recursively. Throws InvalidModel if a function calls itself,
+  // or if a call has arguments or results that the function does not have; Unsupported if the
+  // result would be unreasonably large.
   std::vector<PendingNode> expand(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
                                   const Frame& frame);
 
-  // The attribute that is meant: `attribute` itself, or what the caller of the function gives where
-  // it refers to a parameter; nullopt where the caller leaves that out.
+  // Resolves an attribute: `attribute` itself or, if it refers to a parameter of the function, what
+  // the caller gives; nullopt if the caller omits that.
   std::optional<ResolvedAttribute> resolve(const onnx::AttributeProto& attribute,
                                            const Frame& frame, const std::string& where) const;
 
-  // Accounts for work on copies: a short file can call for exponentially many. Throws Unsupported.
+  // Accounts for copied bytes, because a short file can cause exponentially many copies. Throws
+  // Unsupported.
   void charge(size_t bytes);
 
  private:
@@ -97,9 +99,9 @@ class Functions {
   void collect_names(const Nodes& nodes, const Frame& frame);
 
   std::map<Key, const onnx::FunctionProto*> functions_;
-  std::deque<Frame> frames_;  // frames point at one another
+  std::deque<Frame> frames_;  // deque: frames point to one another
   std::deque<onnx::NodeProto> made_nodes_;
-  std::set<std::string> names_;  // of all values, so that no prefix makes one twice
+  std::set<std::string> names_;  // of all values, to keep generated names unique
   std::unordered_map<std::string, int> prefix_attempts_;
   size_t bytes_left_;
 };

@@ -27,7 +27,7 @@ onnx::NodeProto& add_call(auto& parent, const std::string& name,
   return node;
 }
 
-// x -> f -> y, f being Elu(Relu(a)) with a middle value called 'x' as well.
+// x -> f -> y, where f is Elu(Relu(a)) and has an intermediate value called 'x' too.
 onnx::ModelProto call_model() {
   onnx::ModelProto model = make_model();
   add_input(*model.mutable_graph(), "x");

@@ -18,11 +18,11 @@
 namespace tessera::onnx_import {
 namespace {
 
-// Reached by way of attributes of functions, graphs may nest deeper than they do in the file.
+// Through attributes of functions, graphs may nest deeper than they do in the file.
 void check_depth(int depth) {
-  if (depth <= kMostNestedGraphs) return;
+  if (depth <= kMaxNestedGraphs) return;
   throw Error(ErrorKind::InvalidModel, "nested graphs",
-              "expected at most " + std::to_string(kMostNestedGraphs) +
+              "expected at most " + std::to_string(kMaxNestedGraphs) +
                   " graphs inside one another, found more once functions are inlined");
 }
 
@@ -57,7 +57,7 @@ class GraphBuilder {
     return graph;
   }
 
-  // Throws for the first node that was understood but cannot run.
+  // Throws for the first node that is known but cannot run.
   void throw_refusal() const {
     if (refusal_) throw Error(*refusal_);
   }
@@ -125,7 +125,7 @@ class GraphBuilder {
     }
   }
 
-  // Appends the names that the nested graphs of `node` read from outside themselves.
+  // Appends the names that the nested graphs of `node` capture.
   void add_names_read_inside(const onnx::NodeProto& node, const Frame& frame, int depth,
                              std::vector<std::string>& read) {
     for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -167,13 +167,13 @@ class GraphBuilder {
 
   [[noreturn]] static void fail_cycle(const std::vector<PendingNode>& pending,
                                       const std::vector<size_t>& cycle) {
-    constexpr size_t kMostShown = 8;
+    constexpr size_t kMaxShown = 8;
     std::string text;
-    for (size_t index = 0; index < std::min(cycle.size(), kMostShown); ++index) {
+    for (size_t index = 0; index < std::min(cycle.size(), kMaxShown); ++index) {
       const PendingNode& node = pending[cycle[index]];
       text += place(*node.proto, *node.frame) + " -> ";
     }
-    if (cycle.size() > kMostShown) text += "... -> ";
+    if (cycle.size() > kMaxShown) text += "... -> ";
     const PendingNode& first = pending[cycle.front()];
     const std::string first_place = place(*first.proto, *first.frame);
     throw Error(ErrorKind::InvalidModel, first_place,
@@ -192,7 +192,7 @@ class GraphBuilder {
       node.inputs.push_back(name.empty() ? ValueId{} : scope.find(name));
       if (node.inputs.back().is_none() && !name.empty()) {
         throw Error(ErrorKind::InvalidModel,
-                    site.where + ops::input_place(op, node, node.inputs.size() - 1),
+                    site.where + ops::input_location(op, node, node.inputs.size() - 1),
                     "expected a value that is made, found '" + name + "', which nobody makes");
       }
     }
@@ -214,8 +214,8 @@ class GraphBuilder {
     graph.nodes.push_back(std::move(node));
   }
 
-  // Makes a value of a Constant node with a sparse_value, as of a sparse initializer. False for any
-  // other node.
+  // Makes the value of a Constant node with a sparse_value, as for a sparse initializer. Returns
+  // false for any other node.
   bool add_sparse_constant(const GraphSite& site, const DeclaredTypes& declared,
                            const PendingNode& pending, const Node& node, Scope& scope) {
     constexpr int kFirstSparseVersion = 11;

@@ -1,4 +1,4 @@
-// From an ONNX graph, its functions and weights to Tessera's Graph.
+// Builds Tessera's Graph from an ONNX graph, its functions and weights.
 #pragma once
 
 #include "base/log.h"
@@ -10,9 +10,9 @@
 
 namespace tessera::onnx_import {
 
-// Builds the model's graph. Throws InvalidModel for values that nobody makes, or that are made
-// twice or shadowed, and for cycles; Unsupported for ops that are not known, and, once the whole
-// graph has been read, for ops that are known but cannot run.
+// Builds the model's graph. Throws InvalidModel for values that are read but not made, made twice,
+// or shadowed, and for cycles; Unsupported for unknown ops and, after the whole graph has been
+// read, for known ops that cannot run.
 Graph build_graph(const onnx::GraphProto& proto, Functions& functions, TensorReader& tensors,
                   const ops::Registry& registry, const Log& log);
 

@@ -30,7 +30,7 @@ using onnx_import::scan_tensor;
 using onnx_import::Scanned;
 using onnx_import::TensorReader;
 
-// Version 3 is the first with operator sets.
+// Version 3 introduced operator sets.
 constexpr int64_t kOldestIrVersion = 3;
 constexpr int64_t kNewestIrVersion = onnx::IR_VERSION;
 
@@ -59,9 +59,9 @@ WeightMapping described(const ByteSource::Mapping& mapping, const ByteSource& so
   return {mapping.start, source.size(), file, *source.stamp(), mapping.descriptor};
 }
 
-// Where a model's file lies, and which folders may hold its data: that of its name and, where the
-// file is a link, that of what it points to. No folders where there is no such path, as of a file
-// that was removed and is open as /proc/self/fd/3.
+// The location of a model's file, and the folders that may hold its data: the folder of its name
+// and, if the file is a link, that of its target. No folders if there is no such path, for example
+// if the file was removed and is open as /proc/self/fd/3.
 struct FoundModel {
   std::filesystem::path target;  // canonical
   std::vector<std::filesystem::path> folders;
@@ -69,8 +69,8 @@ struct FoundModel {
 
 FoundModel find_model(const std::filesystem::path& file) {
   std::error_code error;
-  // The target is looked for from the folder that may hold data, so that nobody can have the model
-  // read from one folder and its data from another by exchanging a link in between.
+  // The target is resolved relative to the canonical data folder. Otherwise somebody could exchange
+  // a link in between and make the model and its data come from different folders.
   const std::filesystem::path folder = std::filesystem::canonical(
       file.has_parent_path() ? file.parent_path() : std::filesystem::path("."), error);
   if (error) return {};
@@ -110,7 +110,7 @@ void drop_resident_pages(const std::vector<WeightMapping>& mappings) {
   for (const WeightMapping& mapping : mappings) {
     const std::shared_ptr<const std::byte> start = mapping.start.lock();
     if (start == nullptr) continue;
-    // A private mapping that nobody writes to: its pages come back from the file when read.
+    // The mapping is private and never written to, so dropped pages are read from the file again.
     ::madvise(const_cast<std::byte*>(start.get()), static_cast<size_t>(mapping.bytes),
               MADV_DONTNEED);
   }

@@ -1,4 +1,4 @@
-// From an ONNX file to a Graph. protobuf stays inside this folder.
+// Reads an ONNX file into a Graph. protobuf stays inside this folder.
 #pragma once
 
 #include <cstddef>
@@ -17,43 +17,43 @@
 
 namespace tessera {
 
-// A file of weights in memory, for as long as a tensor is in it.
+// A mapped file of weights, which lives as long as a tensor that uses it.
 struct WeightMapping {
   std::weak_ptr<const std::byte> start;
   int64_t bytes = 0;
   std::filesystem::path file;
-  FileStamp stamp = {};  // when it was opened
-  int descriptor = -1;   // of the file, as long as a tensor is in it; -1: none was left
+  FileStamp stamp = {};  // at the time it was opened
+  int descriptor = -1;   // of the file, valid as long as a tensor uses it; -1: none was available
 };
 
-// Lets the system take the memory of mapped weights back; who reads them again finds them again.
+// Lets the system reclaim the memory of mapped weights; later reads load them again.
 void drop_resident_pages(const std::vector<WeightMapping>& mappings);
 
-// Throws DeviceFailed, naming the file, where one that is mapped was written to or cut since it was
-// opened. What happens to its name alone does not count: what is mapped stays as it was.
+// Throws DeviceFailed, naming the file, if a mapped file was written to or truncated since it was
+// opened. Renaming or unlinking a file does not count, because that does not change what is mapped.
 void check_unchanged(const std::vector<WeightMapping>& mappings);
 
 struct ImportOptions {
-  // External weights are copied, as those in the model's file are, rather than mapped.
+  // Copy external weights instead of mapping them, as for those in the model's file.
   bool copies_weights = false;
-  // Hold read leases (base/file_stamp.h) on all files until they are read, to see who writes.
+  // Hold read leases (base/file_stamp.h) on all files until they are read, to detect writers.
   bool takes_leases = false;
 };
 
 struct ImportedModel {
-  // Legal (graph/verify.h), topologically ordered whatever the file's order; every node complete
-  // (ops/schema.h). Types are as declared, or unknown. Model-local functions are inlined.
+  // Legal (graph/verify.h) and topologically ordered, whatever the order in the file; every node is
+  // complete (ops/schema.h). Types are as declared, or unknown. Model-local functions are inlined.
   Graph graph;
   int64_t ir_version = 0;
   std::string producer;
   std::map<std::string, int64_t> opsets;
   std::vector<WeightMapping> mappings;  // of external data
-  std::vector<StampedFile> files;       // all files that it was read from, the model's first
-  // The worst of them, where ImportOptions wants leases.
+  std::vector<StampedFile> files;       // all files that were read, the model's first
+  // The worst lease of all files, if ImportOptions asks for leases.
   ReadLease lease = ReadLease::Granted;
 };
 
-// The whole file mapped, as import_onnx() maps external data.
+// A whole mapped file, mapped as import_onnx() maps external data.
 struct MappedWeights {
   std::shared_ptr<const std::byte> start;
   WeightMapping mapping;
@@ -61,25 +61,24 @@ struct MappedWeights {
 // Throws InvalidArgument.
 MappedWeights map_weights(const std::filesystem::path& file);
 
-// Reads `file` and its external data. Initializers become constants: external ones are mapped where
-// they are aligned to kTensorAlignmentBytes, and copied where not or where `options` say so; others
-// are copied once.
-// A graph input that has an initializer is a constant too, whatever the IR version: a default that
-// callers could override (IR version 4 and up) is taken as the model's value.
-// Throws InvalidArgument where the file cannot be read, InvalidModel where its contents contradict
-// themselves, Unsupported where an op, a version or an element type is not known. `registry` is not
-// kept.
+// Reads `file` and its external data. Initializers become constants. External ones are mapped, or
+// copied if they are not aligned to kTensorAlignmentBytes or `options` says so; others are copied
+// once. A graph input with an initializer becomes a constant too, whatever the IR version: a
+// default that callers could override (IR version 4 and up) is taken as the model's value. Throws
+// InvalidArgument if the file cannot be read, InvalidModel if its contents are inconsistent,
+// Unsupported if an op, a version or an element type is not supported. Does not keep a reference to
+// `registry`.
 ImportedModel import_onnx(const std::filesystem::path& file, const ops::Registry& registry,
                           const Log& log, const ImportOptions& options = {});
 
-// The same from bytes; external data is looked for in `folder`, "" being the working folder.
-// `place` is how errors call the bytes.
+// The same from bytes. External data is looked up in `folder`; "" means the working folder. `place`
+// is the name of the bytes in errors.
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                                 const ops::Registry& registry, const Log& log,
                                 const std::string& place = "the given bytes",
                                 const ImportOptions& options = {});
 
-// A file that holds one TensorProto. Throws InvalidArgument.
+// Reads a file that holds one TensorProto. Throws InvalidArgument.
 Tensor read_tensor_proto(const std::filesystem::path& file);
 
 }  // namespace tessera

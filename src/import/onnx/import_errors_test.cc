@@ -1,4 +1,4 @@
-// One row for each way in which a model can be wrong.
+// One row for each way in which a model can be invalid.
 #include "import/onnx/import.h"
 #include "import/onnx/test_models.h"
 #include "import/onnx/wire_scan.h"
@@ -14,9 +14,9 @@ constexpr ErrorKind kUnsupported = ErrorKind::Unsupported;
 
 struct Case {
   const char* what;
-  void (*spoil)(ModelProto& model, GraphProto& graph);  // what relu_model() becomes
+  void (*spoil)(ModelProto& model, GraphProto& graph);  // changes relu_model()
   ErrorKind kind;
-  std::vector<std::string> parts;  // of the error's text
+  std::vector<std::string> parts;  // substrings of the error message
 };
 
 const Case kCases[] = {
@@ -195,7 +195,7 @@ TEST(ImportErrors, EachIsNamed) {
   }
 }
 
-// An If in an If in an If ...: `count` graphs inside one another, the model's own included.
+// An If in an If in an If ...: `count` nested graphs including the model's own.
 ModelProto deep_model(int count) {
   ModelProto model = make_model();
   set_type(*model.mutable_graph()->add_input(), "c", {}, onnx::TensorProto::BOOL);
@@ -217,8 +217,8 @@ ModelProto deep_model(int count) {
 }
 
 TEST(ImportErrors, GraphsNestTooDeep) {
-  EXPECT_NO_THROW(import(deep_model(kMostNestedGraphs)));
-  expect_error([] { import(deep_model(kMostNestedGraphs + 1)); }, kInvalid,
+  EXPECT_NO_THROW(import(deep_model(kMaxNestedGraphs)));
+  expect_error([] { import(deep_model(kMaxNestedGraphs + 1)); }, kInvalid,
                {"nested graphs", "at most 32"});
   expect_error([] { import(deep_model(300)); }, kInvalid, {"nested graphs", "at most 32"});
 }

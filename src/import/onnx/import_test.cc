@@ -132,7 +132,7 @@ TEST(Import, TypesThatAreNoTensorsAreCarried) {
   EXPECT_EQ(text(value(import(model).graph, "list").type), "sequence(int64 ?)");
 }
 
-// x, condition c; If with branches that read x, then_branch by way of another If.
+// Inputs x and condition c; an If whose branches read x, then_branch through another If.
 onnx::ModelProto nested_model() {
   onnx::ModelProto model = make_model();
   onnx::GraphProto& graph = *model.mutable_graph();

@@ -1,4 +1,4 @@
-// Gives every node of a graph a name of its own.
+// Gives every node of a graph a unique name.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace tessera::onnx_import {
 
-// Hands out names in the order of the calls.
+// Assigns names in the order of the calls.
 class NodeNamer {
  public:
-  // The node's own name; where it has none, or that is taken, its first output's; where that is
-  // taken too, the same with "#2", "#3", ... behind it.
+  // The node's own name. If it has none or the name is taken, that of its first output; if that is
+  // taken too, the same with "#2", "#3", ... appended.
   std::string choose(const PendingNode& node);
 
  private:

@@ -8,7 +8,7 @@
 namespace tessera::onnx_import {
 namespace {
 
-// How messages call a domain.
+// The name of a domain in messages.
 std::string domain_text(const std::string& domain) {
   return "'" + (domain.empty() ? std::string("ai.onnx") : domain) + "'";
 }

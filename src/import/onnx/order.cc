@@ -11,7 +11,7 @@ namespace {
 
 using Edges = std::vector<std::vector<size_t>>;
 
-// For each node those whose values it reads.
+// For each node, the nodes whose values it reads.
 Edges sources_of(const std::vector<NodeNames>& nodes) {
   std::unordered_map<std::string_view, size_t> makers;
   for (size_t node = 0; node < nodes.size(); ++node) {
@@ -29,8 +29,8 @@ Edges sources_of(const std::vector<NodeNames>& nodes) {
   return sources;
 }
 
-// Walks backwards among nodes that could not be ordered: each has a source of the same kind, so the
-// walk must meet itself.
+// Follows sources among the nodes that could not be ordered. Each has a source that is not ordered
+// either, so the walk must meet itself.
 std::vector<size_t> find_cycle(const Edges& sources, const std::vector<size_t>& waiting) {
   const auto is_stuck = [&](size_t node) { return waiting[node] > 0; };
   std::vector<size_t> path;
@@ -52,8 +52,8 @@ std::vector<size_t> find_cycle(const Edges& sources, const std::vector<size_t>& 
 Order order_nodes(const std::vector<NodeNames>& nodes) {
   const Edges sources = sources_of(nodes);
   Edges readers(nodes.size());
-  std::vector<size_t> waiting(nodes.size(), 0);  // sources that are not ordered yet
-  // The smallest index first, so that a file in order stays as it is.
+  std::vector<size_t> waiting(nodes.size(), 0);  // number of sources that are not ordered yet
+  // The smallest index first, so that a file in topological order keeps its order.
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
   for (size_t node = 0; node < nodes.size(); ++node) {
     waiting[node] = sources[node].size();

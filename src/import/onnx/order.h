@@ -1,4 +1,4 @@
-// Orders the nodes of a graph by what they read.
+// Topological sort of the nodes of a graph.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,20 @@
 
 namespace tessera::onnx_import {
 
-// What one node makes and reads, its nested graphs included. Names may be empty (left out).
+// The names that one node makes and reads, including its nested graphs. Omitted names are empty.
 struct NodeNames {
   std::vector<std::string> made;
   std::vector<std::string> read;
 };
 
 struct Order {
-  std::vector<size_t> nodes;  // each after those whose values it reads, else in the given order
-  std::vector<size_t> cycle;  // instead: nodes each of which reads a value of the one before
+  std::vector<size_t> nodes;  // topologically sorted; ties keep the given order
+  std::vector<size_t>
+      cycle;  // set instead if there is a cycle: each node reads a value of the one before
 };
 
-// Names that no node makes do not constrain the order; of several makers the first one counts.
+// Names that no node makes do not constrain the order; if several nodes make a name, the first one
+// counts.
 Order order_nodes(const std::vector<NodeNames>& nodes);
 
 }  // namespace tessera::onnx_import

@@ -20,7 +20,7 @@ TEST(Order, MovesReadersBehindMakers) {
 }
 
 TEST(Order, FindsTheCycleAndNothingBesideIt) {
-  // 0 is before the cycle 1 -> 2 -> 3 -> 1, 4 behind it.
+  // 0 precedes the cycle 1 -> 2 -> 3 -> 1, 4 follows it.
   const Order order = order_nodes(
       {{{"a"}, {}}, {{"b"}, {"a", "d"}}, {{"c"}, {"b"}}, {{"d"}, {"c"}}, {{"e"}, {"d"}}});
   EXPECT_THAT(order.cycle, testing::UnorderedElementsAre(1, 2, 3));

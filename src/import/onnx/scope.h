@@ -1,4 +1,4 @@
-// The names of one graph while it is built, and the way to the graphs around it.
+// The names of one graph under construction, linked to the scopes of the enclosing graphs.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@ namespace tessera::onnx_import {
 
 class Scope {
  public:
-  // `graph` is the one being built; `outer` the scope around it, or nullptr. Both outlive this.
+  // `graph` is the one under construction; `outer` is the enclosing scope or nullptr. Both must
+  // outlive this object.
   Scope(Graph& graph, Scope* outer) : graph_(graph), outer_(outer) {}
 
-  // Adds a value; `maker` is what makes it, for errors. Throws InvalidModel where a value of that
-  // name is already made here or visible from outside.
+  // Adds a value; `maker` describes its definition in errors. Throws InvalidModel if a value of
+  // that name exists here or is visible from outside.
   ValueId make(Value value, const std::string& maker);
 
   // Whether this graph itself has made or captured a value of that name so far.
   bool has(const std::string& name) const { return entries_.contains(name); }
 
-  // The value called `name`, captured from outside where necessary; none() if nobody has made it.
+  // The value called `name`, captured from outside if necessary; none() if there is none.
   ValueId find(const std::string& name);
 
  private:
@@ -29,7 +30,7 @@ class Scope {
     std::string maker;
   };
 
-  // The maker of a value that is visible here; nullptr if there is none.
+  // The maker of a visible value; nullptr if there is none.
   const std::string* find_maker(const std::string& name) const;
 
   Graph& graph_;

@@ -17,8 +17,8 @@ namespace {
 
 std::vector<int64_t> checked_dims(const onnx::SparseTensorProto& proto, DataType type,
                                   const std::string& where) {
-  if (proto.dims_size() < 1 || proto.dims_size() > kMostDims) {
-    fail(where, "expected 1 to " + std::to_string(kMostDims) + " dimensions, found " +
+  if (proto.dims_size() < 1 || proto.dims_size() > kMaxDims) {
+    fail(where, "expected 1 to " + std::to_string(kMaxDims) + " dimensions, found " +
                     std::to_string(proto.dims_size()));
   }
   std::vector<int64_t> dims(proto.dims().begin(), proto.dims().end());
@@ -30,7 +30,7 @@ std::vector<int64_t> checked_dims(const onnx::SparseTensorProto& proto, DataType
   return dims;
 }
 
-// The place of a stored element in row-major order, from a tuple of indices.
+// The row-major linear index of a stored element, from its index tuple.
 int64_t linear_index(std::span<const int64_t> tuple, const std::vector<int64_t>& dims,
                      int64_t element, const std::string& where) {
   int64_t linear = 0;
@@ -45,7 +45,7 @@ int64_t linear_index(std::span<const int64_t> tuple, const std::vector<int64_t>&
   return linear;
 }
 
-// Ascending places of the stored elements.
+// The linear indices of the stored elements, ascending.
 std::vector<int64_t> linear_indices(const Tensor& indices, const std::vector<int64_t>& dims,
                                     int64_t stored, const std::string& where) {
   const int64_t total = element_count(dims);
@@ -81,7 +81,7 @@ std::vector<int64_t> linear_indices(const Tensor& indices, const std::vector<int
   return linear;
 }
 
-// The rows (of axis 0) that have a stored element.
+// The rows (along axis 0) that have a stored element.
 std::vector<int64_t> present_rows(const std::vector<int64_t>& linear, int64_t width) {
   std::vector<int64_t> rows;
   for (const int64_t index : linear) {
@@ -125,12 +125,12 @@ SparseTensor make_row_sparse(const std::vector<int64_t>& dims, const std::vector
   return SparseTensor::row_sparse(dims, list_of(rows), elements);
 }
 
-// Offsets take room for each row, and rows for each of their elements: a few bytes of a file must
-// not ask for all memory there is.
+// csr stores an offset per row, row_sparse all elements of a stored row. A few bytes of a file must
+// not make that exhaust the memory.
 void check_size(int64_t bytes, int64_t stored, const std::string& where) {
-  constexpr int64_t kMostBytes = int64_t{1} << 24;
-  constexpr int64_t kMostBytesOfOne = int64_t{1} << 12;
-  if (bytes >= 0 && bytes <= kMostBytes + stored * kMostBytesOfOne) return;
+  constexpr int64_t kMaxBytes = int64_t{1} << 24;
+  constexpr int64_t kMaxBytesOfOne = int64_t{1} << 12;
+  if (bytes >= 0 && bytes <= kMaxBytes + stored * kMaxBytesOfOne) return;
   throw Error(ErrorKind::Unsupported, where,
               "expected dimensions in proportion to its " + std::to_string(stored) +
                   " stored elements, found some for which rows or offsets take " +
@@ -153,12 +153,12 @@ void read_sparse(const onnx::SparseTensorProto& proto, TensorReader& tensors,
   const std::vector<int64_t> rows = present_rows(linear, width);
   const bool has_whole_rows =
       (width > 1 || stored == 0) && static_cast<int64_t>(rows.size()) * width == stored;
-  const bool is_csr = !has_whole_rows && most_stored(SparseFormat::Csr, dims) >= 0;
+  const bool is_csr = !has_whole_rows && max_stored(SparseFormat::Csr, dims) >= 0;
   const int64_t bytes =
       sparse_bytes(is_csr ? SparseFormat::Csr : SparseFormat::RowSparse, values.type(), dims,
                    is_csr ? stored : static_cast<int64_t>(rows.size()));
   check_size(bytes, stored, where);
-  // Twice: what it is made of is as large.
+  // Charged twice, because its source arrays are as large.
   tensors.charge(bytes, where);
   tensors.charge(bytes, where);
   SparseTensor made =
@@ -166,7 +166,7 @@ void read_sparse(const onnx::SparseTensorProto& proto, TensorReader& tensors,
   value.type = Type::tensor(values.type(), shape_from(dims));
   value.constant = Tensor(values.type(), dims, nullptr, nullptr);
   const int64_t dense_bytes = tensor_bytes(values.type(), dims);
-  if (dense_bytes <= kMostExpandedBytes) {
+  if (dense_bytes <= kMaxExpandedBytes) {
     tensors.charge(dense_bytes, where);
     value.constant = made.to_dense();
   }

@@ -1,4 +1,4 @@
-// Sparse constants: what forms they get, and what damaged ones say.
+// Sparse constants: their formats, and the errors of corrupt ones.
 #include "import/onnx/sparse_tensors.h"
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// values [count] = 1, 2, ..., at `indices`, which have `tuple` numbers each (0: linear).
+// values [count] = 1, 2, ..., at `indices` with `tuple` numbers each (0: linear).
 onnx::SparseTensorProto sparse_proto(const std::vector<int64_t>& dims,
                                      const std::vector<int64_t>& indices, int64_t tuple = 0) {
   onnx::SparseTensorProto proto;
@@ -55,7 +55,7 @@ TEST(SparseConstants, OfMatricesAreCsr) {
     EXPECT_THAT(value.sparse_constant->row_offsets(), ElementsAre(0, 2, 2, 3));
     EXPECT_THAT(value.sparse_constant->columns(), ElementsAre(1, 3, 0));
     EXPECT_EQ(text(value.type), "float32 3x4");
-    // A small one is there for passes too.
+    // A small one has dense elements for passes too.
     EXPECT_THAT(value.constant.as<float>(), ElementsAre(0, 1, 0, 2, 0, 0, 0, 0, 3, 0, 0, 0));
   }
 }

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "ONNX stores raw_data 
 
 using onnx::TensorProto;
 
-// The field that holds the elements of `type` where raw_data does not.
+// The field that holds the elements of `type` if raw_data does not.
 int typed_field(DataType type) {
   switch (type) {
     case DataType::Float32:
@@ -70,9 +70,9 @@ DataType checked_type(const TensorProto& proto, const std::string& where) {
 
 std::vector<int64_t> checked_dims(const TensorProto& proto, DataType type,
                                   const std::string& where) {
-  if (proto.dims_size() > kMostDims) {
+  if (proto.dims_size() > kMaxDims) {
     throw Error(ErrorKind::Unsupported, where,
-                "expected at most " + std::to_string(kMostDims) + " dimensions, found " +
+                "expected at most " + std::to_string(kMaxDims) + " dimensions, found " +
                     std::to_string(proto.dims_size()));
   }
   std::vector<int64_t> dims(proto.dims().begin(), proto.dims().end());
@@ -90,7 +90,7 @@ std::vector<int64_t> checked_dims(const TensorProto& proto, DataType type,
               "expected " + expected + " for shape " + dims_text(dims) + ", found " + found);
 }
 
-// A byte that is neither 0 nor 1 is no bool, and reading it as one is undefined.
+// A byte other than 0 and 1 is not a valid bool, and reading it as bool is undefined behaviour.
 void check_bools(const Tensor& tensor, const std::string& where) {
   if (tensor.type() != DataType::Bool) return;
   const auto* bytes = static_cast<const uint8_t*>(tensor.data());
@@ -108,7 +108,7 @@ bool is_fixed_size(int field) {
          field == TensorProto::kDoubleDataFieldNumber;
 }
 
-// One element as the wire has it, for the tensor's bytes: the low ones of a 64-bit number.
+// One element from the wire; the tensor takes the low bytes of the 64-bit number.
 uint64_t read_element(WireReader& reader, int field) {
   switch (field) {
     case TensorProto::kFloatDataFieldNumber:
@@ -134,7 +134,8 @@ void check_range(uint64_t element, int64_t element_size, const std::string& wher
   }
 }
 
-// Fills `tensor`, giving how many elements there are in the file (where too many, one too many).
+// Fills `tensor` and returns the number of elements in the file (if there are too many, one more
+// than fits).
 int64_t decode(const ByteSource& source, const Payload& payload, Tensor& tensor,
                const std::string& where) {
   const int64_t element_size = element_bytes(tensor.type());
@@ -142,7 +143,7 @@ int64_t decode(const ByteSource& source, const Payload& payload, Tensor& tensor,
   int64_t count = 0;
   for (const Segment& segment : payload) {
     if (segment.is_packed && is_fixed_size(segment.field)) {
-      // The wire's bytes are the tensor's.
+      // The wire format equals the tensor's format.
       const int64_t found = segment.bytes / element_size;
       if (segment.bytes % element_size != 0) {
         throw Error(ErrorKind::InvalidModel, where,
@@ -245,7 +246,7 @@ Tensor TensorReader::read_payload(const Payload& payload, DataType type, std::ve
                     field_name(payload.front().field));
   }
   const int64_t elements = element_count(dims);
-  // Each element takes a byte at least, so what is allocated is bounded by what the file holds.
+  // Each element takes at least one byte, so the size of the file bounds the allocation.
   if (elements > stored_bytes) {
     fail_count(where, dims, std::to_string(elements) + " elements",
                "only " + std::to_string(stored_bytes) + " bytes");

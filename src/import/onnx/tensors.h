@@ -1,4 +1,4 @@
-// The elements of tensors, in every encoding that ONNX has.
+// Reads the elements of tensors in all of ONNX's encodings.
 #pragma once
 
 #include <string>
@@ -13,20 +13,20 @@
 namespace tessera::onnx_import {
 
 // Reads the tensors of one scanned file. Elements in the file are copied once, from the file into
-// the tensor; external ones are mapped, or copied where they are misaligned or the caller wants
-// that. All three objects must outlive the reader, but not its tensors.
+// the tensor. External ones are mapped, or copied if they are misaligned or the caller asks for
+// copies. All three objects must outlive the reader, but not its tensors.
 class TensorReader {
  public:
   TensorReader(const ByteSource& source, const std::vector<Payload>& payloads,
                ExternalData& external, bool copies_external = false);
 
-  // `where` is what errors call the tensor. Throws InvalidModel where dimensions and elements do
-  // not agree, Unsupported for element types without storage, and OutOfMemory, before anything is
-  // allocated, where the tensors read so far and this one need more than the machine has.
-  // Reading one twice gives the same storage.
+  // `where` is the tensor's name in errors. Throws InvalidModel if dimensions and elements
+  // disagree, Unsupported for element types without storage, and OutOfMemory, before any
+  // allocation, if this tensor and those read before need more memory than the machine has. Reading
+  // a tensor twice gives the same storage.
   Tensor read(const onnx::TensorProto& proto, const std::string& where);
 
-  // Takes `bytes` from what is left of the machine's memory. Throws OutOfMemory where that is less.
+  // Subtracts `bytes` from the remaining memory. Throws OutOfMemory if it does not suffice.
   void charge(int64_t bytes, const std::string& where);
 
  private:
@@ -41,7 +41,7 @@ class TensorReader {
   ExternalData& external_;
   bool copies_external_;
   int64_t bytes_left_;  // of the machine's memory
-  // By payload: a function that is called twice shares its weights.
+  // By payload, so that calls of the same function share its weights.
   std::unordered_map<int64_t, Tensor> read_already_;
 };
 

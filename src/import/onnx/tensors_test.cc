@@ -87,7 +87,7 @@ TEST(Tensors, ReadsNarrowTypesFromInt32Data) {
 }
 
 TEST(Tensors, ReadsElementsThatAreNotPacked) {
-  // Older writers put a tag before each element: field 4 (float_data), fixed32.
+  // Older writers write a tag before each element: field 4 (float_data), fixed32.
   std::string bytes = tensor_of(TensorProto::FLOAT, {2}).SerializeAsString();
   for (const float value : {3.0F, 4.0F}) {
     bytes += static_cast<char>((4 << 3) | 5);

@@ -1,4 +1,4 @@
-// What the tests of import share: small models made in code, ops for them, and expecting errors.
+// Shared by tests of import: small models built in code, ops for them, and checks of errors.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@
 
 namespace tessera::onnx_import {
 
-// Ops with schemas but without rules and kernels, so that these tests need none of the real ones.
+// Ops with schemas but without rules and kernels, so that these tests do not depend on real ops.
 inline ops::Registry test_registry() {
   ops::Registry registry;
   const auto add = [&](ops::Op op) {
@@ -93,7 +93,7 @@ inline void add_output(onnx::GraphProto& graph, const std::string& name) {
   graph.add_output()->set_name(name);
 }
 
-// A float32 initializer in raw_data, all elements `value`.
+// Adds a float32 initializer in raw_data, with all elements equal to `value`.
 inline onnx::TensorProto& add_weight(onnx::GraphProto& graph, const std::string& name,
                                      const std::vector<int64_t>& dims, float value = 1) {
   onnx::TensorProto& tensor = *graph.add_initializer();
@@ -105,7 +105,7 @@ inline onnx::TensorProto& add_weight(onnx::GraphProto& graph, const std::string&
   return tensor;
 }
 
-// x -> Relu -> y: what most tests start from.
+// x -> Relu -> y, the starting point of most tests.
 inline onnx::ModelProto relu_model() {
   onnx::ModelProto model = make_model();
   add_input(*model.mutable_graph(), "x");
@@ -120,7 +120,7 @@ inline ImportedModel import(const onnx::ModelProto& model,
                            Log([](const std::string&) {}));
 }
 
-// Runs `action`, which must throw an error of `kind` whose text holds all of `parts`.
+// Runs `action` and expects an error of `kind` whose text contains all of `parts`.
 template <class Action>
 void expect_error(const Action& action, ErrorKind kind, const std::vector<std::string>& parts) {
   try {
@@ -146,7 +146,7 @@ inline std::vector<std::string> node_names(const Graph& graph) {
   return names;
 }
 
-// A folder of its own that goes away with the test.
+// A folder of its own, removed with the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

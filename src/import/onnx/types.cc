@@ -13,7 +13,7 @@ struct ElementName {
   const char* name;
 };
 
-// Those without a DataType.
+// ONNX's types without a DataType.
 constexpr ElementName kUnsupportedTypes[] = {
     {onnx::TensorProto::COMPLEX64, "complex64"},
     {onnx::TensorProto::COMPLEX128, "complex128"},
@@ -43,7 +43,7 @@ DataType element_of(int onnx_type, const std::string& where) {
 
 Dim dim_of(const onnx::TensorShapeProto::Dimension& proto, size_t axis, const std::string& value,
            const std::string& symbol_prefix) {
-  // Some exporters write -1 where they mean "unknown".
+  // Some exporters write -1 for an unknown dimension.
   if (proto.has_dim_value() && proto.dim_value() >= 0) return proto.dim_value();
   if (!proto.dim_param().empty()) return Dim::symbol(symbol_prefix + proto.dim_param());
   return Dim::symbol(value + "[" + std::to_string(axis) + "]");
@@ -53,9 +53,9 @@ Type tensor_type_of(const onnx::TypeProto::Tensor& proto, const std::string& whe
                     const std::string& value, const std::string& symbol_prefix) {
   const DataType element = element_of(proto.elem_type(), where);
   if (!proto.has_shape()) return Type::tensor(element);
-  if (proto.shape().dim_size() > kMostDims) {
+  if (proto.shape().dim_size() > kMaxDims) {
     throw Error(ErrorKind::Unsupported, where,
-                "expected at most " + std::to_string(kMostDims) + " dimensions, found " +
+                "expected at most " + std::to_string(kMaxDims) + " dimensions, found " +
                     std::to_string(proto.shape().dim_size()));
   }
   Shape shape;

@@ -1,4 +1,4 @@
-// ONNX's type descriptions as Tessera's.
+// Converts ONNX's type descriptions to Tessera's.
 #pragma once
 
 #include <optional>
@@ -9,20 +9,20 @@
 
 namespace tessera::onnx_import {
 
-// More dimensions than any kernel or library has use for; hostile files have millions.
-inline constexpr int kMostDims = 64;
+// More than any kernel or library supports; hostile files declare millions of dimensions.
+inline constexpr int kMaxDims = 64;
 
-// nullopt for a type that Tessera has no kernels or storage for (4-bit, 8-bit floats, complex), or
-// that ONNX does not have.
+// nullopt if Tessera has no kernels or storage for the type (4-bit, 8-bit floats, complex), or ONNX
+// does not define it.
 std::optional<DataType> data_type_of(int onnx_type);
 
 // "float8e4m3fn"; "data type 99" for a number that this build's ONNX does not know.
 std::string onnx_type_name(int onnx_type);
 
 // The type that the file declares at `where` ("input 'x'"). A dimension without a value becomes the
-// symbol "<value>[<axis>]", `value` being how symbols should call it; a dim_param becomes a symbol
-// of its own name after `symbol_prefix`. Throws Unsupported for element types without support,
-// sparse and opaque types, and more than kMostDims dimensions.
+// symbol "<value>[<axis>]", where `value` is the value's name in symbols; a dim_param becomes a
+// symbol of its name after `symbol_prefix`. Throws Unsupported for unsupported element types,
+// sparse and opaque types, and more than kMaxDims dimensions.
 Type type_of(const onnx::TypeProto& proto, const std::string& where, const std::string& value,
              const std::string& symbol_prefix);
 

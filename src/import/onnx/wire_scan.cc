@@ -12,7 +12,7 @@
 namespace tessera::onnx_import {
 namespace {
 
-// The messages on the way to a tensor. Everything else is copied as it is.
+// The messages that can contain a tensor. All others are copied unchanged.
 enum class Kind : uint8_t { Model, Graph, Node, Attribute, Function, SparseTensor, Tensor };
 
 struct Child {
@@ -48,12 +48,12 @@ const Child* find_child(Kind parent, Tag tag) {
   return nullptr;
 }
 
-// Nothing reads what training would need.
+// Training information is never read.
 bool is_dropped(Kind parent, Tag tag) {
   return parent == Kind::Model && tag.field == onnx::ModelProto::kTrainingInfoFieldNumber;
 }
 
-// The wire type of one element of a typed field when it is not packed; nullptr for other fields.
+// The wire type of one element of a typed field if it is not packed; nullptr for other fields.
 const WireType* element_type(uint32_t field) {
   static constexpr WireType kFixed32 = WireType::Fixed32;
   static constexpr WireType kFixed64 = WireType::Fixed64;
@@ -78,9 +78,9 @@ class Scanner {
 
   // Appends the current message without its payloads to `target`.
   void scan(Kind kind, std::string& target) {
-    if (kind == Kind::Graph && ++graph_depth_ > kMostNestedGraphs) {
+    if (kind == Kind::Graph && ++graph_depth_ > kMaxNestedGraphs) {
       throw Error(ErrorKind::InvalidModel, "nested graphs",
-                  "expected at most " + std::to_string(kMostNestedGraphs) +
+                  "expected at most " + std::to_string(kMaxNestedGraphs) +
                       " graphs inside one another, found more (at byte " +
                       std::to_string(reader_.position()) + ")");
     }
@@ -122,7 +122,7 @@ class Scanner {
       const WireType* element = element_type(tag.field);
       if ((is_raw || element != nullptr) && tag.type == WireType::Length) {
         const int64_t length = reader_.length();
-        // The last raw_data counts, as protobuf has it; typed fields add up.
+        // As in protobuf, the last raw_data wins, while typed fields accumulate.
         if (is_raw) std::erase_if(payload, is_raw_segment);
         payload.push_back({static_cast<int>(tag.field), true, reader_.position(), length});
         reader_.skip(length);
@@ -187,11 +187,11 @@ Scanned<Proto> scan(const ByteSource& source, Kind kind) {
   Scanned<Proto> result;
   result.payloads = scanner.take_payloads();
 
-  // Three messages for each nested graph, and room for types made of types.
-  constexpr int kMostNestedMessages = 3 * kMostNestedGraphs + 50;
+  // Three messages per nested graph, and some more for nested types.
+  constexpr int kMaxNestedMessages = 3 * kMaxNestedGraphs + 50;
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(structure.data()),
                                                 static_cast<int>(structure.size()));
-  stream.SetRecursionLimit(kMostNestedMessages);
+  stream.SetRecursionLimit(kMaxNestedMessages);
   if (!result.message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     throw Error(ErrorKind::InvalidModel, source.place(),
                 "not an ONNX (protobuf) file, or a damaged or truncated one: a message inside does "

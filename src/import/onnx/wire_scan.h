@@ -1,5 +1,5 @@
 // Splits an ONNX file into its structure and its weights; see
-// docs/decisions/0004-import-by-wire-scan.md. tensors.h puts the two together again.
+// docs/decisions/0004-import-by-wire-scan.md. tensors.h joins them again.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,34 @@
 
 namespace tessera::onnx_import {
 
-// Graphs inside graphs, the model's own included.
-inline constexpr int kMostNestedGraphs = 32;
+// Maximum nesting depth of graphs, including the model's own.
+inline constexpr int kMaxNestedGraphs = 32;
 
-// A piece of a tensor's elements: [offset, offset + bytes) of the source.
+// A part of a tensor's elements: [offset, offset + bytes) of the source.
 struct Segment {
   int field = 0;           // of TensorProto: raw_data, float_data, int32_data, ...
-  bool is_packed = false;  // false (never for raw_data): a tag stands before each element
+  bool is_packed = false;  // if not (never for raw_data), each element has a tag
   int64_t offset = 0;
   int64_t bytes = 0;
 };
 
-// The elements of one tensor; in a legal file one segment.
+// The elements of one tensor; a single segment in regular files.
 using Payload = std::vector<Segment>;
 
-// A message without the elements of its tensors: those fields are cut out, and raw_data holds
-// instead what payload_index() reads.
+// A message without the elements of its tensors: those fields are removed, and raw_data holds what
+// payload_index() reads instead.
 template <class Proto>
 struct Scanned {
   Proto message;
   std::vector<Payload> payloads;
 };
 
-// Both throw InvalidModel with the position where the bytes are no such message, or where graphs
-// nest deeper than kMostNestedGraphs (a message of its own).
+// Both throw InvalidModel with the position if the bytes are no such message, or if graphs nest
+// deeper than kMaxNestedGraphs (with a message of its own).
 Scanned<onnx::ModelProto> scan_model(const ByteSource& source);
 Scanned<onnx::TensorProto> scan_tensor(const ByteSource& source);
 
-// The index into Scanned::payloads; -1 where the file gives the tensor no elements.
+// The index into Scanned::payloads; -1 if the file has no elements for the tensor.
 int64_t payload_index(const onnx::TensorProto& tensor);
 
 }  // namespace tessera::onnx_import

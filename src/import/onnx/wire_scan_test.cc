@@ -65,7 +65,7 @@ TEST(WireScan, SaysWhereBytesAreWrong) {
 TEST(WireScan, FileAboveProtobufsLimitSaysSo) {
   const TemporaryFolder folder;
   const auto file = folder.write("big.onnx", "");
-  std::filesystem::resize_file(file, (int64_t{1} << 31) + 1);  // sparse: takes no room
+  std::filesystem::resize_file(file, (int64_t{1} << 31) + 1);  // sparse: takes no space
   expect_error([&] { import_onnx(file, test_registry(), Log()); }, ErrorKind::InvalidModel,
                {"big.onnx", "2 GiB", "external data"});
 }

@@ -177,69 +177,74 @@ void spoil(tessera_backend& backend) {
 
 // --- What it offers: candidates for Relu ---------------------------------------------------------
 
-const Spoiler<border::HeldCandidate> kCandidateSpoilers[] = {
-    {"no_nodes", [](border::HeldCandidate& held) { held.face.node_count = 0; }},
-    {"null_nodes", [](border::HeldCandidate& held) { held.face.nodes = nullptr; }},
-    {"node_that_is_not_there", [](border::HeldCandidate& held) { held.candidate.nodes[0] = 4096; }},
-    {"negative_node", [](border::HeldCandidate& held) { held.candidate.nodes[0] = -1; }},
-    {"input_that_is_not_there", [](border::HeldCandidate& held) { held.inputs[0].value = 4096; }},
-    {"output_that_is_not_there", [](border::HeldCandidate& held) { held.outputs[0].value = -5; }},
+const Spoiler<border::CandidateAdapter> kCandidateSpoilers[] = {
+    {"no_nodes", [](border::CandidateAdapter& held) { held.face.node_count = 0; }},
+    {"null_nodes", [](border::CandidateAdapter& held) { held.face.nodes = nullptr; }},
+    {"node_that_is_not_there",
+     [](border::CandidateAdapter& held) { held.candidate.nodes[0] = 4096; }},
+    {"negative_node", [](border::CandidateAdapter& held) { held.candidate.nodes[0] = -1; }},
+    {"input_that_is_not_there",
+     [](border::CandidateAdapter& held) { held.inputs[0].value = 4096; }},
+    {"output_that_is_not_there",
+     [](border::CandidateAdapter& held) { held.outputs[0].value = -5; }},
     {"input_for_output",
-     [](border::HeldCandidate& held) { held.outputs[0].value = held.inputs[0].value; }},
-    {"no_inputs", [](border::HeldCandidate& held) { held.face.input_count = 0; }},
-    {"null_inputs", [](border::HeldCandidate& held) { held.face.inputs = nullptr; }},
-    {"no_outputs", [](border::HeldCandidate& held) { held.face.output_count = 0; }},
-    {"null_outputs", [](border::HeldCandidate& held) { held.face.outputs = nullptr; }},
-    {"negative_inputs", [](border::HeldCandidate& held) { held.face.input_count = -1; }},
-    {"negative_workspace", [](border::HeldCandidate& held) { held.face.workspace_bytes = -1; }},
-    {"unknown_layout", [](border::HeldCandidate& held) { held.inputs[0].layout = "hostile:new"; }},
-    {"null_algorithm", [](border::HeldCandidate& held) { held.face.algorithm = nullptr; }},
-    {"small_candidate", [](border::HeldCandidate& held) { held.face.struct_size = 8; }},
-    {"no_build", [](border::HeldCandidate& held) { held.face.build = nullptr; }},
+     [](border::CandidateAdapter& held) { held.outputs[0].value = held.inputs[0].value; }},
+    {"no_inputs", [](border::CandidateAdapter& held) { held.face.input_count = 0; }},
+    {"null_inputs", [](border::CandidateAdapter& held) { held.face.inputs = nullptr; }},
+    {"no_outputs", [](border::CandidateAdapter& held) { held.face.output_count = 0; }},
+    {"null_outputs", [](border::CandidateAdapter& held) { held.face.outputs = nullptr; }},
+    {"negative_inputs", [](border::CandidateAdapter& held) { held.face.input_count = -1; }},
+    {"negative_workspace", [](border::CandidateAdapter& held) { held.face.workspace_bytes = -1; }},
+    {"unknown_layout",
+     [](border::CandidateAdapter& held) { held.inputs[0].layout = "hostile:new"; }},
+    {"null_algorithm", [](border::CandidateAdapter& held) { held.face.algorithm = nullptr; }},
+    {"small_candidate", [](border::CandidateAdapter& held) { held.face.struct_size = 8; }},
+    {"no_build", [](border::CandidateAdapter& held) { held.face.build = nullptr; }},
     {"in_place_of_nothing",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        held.outputs[0].requests = TESSERA_REQUEST_IN_PLACE;
        held.outputs[0].in_place_input = 3;
      }},
-    {"unknown_request", [](border::HeldCandidate& held) { held.outputs[0].requests = 1U << 20; }},
-    {"odd_alignment", [](border::HeldCandidate& held) { held.inputs[0].alignment_bytes = -48; }},
+    {"unknown_request",
+     [](border::CandidateAdapter& held) { held.outputs[0].requests = 1U << 20; }},
+    {"odd_alignment", [](border::CandidateAdapter& held) { held.inputs[0].alignment_bytes = -48; }},
     {"packs_what_varies",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        static const tessera_pack pack = {sizeof(tessera_pack), 0,      "own", 64,
                                          border::run_pack,     nullptr};
        held.inputs[0].pack = &pack;
      }},
     {"strange_built_for",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        static const tessera_built_for strange = {9, -2};
        held.face.flags &= ~uint32_t{TESSERA_CANDIDATE_BUILT_FOR_ALL};
        held.face.built_for = &strange;
        held.face.built_for_count = 1;
      }},
     {"build_fails",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
                             tessera_error* error) {
          return border::report(error, TESSERA_DEVICE_FAILED, "it ran out of luck");
        };
      }},
     {"build_fails_silently",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
                             tessera_error*) -> int32_t { return TESSERA_UNSUPPORTED; };
      }},
     {"build_throws",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
                             tessera_error*) -> int32_t { throw std::runtime_error("bad day"); };
      }},
     {"build_throws_a_number",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
                             tessera_error*) -> int32_t { throw 42; };
      }},
     {"build_gives_nothing",
-     [](border::HeldCandidate& held) {
+     [](border::CandidateAdapter& held) {
        held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
                             tessera_error*) -> int32_t { return TESSERA_OK; };
      }},
@@ -430,14 +435,14 @@ int32_t propose(void* /*self*/, const tessera_graph* handle,
         node.input(0).type().data_type != TESSERA_FLOAT32) {
       continue;
     }
-    auto held = std::make_unique<border::HeldCandidate>(relu_candidate(graph, node));
-    for (const Spoiler<border::HeldCandidate>& spoiler : kCandidateSpoilers) {
+    auto held = std::make_unique<border::CandidateAdapter>(relu_candidate(graph, node));
+    for (const Spoiler<border::CandidateAdapter>& spoiler : kCandidateSpoilers) {
       if (is_mischief(spoiler.mischief)) spoiler.spoil(*held);
     }
     const tessera_candidate* face = &held.release()->face;
     proposals->add(proposals, face);
     if (is_mischief("slow_either_way")) {
-      auto lazy = std::make_unique<border::HeldCandidate>(lazy_candidate(node));
+      auto lazy = std::make_unique<border::CandidateAdapter>(lazy_candidate(node));
       proposals->add(proposals, &lazy.release()->face);
     }
   }

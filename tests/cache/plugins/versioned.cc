@@ -39,11 +39,15 @@ void run_fast(RunContext& /*context*/, std::span<const Buffer> inputs,
   compute(inputs[0], outputs[0], 0);
 }
 
+void sleep(const char* variable, int milliseconds) {
+  const char* const wanted = std::getenv(variable);
+  if (wanted != nullptr) milliseconds = std::atoi(wanted);
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
 void run_slow(RunContext& context, std::span<const Buffer> inputs,
               std::span<const Buffer> outputs) {
-  const char* const milliseconds = std::getenv("TESSERA_TEST_SLOW_MILLISECONDS");
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(milliseconds == nullptr ? 2 : std::atoi(milliseconds)));
+  sleep("TESSERA_TEST_SLOW_MILLISECONDS", 2);
   run_fast(context, inputs, outputs);
 }
 
@@ -55,7 +59,10 @@ void run_wrong(RunContext& /*context*/, std::span<const Buffer> inputs,
 Candidate candidate_of(const Node& node, const char* algorithm, decltype(&run_fast) run) {
   Candidate candidate = candidate_for(node);
   candidate.algorithm = algorithm;
-  candidate.build = [run](const BuildOptions&) { return make_kernel(run); };
+  candidate.build = [run](const BuildOptions&) {
+    if (run == run_fast) sleep("TESSERA_TEST_BUILD_MILLISECONDS", 0);
+    return make_kernel(run);
+  };
   return candidate;
 }
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "cache/stored_fields.h"
+#include "price/cost_sections.h"
 #include "targets.h"
 #include "tessera/error.h"
-#include "tune/cost_sections.h"
 
 namespace tessera::fuzzing {
 namespace {
@@ -37,28 +37,32 @@ struct Place {
   cache::FieldReader reader;
 };
 
-// Checksums of the sections that the table names, as far as it can be read.
+// Puts in the checksums of the sections that the table names, as far as it can be read.
 void make_sections_right(std::string& bytes, size_t table_bytes) {
-  const std::string before = bytes;
-  const std::string table = before.substr(0, kHeaderBytes + table_bytes);
-  Place place(table);
-  place.reader.raw(kHeaderBytes + kFingerprintBytes, "a header");
-  const std::vector<cache::Ingredient> ingredients = place.reader.ingredients();
-  const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);
-  std::memcpy(&bytes[kHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
-  place.reader.ingredients();  // the notes
-  for (auto left = place.reader.number<uint32_t>("sections"); left > 0; --left) {
-    place.reader.text("a type");
-    place.reader.text("a content");
-    place.reader.ingredients();
-    place.reader.number<uint64_t>("seconds");
-    place.reader.number<uint64_t>("a time");
-    const auto offset = place.reader.number<uint64_t>("an offset");
-    const auto length = place.reader.number<uint64_t>("a length");
-    const size_t checksum_at = place.at();
-    place.reader.raw(kChecksumBytes + sizeof(cache::Mac), "the rest");
-    if (offset > before.size() || length > before.size() - offset) continue;
-    put_checksum(bytes, checksum_at, cache::checksum_of(Bytes(before).subspan(offset, length)));
+  try {
+    const std::string before = bytes;
+    const std::string table = before.substr(0, kHeaderBytes + table_bytes);
+    Place place(table);
+    place.reader.raw(kHeaderBytes + kFingerprintBytes, "a header");
+    const std::vector<cache::Ingredient> ingredients = place.reader.ingredients();
+    const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);
+    std::memcpy(&bytes[kHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
+    place.reader.ingredients();  // the notes
+    for (auto left = place.reader.number<uint32_t>("sections"); left > 0; --left) {
+      place.reader.text("a type");
+      place.reader.text("a content");
+      place.reader.ingredients();
+      place.reader.number<uint64_t>("seconds");
+      place.reader.number<uint64_t>("a time");
+      const auto offset = place.reader.number<uint64_t>("an offset");
+      const auto length = place.reader.number<uint64_t>("a length");
+      const size_t checksum_at = place.at();
+      place.reader.raw(kChecksumBytes + sizeof(cache::Mac), "the rest");
+      if (offset > before.size() || length > before.size() - offset) continue;
+      put_checksum(bytes, checksum_at, cache::checksum_of(Bytes(before).subspan(offset, length)));
+    }
+  } catch (const Error&) {
+    return;  // a table that cannot be read gets a checksum all the same
   }
 }
 
@@ -69,11 +73,7 @@ std::string made_right(Bytes given) {
   const uint64_t table_bytes =
       std::min(read_number(bytes, kTableBytesAt, 4), uint64_t{bytes.size() - kHeaderBytes});
   write_number(bytes, kTableBytesAt, 4, table_bytes);
-  try {
-    make_sections_right(bytes, table_bytes);
-  } catch (const Error&) {
-    // A table that cannot be read gets a checksum all the same.
-  }
+  make_sections_right(bytes, table_bytes);
   put_checksum(bytes, kChecksumAt,
                cache::checksum_of(Bytes(bytes).first(kChecksumAt),
                                   Bytes(bytes).subspan(kHeaderBytes, table_bytes)));

@@ -20,12 +20,12 @@
 #include "cache/pack_file.h"
 #include "compile/compile.h"
 #include "import/onnx/import.h"
+#include "microbench/bench_messages.h"
+#include "microbench/verify_messages.h"
 #include "ops/registry.h"
+#include "price/cost_sections.h"
 #include "store/model_index.h"
 #include "targets.h"
-#include "tune/bench_messages.h"
-#include "tune/cost_sections.h"
-#include "tune/verify_messages.h"
 
 namespace tessera::fuzzing {
 namespace {
@@ -54,7 +54,7 @@ tuning::FoundCosts some_costs() {
   found.costs
       .conversions[{.backend = "fast", .from = "a", .to = "b", .element = DataType::Float32}] = {};
   found.plan = tuning::KnownPlan{.steps = {{.nodes = {0, 1}, .backend = "fast"}}};
-  found.plan->until_built = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
+  found.plan->startup_plan = {tuning::KnownPlan{.steps = {{.nodes = {0}, .backend = "fast"}}}};
   return found;
 }
 
@@ -79,7 +79,7 @@ void add_packs(Corpus corpus) {
 template <class... Messages>
 std::string frames_of(char flags, const Messages&... messages) {
   auto [mine, its] = MessageChannel::make_sockets();
-  MessageChannel channel(std::move(mine), tuning::kMostRequestBytes, true);
+  MessageChannel channel(std::move(mine), tuning::kMaxRequestBytes, true);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   (channel.send(messages, deadline), ...);
   std::string stream(1, flags);

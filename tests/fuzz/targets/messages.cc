@@ -10,10 +10,10 @@
 #include "base/message_channel.h"
 #include "graph/graph_archive.h"
 #include "graph/verify.h"
+#include "microbench/bench_messages.h"
+#include "microbench/verify_messages.h"
 #include "targets.h"
 #include "tessera/error.h"
-#include "tune/bench_messages.h"
-#include "tune/verify_messages.h"
 
 namespace tessera::fuzzing {
 namespace {
@@ -25,7 +25,7 @@ using tuning::VerifyMessage;
 constexpr size_t kHeaderBytes = 32;
 constexpr uint64_t kMagic = 0x4D534D54;
 // What fits into a socket without anybody reading.
-constexpr size_t kMostStreamBytes = size_t{1} << 16;
+constexpr size_t kMaxStreamBytes = size_t{1} << 16;
 constexpr uint8_t kIsRequest = 1;
 constexpr uint8_t kIsMadeRight = 2;
 
@@ -116,7 +116,7 @@ void read_answer(const Message& message) {
 }  // namespace
 
 void fuzz_messages(Bytes bytes) {
-  if (bytes.empty() || bytes.size() > kMostStreamBytes) return;
+  if (bytes.empty() || bytes.size() > kMaxStreamBytes) return;
   const auto flags = static_cast<uint8_t>(bytes.front());
   const Bytes raw = bytes.subspan(1);
   const std::string stream =
@@ -126,9 +126,8 @@ void fuzz_messages(Bytes bytes) {
   const ssize_t sent = ::send(its.get(), stream.data(), stream.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(stream.size())) return;
   its = FileHandle();
-  MessageChannel channel(std::move(mine),
-                         is_request ? tuning::kMostRequestBytes : tuning::kMostAnswerBytes,
-                         is_request);
+  MessageChannel channel(
+      std::move(mine), is_request ? tuning::kMaxRequestBytes : tuning::kMaxAnswerBytes, is_request);
   Message message;
   while (channel.receive(message, std::chrono::steady_clock::now() + std::chrono::seconds(1)) ==
          Delivery::Done) {

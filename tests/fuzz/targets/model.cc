@@ -11,9 +11,9 @@ namespace tessera::fuzzing {
 namespace {
 
 // What a run may take, so that many fit into a minute.
-constexpr int64_t kMostBytes = int64_t{1} << 24;
-constexpr int64_t kMostFlops = 10'000'000;
-constexpr double kMostSeconds = 2;
+constexpr int64_t kMaxBytes = int64_t{1} << 24;
+constexpr int64_t kMaxFlops = 10'000'000;
+constexpr double kMaxSeconds = 2;
 
 std::map<std::string, std::vector<int64_t>> shapes_of(const ModelDescription& model) {
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -44,20 +44,20 @@ Tensor small_numbers(DataType type, const std::vector<int64_t>& dims) {
 
 // Sizes that only running shows are bounded by the limits on memory and time alone.
 bool is_large(const ModelDescription& model) {
-  return model.peak_bytes.value_or(0) > kMostBytes || model.flops.value_or(0) > kMostFlops;
+  return model.peak_bytes.value_or(0) > kMaxBytes || model.flops.value_or(0) > kMaxFlops;
 }
 
 void run(const Model& model) {
   const auto shapes = shapes_of(model.describe());
   if (is_large(model.describe(shapes))) return;
   Executor executor = model.bind(
-      {.shapes = shapes, .threads = 1, .memory_budget_bytes = 4 * kMostBytes, .optimize = false});
-  executor.set_time_limit(kMostSeconds);
+      {.shapes = shapes, .threads = 1, .memory_budget_bytes = 4 * kMaxBytes, .optimize = false});
+  executor.set_time_limit(kMaxSeconds);
   std::map<std::string, Tensor> inputs;
   for (const ValueDescription& input : executor.inputs()) {
     std::vector<int64_t> dims;
     for (const Dimension& dim : *input.shape) dims.push_back(dim.value.value_or(2));
-    if (tensor_bytes(input.type, dims) > kMostBytes) return;
+    if (tensor_bytes(input.type, dims) > kMaxBytes) return;
     inputs[input.name] = small_numbers(input.type, dims);
   }
   // The second run finds what the first one left.

@@ -1,0 +1,229 @@
+// Vector functions of float32 that several kernels use, accurate to a few units in the last place.
+// NaN stays NaN everywhere. Polynomials and rational functions are minimax fits of our own for the
+// intervals given beside them. Compiled once for each instruction set: files that foreach_target.h
+// includes include this one after highway.h.
+#if defined(TESSERA_NATIVE_FLOAT_FUNCTIONS_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_NATIVE_FLOAT_FUNCTIONS_H
+#undef TESSERA_NATIVE_FLOAT_FUNCTIONS_H
+#else
+#define TESSERA_NATIVE_FLOAT_FUNCTIONS_H
+#endif
+
+#include <cstdint>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+using IntegersOf = hn::RebindToSigned<D>;
+
+// factors[0] + factors[1] x + factors[2] x^2 + ...
+template <class D, class V, size_t kCount>
+HWY_INLINE V polynomial(D d, V x, const float (&factors)[kCount]) {
+  V sum = hn::Set(d, factors[kCount - 1]);
+  for (size_t index = kCount - 1; index-- > 0;) {
+    sum = hn::MulAdd(sum, x, hn::Set(d, factors[index]));
+  }
+  return sum;
+}
+
+// Comparisons with NaN are false, so NaN stays NaN.
+template <class D, class V>
+HWY_INLINE V clamp_min(D d, V x, float low) {
+  const V bound = hn::Set(d, low);
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+}
+template <class D, class V>
+HWY_INLINE V clamp_max(D d, V x, float high) {
+  const V bound = hn::Set(d, high);
+  return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+}
+template <class D, class V>
+HWY_INLINE V clamp(D d, V x, float low, float high) {
+  return clamp_max(d, clamp_min(d, x, low), high);
+}
+
+// 2^n for n in [-126, 128], where 128 gives infinity.
+template <class D, class I>
+HWY_INLINE hn::Vec<D> power_of_two(D d, I n) {
+  const IntegersOf<D> di;
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, int32_t{127}))));
+}
+
+// ln(2) in two parts. The first has so few digits that its multiples are exact.
+constexpr float kLog2High = 0.693359375F;
+constexpr float kLog2Low = -2.12194440e-4F;
+
+// x = n * ln(2) + rest with |rest| <= ln(2) / 2, for |x| < 2^21; gives exp(rest) - 1.
+template <class D, class V, class I = hn::Vec<IntegersOf<D>>>
+HWY_INLINE V exp_of_rest(D d, V x, I& n) {
+  constexpr float kFactors[] = {0.49999997F, 0.16666542F, 0.0416672044F, 0.00836669188F,
+                                0.00138824864F};
+  // A float of this size has no digits behind the point, and its lowest bits are those of n. That
+  // is cheaper than rounding and converting.
+  const V large = hn::Set(d, 0x1.8p23F);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341F), large);
+  const IntegersOf<D> di;
+  n = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, large));
+  const V whole = hn::Sub(shifted, large);
+  V rest = hn::NegMulAdd(whole, hn::Set(d, kLog2High), x);
+  rest = hn::NegMulAdd(whole, hn::Set(d, kLog2Low), rest);
+  return hn::MulAdd(hn::Mul(rest, rest), polynomial(d, rest, kFactors), rest);
+}
+
+template <class D, class V>
+HWY_INLINE V exp_of(D d, V x) {
+  const IntegersOf<D> di;
+  auto n = hn::Zero(di);
+  const V rest = exp_of_rest(d, clamp(d, x, -104.0F, 89.0F), n);
+  // In two steps: 2^n itself may overflow or underflow although the result does not.
+  const auto half = hn::ShiftRight<1>(n);
+  const V sum = hn::Add(hn::Set(d, 1.0F), rest);
+  return hn::Mul(hn::Mul(sum, power_of_two(d, half)), power_of_two(d, hn::Sub(n, half)));
+}
+
+// exp(x) for x <= 0; a result that would be subnormal is 0.
+template <class D, class V>
+HWY_INLINE V exp_of_negative(D d, V x) {
+  const IntegersOf<D> di;
+  auto n = hn::Zero(di);
+  const V rest = exp_of_rest(d, clamp_min(d, x, -87.0F), n);
+  const V scale = power_of_two(d, n);
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0F)), hn::MulAdd(scale, rest, scale));
+}
+
+// exp(x) - 1.
+template <class D, class V>
+HWY_INLINE V expm1_of(D d, V x) {
+  const IntegersOf<D> di;
+  auto n = hn::Zero(di);
+  const V rest = exp_of_rest(d, clamp(d, x, -18.0F, 89.0F), n);
+  // 2^(n - 1), because 2^128 overflows although the result does not.
+  const V scale = power_of_two(d, hn::Sub(n, hn::Set(di, int32_t{1})));
+  const V half = hn::MulAdd(scale, rest, hn::Sub(scale, hn::Set(d, 0.5F)));
+  return hn::Add(half, half);
+}
+
+// log(1 + f) - f for 1 + f clamp 1 / sqrt(2) and sqrt(2), plus `small`.
+template <class D, class V>
+HWY_INLINE V log_less_linear(D d, V f, V small) {
+  constexpr float kFactors[] = {0.333333313F, -0.250008225F, 0.200012267F, -0.166233569F,
+                                0.142017618F, -0.131601945F, 0.127615497F, -0.0763442963F};
+  const V square = hn::Mul(f, f);
+  const V cubic = hn::MulAdd(hn::Mul(square, f), polynomial(d, f, kFactors), small);
+  return hn::NegMulAdd(hn::Set(d, 0.5F), square, cubic);
+}
+
+template <class D, class V>
+HWY_INLINE V log_of(D d, V given) {
+  constexpr float kSmallestNormal = 1.17549435e-38F;
+  constexpr int32_t kBitsOfRootOfHalf = 0x3F3504F3;
+  const IntegersOf<D> di;
+  const auto is_subnormal = hn::Lt(given, hn::Set(d, kSmallestNormal));
+  const V x = hn::IfThenElse(is_subnormal, hn::Mul(given, hn::Set(d, 0x1p23F)), given);
+  const auto bits = hn::BitCast(di, x);
+  const auto n = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, kBitsOfRootOfHalf)));
+  const V fraction = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(n)));
+  const V f = hn::Sub(fraction, hn::Set(d, 1.0F));
+  const V exponent =
+      hn::Sub(hn::ConvertTo(d, n), hn::IfThenElseZero(is_subnormal, hn::Set(d, 23.0F)));
+  const V small = log_less_linear(d, f, hn::Mul(exponent, hn::Set(d, kLog2Low)));
+  V result = hn::MulAdd(exponent, hn::Set(d, kLog2High), hn::Add(f, small));
+  const V infinity = hn::Inf(d);
+  result = hn::IfThenElse(hn::Eq(given, infinity), infinity, result);
+  result = hn::IfThenElse(hn::Eq(given, hn::Zero(d)), hn::Neg(infinity), result);
+  // Also for NaN.
+  return hn::IfThenElse(hn::Ge(given, hn::Zero(d)), result, hn::NaN(d));
+}
+
+// log(1 + x) for x in [0, 1].
+template <class D, class V>
+HWY_INLINE V log1p_of_fraction(D d, V x) {
+  // If 1 + x is more than sqrt(2), it is 2 (1 + f) with f exact.
+  const auto is_large = hn::Gt(x, hn::Set(d, 0.414213562F));
+  const V half = hn::MulSub(x, hn::Set(d, 0.5F), hn::Set(d, 0.5F));
+  const V f = hn::IfThenElse(is_large, half, x);
+  const V small = log_less_linear(d, f, hn::IfThenElseZero(is_large, hn::Set(d, kLog2Low)));
+  return hn::Add(hn::IfThenElseZero(is_large, hn::Set(d, kLog2High)), hn::Add(f, small));
+}
+
+// Beyond 9, float32 cannot tell the result from 1.
+template <class D, class V>
+HWY_INLINE V tanh_of(D d, V given) {
+  constexpr float kUpper[] = {1.0F, 0.13380374F, 0.00349481404F, 2.05963188e-05F, 1.33369058e-08F};
+  constexpr float kLower[] = {1.0F, 0.46713689F, 0.0258740373F, 0.000328436785F, 7.7693079e-07F};
+  const V x = clamp(d, given, -9.0F, 9.0F);
+  const V square = hn::Mul(x, x);
+  const V upper = hn::Mul(x, polynomial(d, square, kUpper));
+  return clamp(d, hn::Div(upper, polynomial(d, square, kLower)), -1.0F, 1.0F);
+}
+
+// Beyond 3.93, float32 cannot tell the result from 1.
+template <class D, class V>
+HWY_INLINE V erf_of(D d, V given) {
+  constexpr float kUpper[] = {1.12837911F,    0.191550225F,    0.0528754406F,
+                              0.00380815938F, 0.000284687907F, 2.02591173e-06F};
+  constexpr float kLower[] = {1.0F,          0.503089666F,   0.114559591F,
+                              0.0150550846F, 0.00117072568F, 3.78318509e-05F};
+  const V x = clamp(d, given, -3.93F, 3.93F);
+  const V square = hn::Mul(x, x);
+  const V upper = hn::Mul(x, polynomial(d, square, kUpper));
+  return clamp(d, hn::Div(upper, polynomial(d, square, kLower)), -1.0F, 1.0F);
+}
+
+// 1 / (1 + exp(-x)), computed from exp(-|x|), which cannot overflow. Below -87 the result would be
+// subnormal and is 0, which is off by less than 1.2e-38.
+template <class D, class V>
+HWY_INLINE V sigmoid_of(D d, V x) {
+  const V one = hn::Set(d, 1.0F);
+  const V power = exp_of_negative(d, hn::Neg(hn::Abs(x)));
+  const V upper = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), power, one);
+  const V lower = hn::Add(one, power);
+  if constexpr (HWY_TARGET > HWY_AVX3) {
+    return hn::Div(upper, lower);
+  } else {
+    // Division of wide vectors is slow. AVX-512 approximates 1 / lower so well that one step of
+    // Newton's method makes all digits correct.
+    const V guess = hn::ApproximateReciprocal(lower);
+    return hn::Mul(upper, hn::MulAdd(guess, hn::NegMulAdd(lower, guess, one), guess));
+  }
+}
+
+// The largest angle that the parts of pi / 2 below reduce exactly: a multiple has 14 bits, a part
+// 10.
+constexpr float kMaxAngle = 25000.0F;
+
+// Sine and cosine of `x` less `quarters` times pi / 2.
+template <class D, class V>
+struct Angle {
+  V sine;
+  V cosine;
+  hn::Vec<IntegersOf<D>> quarters;
+};
+
+template <class D, class V>
+HWY_INLINE Angle<D, V> angle_of(D d, V x) {
+  constexpr float kSine[] = {-0.166666538F, 0.00833213702F, -0.000195120272F};
+  constexpr float kCosine[] = {0.0416666456F, -0.00138872839F, 2.4429437e-05F};
+  constexpr float kParts[] = {0x1.92p0F, 0x1.fbp-12F, 0x1.51p-22F, 0x1.0b4612p-34F};
+  const IntegersOf<D> di;
+  const V whole = hn::Round(hn::Mul(x, hn::Set(d, 0.636619772367581343F)));
+  V rest = x;
+  for (const float part : kParts) rest = hn::NegMulAdd(whole, hn::Set(d, part), rest);
+  const V square = hn::Mul(rest, rest);
+  const V sine = hn::MulAdd(hn::Mul(square, rest), polynomial(d, square, kSine), rest);
+  const V start = hn::NegMulAdd(hn::Set(d, 0.5F), square, hn::Set(d, 1.0F));
+  const V cosine = hn::MulAdd(hn::Mul(square, square), polynomial(d, square, kCosine), start);
+  return {sine, cosine, hn::ConvertTo(di, whole)};
+}
+
+}  // namespace
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,181 @@
+// Proposes 3 x 3 convolutions by Winograd's algorithm, fused with a following sum and Relu, in
+// layouts with contiguous channels.
+#include "convolution/winograd.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/families.h"
+#include "base/window.h"
+#include "layout/feature_map.h"
+#include "tessera/backend_ops.h"
+
+namespace tessera::native {
+
+using plugin::Candidate;
+using plugin::Failure;
+using plugin::Node;
+using plugin::ProposeContext;
+using plugin::Value;
+using plugin::WindowAxis;
+
+namespace {
+
+// Channels must be whole blocks.
+constexpr int64_t kBlock = 16;
+
+// With fewer tiles, reading the transformed weights, which are two or four times as large, does not
+// pay.
+constexpr int64_t kMinTiles = 32;
+
+constexpr std::array kLayouts = {ChannelLayout::Nchw16c, ChannelLayout::Nhwc};
+
+[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+
+// The nodes of a convolution and of what is fused with it.
+struct Group {
+  Node node;
+  std::vector<int32_t> nodes;
+  int32_t result = -1;  // value
+  int32_t addend = -1;  // value
+  bool has_relu = false;
+};
+
+void check_types(const Node& node) {
+  for (const Value& value : {node.input(0), node.input(1), node.output(0)}) {
+    if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
+      refuse("takes float32 tensors of known shape only");
+    }
+  }
+  if (!node.input(1).is_constant()) refuse("transforms constant weights only");
+}
+
+bool is_supported(const WindowAxis& axis) {
+  return axis.kernel == kTaps && axis.stride == 1 && axis.dilation == 1;
+}
+
+// The problem without what depends on the layout and on fused nodes.
+WinogradProblem problem_of(const Node& node) {
+  check_types(node);
+  const std::vector<int64_t> input = node.input(0).type().dims;
+  const std::vector<int64_t> weights = node.input(1).type().dims;
+  const std::vector<int64_t> output = node.output(0).type().dims;
+  if (input.size() != 4 || node.attributes().get_int("group", 1) != 1) {
+    refuse("is offered for 2-D convolutions with group = 1 only");
+  }
+  const Window window =
+      window_of(node.attributes(), {weights.begin() + 2, weights.end()}, input, output);
+  if (!is_supported(window[1]) || !is_supported(window[2])) {
+    refuse("is offered for 3 x 3 taps, stride 1, without dilation");
+  }
+  if (weights[0] % kBlock != 0 || weights[1] % kBlock != 0) {
+    refuse("takes channels in multiples of 16 only");
+  }
+  WinogradProblem problem = {.images = input[0],
+                             .in_channels = weights[1],
+                             .out_channels = weights[0],
+                             .input = {.rows = input[2], .columns = input[3]},
+                             .output = {.rows = output[2], .columns = output[3]},
+                             .pad_rows = window[1].pad_begin,
+                             .pad_columns = window[2].pad_begin};
+  if (problem.tiles() < kMinTiles) problem.tile = 2;
+  if (problem.tiles() < kMinTiles) refuse("does not pay for an output with so few pixels");
+  return problem;
+}
+
+void set_layout(ChannelLayout layout, int64_t channels, WinogradFeatureMap& map) {
+  const bool is_blocked = layout == ChannelLayout::Nchw16c;
+  map.pixel = is_blocked ? kBlock : channels;
+  map.block = map.pixel;
+  map.block_stride = map.rows * map.columns * map.pixel;
+}
+
+size_t port_of(Candidate& candidate, int32_t value, const char* layout) {
+  for (const plugin::InputPort& port : candidate.inputs) {
+    if (port.value == value) refuse("reads different values only");
+  }
+  candidate.inputs.push_back({.value = value, .layout = layout});
+  return candidate.inputs.size() - 1;
+}
+
+void offer_in(ProposeContext& context, const Group& group, WinogradProblem problem,
+              ChannelLayout layout) {
+  const Node& node = group.node;
+  set_layout(layout, problem.in_channels, problem.input);
+  set_layout(layout, problem.out_channels, problem.output);
+  Candidate candidate;
+  candidate.nodes = group.nodes;
+  candidate.algorithm = problem.tile == 4 ? "winograd_4x4" : "winograd_2x2";
+  // A NaN in one input pixel spreads to the whole tile.
+  candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
+  port_of(candidate, node.input(0).id(), layout_name(layout));
+  const size_t weights = port_of(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
+  candidate.inputs[weights].pack = winograd_pack(problem);
+  if (node.input(2).is_present()) {
+    problem.bias = port_of(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
+  }
+  candidate.outputs.push_back({.value = group.result, .layout = layout_name(layout)});
+  if (group.addend >= 0) {
+    problem.addend = port_of(candidate, group.addend, layout_name(layout));
+    candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+    candidate.outputs[0].in_place_input = static_cast<int32_t>(*problem.addend);
+  }
+  problem.has_relu = group.has_relu;
+  const int32_t threads = context.options().threads;
+  candidate.workspace_bytes = winograd_workspace_bytes(problem, threads);
+  const auto bytes =
+      static_cast<double>(node.input(0).type().dense_bytes() + node.output(0).type().dense_bytes() +
+                          problem.weight_bytes());
+  candidate.optimistic_seconds = context.optimistic_seconds(problem.gemm_flops(), bytes);
+  candidate.build = [problem](const plugin::BuildOptions& options) {
+    return make_winograd_kernel(problem, options.threads);
+  };
+  context.add(std::move(candidate));
+}
+
+void offer(ProposeContext& context, const Group& group) {
+  const WinogradProblem problem = problem_of(group.node);
+  for (const ChannelLayout layout : kLayouts) offer_in(context, group, problem, layout);
+}
+
+// Offers each match of a pattern: a Conv, perhaps an Add, perhaps a Relu.
+void offer_matches(ProposeContext& context, const char* pattern) {
+  for (const auto& match : context.graph().match(pattern)) {
+    Group group = {.node = context.graph().node(match[0]), .nodes = match};
+    std::sort(group.nodes.begin(), group.nodes.end());
+    const Node last = context.graph().node(match.back());
+    group.result = last.output(0).id();
+    group.has_relu = last.op() == "Relu";
+    const Node second = context.graph().node(match[1]);
+    try {
+      if (second.op() == "Add") {
+        const int32_t sum = group.node.output(0).id();
+        const Value other = second.input(second.input(0).id() == sum ? 1 : 0);
+        if (other.id() == sum || other.is_constant() ||
+            other.type() != group.node.output(0).type()) {
+          continue;
+        }
+        group.addend = other.id();
+      }
+      offer(context, group);
+    } catch (const Failure& failure) {
+      context.refuse(match[0], failure.what());
+    }
+  }
+}
+
+}  // namespace
+
+void propose_winograd_convolutions(ProposeContext& context) {
+  offer_matches(context, "c = Conv; s = Add(c, _); Relu(s)");
+  offer_matches(context, "c = Conv; Add(c, _)");
+  offer_matches(context, "c = Conv; Relu(c)");
+  context.for_each({"Conv"}, [&](const Node& node) {
+    offer(context, {.node = node, .nodes = {node.id()}, .result = node.output(0).id()});
+  });
+}
+
+}  // namespace tessera::native

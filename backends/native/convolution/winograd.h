@@ -1,0 +1,51 @@
+// Convolutions by Winograd's algorithm. winograd.cc proposes them, winograd_run.cc runs them,
+// winograd_kernels.h names the source of the algorithm.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "convolution/winograd_kernels.h"
+#include "tessera/backend.h"
+
+namespace tessera::native {
+
+// A convolution with 3 x 3 taps, stride 1 and one group.
+struct WinogradProblem {
+  int64_t tile = 4;  // outputs per tile along an axis: 4 or 2
+  int64_t images = 1;
+  int64_t in_channels = 0;
+  int64_t out_channels = 0;
+  WinogradFeatureMap input;
+  WinogradFeatureMap output;
+  int64_t pad_rows = 0;  // padding before the first row
+  int64_t pad_columns = 0;
+  // Indices of inputs of the candidate.
+  std::optional<size_t> bias;
+  std::optional<size_t> addend;
+  bool has_relu = false;
+
+  int64_t positions() const { return (tile + kTaps - 1) * (tile + kTaps - 1); }
+  int64_t tile_rows() const { return (output.rows + tile - 1) / tile; }
+  int64_t tile_columns() const { return (output.columns + tile - 1) / tile; }
+  int64_t tiles() const { return images * tile_rows() * tile_columns(); }
+  int64_t weight_bytes() const {
+    return positions() * in_channels * out_channels * int64_t{sizeof(float)};
+  }
+  double gemm_flops() const {
+    return 2.0 * static_cast<double>(tiles() * positions()) *
+           static_cast<double>(in_channels * out_channels);
+  }
+};
+
+// Transforms weights [out_channels, in_channels, 3, 3] and packs them into the panels of the matrix
+// products.
+plugin::Pack winograd_pack(const WinogradProblem& problem);
+
+int64_t winograd_workspace_bytes(const WinogradProblem& problem, int32_t threads);
+
+std::unique_ptr<plugin::Kernel> make_winograd_kernel(const WinogradProblem& problem,
+                                                     int32_t threads);
+
+}  // namespace tessera::native

@@ -1,0 +1,327 @@
+// Conversions between element types. Included once for each instruction set by foreach_target.h:
+// HWY_NAMESPACE differs each time.
+//   to bool:             whether the element is not zero (NaN is not).
+//   integer to integer:  the lowest bits, as in two's complement.
+//   to floating point:   the nearest value, ties to even; overflow becomes infinity.
+//   floating to integer: truncated towards zero, NaN becomes 0. int32 and int64 saturate; other
+//   types
+//                        take the lowest bits of the int64; uint64 saturates at its maximum.
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "elementwise/element_loops.h"
+#include "tessera/backend.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "elementwise/cast_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+// After highway.h, and once for each instruction set too.
+#include "elementwise/generic_loops.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// --- Numbers -------------------------------------------------------------------------------------
+
+// The lowest bits of an integer.
+struct Bits {
+  template <class T, class To>
+  static To of(T x) {
+    return static_cast<To>(x);
+  }
+};
+
+// An integer or floating-point number, converted to floating point.
+struct Nearest {
+  template <class T, class To>
+  static To of(T x) {
+    return static_cast<To>(x);
+  }
+};
+
+struct Truth {
+  template <class T, class To>
+  static To of(T x) {
+    return static_cast<To>(x != 0);
+  }
+};
+
+// Written so that every step is a vector instruction: values in range are converted, then selected.
+struct Saturated {
+  template <class T, class To>
+  static To of(T x) {
+    constexpr T kBeyond = sizeof(To) == 4 ? T{0x1p31} : T{0x1p63};
+    T inside = x == x ? x : T{0};
+    inside = inside < -kBeyond ? -kBeyond : inside;
+    inside = inside >= kBeyond ? T{0} : inside;
+    const To result = static_cast<To>(inside);
+    return x >= kBeyond ? std::numeric_limits<To>::max() : result;
+  }
+};
+
+struct LowBits {
+  template <class T, class To>
+  static To of(T x) {
+    return static_cast<To>(Saturated::of<T, int64_t>(x));
+  }
+};
+
+struct Unsigned64 {
+  template <class T, class To>
+  static To of(T x) {
+    if (x >= T{0x1p64}) return std::numeric_limits<To>::max();
+    if (x >= T{0x1p63}) return static_cast<To>(x);
+    return static_cast<To>(Saturated::of<T, int64_t>(x));
+  }
+};
+
+template <class How, class T, class To>
+void convert(const LoopCall& call) {
+  const T* from = static_cast<const T*>(call.from[0]);
+  To* to = static_cast<To*>(call.to);
+  for_elements(
+      call.count, [=](int64_t index) HWY_ATTR { to[index] = How::template of<T, To>(from[index]); },
+      to, from);
+}
+
+// --- 16-bit floats -------------------------------------------------------------------------------
+
+float float_of_bits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+uint32_t bits_of(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+void from_bfloat16(const LoopCall& call) {
+  const auto* from = static_cast<const uint16_t*>(call.from[0]);
+  auto* to = static_cast<uint32_t*>(call.to);
+  for_elements(
+      call.count, [=](int64_t index) HWY_ATTR { to[index] = uint32_t{from[index]} << 16U; }, to,
+      from);
+}
+
+void to_bfloat16(const LoopCall& call) {
+  const auto* from = static_cast<const uint32_t*>(call.from[0]);
+  auto* to = static_cast<uint16_t*>(call.to);
+  const auto step = [=](int64_t index) HWY_ATTR {
+    const uint32_t bits = from[index];
+    // Adds half of the last place, less one if that place is even: ties go to even.
+    const uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U;
+    const uint32_t quiet = (bits >> 16U) | 0x40U;
+    to[index] = static_cast<uint16_t>((bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet : rounded);
+  };
+  for_elements(call.count, step, to, from);
+}
+
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+constexpr bool kHasFloat16 = true;
+#else
+constexpr bool kHasFloat16 = false;
+#endif
+
+float float_of_half(uint16_t half) {
+  const uint32_t sign = (uint32_t{half} & 0x8000U) << 16U;
+  const uint32_t magnitude = half & 0x7FFFU;
+  if (magnitude >= 0x7C00U) return float_of_bits(sign | 0x7F800000U | (magnitude & 0x3FFU) << 13U);
+  if (magnitude >= 0x0400U) return float_of_bits(sign | ((magnitude << 13U) + 0x38000000U));
+  const float small = static_cast<float>(magnitude) * 0x1p-24F;
+  return sign != 0 ? -small : small;
+}
+
+uint16_t half_of_float(float value) {
+  const uint32_t bits = bits_of(value);
+  const uint32_t sign = (bits >> 16U) & 0x8000U;
+  const uint32_t magnitude = bits & 0x7FFFFFFFU;
+  uint32_t half = 0;
+  if (magnitude > 0x7F800000U) {
+    half = 0x7E00U;
+  } else if (magnitude >= 0x47800000U) {
+    half = 0x7C00U;
+  } else if (magnitude >= 0x38800000U) {
+    const uint32_t rounded = magnitude + 0xFFFU + ((magnitude >> 13U) & 1U);
+    half = (rounded - 0x38000000U) >> 13U;
+  } else {
+    // Adding a number whose last place is 2^-24 rounds to that place.
+    half = bits_of(float_of_bits(magnitude) + 0.5F) - bits_of(0.5F);
+  }
+  return static_cast<uint16_t>(sign | half);
+}
+
+void from_float16(const LoopCall& call) {
+  const auto* from = static_cast<const uint16_t*>(call.from[0]);
+  auto* to = static_cast<float*>(call.to);
+  int64_t index = 0;
+  if constexpr (kHasFloat16) {
+    const hn::ScalableTag<float> d;
+    const hn::Rebind<hwy::float16_t, decltype(d)> halves;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto* source = reinterpret_cast<const hwy::float16_t*>(from);
+    for (; index + lanes <= call.count; index += lanes) {
+      prefetch_read(from + index);
+      prefetch_write(to + index);
+      hn::StoreU(hn::PromoteTo(d, hn::LoadU(halves, source + index)), d, to + index);
+    }
+  }
+  for (; index < call.count; ++index) to[index] = float_of_half(from[index]);
+}
+
+void to_float16(const LoopCall& call) {
+  const auto* from = static_cast<const float*>(call.from[0]);
+  auto* to = static_cast<uint16_t*>(call.to);
+  int64_t index = 0;
+  if constexpr (kHasFloat16) {
+    const hn::ScalableTag<float> d;
+    const hn::Rebind<hwy::float16_t, decltype(d)> halves;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    auto* target = reinterpret_cast<hwy::float16_t*>(to);
+    for (; index + lanes <= call.count; index += lanes) {
+      prefetch_read(from + index);
+      prefetch_write(to + index);
+      hn::StoreU(hn::DemoteTo(halves, hn::LoadU(d, from + index)), halves, target + index);
+    }
+  }
+  for (; index < call.count; ++index) to[index] = half_of_float(from[index]);
+}
+
+// --- Tables of conversions -----------------------------------------------------------------------
+
+template <class How, class T, class To>
+constexpr LoopSet kLoops = {{convert<How, T, To>}};
+
+template <class T>
+LoopSet integer_loops(int32_t to) {
+  switch (to) {
+    case TESSERA_BOOL:
+      return kLoops<Truth, T, uint8_t>;
+    case TESSERA_INT8:
+    case TESSERA_UINT8:
+      return kLoops<Bits, T, uint8_t>;
+    case TESSERA_INT16:
+    case TESSERA_UINT16:
+      return kLoops<Bits, T, uint16_t>;
+    case TESSERA_INT32:
+    case TESSERA_UINT32:
+      return kLoops<Bits, T, uint32_t>;
+    case TESSERA_INT64:
+    case TESSERA_UINT64:
+      return kLoops<Bits, T, uint64_t>;
+    case TESSERA_FLOAT32:
+      return kLoops<Nearest, T, float>;
+    case TESSERA_FLOAT64:
+      return kLoops<Nearest, T, double>;
+    default:
+      return {};
+  }
+}
+
+// Bools are bytes, which may have other values than 0 and 1 in a damaged file.
+LoopSet bool_loops(int32_t to) {
+  switch (plugin::element_bytes(to)) {
+    case 1:
+      return kLoops<Truth, uint8_t, uint8_t>;
+    case 2:
+      return to == TESSERA_INT16 || to == TESSERA_UINT16 ? kLoops<Truth, uint8_t, uint16_t>
+                                                         : LoopSet();
+    case 4:
+      return to == TESSERA_FLOAT32 ? kLoops<Truth, uint8_t, float>
+                                   : kLoops<Truth, uint8_t, uint32_t>;
+    case 8:
+      return to == TESSERA_FLOAT64 ? kLoops<Truth, uint8_t, double>
+                                   : kLoops<Truth, uint8_t, uint64_t>;
+    default:
+      return {};
+  }
+}
+
+template <class T>
+LoopSet floating_loops(int32_t to) {
+  switch (to) {
+    case TESSERA_BOOL:
+      return kLoops<Truth, T, uint8_t>;
+    case TESSERA_INT8:
+    case TESSERA_UINT8:
+      return kLoops<LowBits, T, uint8_t>;
+    case TESSERA_INT16:
+    case TESSERA_UINT16:
+      return kLoops<LowBits, T, uint16_t>;
+    case TESSERA_INT32:
+      return kLoops<Saturated, T, int32_t>;
+    case TESSERA_INT64:
+      return kLoops<Saturated, T, int64_t>;
+    case TESSERA_UINT32:
+      return kLoops<LowBits, T, uint32_t>;
+    case TESSERA_UINT64:
+      return kLoops<Unsigned64, T, uint64_t>;
+    case TESSERA_FLOAT32:
+      return kLoops<Nearest, T, float>;
+    case TESSERA_FLOAT64:
+      return kLoops<Nearest, T, double>;
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+LoopSet cast_loops_of(int32_t from, int32_t to) {
+  if (from == TESSERA_FLOAT32 && to == TESSERA_FLOAT16) return {{to_float16}};
+  if (from == TESSERA_FLOAT32 && to == TESSERA_BFLOAT16) return {{to_bfloat16}};
+  switch (from) {
+    case TESSERA_BOOL:
+      return bool_loops(to);
+    case TESSERA_INT8:
+      return integer_loops<int8_t>(to);
+    case TESSERA_INT16:
+      return integer_loops<int16_t>(to);
+    case TESSERA_INT32:
+      return integer_loops<int32_t>(to);
+    case TESSERA_INT64:
+      return integer_loops<int64_t>(to);
+    case TESSERA_UINT8:
+      return integer_loops<uint8_t>(to);
+    case TESSERA_UINT16:
+      return integer_loops<uint16_t>(to);
+    case TESSERA_UINT32:
+      return integer_loops<uint32_t>(to);
+    case TESSERA_UINT64:
+      return integer_loops<uint64_t>(to);
+    case TESSERA_FLOAT16:
+      return to == TESSERA_FLOAT32 ? LoopSet{{from_float16}} : LoopSet();
+    case TESSERA_BFLOAT16:
+      return to == TESSERA_FLOAT32 ? LoopSet{{from_bfloat16}} : LoopSet();
+    case TESSERA_FLOAT32:
+      return floating_loops<float>(to);
+    case TESSERA_FLOAT64:
+      return floating_loops<double>(to);
+    default:
+      return {};
+  }
+}
+
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace tessera::native {
+
+HWY_EXPORT(cast_loops_of);
+
+LoopSet find_cast_loops(int32_t from, int32_t to) {
+  return HWY_DYNAMIC_DISPATCH(cast_loops_of)(from, to);
+}
+
+}  // namespace tessera::native
+
+#endif  // HWY_ONCE

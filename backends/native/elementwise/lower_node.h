@@ -1,0 +1,17 @@
+// Lowers elementwise nodes of ONNX to steps of a program.
+#pragma once
+
+#include "elementwise/program_builder.h"
+#include "tessera/backend.h"
+
+namespace tessera::native {
+
+// The output that `node` computes elementwise; one that is not present if the op is not
+// elementwise.
+plugin::Value elementwise_result(const plugin::Node& node);
+
+// Appends the computation of `node` to a program whose result has the dimensions of the node's
+// result. Throws Failure with the reason if the node is not supported.
+void lower_node(const plugin::Node& node, ProgramBuilder& builder);
+
+}  // namespace tessera::native

@@ -1,0 +1,447 @@
+#include "elementwise/program.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/element_type.h"
+#include "base/streaming.h"
+#include "hwy/cache_control.h"
+#include "layout/padding.h"
+
+namespace tessera::native {
+
+using plugin::Buffer;
+using plugin::RunContext;
+
+namespace {
+
+// Elements of a block, which all steps process before the next block: small enough for the
+// first-level cache.
+constexpr int64_t kBlock = 1024;
+// The minimum number of elements for one thread: waking another one takes as long as some thousand
+// elements.
+constexpr int64_t kGrain = 16 * 1024;
+constexpr int64_t kMaxElementBytes = 8;
+// The block size if the result is streamed: with small blocks, streaming stores overlap with the
+// computation of later elements.
+constexpr int64_t kStreamBlock = 256;
+// The block size if no intermediate results are kept.
+constexpr int64_t kLargeBlock = 16 * 1024;
+// Rows of this length are processed by a call each; shorter ones are gathered into a block, with
+// operands broadcast.
+constexpr int64_t kMinRowElements = 48;
+// Slots of scratch memory have different offsets in their pages: a load that follows a store to the
+// same offset of another page would wait for it (4K aliasing).
+constexpr int64_t kSlotBytes = kBlock * kMaxElementBytes + 5 * kLineBytes;
+constexpr size_t kSlots = kMaxRegisters + kMaxOperands + 1;
+
+struct Scratch {
+  // Not initialised, because most of it is never used.
+  alignas(kLineBytes) std::byte slots[kSlots][kSlotBytes];
+
+  std::byte* of_register(int index) { return slots[index]; }
+  std::byte* of_operand(int index) { return slots[kMaxRegisters + static_cast<size_t>(index)]; }
+  std::byte* of_result() { return slots[kMaxRegisters + kMaxOperands]; }
+};
+
+// Gathers rows of elements, `row_stride` and `stride` elements apart, into contiguous memory.
+template <class T>
+void gather_rows(const T* from, int64_t row_stride, int64_t stride, T* to, int64_t rows,
+                 int64_t width) {
+  // One row repeated: each copy doubles the rows that exist.
+  if (row_stride == 0 && rows > 1) {
+    gather_rows(from, 0, stride, to, 1, width);
+    for (int64_t done = 1; done < rows; done *= 2) {
+      const int64_t more = std::min(done, rows - done);
+      std::memcpy(to + done * width, to, static_cast<size_t>(more * width) * sizeof(T));
+    }
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row, from += row_stride, to += width) {
+    if (stride == 0) {
+      std::fill_n(to, width, *from);
+    } else if (stride == 1) {
+      std::copy_n(from, width, to);
+    } else {
+      for (int64_t index = 0; index < width; ++index) to[index] = from[index * stride];
+    }
+  }
+}
+
+void gather_rows_of(int64_t element_bytes, const void* from, int64_t row_stride, int64_t stride,
+                    void* to, int64_t rows, int64_t width) {
+  find_loop_for_size(element_bytes, [&]<class T>() {
+    gather_rows(static_cast<const T*>(from), row_stride, stride, static_cast<T*>(to), rows, width);
+  });
+}
+
+// An operand with its strides for the axes of the loop.
+struct Operand {
+  int port = -1;
+  const std::byte* constant = nullptr;
+  int64_t element_bytes = 4;
+  std::vector<int64_t> outer;  // strides of the axes around rows
+  int64_t row = 0;             // stride from row to row
+  int64_t element = 1;         // stride from element to element
+};
+
+// The elements of an operand that a block reads.
+struct Read {
+  const std::byte* elements = nullptr;
+  bool is_one = false;  // one element for all
+};
+
+// The loop: `outer` axes around `rows` rows of `width` elements, cut into blocks.
+struct Blocks {
+  std::vector<int64_t> outer;
+  int64_t outer_count = 1;
+  int64_t rows = 1;
+  int64_t width = 1;
+  int64_t rows_each = 1;  // rows of a block, if rows are short
+  int64_t piece = 1;      // elements of a block, if rows are long
+  int64_t pieces = 1;     // blocks of a row, if rows are long
+  int64_t in_outer = 1;   // blocks for each index of the outer axes
+  int64_t count() const { return outer_count * in_outer; }
+};
+
+Blocks cut(const std::vector<int64_t>& sizes, int64_t block) {
+  Blocks blocks;
+  blocks.width = sizes.back();
+  if (sizes.size() > 1) blocks.rows = sizes[sizes.size() - 2];
+  if (sizes.size() > 2) blocks.outer.assign(sizes.begin(), sizes.end() - 2);
+  for (const int64_t size : blocks.outer) blocks.outer_count *= size;
+  blocks.piece = block;
+  blocks.pieces = (blocks.width + block - 1) / block;
+  if (blocks.pieces == 1) {
+    blocks.rows_each = std::min(blocks.rows, block / blocks.width);
+    // A multiple of this many rows is whole cache lines.
+    if (blocks.rows_each > kLineBytes) blocks.rows_each -= blocks.rows_each % kLineBytes;
+  }
+  blocks.in_outer = (blocks.rows + blocks.rows_each - 1) / blocks.rows_each * blocks.pieces;
+  return blocks;
+}
+
+class ProgramKernel : public plugin::Kernel {
+ public:
+  ProgramKernel(Program text, const std::string& layout)
+      : text_(std::move(text)),
+        storage_(dense_storage(layout, text_.result)),
+        result_bytes_(plugin::element_bytes(text_.result.data_type)),
+        stream_copy_(find_stream_copy()) {
+    if (storage_.elements == 0) return;
+    const std::vector<int64_t> sizes = storage_sizes(layout, text_.result.dims);
+    std::vector<std::vector<int64_t>> strides;
+    for (ProgramOperand& operand : text_.operands) {
+      const bool is_padded = pad(operand, layout);
+      strides.push_back(strides_in(
+          layout, text_.result.dims,
+          {operand.is_row_major ? TESSERA_LAYOUT_DEFAULT : layout, operand.dims}, is_padded));
+    }
+    const LoopAxes axes = merged_axes(sizes, strides);
+    for (size_t index = 0; index < text_.operands.size(); ++index) {
+      place_operand(text_.operands[index], axes.strides[index]);
+    }
+    const bool has_form = text_.steps.size() == 1 && has_row_form();
+    const bool needs_scratch = !has_form || text_.steps[0].loops.streaming[row_form_] == nullptr;
+    const int64_t width = axes.sizes.back();
+    is_by_rows_ = has_form && width >= kMinRowElements;
+    const bool is_streaming = storage_.elements * result_bytes_ >= kStreamBytes;
+    const int64_t block = is_streaming && width > kBlock ? kStreamBlock : kBlock;
+    blocks_ = cut(axes.sizes, is_by_rows_ && !needs_scratch ? kLargeBlock : block);
+    is_single_row_ = has_form && axes.sizes.size() == 1;
+    must_clear_ = !storage_.padding.is_empty() && !keeps_zero();
+  }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    if (storage_.elements == 0) return;
+    Run run;
+    run.result = outputs[0].as<std::byte>();
+    run.is_streaming = storage_.elements * result_bytes_ >= kStreamBytes;
+    for (size_t index = 0; index < operands_.size(); ++index) {
+      const Operand& operand = operands_[index];
+      run.operands[index] = operand.port < 0
+                                ? operand.constant
+                                : inputs[static_cast<size_t>(operand.port)].as<std::byte>();
+      if (run.operands[index] == run.result) run.is_streaming = false;
+    }
+    const bool is_single_row =
+        is_single_row_ &&
+        (!run.is_streaming || text_.steps[0].loops.streaming[row_form_] != nullptr);
+    if (is_single_row) {
+      run_single_row(context, run);
+    } else {
+      const int64_t each = std::max<int64_t>(1, storage_.elements / blocks_.count());
+      context.parallel_for(blocks_.count(), std::max<int64_t>(1, kGrain / each),
+                           [&](int64_t begin, int64_t end) { run_blocks(run, begin, end); });
+    }
+    if (must_clear_) clear_padding(context, storage_.padding, run.result, result_bytes_);
+  }
+
+ private:
+  struct Run {
+    std::byte* result = nullptr;
+    const std::byte* operands[kMaxOperands] = {};
+    bool is_streaming = false;
+  };
+
+  // The block that is processed, with the elements of each operand.
+  struct Block {
+    int64_t result = 0;  // index of the first element
+    int64_t rows = 1;
+    int64_t width = 1;
+    const std::byte* operands[kMaxOperands] = {};  // of each operand's first element
+    Read reads[kMaxOperands] = {};
+    // The rows that the slots of operands hold, so that rows that repeat are gathered once.
+    const std::byte* gathered[kMaxOperands] = {};
+    int64_t gathered_rows[kMaxOperands] = {};
+
+    int64_t count() const { return rows * width; }
+  };
+
+  // Pads the channels of a constant operand with zeros up to whole blocks.
+  static bool pad(ProgramOperand& operand, const std::string& layout) {
+    const int64_t block = channel_block(layout);
+    if (block == 0 || operand.port >= 0 || operand.dims[1] == 1 || operand.dims[1] % block == 0) {
+      return false;
+    }
+    int64_t inner = operand.element_bytes;
+    for (size_t axis = 2; axis < operand.dims.size(); ++axis) inner *= operand.dims[axis];
+    const auto from = static_cast<size_t>(operand.dims[1] * inner);
+    const auto to = static_cast<size_t>((operand.dims[1] + block - 1) / block * block * inner);
+    std::vector<std::byte> padded(static_cast<size_t>(operand.dims[0]) * to);
+    for (size_t image = 0; image < static_cast<size_t>(operand.dims[0]); ++image) {
+      std::memcpy(padded.data() + image * to, operand.elements.data() + image * from, from);
+    }
+    operand.elements = std::move(padded);
+    return true;
+  }
+
+  void place_operand(const ProgramOperand& given, const std::vector<int64_t>& strides) {
+    Operand operand;
+    operand.port = given.port;
+    operand.constant = given.elements.data();
+    operand.element_bytes = given.element_bytes;
+    operand.element = strides.back();
+    if (strides.size() > 1) operand.row = strides[strides.size() - 2];
+    if (strides.size() > 2) operand.outer.assign(strides.begin(), strides.end() - 2);
+    operands_.push_back(std::move(operand));
+  }
+
+  // Whether the only step has a loop for its operands as they are, a row at once.
+  bool has_row_form() {
+    const ProgramStep& step = text_.steps[0];
+    size_t form = 0;
+    for (int index = 0; index < step.from_count; ++index) {
+      const int64_t stride = operands_[static_cast<size_t>(step.from[index].index)].element;
+      if (stride == 1) continue;
+      if (stride != 0 || step.from_count == 1 || (step.from_count == 3 && index == 0)) return false;
+      form |= size_t{1} << (step.from_count == 3 ? index - 1 : index);
+    }
+    row_form_ = form;
+    return step.loops.forms[form] != nullptr;
+  }
+
+  void run_single_row(RunContext& context, const Run& run) const {
+    const ProgramStep& step = text_.steps[0];
+    const Loop loop =
+        run.is_streaming ? step.loops.streaming[row_form_] : step.loops.forms[row_form_];
+    context.parallel_for(blocks_.pieces, kGrain / blocks_.piece, [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * blocks_.piece;
+      LoopCall call;
+      for (int index = 0; index < step.from_count; ++index) {
+        const auto operand = static_cast<size_t>(step.from[index].index);
+        const Operand& placed = operands_[operand];
+        call.from[index] = run.operands[operand] + first * placed.element * placed.element_bytes;
+      }
+      call.to = run.result + first * result_bytes_;
+      call.count = std::min(end * blocks_.piece, blocks_.width) - first;
+      call.parameters = step.parameters;
+      loop(call);
+      if (run.is_streaming) hwy::FlushStream();
+    });
+  }
+
+  void run_blocks(const Run& run, int64_t begin, int64_t end) const {
+    Scratch scratch;
+    Block block;
+    for (int64_t index = begin; index < end; ++index) {
+      place_block(run, index, block);
+      if (is_by_rows_) {
+        run_rows(run, block, scratch);
+        continue;
+      }
+      for (size_t number = 0; number < operands_.size(); ++number) {
+        read_operand(number, block, scratch);
+      }
+      for (const ProgramStep& step : text_.steps) run_step(run, step, block, scratch);
+    }
+    if (run.is_streaming) hwy::FlushStream();
+  }
+
+  // Runs the only step row by row, on operands as they are.
+  void run_rows(const Run& run, const Block& block, Scratch& scratch) const {
+    const ProgramStep& step = text_.steps[0];
+    const Loop streaming = run.is_streaming ? step.loops.streaming[row_form_] : nullptr;
+    const Loop loop = streaming != nullptr ? streaming : step.loops.forms[row_form_];
+    const bool is_copied = run.is_streaming && streaming == nullptr;
+    LoopCall call;
+    call.count = block.width;
+    call.parameters = step.parameters;
+    for (int64_t row = 0; row < block.rows; ++row) {
+      for (int index = 0; index < step.from_count; ++index) {
+        const auto number = static_cast<size_t>(step.from[index].index);
+        const Operand& operand = operands_[number];
+        call.from[index] = block.operands[number] + row * operand.row * operand.element_bytes;
+      }
+      std::byte* result = run.result + (block.result + row * block.width) * result_bytes_;
+      call.to = is_copied ? scratch.of_result() : result;
+      loop(call);
+      if (is_copied) stream_copy_(call.to, result, block.width * result_bytes_);
+    }
+  }
+
+  void place_block(const Run& run, int64_t index, Block& block) const {
+    const int64_t outer = index / blocks_.in_outer;
+    const int64_t inner = index - outer * blocks_.in_outer;
+    int64_t row = inner * blocks_.rows_each;
+    int64_t column = 0;
+    block.rows = std::min(blocks_.rows_each, blocks_.rows - row);
+    block.width = blocks_.width;
+    if (blocks_.pieces > 1) {
+      row = inner / blocks_.pieces;
+      column = inner % blocks_.pieces * blocks_.piece;
+      block.rows = 1;
+      block.width = std::min(blocks_.piece, blocks_.width - column);
+    }
+    block.result = (outer * blocks_.rows + row) * blocks_.width + column;
+    for (size_t number = 0; number < operands_.size(); ++number) {
+      const Operand& operand = operands_[number];
+      int64_t offset = row * operand.row + column * operand.element;
+      int64_t rest = outer;
+      for (size_t axis = blocks_.outer.size(); axis-- > 0; rest /= blocks_.outer[axis]) {
+        offset += rest % blocks_.outer[axis] * operand.outer[axis];
+      }
+      block.operands[number] = run.operands[number] + offset * operand.element_bytes;
+    }
+  }
+
+  void read_operand(size_t number, Block& block, Scratch& scratch) const {
+    const Operand& operand = operands_[number];
+    const std::byte* from = block.operands[number];
+    const bool has_one_row = block.rows == 1;
+    Read& read = block.reads[number];
+    read = {from, operand.element == 0 && (has_one_row || operand.row == 0)};
+    if (read.is_one) return;
+    if (operand.element == 1 && (has_one_row || operand.row == block.width)) return;
+    std::byte* slot = scratch.of_operand(static_cast<int>(number));
+    const bool is_there = operand.row == 0 && block.gathered[number] == from &&
+                          block.gathered_rows[number] >= block.rows;
+    read.elements = slot;
+    if (is_there) return;
+    gather_rows_of(operand.element_bytes, from, operand.row, operand.element, slot, block.rows,
+                   block.width);
+    // Pieces of a row have different widths, so they are not reused.
+    block.gathered[number] = blocks_.pieces == 1 ? from : nullptr;
+    block.gathered_rows[number] = block.rows;
+  }
+
+  void run_step(const Run& run, const ProgramStep& step, Block& block, Scratch& scratch) const {
+    LoopCall call;
+    size_t form = 0;
+    for (int index = 0; index < step.from_count; ++index) {
+      const ValueRef& from = step.from[index];
+      if (from.kind == ValueRef::Kind::Register) {
+        call.from[index] = scratch.of_register(from.index);
+        continue;
+      }
+      Read& read = block.reads[from.index];
+      // If the loop has no form for this scalar operand, it is repeated.
+      const bool is_condition = step.from_count == 3 && index == 0;
+      const size_t bit = size_t{1} << (step.from_count == 3 ? std::max(index - 1, 0) : index);
+      const bool is_other_one = step.from_count == 2 && form != 0;
+      if (read.is_one && (step.from_count == 1 || is_condition || is_other_one)) {
+        repeat_scalar(from.index, block, scratch);
+      }
+      if (read.is_one) form |= bit;
+      call.from[index] = read.elements;
+    }
+    call.count = block.count();
+    call.parameters = step.parameters;
+    if (step.to.kind == ValueRef::Kind::Register) {
+      call.to = scratch.of_register(step.to.index);
+      return step.loops.forms[form](call);
+    }
+    call.to = run.result + block.result * result_bytes_;
+    if (!run.is_streaming) return step.loops.forms[form](call);
+    if (step.loops.streaming[form] != nullptr) return step.loops.streaming[form](call);
+    std::byte* result = static_cast<std::byte*>(call.to);
+    call.to = scratch.of_result();
+    step.loops.forms[form](call);
+    stream_copy_(call.to, result, call.count * result_bytes_);
+  }
+
+  void repeat_scalar(int number, Block& block, Scratch& scratch) const {
+    Read& read = block.reads[number];
+    std::byte* slot = scratch.of_operand(number);
+    const int64_t bytes = operands_[static_cast<size_t>(number)].element_bytes;
+    gather_rows_of(bytes, read.elements, 0, 0, slot, 1, block.count());
+    block.gathered[number] = nullptr;
+    read = {slot, false};
+  }
+
+  // Whether the program maps zero padding of operands to zero: found by computing one element.
+  bool keeps_zero() const {
+    alignas(kMaxElementBytes) std::array<std::byte, kMaxElementBytes> registers[kMaxRegisters];
+    alignas(kMaxElementBytes) std::array<std::byte, kMaxElementBytes> result = {};
+    const std::array<std::byte, kMaxElementBytes> zero = {};
+    for (const ProgramStep& step : text_.steps) {
+      LoopCall call;
+      for (int index = 0; index < step.from_count; ++index) {
+        const auto number = static_cast<size_t>(step.from[index].index);
+        if (step.from[index].kind == ValueRef::Kind::Register) {
+          call.from[index] = registers[number].data();
+          continue;
+        }
+        const ProgramOperand& operand = text_.operands[number];
+        const bool is_constant_one =
+            operand.port < 0 &&
+            static_cast<int64_t>(operand.elements.size()) == operand.element_bytes;
+        const bool is_stored_so =
+            !operand.is_row_major || (operand.port < 0 && operand.dims[1] != 1);
+        const bool has_padding = is_stored_so && operand.dims[1] == text_.result.dims[1];
+        if (!is_constant_one && !has_padding) return false;
+        call.from[index] = is_constant_one ? operand.elements.data() : zero.data();
+      }
+      const bool is_register = step.to.kind == ValueRef::Kind::Register;
+      call.to = is_register ? registers[static_cast<size_t>(step.to.index)].data() : result.data();
+      call.count = 1;
+      call.parameters = step.parameters;
+      step.loops.forms[0](call);
+    }
+    // Compared bit by bit: negative zero is not zero.
+    return result == zero;
+  }
+
+  Program text_;
+  DenseStorage storage_;
+  int64_t result_bytes_ = 4;
+  StreamCopy stream_copy_ = nullptr;
+  Blocks blocks_;
+  std::vector<Operand> operands_;
+  bool is_single_row_ = false;  // one step, and all operands are one row
+  bool is_by_rows_ = false;     // one step, and rows that are long enough for a call each
+  size_t row_form_ = 0;
+  bool must_clear_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<plugin::Kernel> make_program_kernel(Program text, const std::string& layout) {
+  return std::make_unique<ProgramKernel>(std::move(text), layout);
+}
+
+}  // namespace tessera::native

@@ -1,0 +1,57 @@
+// A kernel that applies several elementwise functions in one pass, block by block, so that
+// intermediate results stay in the first-level cache. A single function is a program of one step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "elementwise/broadcast_axes.h"
+#include "elementwise/element_loops.h"
+#include "tessera/backend.h"
+
+namespace tessera::native {
+
+// Limits that keep the scratch memory small enough for the stack.
+inline constexpr size_t kMaxOperands = 8;
+inline constexpr size_t kMaxRegisters = 4;
+
+// An operand of a program.
+struct ProgramOperand {
+  int port = -1;                    // index of the input port; -1: `elements`
+  std::vector<std::byte> elements;  // a small constant, row-major
+  int64_t element_bytes = 4;
+  std::vector<int64_t> dims;  // with the rank of the result
+  bool is_row_major = false;  // else it has the layout of the result
+};
+
+// What a step reads or writes.
+struct ValueRef {
+  enum class Kind : uint8_t { Operand, Register, Result };
+  Kind kind = Kind::Operand;
+  int index = 0;
+};
+
+// One function, applied to all elements of a block.
+struct ProgramStep {
+  LoopSet loops;
+  int from_count = 1;
+  ValueRef from[3] = {};
+  ValueRef to = {};
+  int64_t to_bytes = 4;  // of an element
+  Parameters parameters = {};
+};
+
+// Only the last step writes the result.
+struct Program {
+  std::vector<ProgramOperand> operands;
+  std::vector<ProgramStep> steps;
+  plugin::Type result;
+};
+
+// `layout` is the layout of the result, and of the operands that are not row-major.
+std::unique_ptr<plugin::Kernel> make_program_kernel(Program text, const std::string& layout);
+
+}  // namespace tessera::native

@@ -1,0 +1,51 @@
+// The loops of matrix products in float32, compiled for every instruction set that Highway
+// supports.
+#pragma once
+
+#include <cstdint>
+
+namespace tessera::native {
+
+// What is applied to each sum: sum * alpha + addend * beta, then perhaps Relu.
+struct GemmEpilogue {
+  float alpha = 1;
+  float beta = 1;
+  const float* addend = nullptr;  // for the first sum; null: none
+  int64_t addend_row_stride = 0;
+  int64_t addend_column_stride = 0;  // 0 or 1
+  bool has_relu = false;
+};
+
+// A block of the result: some rows of the left matrix by some columns of the right one.
+struct GemmBlock {
+  const float* left = nullptr;
+  int64_t left_row_stride = 0;
+  int64_t left_depth_stride = 1;
+  const float* right = nullptr;
+  int64_t right_depth_stride = 0;   // between rows of a panel
+  int64_t right_column_stride = 0;  // for dots: between columns, which are contiguous
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t depth = 0;
+  float* to = nullptr;
+  int64_t to_row_stride = 0;
+  GemmEpilogue epilogue;
+};
+
+struct GemmLoops {
+  // The number of columns of a panel.
+  int64_t panel = 0;
+  // For at most `panel` columns; the rows of the right matrix are contiguous.
+  void (*columns)(const GemmBlock& part) = nullptr;
+  // The same if each row of the right matrix has a whole panel that may be read, though not all of
+  // its columns need be used.
+  void (*padded)(const GemmBlock& part) = nullptr;
+  // For any number of columns, as dot products: rows on the left (left_depth_stride is 1) and
+  // columns on the right are contiguous.
+  void (*dots)(const GemmBlock& part) = nullptr;
+};
+
+// For the best instruction set of this processor.
+GemmLoops find_gemm_loops();
+
+}  // namespace tessera::native

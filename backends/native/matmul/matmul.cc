@@ -1,0 +1,396 @@
+// MatMul and Gemm, fused with a following sum and Relu: for small matrices, for which the overhead
+// of a library call exceeds the work.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/divide_up.h"
+#include "base/families.h"
+#include "matmul/gemm_kernels.h"
+#include "matmul/matmul_problem.h"
+
+namespace tessera::native {
+
+using plugin::Buffer;
+using plugin::Candidate;
+using plugin::Failure;
+using plugin::Node;
+using plugin::ProposeContext;
+using plugin::RunContext;
+using plugin::Type;
+using plugin::Value;
+
+namespace {
+
+// The minimum number of floating-point operations for one thread.
+constexpr double kGrainFlops = 256 * 1024;
+
+// Rows that are multiplied with a panel before the next rows; a multiple of the rows that the loops
+// hold in registers.
+constexpr int64_t kRowBlock = 96;
+
+// With fewer rows on the left, repacking the right matrix does not pay.
+constexpr int64_t kMinRepackedRows = 4;
+
+[[noreturn]] void refuse(const std::string& reason) { throw Failure(TESSERA_UNSUPPORTED, reason); }
+
+// The form in which the right matrix is read.
+enum class Form : uint8_t {
+  Panels,    // in place, a panel of columns at a time
+  Packed,    // a constant, packed once into panels
+  Repacked,  // packed into panels in the workspace in each run
+  Dots       // in place, as dot products with each column
+};
+
+const char* form_name(Form form) {
+  switch (form) {
+    case Form::Panels:
+      return "panels";
+    case Form::Packed:
+      return "packed";
+    case Form::Repacked:
+      return "repacked";
+    case Form::Dots:
+      return "dots";
+  }
+  return "";
+}
+
+int64_t packed_floats(const MatMulProblem& problem, int64_t panel) {
+  return divide_up(problem.columns, panel) * panel * problem.depth;
+}
+
+// Packs [depth, columns] into panels: the columns of a panel side by side, padded with zeros.
+void pack(RunContext& context, const MatMulProblem& problem, int64_t panel, const float* from,
+          float* to) {
+  const int64_t panels = divide_up(problem.columns, panel);
+  const int64_t grain = int64_t{16} * 1024 / (panel * problem.depth + 1) + 1;
+  context.parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      const int64_t count = std::min(panel, problem.columns - index * panel);
+      const float* columns = from + index * panel * problem.right_column_stride;
+      float* target = to + index * panel * problem.depth;
+      for (int64_t depth = 0; depth < problem.depth; ++depth, target += panel) {
+        const float* source = columns + depth * problem.right_depth_stride;
+        for (int64_t column = 0; column < count; ++column) {
+          target[column] = source[column * problem.right_column_stride];
+        }
+        std::fill(target + count, target + panel, 0.0F);
+      }
+    }
+  });
+}
+
+// What a kernel computes; ports are indices of inputs.
+struct Work {
+  MatMulProblem problem;
+  Form form = Form::Panels;
+  size_t right = 1;
+  std::optional<size_t> addend;
+  bool is_addend_whole = false;  // the addend has the shape of the result
+  bool has_relu = false;
+  // The number of rows on the left is that of the buffer.
+  bool has_dynamic_rows = false;
+};
+
+class MatMulKernel : public plugin::Kernel {
+ public:
+  explicit MatMulKernel(Work work) : work_(std::move(work)), loops_(find_gemm_loops()) {
+    const MatMulProblem& problem = work_.problem;
+    tile_ = work_.form == Form::Dots ? std::min<int64_t>(problem.columns, 256) : loops_.panel;
+    tiles_ = divide_up(problem.columns, tile_);
+  }
+
+  int64_t workspace_bytes() const override { return workspace_for(work_); }
+  static int64_t workspace_for(const Work& work) {
+    if (work.form != Form::Repacked) return 0;
+    return packed_floats(work.problem, find_gemm_loops().panel) *
+           static_cast<int64_t>(sizeof(float));
+  }
+
+  void run(RunContext& context, std::span<const Buffer> inputs,
+           std::span<const Buffer> outputs) override {
+    const float* left = inputs[0].as<const float>();
+    const float* right = inputs[work_.right].as<const float>();
+    const float* addend = work_.addend ? inputs[*work_.addend].as<const float>() : nullptr;
+    float* to = outputs[0].as<float>();
+    if (work_.form == Form::Repacked) {
+      float* packed = static_cast<float*>(context.workspace());
+      pack(context, work_.problem, loops_.panel, right, packed);
+      right = packed;
+    }
+    const MatMulProblem& problem = work_.problem;
+    const int64_t rows =
+        work_.has_dynamic_rows ? inputs[0].elements() / problem.depth : problem.rows;
+    const int64_t parts = tiles_ * divide_up(rows, kRowBlock);
+    const double flops = 2 * static_cast<double>(rows) * static_cast<double>(problem.columns) *
+                         static_cast<double>(problem.depth) / static_cast<double>(parts);
+    const int64_t grain = static_cast<int64_t>(kGrainFlops / (flops + 1)) + 1;
+    context.parallel_for(problem.count * parts, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        run_part(index, rows, left, right, addend, to);
+      }
+    });
+  }
+
+ private:
+  void run_part(int64_t index, int64_t rows, const float* left, const float* right,
+                const float* addend, float* to) const {
+    const MatMulProblem& problem = work_.problem;
+    const int64_t row_blocks = divide_up(rows, kRowBlock);
+    const int64_t row = index % row_blocks * kRowBlock;
+    const int64_t tile = index / row_blocks % tiles_;
+    const int64_t product = index / row_blocks / tiles_;
+    const int64_t column = tile * tile_;
+    const auto position = static_cast<size_t>(product);
+    const bool is_packed = work_.form == Form::Packed || work_.form == Form::Repacked;
+    GemmBlock part = {.left_row_stride = problem.left_row_stride,
+                      .left_depth_stride = problem.left_depth_stride,
+                      .right_depth_stride = is_packed ? loops_.panel : problem.right_depth_stride,
+                      .right_column_stride = problem.right_column_stride,
+                      .rows = std::min(kRowBlock, rows - row),
+                      .columns = std::min(tile_, problem.columns - column),
+                      .depth = problem.depth,
+                      .to_row_stride = problem.columns};
+    part.left = left + problem.left_offsets[position] + row * problem.left_row_stride;
+    part.right = right + (problem.has_shared_right() ? 0 : problem.right_offsets[position]) +
+                 column * (is_packed ? problem.depth : problem.right_column_stride);
+    const int64_t first = (product * rows + row) * problem.columns + column;
+    part.to = to + first;
+    part.epilogue = {.alpha = problem.alpha, .beta = problem.beta, .has_relu = work_.has_relu};
+    if (addend != nullptr) {
+      part.epilogue.addend_row_stride =
+          work_.is_addend_whole ? problem.columns : problem.addend_row_stride;
+      part.epilogue.addend_column_stride = work_.is_addend_whole ? 1 : problem.addend_column_stride;
+      part.epilogue.addend = work_.is_addend_whole ? addend + first
+                                                   : addend + row * problem.addend_row_stride +
+                                                         column * problem.addend_column_stride;
+    }
+    if (work_.form == Form::Dots) {
+      loops_.dots(part);
+    } else if (is_packed) {
+      loops_.padded(part);
+    } else {
+      loops_.columns(part);
+    }
+  }
+
+  Work work_;
+  GemmLoops loops_;
+  int64_t tile_ = 1;
+  int64_t tiles_ = 1;
+};
+
+void check_usable(const Value& value) {
+  if (value.type().data_type != TESSERA_FLOAT32 || !value.type().is_known()) {
+    refuse("takes float32 tensors of known shape only");
+  }
+}
+
+// The nodes of a MatMul or Gemm and of what is fused with it.
+struct Group {
+  std::vector<int32_t> nodes;
+  int32_t result = -1;  // value
+  int32_t addend = -1;  // value
+  bool is_addend_whole = false;
+  bool has_relu = false;
+};
+
+class MatMulOffer {
+ public:
+  MatMulOffer(ProposeContext& context, const Node& node)
+      : context_(context), node_(node), problem_(matmul_problem_of(node)) {}
+
+  void offer() {
+    Group group = {.nodes = {node_.id()}, .result = node_.output(0).id()};
+    group.addend = problem_.addend;
+    std::vector<Group> groups = {group};
+    if (group.addend < 0 && problem_.alpha == 1 && append_sum(group)) groups.push_back(group);
+    if (append_relu(group)) groups.push_back(group);
+    for (size_t index = groups.size(); index-- > 0;) offer_group(groups[index]);
+  }
+
+ private:
+  bool append_sum(Group& group) {
+    constexpr int32_t kFirstBroadcastingVersion = 7;
+    const std::optional<Node> node =
+        plugin::only_reader(context_.graph(), context_.graph().value(group.result));
+    if (!node || node->op() != "Add" || node->version() < kFirstBroadcastingVersion) return false;
+    const Value other = node->input(node->input(0).id() == group.result ? 1 : 0);
+    const Type type = context_.graph().value(group.result).type();
+    const Type added = other.type();
+    if (node->output(0).type() != type || added.data_type != TESSERA_FLOAT32) return false;
+    const bool is_last = !added.dims.empty() && added.elements() == added.dims.back() &&
+                         added.elements() == problem_.columns && !type.dims.empty() &&
+                         type.dims.back() == problem_.columns;
+    if (added == type) {
+      group.is_addend_whole = true;
+    } else if (is_last || added.elements() == 1) {
+      problem_.addend_column_stride = added.elements() == 1 ? 0 : 1;
+    } else {
+      return false;
+    }
+    group.addend = other.id();
+    group.nodes.push_back(node->id());
+    group.result = node->output(0).id();
+    return true;
+  }
+
+  bool append_relu(Group& group) const {
+    const std::optional<Node> node =
+        plugin::only_reader(context_.graph(), context_.graph().value(group.result));
+    if (!node || node->op() != "Relu") return false;
+    group.has_relu = true;
+    group.nodes.push_back(node->id());
+    group.result = node->output(0).id();
+    return true;
+  }
+
+  void offer_group(const Group& group) {
+    const bool has_columns = problem_.right_column_stride == 1;
+    const bool has_vectors = problem_.right_depth_stride == 1 || problem_.depth == 1;
+    const bool is_left_vector = problem_.left_depth_stride == 1 || problem_.depth == 1;
+    const bool is_one = problem_.has_shared_right();
+    if (node_.input(1).is_constant() && is_one) add(group, Form::Packed);
+    if (is_left_vector && has_vectors) add(group, Form::Dots);
+    if (has_columns) {
+      add(group, Form::Panels);
+    } else if (is_one && (problem_.rows >= kMinRepackedRows || !is_left_vector)) {
+      add(group, Form::Repacked);
+    }
+  }
+
+  void add(const Group& group, Form form) {
+    Work work = {.problem = problem_, .form = form, .has_relu = group.has_relu};
+    work.is_addend_whole = group.is_addend_whole;
+    Candidate candidate;
+    candidate.nodes = group.nodes;
+    std::sort(candidate.nodes.begin(), candidate.nodes.end());
+    candidate.algorithm = form_name(form);
+    candidate.inputs.push_back({.value = node_.input(0).id()});
+    work.right = port_of(candidate, node_.input(1).id());
+    if (form == Form::Packed) {
+      // The same value cannot be read packed and unpacked.
+      if (work.right == 0 || group.addend == node_.input(1).id()) return;
+      candidate.inputs[work.right].pack = pack_of();
+    }
+    if (group.addend >= 0) work.addend = port_of(candidate, group.addend);
+    // C is an input of the node even if beta is 0.
+    if (node_.input(2).is_present()) port_of(candidate, node_.input(2).id());
+    candidate.outputs.push_back({.value = group.result});
+    if (group.is_addend_whole && *work.addend > 1) {
+      candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
+      candidate.outputs[0].in_place_input = static_cast<int32_t>(*work.addend);
+    }
+    if (problem_.has_dynamic_rows()) {
+      work.has_dynamic_rows = true;
+      candidate.built_for = all_but_rows(candidate, work);
+    }
+    candidate.workspace_bytes = MatMulKernel::workspace_for(work);
+    const auto bytes = static_cast<double>(node_.input(0).type().dense_bytes() +
+                                           node_.input(1).type().dense_bytes() +
+                                           node_.output(0).type().dense_bytes());
+    candidate.optimistic_seconds = context_.optimistic_seconds(problem_.flops(), bytes);
+    candidate.build = [work](const plugin::BuildOptions&) {
+      return std::make_unique<MatMulKernel>(work);
+    };
+    context_.add(std::move(candidate));
+  }
+
+  // All dimensions but the rows of the left matrix, and of an addend with the shape of the result.
+  std::vector<tessera_built_for> all_but_rows(const Candidate& candidate, const Work& work) const {
+    std::vector<tessera_built_for> built_for;
+    for (size_t port = 0; port < candidate.inputs.size(); ++port) {
+      const bool has_rows = port == 0 || (work.is_addend_whole && port == *work.addend);
+      const auto rank = static_cast<int32_t>(
+          context_.graph().value(candidate.inputs[port].value).type().dims.size());
+      for (int32_t axis = has_rows ? std::max(rank - 1, 0) : 0; axis < rank; ++axis) {
+        built_for.push_back({static_cast<int32_t>(port), axis});
+      }
+    }
+    return built_for;
+  }
+
+  static size_t port_of(Candidate& candidate, int32_t value) {
+    for (size_t index = 0; index < candidate.inputs.size(); ++index) {
+      if (candidate.inputs[index].value == value) return index;
+    }
+    candidate.inputs.push_back({.value = value});
+    return candidate.inputs.size() - 1;
+  }
+
+  plugin::Pack pack_of() const {
+    const int64_t panel = find_gemm_loops().panel;
+    const bool is_transposed =
+        problem_.right_depth_stride == 1 && problem_.right_column_stride != 1;
+    plugin::Pack pack_in_panels;
+    pack_in_panels.id = "panels" + std::to_string(panel) + (is_transposed ? "_turned" : "") + "_" +
+                        std::to_string(problem_.depth);
+    pack_in_panels.bytes = packed_floats(problem_, panel) * static_cast<int64_t>(sizeof(float));
+    pack_in_panels.pack = [problem = problem_, panel](RunContext& context, const Buffer& from,
+                                                      void* to) {
+      pack(context, problem, panel, from.as<const float>(), static_cast<float*>(to));
+    };
+    return pack_in_panels;
+  }
+
+  ProposeContext& context_;
+  Node node_;
+  MatMulProblem problem_;
+};
+
+void offer_generic(ProposeContext& context, const Node& node) {
+  const GenericMatMul multiply = find_generic_matmul(node.output(0).type().data_type);
+  if (multiply == nullptr) refuse("has no matmul for this element type");
+  const MatMulProblem problem = matmul_problem_of(node);
+  const bool is_scaled = problem.alpha != 1 || (problem.addend >= 0 && problem.beta != 1);
+  if (is_scaled && node.output(0).type().data_type != TESSERA_FLOAT64) {
+    refuse("does not scale the result of an integer matmul");
+  }
+  Candidate candidate = plugin::candidate_for(node);
+  candidate.algorithm = "plain";
+  const auto position = [&](int32_t value) {
+    size_t port = 0;
+    while (candidate.inputs[port].value != value) ++port;
+    return port;
+  };
+  const size_t right = position(node.input(1).id());
+  const std::optional<size_t> addend =
+      problem.addend < 0 ? std::nullopt : std::optional(position(problem.addend));
+  const auto bytes = static_cast<double>(node.output(0).type().dense_bytes());
+  candidate.optimistic_seconds = context.optimistic_seconds(problem.flops(), bytes);
+  candidate.build = [=](const plugin::BuildOptions&) {
+    return plugin::make_kernel(
+        [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          multiply(run, problem, inputs[0].data, inputs[right].data,
+                   addend ? inputs[*addend].data : nullptr, outputs[0].data);
+        });
+  };
+  context.add(std::move(candidate));
+}
+
+void offer_matmul(ProposeContext& context, const Node& node) {
+  for (const size_t index : {size_t{0}, size_t{1}}) {
+    if (!node.input(index).type().is_known()) refuse("takes tensors of known shape only");
+  }
+  if (node.output(0).type().elements() == 0) refuse("the matmul has no elements");
+  if (node.input(2).is_present() && !node.input(2).type().is_known()) {
+    refuse("takes tensors of known shape only");
+  }
+  if (node.output(0).type().data_type != TESSERA_FLOAT32) return offer_generic(context, node);
+  for (size_t index = 0; index < node.input_count(); ++index) {
+    if (node.input(index).is_present()) check_usable(node.input(index));
+  }
+  MatMulOffer(context, node).offer();
+}
+
+}  // namespace
+
+void propose_matmuls(ProposeContext& context) {
+  context.for_each({"MatMul", "Gemm"}, [&](const Node& node) { offer_matmul(context, node); });
+}
+
+}  // namespace tessera::native

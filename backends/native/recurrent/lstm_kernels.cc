@@ -1,0 +1,130 @@
+// Included once for each instruction set by foreach_target.h: HWY_NAMESPACE differs each time.
+#include "recurrent/lstm_kernels.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "recurrent/lstm_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+// After highway.h, and once for each instruction set too.
+#include "base/float_functions.h"
+#include "base/partial_vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::native::HWY_NAMESPACE {
+namespace {
+
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+
+HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(Tag())); }
+
+// Rows whose sums are held in registers at a time: there are 32 registers, or 16.
+#if HWY_CAP_GE512
+constexpr int kRows = 6;
+#elif HWY_NATIVE_FMA
+constexpr int kRows = 3;
+#else
+constexpr int kRows = 2;
+#endif
+
+// Applies the gates to the units of a panel of one row.
+HWY_INLINE void apply_gates(const LstmStep& step, int64_t row, int64_t panel,
+                            const Vector (&sums)[kLstmGates]) {
+  const Tag d;
+  const int64_t unit = panel * lane_count();
+  const int64_t position = row * step.state_row + unit;
+  const Vector input = sigmoid_of(d, sums[0]);
+  const Vector forget = sigmoid_of(d, sums[2]);
+  const Vector cell =
+      hn::MulAdd(input, tanh_of(d, sums[3]), hn::Mul(forget, hn::Load(d, step.cell + position)));
+  const Vector state = hn::Mul(sigmoid_of(d, sums[1]), tanh_of(d, cell));
+  hn::Store(cell, d, step.cell + position);
+  hn::Store(state, d, step.next + position);
+  if (step.output == nullptr) return;
+  float* output = step.output + row * step.output_row + unit;
+  const int64_t count = step.hidden - unit;
+  if (count >= lane_count()) {
+    hn::StoreU(state, d, output);
+  } else {
+    store_some(state, d, output, count);
+  }
+}
+
+// Advances kCount rows by one panel. Each gate has kChains sums, because a single sum would wait
+// for the previous addition.
+template <int kCount, int kChains>
+HWY_INLINE void advance_rows(const LstmStep& step, int64_t row, int64_t panel) {
+  const Tag d;
+  const int64_t lanes = lane_count();
+  const int64_t width = kLstmGates * lanes;
+  Vector sums[kChains][kCount][kLstmGates];
+  for (int line = 0; line < kCount; ++line) {
+    const float* from = step.sums + (row + line) * step.sums_row + panel * width;
+    for (int gate = 0; gate < kLstmGates; ++gate) {
+      sums[0][line][gate] = hn::Load(d, from + gate * lanes);
+      for (int chain = 1; chain < kChains; ++chain) sums[chain][line][gate] = hn::Zero(d);
+    }
+  }
+  const float* weights = step.weights + panel * step.hidden * width;
+  const float* state = step.state + row * step.state_row;
+  const auto add = [&](int chain, int64_t depth) HWY_ATTR {
+    const float* from = weights + depth * width;
+    for (int gate = 0; gate < kLstmGates; ++gate) {
+      const Vector factor = hn::Load(d, from + gate * lanes);
+      for (int line = 0; line < kCount; ++line) {
+        sums[chain][line][gate] = hn::MulAdd(hn::Set(d, state[line * step.state_row + depth]),
+                                             factor, sums[chain][line][gate]);
+      }
+    }
+  };
+  int64_t depth = 0;
+  for (; depth + kChains <= step.hidden; depth += kChains) {
+    for (int chain = 0; chain < kChains; ++chain) add(chain, depth + chain);
+  }
+  for (; depth < step.hidden; ++depth) add(0, depth);
+  for (int line = 0; line < kCount; ++line) {
+    for (int gate = 0; gate < kLstmGates; ++gate) {
+      for (int chain = 1; chain < kChains; ++chain) {
+        sums[0][line][gate] = hn::Add(sums[0][line][gate], sums[chain][line][gate]);
+      }
+    }
+    apply_gates(step, row + line, panel, sums[0][line]);
+  }
+}
+
+template <int kCount = kRows>
+HWY_INLINE void advance_rest(const LstmStep& step, int64_t row, int64_t panel, int64_t count) {
+  if constexpr (kCount > 0) {
+    if (count == kCount) return advance_rows < kCount, kCount == 1 ? 2 : 1 > (step, row, panel);
+    advance_rest<kCount - 1>(step, row, panel, count);
+  }
+}
+
+// Panel by panel, so that its weights stay in the cache for further rows.
+void advance(const LstmStep& step) {
+  for (int64_t panel = step.first_panel; panel < step.end_panel; ++panel) {
+    for (int64_t row = 0; row < step.rows; row += kRows) {
+      advance_rest(step, row, panel, std::min<int64_t>(kRows, step.rows - row));
+    }
+  }
+}
+
+LstmLoops all_loops() { return {lane_count(), advance}; }
+
+}  // namespace
+}  // namespace tessera::native::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace tessera::native {
+
+HWY_EXPORT(all_loops);
+
+LstmLoops find_lstm_loops() { return HWY_DYNAMIC_DISPATCH(all_loops)(); }
+
+}  // namespace tessera::native
+
+#endif  // HWY_ONCE

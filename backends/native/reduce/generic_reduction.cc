@@ -1,0 +1,177 @@
+#include "reduce/generic_reduction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+namespace tessera::native {
+
+using plugin::RunContext;
+
+namespace {
+
+constexpr int64_t kGrain = 16 * 1024;
+
+// Integers are summed in 64 unsigned bits, which wrap around as narrower integers do.
+template <class T>
+using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
+
+template <class T>
+struct Sum {
+  Wide<T> sum = 0;
+  void add(T value) { sum += static_cast<Wide<T>>(value); }
+  T result(int64_t /*count*/) const { return static_cast<T>(sum); }
+};
+
+template <class T>
+struct Mean : Sum<T> {
+  T result(int64_t count) const {
+    if constexpr (std::is_integral_v<T>) {
+      // Integers have no NaN for the mean of no elements.
+      return count == 0 ? T{0} : static_cast<T>(static_cast<int64_t>(this->sum) / count);
+    } else {
+      return this->sum / static_cast<T>(count);
+    }
+  }
+};
+
+template <class T>
+struct AbsoluteSum : Sum<T> {
+  void add(T value) {
+    const auto wide = static_cast<Wide<T>>(value);
+    this->sum += value < 0 ? 0 - wide : wide;
+  }
+};
+
+template <class T>
+struct SquareSum : Sum<T> {
+  void add(T value) {
+    const auto wide = static_cast<Wide<T>>(value);
+    this->sum += wide * wide;
+  }
+};
+
+template <class T>
+struct Root : SquareSum<T> {
+  T result(int64_t /*count*/) const { return std::sqrt(this->sum); }
+};
+
+template <class T>
+struct Product {
+  Wide<T> product = 1;
+  void add(T value) { product *= static_cast<Wide<T>>(value); }
+  T result(int64_t /*count*/) const { return static_cast<T>(product); }
+};
+
+template <class T, bool kIsMax>
+struct Extreme {
+  using Limits = std::numeric_limits<T>;
+  T best = kIsMax ? (Limits::has_infinity ? -Limits::infinity() : Limits::lowest())
+                  : (Limits::has_infinity ? Limits::infinity() : Limits::max());
+  void add(T value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isnan(best)) return;
+      if (std::isnan(value)) best = value;
+    }
+    if (kIsMax ? value > best : value < best) best = value;
+  }
+  T result(int64_t /*count*/) const { return best; }
+};
+
+template <class T>
+struct Max : Extreme<T, true> {};
+template <class T>
+struct Min : Extreme<T, false> {};
+
+// The kept or the reduced axes, with their strides.
+struct Axes {
+  std::vector<int64_t> lengths;
+  std::vector<int64_t> strides;
+
+  int64_t count() const {
+    int64_t product = 1;
+    for (const int64_t length : lengths) product *= length;
+    return product;
+  }
+  int64_t offset(int64_t index) const {
+    int64_t offset = 0;
+    for (size_t axis = lengths.size(); axis-- > 0;) {
+      offset += index % lengths[axis] * strides[axis];
+      index /= lengths[axis];
+    }
+    return offset;
+  }
+};
+
+template <template <class> class Reducer, class T>
+void reduce(RunContext& context, const std::vector<ReducedAxis>& axes, const void* from, void* to) {
+  Axes kept;
+  Axes reduced;
+  int64_t stride = 1;
+  for (size_t index = axes.size(); index-- > 0;) {
+    Axes& group = axes[index].is_reduced ? reduced : kept;
+    group.lengths.insert(group.lengths.begin(), axes[index].length);
+    group.strides.insert(group.strides.begin(), stride);
+    stride *= axes[index].length;
+  }
+  const int64_t elements = reduced.count();
+  const bool has_run = elements > 0 && !reduced.lengths.empty();
+  const int64_t run = has_run ? reduced.lengths.back() : 1;
+  const int64_t step = has_run ? reduced.strides.back() : 1;
+  const T* source = static_cast<const T*>(from);
+  T* target = static_cast<T*>(to);
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements));
+  context.parallel_for(kept.count(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; ++index) {
+      const T* start = source + kept.offset(index);
+      Reducer<T> reducer;
+      for (int64_t done = 0; done < elements; done += run) {
+        const T* numbers = start + reduced.offset(done);
+        for (int64_t position = 0; position < run; ++position)
+          reducer.add(numbers[position * step]);
+      }
+      target[index] = reducer.result(elements);
+    }
+  });
+}
+
+template <class T>
+GenericReduction find_extreme(std::string_view op) {
+  if (op == "ReduceMax") return reduce<Max, T>;
+  if (op == "ReduceMin") return reduce<Min, T>;
+  return nullptr;
+}
+
+template <class T>
+GenericReduction find_exact(std::string_view op) {
+  if (op == "ReduceL1") return reduce<AbsoluteSum, T>;
+  if (op == "ReduceMean") return reduce<Mean, T>;
+  if (op == "ReduceProd") return reduce<Product, T>;
+  if (op == "ReduceSum") return reduce<Sum, T>;
+  if (op == "ReduceSumSquare") return reduce<SquareSum, T>;
+  return find_extreme<T>(op);
+}
+
+}  // namespace
+
+GenericReduction find_generic_reduction(std::string_view op, int32_t data_type) {
+  switch (data_type) {
+    case TESSERA_FLOAT64:
+      return op == "ReduceL2" ? reduce<Root, double> : find_exact<double>(op);
+    case TESSERA_INT32:
+      return find_exact<int32_t>(op);
+    case TESSERA_INT64:
+      return find_exact<int64_t>(op);
+    case TESSERA_INT8:
+      return find_extreme<int8_t>(op);
+    // false counts as 0 and true as 1.
+    case TESSERA_BOOL:
+    case TESSERA_UINT8:
+      return find_extreme<uint8_t>(op);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tessera::native

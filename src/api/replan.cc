@@ -1,0 +1,54 @@
+// Plans for other shapes than those that an executor was bound to.
+
+#include <mutex>
+#include <utility>
+
+#include "api/backends_state.h"
+#include "api/bind_options.h"
+#include "api/model_state.h"
+#include "api/stage_clock.h"
+#include "assemble/release_weights.h"
+
+namespace tessera {
+namespace {
+
+PricingOptions replan_pricing(const BindOptions& options, tuning::CostTable& costs,
+                              const tuning::ReusedChoice& reused, tuning::SharedCosts& shared) {
+  PricingOptions pricing = pricing_options(options, costs);
+  pricing.measures = false;
+  pricing.measures_all = false;
+  pricing.margin_search_seconds = 0;
+  pricing.reused = &reused;
+  if (!options.retune) pricing.shared = &shared;
+  return pricing;
+}
+
+}  // namespace
+
+PlanResult Model::State::replan(const BindOptions& options, const tuning::ReusedChoice* reused,
+                                std::vector<const BuiltPlan*> siblings) {
+  ThreadPool pool(options.threads);
+  Backends::State& known = *backends.state_;
+  const auto plugins = choose_plugins(known.set, options);
+  PlanOptions wanted = plan_options(options, known.set);
+  wanted.log = &log;
+  wanted.siblings = std::move(siblings);
+  tuning::CostTable costs;
+  if (reused != nullptr) {
+    wanted.pricing = replan_pricing(options, costs, *reused, known.store.prices());
+    if (is_optimizing(options)) {
+      known.store.tell(plan_request(options, {}, pool.threads()), log, costs, wanted.pricing);
+    }
+  }
+  const auto build = [&] {
+    return build_plan(bound_graph(options, pool), *registry, plugins, packs, pool, wanted,
+                      [](const std::string&) {});
+  };
+  StageClock clock;
+  PlanResult result = build_with_weights(build, clock);
+  const std::lock_guard lock(mutex);
+  release_packed_constants(loaded.graph, result.built);
+  return result;
+}
+
+}  // namespace tessera

@@ -1,0 +1,89 @@
+#include "assemble/build_kernels.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// Starting a thread takes about what building a kernel does.
+constexpr size_t kMinForOneMoreThread = 4;
+
+bool load(KernelBuild& build) {
+  if (!build.stored) return false;
+  try {
+    build.kernel = std::make_shared<const Kernel>(
+        build.candidate->load(build.stored->bytes, build.stored->size));
+  } catch (const Error&) {
+    return false;  // there is another way to it
+  }
+  build.is_loaded = true;
+  return true;
+}
+
+void build_one(KernelBuild& build, ThreadPool& pool) {
+  pool.execute([&] {
+    if (load(build) || build.released_weight) return;
+    try {
+      build.kernel = std::make_shared<const Kernel>(build.candidate->build(pool.threads()));
+    } catch (const Error& error) {
+      build.failure = "its kernel could not be built: " + error.message();
+    }
+  });
+}
+
+// Takes builds from the list until none is left. In pools of its own: a library that waits for
+// threads of its pool while it builds must not be given another kernel to build meanwhile.
+class Builder {
+ public:
+  Builder(std::vector<KernelBuild>& builds, std::atomic<size_t>& next, int threads)
+      : builds_(builds), next_(next), threads_(threads) {}
+
+  void run(const BuildWatcher& watcher = {}) noexcept {
+    try {
+      ThreadPool all(threads_);
+      ThreadPool one(1);
+      for (size_t index = next_++; index < builds_.size(); index = next_++) {
+        if (watcher) watcher(index, builds_.size());
+        build_one(builds_[index], builds_[index].candidate->threads == 1 ? one : all);
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+      next_ = builds_.size();  // nobody wants the others
+    }
+  }
+
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::vector<KernelBuild>& builds_;
+  std::atomic<size_t>& next_;
+  int threads_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
+                   const BuildWatcher& watcher) {
+  const size_t threads =
+      std::min(static_cast<size_t>(pool.threads()), 1 + builds.size() / kMinForOneMoreThread);
+  std::atomic<size_t> next = 0;
+  std::vector<Builder> builders(threads, Builder(builds, next, pool.threads()));
+  {
+    std::vector<std::jthread> started;
+    for (size_t index = 1; index < threads; ++index) {
+      started.emplace_back([&builder = builders[index]] { builder.run(); });
+    }
+    builders.front().run(watcher);
+  }
+  for (const Builder& builder : builders) builder.rethrow();
+}
+
+}  // namespace tessera

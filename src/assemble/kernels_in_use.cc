@@ -1,0 +1,225 @@
+#include "assemble/kernels_in_use.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <variant>
+
+#include "backend/packs.h"
+
+namespace tessera {
+namespace {
+
+std::string key_of(const Candidate& candidate, const Graph& graph) {
+  std::string key = candidate.backend() + "\n" + candidate.algorithm;
+  for (const NodeId node : candidate.nodes) key += "\n" + graph[node].name;
+  return key;
+}
+
+bool has_same_elements(const Tensor& left, const Tensor& right) {
+  if (left.type() != right.type() || left.dims() != right.dims()) return false;
+  if (left.data() == right.data()) return true;
+  return left.has_elements() && right.has_elements() &&
+         std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
+}
+
+bool is_same(const Attribute& left, const Attribute& right) {
+  if (left.index() != right.index()) return false;
+  return std::visit(
+      [&](const auto& one) {
+        using Kind = std::decay_t<decltype(one)>;
+        const auto& other = std::get<Kind>(right);
+        if constexpr (std::is_same_v<Kind, Tensor>) {
+          return has_same_elements(one, other);
+        } else if constexpr (std::is_same_v<Kind, std::vector<Tensor>>) {
+          return std::equal(one.begin(), one.end(), other.begin(), other.end(), has_same_elements);
+        } else {
+          return one == other;
+        }
+      },
+      left);
+}
+
+std::optional<Digest> digest_of(const Value& constant) {
+  if (constant.digest || !constant.constant.has_elements()) return constant.digest;
+  return tessera::digest_of(constant.constant);
+}
+
+// One of a model's weights, in whatever plan, unless a pass made it for some shapes.
+bool is_same_constant(const Value& left, const Value& right) {
+  if (left.is_constant() != right.is_constant()) return false;
+  if (!left.is_constant()) return true;
+  if (left.sparse_constant || right.sparse_constant) {
+    return left.sparse_constant == right.sparse_constant;
+  }
+  if (left.constant.has_elements() && right.constant.has_elements()) {
+    return has_same_elements(left.constant, right.constant);
+  }
+  // The elements of one of them were let go.
+  const std::optional<Digest> one = digest_of(left);
+  return one && one == digest_of(right);
+}
+
+// What two plans have for the same nodes.
+class KernelMatch {
+ public:
+  KernelMatch(const Candidate& old, const Graph& old_graph, const LayoutTable& old_layouts,
+              const Candidate& wanted, const Graph& graph, const LayoutTable& layouts)
+      : old_(old),
+        old_graph_(old_graph),
+        old_layouts_(old_layouts),
+        wanted_(wanted),
+        graph_(graph),
+        layouts_(layouts) {}
+
+  bool is_whole() const {
+    // What a kernel keeps of absorbed constants stays with the plan that it was built for.
+    if (!old_.absorbed.empty() || !wanted_.absorbed.empty()) return false;
+    return old_.plugin == wanted_.plugin && old_.threads == wanted_.threads &&
+           old_.flags == wanted_.flags && have_same_nodes() && have_same_ports() &&
+           have_same_dimensions();
+  }
+
+ private:
+  bool have_same_nodes() const {
+    for (size_t index = 0; index < wanted_.nodes.size(); ++index) {
+      const Node& before = old_graph_[old_.nodes[index]];
+      const Node& now = graph_[wanted_.nodes[index]];
+      const auto& attributes = now.attributes.all();
+      const bool is_same_op = before.op == now.op && before.domain == now.domain &&
+                              before.version == now.version && before.bodies.empty() &&
+                              now.bodies.empty();
+      const bool has_same_attributes =
+          std::equal(attributes.begin(), attributes.end(), before.attributes.all().begin(),
+                     before.attributes.all().end(), [](const auto& left, const auto& right) {
+                       return left.first == right.first && is_same(left.second, right.second);
+                     });
+      if (!is_same_op || !has_same_attributes || !have_same_values(before.inputs, now.inputs) ||
+          !have_same_values(before.outputs, now.outputs)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool have_same_values(const std::vector<ValueId>& before, const std::vector<ValueId>& now) const {
+    return std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                      [&](ValueId left, ValueId right) {
+                        if (left.is_none() || right.is_none()) return left == right;
+                        const Value& one = old_graph_[left];
+                        const Value& other = graph_[right];
+                        return one.name == other.name && is_same_constant(one, other);
+                      });
+  }
+
+  bool have_same_ports() const {
+    const auto is_same_layout = [&](LayoutId left, LayoutId right) {
+      return old_layouts_.name(left) == layouts_.name(right);
+    };
+    const auto is_same_pack = [](const tessera_pack* left, const tessera_pack* right) {
+      if (left == nullptr || right == nullptr) return left == right;
+      return std::strcmp(left->id, right->id) == 0;
+    };
+    return std::equal(old_.inputs.begin(), old_.inputs.end(), wanted_.inputs.begin(),
+                      wanted_.inputs.end(),
+                      [&](const CandidateInput& left, const CandidateInput& right) {
+                        return is_same_kind(left.value, right.value) &&
+                               is_same_layout(left.layout, right.layout) &&
+                               left.alignment_bytes == right.alignment_bytes &&
+                               left.accepts_strides == right.accepts_strides &&
+                               is_same_pack(left.pack, right.pack);
+                      }) &&
+           std::equal(old_.outputs.begin(), old_.outputs.end(), wanted_.outputs.begin(),
+                      wanted_.outputs.end(),
+                      [&](const CandidateOutput& left, const CandidateOutput& right) {
+                        return is_same_kind(left.value, right.value) &&
+                               is_same_layout(left.layout, right.layout) &&
+                               left.alignment_bytes == right.alignment_bytes &&
+                               left.accepts_strides == right.accepts_strides &&
+                               left.requests == right.requests &&
+                               left.in_place_input == right.in_place_input &&
+                               left.is_size_unknown == right.is_size_unknown;
+                      });
+  }
+
+  // The value has this name, element type and rank in both plans.
+  bool is_same_kind(ValueId before, ValueId now) const {
+    const Value& left = old_graph_[before];
+    const Value& right = graph_[now];
+    const auto rank = [](const Value& value) {
+      return value.type.shape ? static_cast<int>(value.type.shape->size()) : -1;
+    };
+    return left.name == right.name && left.type.element == right.type.element &&
+           rank(left) == rank(right);
+  }
+
+  bool have_same_dimensions() const {
+    const tessera_candidate* const face = wanted_.face.get();
+    const bool is_for_all = face == nullptr || (face->flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0;
+    if (is_for_all) {
+      const auto have_same_types = [&](const auto& before, const auto& now) {
+        return std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                          [&](const auto& left, const auto& right) {
+                            return old_graph_[left.value].type == graph_[right.value].type;
+                          });
+      };
+      return have_same_types(old_.inputs, wanted_.inputs) &&
+             have_same_types(old_.outputs, wanted_.outputs);
+    }
+    const tessera_candidate* const before = old_.face.get();
+    if (before == nullptr || before->built_for_count != face->built_for_count) return false;
+    for (const auto& [input, axis] :
+         std::span(face->built_for, static_cast<size_t>(face->built_for_count))) {
+      const auto port = static_cast<size_t>(input);
+      const Type& left = old_graph_[old_.inputs[port].value].type;
+      const Type& right = graph_[wanted_.inputs[port].value].type;
+      const auto at = static_cast<size_t>(axis);
+      if ((*left.shape)[at] != (*right.shape)[at]) return false;
+    }
+    return true;
+  }
+
+  const Candidate& old_;
+  const Graph& old_graph_;
+  const LayoutTable& old_layouts_;
+  const Candidate& wanted_;
+  const Graph& graph_;
+  const LayoutTable& layouts_;
+};
+
+}  // namespace
+
+KernelsInUse::KernelsInUse(std::span<const BuiltPlan* const> plans) {
+  for (const BuiltPlan* plan : plans) {
+    for (size_t index = 0; index < plan->plan.steps.size(); ++index) {
+      if (plan->plan.steps[index].kind != ExecutionStep::Kind::Kernel) continue;
+      const auto candidate = static_cast<size_t>(plan->plan.steps[index].candidate);
+      entries_.emplace(key_of(plan->offers.candidates[candidate], plan->graph), Entry{plan, index});
+    }
+  }
+}
+
+std::shared_ptr<const Kernel> KernelsInUse::find(const Candidate& candidate, const Graph& graph,
+                                                 const LayoutTable& layouts) const {
+  if (entries_.empty()) return nullptr;
+  const auto [begin, end] = entries_.equal_range(key_of(candidate, graph));
+  for (auto entry = begin; entry != end; ++entry) {
+    const BuiltPlan& plan = *entry->second.plan;
+    const auto old = static_cast<size_t>(plan.plan.steps[entry->second.step].candidate);
+    const Candidate& built = plan.offers.candidates[old];
+    const KernelMatch match(built, plan.graph, *plan.layouts, candidate, graph, layouts);
+    if (!match.is_whole()) continue;
+    // The kernel may refer to its candidate, which the other plan takes along when it goes.
+    struct Held {
+      std::shared_ptr<const Kernel> kernel;
+      std::shared_ptr<const tessera_candidate> face;
+    };
+    const auto held =
+        std::make_shared<const Held>(Held{plan.kernels[entry->second.step], built.face});
+    return {held, held->kernel.get()};
+  }
+  return nullptr;
+}
+
+}  // namespace tessera

@@ -1,0 +1,71 @@
+#include "assemble/stored_kernels.h"
+
+#include <utility>
+
+#include "backend/packs.h"
+#include "cache/fingerprint.h"
+#include "graph/extract_group.h"
+#include "microbench/group_bench.h"
+#include "price/group_text.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+constexpr const char* kKeyStart = "kernel;";
+
+}  // namespace
+
+bool is_kernel_key(const std::string& name) { return name.starts_with(kKeyStart); }
+
+bool is_kernel_of(const std::string& key, const std::string& backend) {
+  return key.starts_with(kKeyStart + backend + ";");
+}
+
+std::optional<std::string> StoredKernels::key_of(const Candidate& candidate, const Graph& graph,
+                                                 const LayoutTable& layouts) const {
+  if (!candidate.load) return std::nullopt;
+  Graph group;
+  try {
+    group = extract_group(graph, candidate.nodes);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  const std::optional<tuning::GroupText> text = tuning::group_text(group, registry_);
+  if (!text) return std::nullopt;
+  const int threads = candidate.threads == 0 ? threads_ : candidate.threads;
+  const tuning::CandidateKey key = tuning::key_of(candidate, graph, layouts, threads);
+  std::string all = text->text + "\n" + candidate.plugin->ingredients() + "\n" +
+                    candidate.algorithm + "\n" + tuning::layouts_text(key, group, *text) + "\n" +
+                    std::to_string(threads) + " threads, precision " + std::to_string(precision_) +
+                    ", nan " + std::to_string(nan_);
+  for (const ValueId id : candidate.absorbed) {
+    const Value& weight = graph[id];
+    if (!weight.digest && !weight.constant.has_elements()) return std::nullopt;
+    all += "\n" + tessera::text(PackKey{.weight = weight.digest ? *weight.digest
+                                                                : digest_of(weight.constant)});
+  }
+  return kKeyStart + candidate.backend() + ";" + cache::digest_text(all);
+}
+
+std::optional<StoredKernel> StoredKernels::find(const Candidate& candidate, const Graph& graph,
+                                                const LayoutTable& layouts) const {
+  if (!find_ || !candidate.load) return std::nullopt;
+  const std::optional<std::string> key = key_of(candidate, graph, layouts);
+  return key ? find_(*key) : std::nullopt;
+}
+
+std::vector<SavableKernel> StoredKernels::savable(const BuiltPlan& built) const {
+  std::vector<SavableKernel> savable;
+  for (size_t index = 0; index < built.plan.steps.size(); ++index) {
+    const std::shared_ptr<const Kernel>& kernel = built.kernels[index];
+    if (kernel == nullptr || !kernel->can_be_saved()) continue;
+    const int candidate = built.plan.steps[index].candidate;
+    std::optional<std::string> key = key_of(built.offers.candidates[static_cast<size_t>(candidate)],
+                                            built.graph, *built.layouts);
+    if (key) savable.push_back({*std::move(key), kernel});
+  }
+  return savable;
+}
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+// Memory between guard pages: a read or write outside of it ends the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera {
+
+// `bytes` of memory (0 too) with one inaccessible page before the first page and one after the last
+// page. data() is a multiple of kAlignmentBytes and as close to the second guard page as that
+// allows: at most kAlignmentBytes - 1 bytes lie between them.
+class GuardPages {
+ public:
+  static constexpr int64_t kAlignmentBytes = 64;
+
+  // Zero-filled, readable and writable. Throws OutOfMemory.
+  explicit GuardPages(int64_t bytes);
+  // Maps what share_bytes() stored at `offset` of `file`, read-only: a write ends the process.
+  // Throws DeviceFailed if the file does not contain it.
+  GuardPages(int64_t bytes, int file, int64_t offset);
+  GuardPages(GuardPages&& other) noexcept;
+  GuardPages& operator=(GuardPages&& other) noexcept;
+  ~GuardPages();
+
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  // Accessible bytes before and after the data.
+  int64_t slack_before() const { return data_ - pages_; }
+  int64_t slack_after() const { return pages_bytes_ - slack_before() - bytes_; }
+
+  // Makes the pages read-only: from now on a write ends the process.
+  void forbid_writing();
+
+  // Size in bytes of the whole pages that hold `bytes`, without the guard pages.
+  static int64_t pages_for(int64_t bytes);
+
+ private:
+  void reserve();
+
+  std::byte* reserved_ = nullptr;  // with both guard pages
+  std::byte* pages_ = nullptr;
+  int64_t pages_bytes_ = 0;
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tessera

@@ -1,0 +1,349 @@
+#include "choose/fit_budget.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "choose/placement_problem.h"
+#include "ops/work.h"
+#include "place/solve_placement.h"
+#include "plan/arena_blocks.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kMaxRounds = 12;
+// The solver expects seconds; so many bytes are one.
+constexpr double kBytesPerSecond = 1e9;
+// What decides between choices that are equal by what counts.
+constexpr double kLittle = 1e-3;
+constexpr uint32_t kInPlace = TESSERA_REQUEST_ADD | TESSERA_REQUEST_IN_PLACE;
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
+                     LayoutId layout) {
+  const std::optional<TensorType> type = known_type(graph[value].type);
+  return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
+}
+
+bool is_within(const std::vector<NodeId>& nodes, const std::vector<NodeId>& whole) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) {
+    return std::find(whole.begin(), whole.end(), node) != whole.end();
+  });
+}
+
+bool has_choice(Placer placer) {
+  try {
+    return !placer.choose().chosen.empty();
+  } catch (const Error&) {
+    // A node that nobody is left for.
+    return false;
+  }
+}
+
+std::string bytes_text(int64_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+}  // namespace
+
+BudgetFitter::BudgetFitter(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+                           int64_t budget_bytes)
+    : graph_(graph),
+      offers_(offers),
+      layouts_(layouts),
+      budget_bytes_(budget_bytes),
+      is_over_(offers.candidates.size(), false),
+      is_given_(graph.values.size(), false) {
+  if (budget_bytes == 0) return;
+  for (const auto* given : {&graph.inputs, &graph.outputs, &graph.kept}) {
+    for (const ValueId value : *given) is_given_[at(value.index)] = true;
+  }
+  std::vector<bool> is_made_by_view(graph.values.size(), false);
+  for (const Candidate& candidate : offers.candidates) {
+    if (!candidate.is_view()) continue;
+    for (const CandidateOutput& port : candidate.outputs) {
+      is_made_by_view[at(port.value.index)] = true;
+    }
+  }
+  for (const Candidate& candidate : offers.candidates) {
+    live_bytes_.push_back(live_bytes(candidate, is_made_by_view));
+    int64_t kept = candidate.library_bytes;
+    for (const CandidateInput& port : candidate.inputs) {
+      if (!graph[port.value].is_constant()) continue;
+      kept = ops::saturating_add(kept, port.pack != nullptr
+                                           ? port.pack->bytes
+                                           : stored_bytes(graph, layouts, port.value, port.layout));
+    }
+    kept_bytes_.push_back(kept);
+  }
+}
+
+void BudgetFitter::start(Placer& placer) {
+  if (budget_bytes_ == 0) return;
+  placer.exclude_oversized({});
+  fitting_ = known_to_fit(placer);
+  is_over_.assign(offers_.candidates.size(), false);
+  rounds_ = 0;
+}
+
+bool BudgetFitter::fits(const Placement& placement, const Placer& placer) const {
+  if (budget_bytes_ == 0) return true;
+  return memory_use(plan_of(placement, placer), offers_).total_bytes() <= budget_bytes_;
+}
+
+bool BudgetFitter::restrict_to_budget(const Placement& placement, Placer& placer) {
+  if (budget_bytes_ == 0) return false;
+  const ExecutionPlan plan = plan_of(placement, placer);
+  const MemoryUse use = memory_use(plan, offers_);
+  if (use.total_bytes() <= budget_bytes_) return false;
+  note(use);
+  ++rounds_;
+  if (rounds_ <= kMaxRounds && forbid_some(plan, use, placer)) return true;
+  // Prices of conversions that are known by now may lead it elsewhere.
+  if (rounds_ > kMaxRounds + 1) fail(placer);
+  rounds_ = kMaxRounds + 1;
+  allow_only(fitting_, placer);
+  return true;
+}
+
+ExecutionPlan BudgetFitter::plan_of(const Placement& placement, const Placer& placer) const {
+  return make_plan(graph_, offers_, placement, layouts_, {}, placer.conversion_prices());
+}
+
+void BudgetFitter::note(const MemoryUse& use) {
+  const bool is_smaller = !smallest_ || use.total_bytes() < smallest_->total_bytes();
+  if (is_smaller) smallest_ = use;
+}
+
+Placement BudgetFitter::known_to_fit(Placer placer) {
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const Placement placement = choose_covering(placer, offers_, graph_);
+    const ExecutionPlan plan = plan_of(placement, placer);
+    const MemoryUse use = memory_use(plan, offers_);
+    note(use);
+    if (use.total_bytes() <= budget_bytes_) return placement;
+    if (!forbid_some(plan, use, placer)) break;
+  }
+  placer.exclude_oversized({});
+  for (Placement& placement : lean_placements(placer)) {
+    const MemoryUse use = memory_use(plan_of(placement, placer), offers_);
+    note(use);
+    if (use.total_bytes() <= budget_bytes_) return std::move(placement);
+  }
+  fail(placer);
+}
+
+// --- Who gives way
+
+// Those that save the most for what they cost, until that is enough; nobody without whom there is
+// no choice. Gives whether anybody is forbidden that was not before.
+bool BudgetFitter::forbid_some(const ExecutionPlan& plan, const MemoryUse& use, Placer& placer) {
+  int64_t missing = use.total_bytes() - budget_bytes_;
+  std::vector<Saving> enough;
+  for (const Saving& saving : savings(plan, use, placer)) {
+    if (missing <= 0) break;
+    enough.push_back(saving);
+    missing -= saving.bytes;
+  }
+  const auto forbid = [&](std::span<const Saving> some) {
+    const std::vector<bool> before = is_over_;
+    for (const Saving& saving : some) is_over_[at(saving.candidate)] = true;
+    placer.exclude_oversized(is_over_);
+    if (has_choice(placer)) return true;
+    is_over_ = before;
+    placer.exclude_oversized(is_over_);
+    return false;
+  };
+  if (enough.empty()) return false;
+  if (forbid(enough)) return true;
+  bool has_forbidden = false;
+  for (const Saving& saving : enough) has_forbidden = forbid({&saving, 1}) || has_forbidden;
+  return has_forbidden;
+}
+
+std::vector<BudgetFitter::Saving> BudgetFitter::savings(const ExecutionPlan& plan,
+                                                        const MemoryUse& use,
+                                                        const Placer& placer) const {
+  std::vector<int64_t> live(plan.steps.size(), 0);  // by step
+  for (const ArenaBlock& block : arena_blocks(plan)) {
+    for (int step = block.lower; step < block.upper; ++step) live[at(step)] += block.bytes;
+  }
+  // What the arena would have to come down to, were nothing else to shrink.
+  const int64_t room = budget_bytes_ - (use.total_bytes() - use.arena_bytes);
+  const int64_t peak = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
+  std::vector<Saving> found;
+  for (size_t index = 0; index < plan.steps.size(); ++index) {
+    if (plan.steps[index].kind != ExecutionStep::Kind::Kernel) continue;
+    const bool is_at_peak = live[index] == peak && peak > room;
+    const std::optional<Saving> saving = saving_of(plan.steps[index].candidate, is_at_peak, placer);
+    if (saving) found.push_back(*saving);
+  }
+  std::sort(found.begin(), found.end(), [](const Saving& left, const Saving& right) {
+    const double left_price = left.seconds / static_cast<double>(left.bytes);
+    const double right_price = right.seconds / static_cast<double>(right.bytes);
+    return std::tuple(left_price, right.bytes, left.candidate) <
+           std::tuple(right_price, left.bytes, right.candidate);
+  });
+  return found;
+}
+
+// Compared with the candidates that need least for its nodes; nullopt: none of them needs less.
+std::optional<BudgetFitter::Saving> BudgetFitter::saving_of(int candidate, bool is_at_peak,
+                                                            const Placer& placer) const {
+  const std::vector<bool> is_forbidden = placer.forbidden();
+  const Candidate& own = offers_.candidates[at(candidate)];
+  const auto live = [&](int index) { return is_at_peak ? live_bytes_[at(index)] : 0; };
+  int64_t kept = 0;
+  int64_t max_live = 0;
+  double seconds = -placer.candidate_seconds(candidate);
+  for (const NodeId node : own.nodes) {
+    int best = -1;
+    for (size_t index = 0; index < offers_.candidates.size(); ++index) {
+      const Candidate& other = offers_.candidates[index];
+      const int number = static_cast<int>(index);
+      if (number == candidate || is_forbidden[index] || !is_within({node}, other.nodes)) continue;
+      if (!is_within(other.nodes, own.nodes)) continue;
+      const bool is_leaner =
+          best < 0 || kept_bytes_[index] + live(number) < kept_bytes_[at(best)] + live(best);
+      if (is_leaner) best = number;
+    }
+    if (best < 0) return std::nullopt;
+    // One that covers several of the nodes counts for its first.
+    if (offers_.candidates[at(best)].nodes.front() != node) continue;
+    kept = ops::saturating_add(kept, kept_bytes_[at(best)]);
+    max_live = std::max(max_live, live(best));
+    seconds += placer.candidate_seconds(best);
+  }
+  const int64_t bytes = kept_bytes_[at(candidate)] + live(candidate) - kept - max_live;
+  if (bytes <= 0) return std::nullopt;
+  return Saving{.candidate = candidate, .bytes = bytes, .seconds = std::max(seconds, 0.0)};
+}
+
+void BudgetFitter::allow_only(const Placement& placement, Placer& placer) {
+  is_over_.assign(offers_.candidates.size(), true);
+  for (const int index : placement.chosen) is_over_[at(index)] = false;
+  placer.exclude_oversized(is_over_);
+}
+
+// --- The least there is
+
+// What the arena holds while `candidate` runs, at least. Views are nobody's memory, and what a view
+// makes may lie in what is counted already.
+int64_t BudgetFitter::live_bytes(const Candidate& candidate,
+                                 const std::vector<bool>& is_made_by_view) const {
+  if (!candidate.has_kernel()) return 0;
+  const auto counts = [&](ValueId value) {
+    return !is_given_[at(value.index)] && !graph_[value].is_constant();
+  };
+  int64_t live = candidate.workspace_bytes;
+  std::vector<ValueId> seen;
+  for (const CandidateInput& port : candidate.inputs) {
+    const bool is_new = std::find(seen.begin(), seen.end(), port.value) == seen.end();
+    if (!is_new || !counts(port.value) || is_made_by_view[at(port.value.index)]) {
+      continue;
+    }
+    seen.push_back(port.value);
+    live = ops::saturating_add(live, stored_bytes(graph_, layouts_, port.value, port.layout));
+  }
+  for (const CandidateOutput& port : candidate.outputs) {
+    if (!counts(port.value) || (port.requests & kInPlace) != 0) continue;
+    live = ops::saturating_add(live, stored_bytes(graph_, layouts_, port.value, port.layout));
+  }
+  return live;
+}
+
+// Choices by bytes instead of seconds: what is kept and what is live alike; what is kept where
+// nobody needs more at once than some node does; and what is live there.
+std::vector<Placement> BudgetFitter::lean_placements(const Placer& placer) const {
+  PlacementProblem problem = placer.usable_problem();
+  std::vector<int64_t> least(graph_.nodes.size(), std::numeric_limits<int64_t>::max());
+  for (size_t index = 0; index < offers_.candidates.size(); ++index) {
+    if (problem.is_forbidden[index]) continue;
+    for (const NodeId node : offers_.candidates[index].nodes) {
+      least[at(node.index)] = std::min(least[at(node.index)], live_bytes_[index]);
+    }
+  }
+  const int64_t most = least.empty() ? 0 : *std::max_element(least.begin(), least.end());
+  problem.conversion_prices.clear();
+  for (size_t value = 0; value < graph_.values.size(); ++value) {
+    const int64_t bytes = type_bytes(graph_.values[value].type).value_or(0);
+    problem.conversion_seconds[value] = (1 + static_cast<double>(bytes)) / kBytesPerSecond;
+  }
+  const auto solved = [&](double kept_part, double live_part, bool is_limited) {
+    PlacementProblem lean = problem;
+    for (size_t index = 0; index < lean.candidates.size(); ++index) {
+      lean.candidates[index].seconds = (kept_part * static_cast<double>(kept_bytes_[index]) +
+                                        live_part * static_cast<double>(live_bytes_[index])) /
+                                       kBytesPerSecond;
+      if (is_limited && live_bytes_[index] > most) lean.is_forbidden[index] = true;
+    }
+    return solve_placement(lean).placement;
+  };
+  std::vector<Placement> found;
+  for (Placement& placement :
+       std::vector<Placement>{solved(1, 1, false), solved(1, kLittle, true),
+                              solved(kLittle, 1, true), solved(1, kLittle, false)}) {
+    if (!placement.chosen.empty()) found.push_back(std::move(placement));
+  }
+  return found;
+}
+
+// No plan takes less: its outputs; for each node the least that a candidate keeps, by itself and as
+// its part of a group; and the most that one of the nodes needs at once.
+int64_t BudgetFitter::min_bytes(const Placer& placer) const {
+  const PlacementProblem& problem = placer.usable_problem();
+  std::vector<int> readers(graph_.values.size(), 0);  // of constants, which several may share
+  for (const Node& node : graph_.nodes) {
+    for (const ValueId value : node.inputs) {
+      if (!value.is_none()) ++readers[at(value.index)];
+    }
+  }
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> kept(graph_.nodes.size(), kNone);
+  std::vector<int64_t> live(graph_.nodes.size(), kNone);
+  for (size_t index = 0; index < offers_.candidates.size(); ++index) {
+    if (problem.is_forbidden[index]) continue;
+    const Candidate& candidate = offers_.candidates[index];
+    bool is_shared = false;
+    for (const CandidateInput& port : candidate.inputs) {
+      const bool is_constant = graph_[port.value].is_constant();
+      is_shared = is_shared || (is_constant && readers[at(port.value.index)] > 1);
+    }
+    const auto nodes = static_cast<int64_t>(candidate.nodes.size());
+    const int64_t own = is_shared ? 0 : kept_bytes_[index] / nodes;
+    for (const NodeId node : candidate.nodes) {
+      kept[at(node.index)] = std::min(kept[at(node.index)], own);
+      live[at(node.index)] = std::min(live[at(node.index)], live_bytes_[index]);
+    }
+  }
+  int64_t max_live = 0;
+  int64_t total = smallest_->output_bytes;
+  for (size_t node = 0; node < kept.size(); ++node) {
+    if (kept[node] == kNone) continue;
+    total = ops::saturating_add(total, kept[node]);
+    max_live = std::max(max_live, live[node]);
+  }
+  return ops::saturating_add(total, max_live);
+}
+
+void BudgetFitter::fail(const Placer& placer) const {
+  const int64_t found = smallest_->total_bytes();
+  Placer free = placer;
+  free.exclude_oversized({});
+  const bool is_least = found <= min_bytes(free);
+  throw Error(ErrorKind::OutOfMemory, "memory budget",
+              "expected a plan of at most " + bytes_text(budget_bytes_) +
+                  ", found none; the smallest that was found takes " + bytes_text(found) +
+                  (is_least ? ", and none is smaller" : ", which is not proven to be the least") +
+                  ": " + bytes_text(smallest_->arena_bytes) +
+                  " for intermediate values and workspaces, " +
+                  bytes_text(smallest_->output_bytes) + " for outputs, " +
+                  bytes_text(smallest_->weight_bytes) + " of weights, " +
+                  bytes_text(smallest_->library_bytes) + " of libraries");
+}
+
+}  // namespace tessera

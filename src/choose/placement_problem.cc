@@ -1,0 +1,112 @@
+#include "choose/placement_problem.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace tessera {
+namespace {
+
+constexpr double kConversionBytesPerSecond = 10e9;
+constexpr double kConversionSeconds = 2e-6;
+
+int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId value,
+                     LayoutId layout) {
+  const std::optional<TensorType> type = known_type(graph[value].type);
+  return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
+}
+
+// A view is nobody's work, so it is chosen among those of the backend that is asked first.
+void prefer_views(PlacementProblem& problem) {
+  std::map<std::vector<int>, int> best;  // preference by nodes
+  for (const PlacementCandidate& candidate : problem.candidates) {
+    const auto [entry, is_new] = best.try_emplace(candidate.nodes, candidate.preference);
+    if (!is_new) entry->second = std::min(entry->second, candidate.preference);
+  }
+  for (PlacementCandidate& candidate : problem.candidates) {
+    if (candidate.sharing == PlacementCandidate::Sharing::None) continue;
+    candidate.preference = best.at(candidate.nodes);
+  }
+}
+
+// Bytes that a conversion moves: as many as it reads, or writes where these are more or less.
+int64_t conversion_bytes(const Value& value, const LayoutTable& layouts) {
+  const int64_t dense = type_bytes(value.type).value_or(0);
+  if (!value.sparse) return dense;
+  const std::optional<LayoutId> layout = layouts.find(text(*value.sparse));
+  const std::optional<int64_t> sparse = layouts.storage_bytes(*layout, *known_type(value.type));
+  return (dense + sparse.value_or(0)) / 2;
+}
+
+}  // namespace
+
+double assumed_conversion_seconds(int64_t bytes) {
+  // Every byte is read and written.
+  return kConversionSeconds + 2 * static_cast<double>(bytes) / kConversionBytesPerSecond;
+}
+
+PlacementProblem make_problem(const Graph& graph, const Offers& offers,
+                              const LayoutTable& layouts) {
+  PlacementProblem problem;
+  problem.value_count = static_cast<int>(graph.values.size());
+  problem.layout_count = static_cast<int>(layouts.size());
+  for (const Node& node : graph.nodes) {
+    PlacementNode& made = problem.nodes.emplace_back();
+    for (const ValueId id : node.inputs) {
+      if (!id.is_none()) made.inputs.push_back(id.index);
+    }
+    for (const ValueId id : node.outputs) {
+      if (!id.is_none()) made.outputs.push_back(id.index);
+    }
+  }
+  for (const Candidate& candidate : offers.candidates) {
+    PlacementCandidate& made = problem.candidates.emplace_back();
+    made.preference = candidate.preference;
+    made.seconds = candidate.optimistic_seconds;
+    for (const NodeId node : candidate.nodes) made.nodes.push_back(node.index);
+    if (candidate.is_view()) made.sharing = PlacementCandidate::Sharing::View;
+    if (candidate.is_joint()) made.sharing = PlacementCandidate::Sharing::Joint;
+    for (const CandidateInput& port : candidate.inputs) {
+      made.inputs.push_back({.value = port.value.index,
+                             .layout = port.layout.index,
+                             .alignment_bytes = port.alignment_bytes,
+                             .accepts_strides = port.accepts_strides,
+                             .offset_bytes = port.part.offset_bytes,
+                             .has_strides = !port.part.is_dense(),
+                             .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
+    }
+    for (const CandidateOutput& port : candidate.outputs) {
+      made.outputs.push_back({.value = port.value.index,
+                              .layout = port.layout.index,
+                              .offset_bytes = port.part.offset_bytes,
+                              .has_strides = !port.part.is_dense(),
+                              .bytes = stored_bytes(graph, layouts, port.value, port.layout)});
+    }
+  }
+  prefer_views(problem);
+  for (const Value& value : graph.values) {
+    problem.is_constant.push_back(value.is_constant());
+    problem.conversion_seconds.push_back(
+        assumed_conversion_seconds(conversion_bytes(value, layouts)));
+    const LayoutId fed = value.is_constant() ? kDefaultLayout : layouts.io_layout(value);
+    problem.fed_layout.push_back(fed.index);
+  }
+  for (int32_t layout = 0; layout < problem.layout_count; ++layout) {
+    problem.is_sparse.push_back(layouts.sparse_form(LayoutId{layout}).has_value());
+  }
+  for (int32_t from = 0; from < problem.layout_count; ++from) {
+    std::vector<double>& row = problem.conversion_hops.emplace_back();
+    for (int32_t to = 0; to < problem.layout_count; ++to) {
+      row.push_back(layouts.hops(LayoutId{from}, LayoutId{to}));
+    }
+  }
+  return problem;
+}
+
+std::vector<std::string> node_locations(const Graph& graph) {
+  std::vector<std::string> places;
+  for (const Node& node : graph.nodes) places.push_back(place(node));
+  return places;
+}
+
+}  // namespace tessera

@@ -1,0 +1,218 @@
+#include "choose/placer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/stopwatch.h"
+#include "choose/placement_problem.h"
+#include "choose/select_offers.h"
+#include "place/explain_violation.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// Measured prices of a whole model are off by about this much.
+constexpr double kMinGain = 0.97;
+// About half a second: a candidate whose margin takes longer goes without.
+constexpr double kMarginCells = 5e8;
+
+// Of `values` by candidate, or 0 where there are none.
+double sum_of(const std::vector<double>& values, const Placement& placement) {
+  double sum = 0;
+  if (values.empty()) return sum;
+  for (const int index : placement.chosen) sum += values[static_cast<size_t>(index)];
+  return sum;
+}
+
+}  // namespace
+
+Placer::Placer(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
+               bool keeps_sparse_storage)
+    : problem_(make_problem(graph, offers, layouts)),
+      places_(node_locations(graph)),
+      keeps_sparse_storage_(keeps_sparse_storage),
+      is_refused_(offers.candidates.size(), false),
+      is_broken_(offers.candidates.size(), false) {
+  const bool has_others = std::ranges::any_of(offers.candidates, [](const Candidate& candidate) {
+    return candidate.threads == 0 && candidate.has_kernel();
+  });
+  for (const Candidate& candidate : offers.candidates) {
+    is_alone_.push_back(has_others && candidate.threads == 1);
+    is_measured_only_.push_back(candidate.is_measured_only());
+  }
+  settle();
+}
+
+void Placer::set_prices(const PricedOffers& prices) {
+  prices.apply(problem_);
+  is_refused_ = problem_.is_forbidden;
+  build_seconds_.clear();
+  build_parts_.clear();
+  for (size_t index = 0; index < is_refused_.size(); ++index) {
+    build_seconds_.push_back(prices.build_seconds(static_cast<int>(index)));
+    build_parts_.push_back(prices.amortized_build_seconds(static_cast<int>(index)));
+  }
+  has_prices_ = true;
+  settle();
+}
+
+std::vector<bool> Placer::forbidden() const {
+  std::vector<bool> is_forbidden = is_refused_;
+  for (size_t index = 0; index < is_broken_.size(); ++index) {
+    if (is_broken_[index]) is_forbidden[index] = true;
+    if (!has_prices_ && is_measured_only_[index]) is_forbidden[index] = true;
+    if (!is_excluded_.empty() && is_excluded_[index]) is_forbidden[index] = true;
+    if (!is_oversized_.empty() && is_oversized_[index]) is_forbidden[index] = true;
+  }
+  return is_forbidden;
+}
+
+void Placer::settle() {
+  problem_.is_forbidden = forbidden();
+  problem_.is_forbidden = choose_storage(problem_, keeps_sparse_storage_);
+  is_solved_ = false;
+}
+
+bool Placer::is_usable(const Placement& placement) const {
+  if (placement.chosen.empty()) return false;
+  const bool is_allowed =
+      std::none_of(placement.chosen.begin(), placement.chosen.end(),
+                   [&](int index) { return problem_.is_forbidden[static_cast<size_t>(index)]; });
+  return is_allowed && explain_violation(problem_, placement).empty();
+}
+
+Placement Placer::choose() {
+  if (!has_prices_) return choose_without_prices();
+  const Placement solved = solve();
+  if (is_usable(preferred_)) return preferred_;
+  const Placement known = in_order();
+  Placement best = greedy(known);
+  if (best.chosen.empty()) best = solved;
+  // Says for which node nobody is left.
+  if (best.chosen.empty()) best = choose_in_order(problem_, places_);
+  double seconds = price(best);
+  if (!solved.chosen.empty() && price(solved) < seconds) {
+    best = solved;
+    seconds = price(best);
+  }
+  const bool is_worth_it = known.chosen.empty() || seconds < kMinGain * price(known);
+  return is_worth_it ? best : known;
+}
+
+Placement Placer::choose_without_prices() {
+  try {
+    return choose_in_order(problem_, places_);
+  } catch (const Uncovered&) {
+    // Groups taken early left a node to nobody, which need not be so.
+    Placement solved = solve();
+    if (solved.chosen.empty()) throw;
+    return solved;
+  }
+}
+
+Placement Placer::in_order() const {
+  PlacementProblem problem = problem_;
+  for (size_t index = 0; index < is_alone_.size(); ++index) {
+    if (is_alone_[index] || is_measured_only_[index]) problem.is_forbidden[index] = true;
+  }
+  try {
+    return choose_in_order(problem, places_);
+  } catch (const Uncovered&) {
+    return {};
+  }
+}
+
+Placement Placer::solve() {
+  if (is_solved_) return solved_.placement;
+  const Stopwatch stopwatch;
+  PlacementEffort effort;
+  if (max_seconds_ > 0) {
+    effort.network.may_go_on = [&] { return stopwatch.read().seconds < max_seconds_; };
+  }
+  solved_ = solve_placement(problem_, effort);
+  solve_seconds_ = stopwatch.read().seconds;
+  is_solved_ = true;
+  return solved_.placement;
+}
+
+Placement Placer::greedy() const { return greedy(Placement{}); }
+
+Placement Placer::greedy(const Placement& known) const {
+  try {
+    return choose_by_price(problem_, known, places_);
+  } catch (const Uncovered&) {
+    // Groups taken early left a node to nobody.
+    return known;
+  }
+}
+
+Placement Placer::alone(int preference) const {
+  PlacementProblem problem = problem_;
+  std::vector<bool> has_own(problem.nodes.size(), false);
+  const auto is_forbidden = [&](size_t index) { return problem.is_forbidden[index]; };
+  bool has_any = false;
+  for (size_t index = 0; index < problem.candidates.size(); ++index) {
+    const PlacementCandidate& candidate = problem.candidates[index];
+    if (is_forbidden(index) || candidate.preference != preference) continue;
+    has_any = true;
+    for (const int node : candidate.nodes) has_own[static_cast<size_t>(node)] = true;
+  }
+  if (!has_any) return {};
+  for (size_t index = 0; index < problem.candidates.size(); ++index) {
+    const PlacementCandidate& candidate = problem.candidates[index];
+    if (candidate.preference == preference) continue;
+    // Views are nobody's work.
+    if (candidate.sharing != PlacementCandidate::Sharing::None) continue;
+    const bool takes_over =
+        std::any_of(candidate.nodes.begin(), candidate.nodes.end(),
+                    [&](int node) { return has_own[static_cast<size_t>(node)]; });
+    if (takes_over || candidate.preference < preference) problem.is_forbidden[index] = true;
+  }
+  return solve_placement(problem).placement;
+}
+
+double Placer::price(const Placement& placement) const {
+  return predicted_seconds(problem_, placement);
+}
+
+double Placer::amortized_build_seconds(const Placement& placement) const {
+  return sum_of(build_parts_, placement);
+}
+
+double Placer::build_seconds(const Placement& placement) const {
+  return sum_of(build_seconds_, placement);
+}
+
+PlacementDescription Placer::describe(const Placement& placement) const {
+  const double total = price(placement);
+  PlacementDescription description{.predicted_seconds = total - amortized_build_seconds(placement),
+                                   .build_seconds = build_seconds(placement),
+                                   .lower_bound_seconds = solved_.lower_bound,
+                                   .is_proven_optimal = solved_.is_found() && solved_.is_proven(),
+                                   .solve_seconds = solve_seconds_};
+  if (solved_.lower_bound > 0) {
+    // Sums of prices in another order differ in their last digits.
+    description.gap = std::max(0.0, total / solved_.lower_bound - 1);
+  }
+  return description;
+}
+
+std::vector<CandidateMargin> Placer::margins(double search_seconds) const {
+  if (search_seconds <= 0 || !solved_.is_found() || !solved_.is_proven()) return {};
+  const Stopwatch stopwatch;
+  return find_margins(problem_, solved_, {.network = {.work_cells = kMarginCells}},
+                      [&] { return stopwatch.read().seconds < search_seconds; });
+}
+
+Placement choose_covering(Placer& placer, const Offers& offers, const Graph& graph) {
+  check_is_covered(offers, graph, placer.forbidden());
+  try {
+    return placer.choose();
+  } catch (const Uncovered& uncovered) {
+    throw explain_uncovered(offers, graph, {uncovered.node()}, placer.forbidden());
+  }
+}
+
+}  // namespace tessera

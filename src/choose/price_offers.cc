@@ -1,0 +1,269 @@
+#include "choose/price_offers.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "backend/graph_view.h"
+#include "choose/placement_problem.h"
+
+namespace tessera {
+namespace {
+
+// Whoever offers regions that take long to build has a compiler, which is loaded when it is needed
+// first. Where building is measured it is there already. A plan of several regions counts it for
+// each.
+constexpr double kSecondsToLoad = 0.03;
+
+PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId layout,
+                       const tessera_pack* pack) {
+  const Value& described = subject.graph[value];
+  return {.value = described.name,
+          .type = text(described.type),
+          .layout = subject.layouts.name(layout),
+          .device = subject.layouts.device(layout),
+          .pack = pack == nullptr ? "" : std::string(pack->id),
+          .is_constant = described.is_constant()};
+}
+
+MeasuredTime describe_time(const tuning::Timing& timing) {
+  return {timing.seconds, timing.low, timing.high, timing.rounds};
+}
+
+}  // namespace
+
+Offers collect_offers_for_all_threads(const tessera_graph& view,
+                                      std::span<const std::shared_ptr<const Plugin>> plugins,
+                                      const LayoutTable& layouts, ThreadPool& pool,
+                                      OfferOptions options) {
+  options.threads = pool.threads();
+  Offers offers;
+  pool.execute([&] { offers = collect_offers(view, plugins, layouts, options); });
+  return offers;
+}
+
+Offers collect_offers_for_one_thread(const tessera_graph& view,
+                                     std::span<const std::shared_ptr<const Plugin>> plugins,
+                                     const LayoutTable& layouts, const OfferOptions& options) {
+  ThreadPool one(1);
+  Offers offers = collect_offers_for_all_threads(view, plugins, layouts, one, options);
+  for (Candidate& candidate : offers.candidates) {
+    const bool is_view = (candidate.flags & TESSERA_CANDIDATE_VIEW) != 0;
+    if (!is_view) candidate.threads = 1;
+  }
+  return offers;
+}
+
+Offers collect_offers_by_threads(const tessera_graph& view,
+                                 std::span<const std::shared_ptr<const Plugin>> plugins,
+                                 const LayoutTable& layouts, ThreadPool& pool,
+                                 const OfferOptions& options) {
+  Offers offers = collect_offers_for_all_threads(view, plugins, layouts, pool, options);
+  if (pool.threads() == 1) return offers;
+  Offers alone = collect_offers_for_one_thread(view, plugins, layouts, options);
+  // What it refuses then, it has refused before; views it has offered before.
+  for (Candidate& candidate : alone.candidates) {
+    if (candidate.threads == 1) offers.candidates.push_back(std::move(candidate));
+  }
+  return offers;
+}
+
+PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table,
+                           int64_t runs_per_build)
+    : subject_(subject),
+      table_(table),
+      groups_(tuning::collect_groups(subject)),
+      keys_(tuning::cost_keys(subject, groups_)),
+      basis_(tuning::make_price_basis(subject, groups_)) {
+  set_runs_per_build(runs_per_build);
+  std::map<tuning::CostKey, int> counts;
+  for (const auto& key : keys_) {
+    if (key) ++counts[*key];
+  }
+  for (const auto& key : keys_) alike_.push_back(key ? counts[*key] : 1);
+}
+
+void PricedOffers::set_runs_per_build(int64_t runs) {
+  build_weight_ = runs == 0 ? 0 : 1 / static_cast<double>(runs);
+}
+
+void PricedOffers::look_up_bounds(const std::vector<bool>& is_given_up) {
+  has_bounds_ = true;
+  is_given_up_ = is_given_up;
+  prices_ = tuning::look_up_prices(subject_, groups_, basis_, keys_, table_,
+                                   {.unmeasured = tuning::Unmeasured::Bounded,
+                                    .is_guessed = is_given_up,
+                                    .conversion_seconds = assumed_conversion_seconds});
+  look_up_builds();
+}
+
+void PricedOffers::look_up_guesses() {
+  has_bounds_ = false;
+  prices_ = tuning::look_up_prices(subject_, groups_, basis_, keys_, table_,
+                                   {.conversion_seconds = assumed_conversion_seconds});
+  look_up_builds();
+}
+
+void PricedOffers::look_up_builds() {
+  std::map<std::string, std::pair<double, int>> known;  // by backend, sum and number
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    const tuning::Cost* cost = prices_.candidates[index].cost;
+    if (cost == nullptr || !cost->refusal.empty()) continue;
+    auto& [sum, count] = known[subject_.offers.candidates[index].backend()];
+    sum += cost->build_seconds;
+    ++count;
+  }
+  build_seconds_.assign(prices_.candidates.size(), 0);
+  for (size_t index = 0; index < build_seconds_.size(); ++index) {
+    const Candidate& candidate = subject_.offers.candidates[index];
+    if (!candidate.has_kernel()) continue;
+    const tuning::Cost* cost = prices_.candidates[index].cost;
+    const auto others = known.find(candidate.backend());
+    if (cost != nullptr) {
+      build_seconds_[index] = cost->build_seconds / alike_[index];
+    } else if (others != known.end()) {
+      const auto& [sum, count] = others->second;
+      build_seconds_[index] = sum / count / alike_[index];
+    }
+    if (candidate.is_measured_only()) {
+      build_seconds_[index] += kSecondsToLoad;
+    } else {
+      // What is built once in a process is seen of one kernel alone.
+      build_seconds_[index] = std::max(build_seconds_[index], candidate.build_seconds);
+    }
+  }
+}
+
+void PricedOffers::apply(PlacementProblem& problem) const {
+  for (size_t index = 0; index < problem.candidates.size(); ++index) {
+    problem.candidates[index].seconds =
+        prices_.candidates[index].seconds + amortized_build_seconds(static_cast<int>(index));
+    const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
+    const bool is_kept_back = subject_.offers.candidates[index].is_measured_only() &&
+                              !may_be_unknown && !is_measured(static_cast<int>(index));
+    problem.is_forbidden[index] = prices_.candidates[index].is_refused() || is_kept_back;
+  }
+  problem.conversion_prices = prices_.conversions;
+  problem.results.clear();
+  for (const auto* results : {&subject_.graph.outputs, &subject_.graph.kept}) {
+    for (const ValueId value : *results) problem.results.push_back(value.index);
+  }
+}
+
+std::vector<Refusal> PricedOffers::refusals() const {
+  std::vector<Refusal> refusals;
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    if (!prices_.candidates[index].is_refused() || !is_worth_reporting(index)) continue;
+    const Candidate& candidate = subject_.offers.candidates[index];
+    const std::string name = candidate.algorithm.empty()
+                                 ? "its candidate"
+                                 : "its candidate '" + candidate.algorithm + "'";
+    for (const NodeId node : candidate.nodes) {
+      refusals.push_back(
+          {candidate.preference, candidate.backend(), node,
+           name + " was measured and refused: " + prices_.candidates[index].cost->refusal});
+    }
+  }
+  return refusals;
+}
+
+bool PricedOffers::is_worth_reporting(size_t index) const {
+  const tuning::CandidatePrice& price = prices_.candidates[index];
+  return price.cost == nullptr ||
+         !tuning::is_lost_on_its_plugin(subject_, static_cast<int>(index), *price.cost);
+}
+
+CandidateDescription PricedOffers::describe(size_t index) const {
+  const Candidate& candidate = subject_.offers.candidates[index];
+  const tuning::CandidatePrice& price = prices_.candidates[index];
+  CandidateDescription described{
+      .backend = candidate.backend(),
+      .algorithm = candidate.algorithm,
+      .threads = candidate.threads == 0 ? subject_.threads : candidate.threads,
+      .price_seconds = price.seconds,
+      .workspace_bytes = candidate.workspace_bytes,
+      .library_bytes = candidate.library_bytes};
+  for (const NodeId node : candidate.nodes) {
+    described.nodes.push_back(subject_.graph[node].name);
+    described.op += (described.op.empty() ? "" : "+") + subject_.graph[node].op;
+  }
+  for (const CandidateInput& port : candidate.inputs) {
+    described.inputs.push_back(describe_port(subject_, port.value, port.layout, port.pack));
+    if (port.pack != nullptr) described.pack_bytes += port.pack->bytes;
+  }
+  for (const CandidateOutput& port : candidate.outputs) {
+    described.outputs.push_back(describe_port(subject_, port.value, port.layout, nullptr));
+  }
+  if (price.cost == nullptr) return described;
+  described.verdict = Verdict::Fine;
+  if (price.is_refused()) {
+    const bool was_built = price.cost->build_seconds > 0;
+    described.verdict = was_built ? Verdict::Refused : Verdict::NotBuilt;
+  }
+  described.refusal = price.cost->refusal;
+  described.error = price.cost->error;
+  described.tolerance = price.cost->tolerance;
+  described.build_seconds = price.cost->build_seconds;
+  if (price.timing != nullptr) {
+    described.time = describe_time(*price.timing);
+    described.has_cold_weights = price.cost->cold.has_value() && price.timing == &*price.cost->cold;
+  }
+  return described;
+}
+
+std::vector<CandidateDescription> PricedOffers::describe(
+    const Placement& placement, const std::vector<CandidateMargin>& margins) const {
+  std::vector<CandidateDescription> all;
+  for (size_t index = 0; index < prices_.candidates.size(); ++index) {
+    all.push_back(describe(index));
+  }
+  for (const int index : placement.chosen) all[static_cast<size_t>(index)].is_chosen = true;
+  for (size_t index = 0; index < margins.size(); ++index) {
+    all[index].behind_seconds = margins[index].behind_seconds;
+    all[index].ahead_seconds = margins[index].ahead_seconds;
+  }
+  std::vector<CandidateDescription> told;
+  for (size_t index = 0; index < all.size(); ++index) {
+    if (is_worth_reporting(index)) told.push_back(std::move(all[index]));
+  }
+  return told;
+}
+
+std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const {
+  std::vector<double> seconds;
+  for (const ExecutionStep& step : plan.steps) {
+    double& price = seconds.emplace_back(0);
+    if (step.kind == ExecutionStep::Kind::View) continue;
+    if (step.kind == ExecutionStep::Kind::Kernel || step.kind == ExecutionStep::Kind::Branch) {
+      price = prices_.candidates[static_cast<size_t>(step.candidate)].seconds;
+      continue;
+    }
+    const PlanBuffer& from = plan.buffers[static_cast<size_t>(step.inputs[0])];
+    price = assumed_conversion_seconds(from.bytes);
+    const std::vector<double>& row = prices_.conversions[static_cast<size_t>(from.value.index)];
+    if (step.kind != ExecutionStep::Kind::Convert || row.empty()) continue;
+    const size_t hop = static_cast<size_t>(step.conversion.from.index) * subject_.layouts.size() +
+                       static_cast<size_t>(step.conversion.to.index);
+    if (std::isfinite(row[hop])) price = row[hop];
+  }
+  return seconds;
+}
+
+std::vector<ConversionDescription> PricedOffers::describe_conversions() const {
+  std::vector<ConversionDescription> all;
+  for (const tuning::NeededConversion& needed : tuning::needed_conversions(subject_)) {
+    const auto found = table_.conversions.find(needed.cost_key);
+    if (found == table_.conversions.end()) continue;
+    all.push_back({.backend = needed.key.backend,
+                   .from = needed.key.from,
+                   .to = needed.key.to,
+                   .type = std::string(name(needed.key.element)),
+                   .bytes = found->second.bytes,
+                   .time = describe_time(found->second.timing),
+                   .refusal = found->second.refusal});
+  }
+  return all;
+}
+
+}  // namespace tessera

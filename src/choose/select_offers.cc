@@ -1,0 +1,265 @@
+#include "choose/select_offers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/likely_name.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+// Of a group that an error names.
+constexpr size_t kMaxToldNodes = 4;
+
+bool fits(const NodePin& pin, const Node& node) {
+  if (node.name == pin.nodes) return true;
+  if (pin.nodes.ends_with('*')) {
+    return node.name.starts_with(std::string_view(pin.nodes).substr(0, pin.nodes.size() - 1));
+  }
+  const size_t equals = pin.nodes.find('=');
+  if (equals == std::string::npos) return false;
+  const auto property = node.metadata.find(pin.nodes.substr(0, equals));
+  return property != node.metadata.end() && property->second == pin.nodes.substr(equals + 1);
+}
+
+std::string pin_text(const NodePin& pin) {
+  return "pin '" + pin.nodes + "=" + pin.backend +
+         (pin.algorithm.empty() ? "" : ":" + pin.algorithm) + "'";
+}
+
+void check_backend(const std::string& name, const std::string& where,
+                   const std::vector<std::string>& backends) {
+  if (std::find(backends.begin(), backends.end(), name) != backends.end()) return;
+  std::string known;
+  for (const std::string& backend : backends) known += (known.empty() ? "" : ", ") + backend;
+  throw Error(ErrorKind::InvalidArgument, where,
+              "expected one of the backends in use (" + known + "), found '" + name + "'" +
+                  did_you_mean(name, backends));
+}
+
+// All that a pin for some nodes may say: names, properties, and for one that ends with '*' what
+// names begin with up to a '/' or '.'.
+std::vector<std::string> possible_nodes(const NodePin& pin, const Graph& graph) {
+  std::set<std::string> possible;
+  for (const Node& node : graph.nodes) {
+    if (!pin.nodes.ends_with('*')) {
+      possible.insert(node.name);
+      for (const auto& [key, value] : node.metadata) possible.insert(key + "=" + value);
+      continue;
+    }
+    for (size_t end = node.name.find_first_of("/."); end != std::string::npos;
+         end = node.name.find_first_of("/.", end + 1)) {
+      possible.insert(node.name.substr(0, end + 1) + "*");
+    }
+  }
+  return {possible.begin(), possible.end()};
+}
+
+std::vector<std::string> known_ops(const ops::Registry& registry,
+                                   const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> names;
+  for (const ops::Op* op : registry.all()) names.push_back(op->name);
+  for (const auto& plugin : plugins) {
+    for (int32_t index = 0; index < plugin->face().op_count; ++index) {
+      names.emplace_back(plugin->face().ops[index].name);
+    }
+  }
+  return names;
+}
+
+// For each node the pin that holds for it, or nullptr.
+std::vector<const NodePin*> pins_by_node(const Graph& graph, const OfferSelection& selection) {
+  std::vector<const NodePin*> by_node(graph.nodes.size(), nullptr);
+  for (const NodePin& pin : selection.pins) {
+    bool is_used = false;
+    for (size_t index = 0; index < graph.nodes.size(); ++index) {
+      if (!fits(pin, graph.nodes[index])) continue;
+      is_used = true;
+      const NodePin* other = by_node[index];
+      if (other != nullptr &&
+          (other->backend != pin.backend || other->algorithm != pin.algorithm)) {
+        throw Error(ErrorKind::InvalidArgument, pin_text(pin),
+                    "contradicts " + pin_text(*other) + " for " + place(graph.nodes[index]));
+      }
+      by_node[index] = &pin;
+    }
+    if (is_used) continue;
+    throw Error(ErrorKind::InvalidArgument, pin_text(pin),
+                "expected the name of a node, a prefix with '*', or a metadata property "
+                "key=value; found none that fits (`tessera explain` lists the nodes; passes may "
+                "have removed or fused it)" +
+                    did_you_mean(pin.nodes, possible_nodes(pin, graph)));
+  }
+  return by_node;
+}
+
+bool serves(const Candidate& candidate, const NodePin& pin) {
+  return candidate.backend() == pin.backend && candidate.algorithm.starts_with(pin.algorithm);
+}
+
+bool is_excluded(const Candidate& candidate, const Graph& graph,
+                 const std::vector<BackendExclusion>& exclusions) {
+  return std::any_of(exclusions.begin(), exclusions.end(), [&](const auto& exclusion) {
+    if (exclusion.backend != candidate.backend()) return false;
+    return exclusion.op.empty() ||
+           std::any_of(candidate.nodes.begin(), candidate.nodes.end(),
+                       [&](NodeId node) { return graph[node].op == exclusion.op; });
+  });
+}
+
+std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, const NodePin& pin) {
+  std::string text;
+  for (const Refusal& refusal : offers.refusals) {
+    if (refusal.node == node && refusal.backend == pin.backend) {
+      text += (text.empty() ? "" : "; ") + refusal.backend + ": " + refusal.reason;
+    }
+  }
+  std::string algorithms;
+  std::vector<std::string> names;
+  for (const Candidate& candidate : offers.candidates) {
+    const bool is_for_node =
+        std::find(candidate.nodes.begin(), candidate.nodes.end(), node) != candidate.nodes.end();
+    if (is_for_node && candidate.backend() == pin.backend) {
+      if (std::find(names.begin(), names.end(), candidate.algorithm) != names.end()) continue;
+      algorithms += (algorithms.empty() ? "'" : ", '") + candidate.algorithm + "'";
+      names.push_back(candidate.algorithm);
+    }
+  }
+  if (names.size() == 1 && names[0].empty()) {
+    text += (text.empty() ? "" : "; ") + pin.backend +
+            " has one kernel for it, without a name: pin " + pin.nodes + "=" + pin.backend;
+  } else if (!algorithms.empty()) {
+    text += (text.empty() ? "" : "; ") + pin.backend + " has " + algorithms;
+    if (!pin.algorithm.empty()) text += ", of which none begins with '" + pin.algorithm + "'";
+  }
+  return place(graph[node]) +
+         " cannot be served: " + (text.empty() ? pin.backend + " said nothing about it" : text) +
+         did_you_mean(pin.algorithm, names);
+}
+
+// "node 'a' (Relu)" for each node but `left_out`, as far as they are few.
+std::string places_text(const Graph& graph, const std::vector<NodeId>& nodes, NodeId left_out) {
+  std::string text;
+  size_t told = 0;
+  for (const NodeId node : nodes) {
+    if (node == left_out) continue;
+    if (told == kMaxToldNodes) break;
+    text += (text.empty() ? "" : ", ") + place(graph[node]);
+    ++told;
+  }
+  const size_t more = nodes.size() - 1 - told;
+  return text + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+}
+
+// "; backend offers it ..." for each group that may be chosen.
+std::string what_is_offered(const Offers& offers, const Graph& graph, NodeId node,
+                            const std::vector<bool>& is_forbidden) {
+  std::string text;
+  std::set<std::pair<std::string, std::vector<NodeId>>> told;
+  for (size_t index = 0; index < offers.candidates.size(); ++index) {
+    const Candidate& candidate = offers.candidates[index];
+    const std::vector<NodeId>& nodes = candidate.nodes;
+    const bool is_for_node = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    if (is_forbidden[index] || !is_for_node) continue;
+    if (!told.emplace(candidate.backend(), nodes).second) continue;
+    text += "; " + candidate.backend() + " offers it " +
+            (nodes.size() == 1 ? "alone" : "with " + places_text(graph, nodes, node));
+  }
+  return text;
+}
+
+// "; backend: reason" for each refusal.
+std::string what_is_refused(const Offers& offers, NodeId node) {
+  std::string text;
+  std::set<std::pair<std::string, std::string>> told;  // a reason may stand for many candidates
+  for (const Refusal& refusal : offers.refusals) {
+    if (refusal.node != node || !told.emplace(refusal.backend, refusal.reason).second) continue;
+    text += "; " + refusal.backend + ": " + refusal.reason;
+  }
+  return text;
+}
+
+}  // namespace
+
+void check_selected_names(const OfferSelection& selection, const ops::Registry& registry,
+                          const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+  std::vector<std::string> backends;
+  for (const auto& plugin : plugins) backends.push_back(plugin->name());
+  for (const NodePin& pin : selection.pins) check_backend(pin.backend, pin_text(pin), backends);
+  for (const BackendExclusion& exclusion : selection.exclusions) {
+    const std::string where = "exclusion of '" + exclusion.backend +
+                              (exclusion.op.empty() ? "" : ":" + exclusion.op) + "'";
+    check_backend(exclusion.backend, where, backends);
+    if (exclusion.op.empty()) continue;
+    const std::vector<std::string> ops = known_ops(registry, plugins);
+    if (std::find(ops.begin(), ops.end(), exclusion.op) != ops.end()) continue;
+    throw Error(ErrorKind::InvalidArgument, where,
+                "expected an op of ONNX or of a plug-in, found '" + exclusion.op + "'" +
+                    did_you_mean(exclusion.op, ops));
+  }
+}
+
+Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection) {
+  const std::vector<const NodePin*> pins = pins_by_node(graph, selection);
+  std::vector<bool> is_served(graph.nodes.size(), false);
+  Offers kept;
+  kept.refusals = offers.refusals;
+  for (Candidate& candidate : offers.candidates) {
+    std::string reason;
+    if (is_excluded(candidate, graph, selection.exclusions)) reason = "it was excluded";
+    for (const NodeId node : candidate.nodes) {
+      const NodePin* pin = pins[static_cast<size_t>(node.index)];
+      if (pin == nullptr) continue;
+      if (!serves(candidate, *pin)) reason = "the node is held by " + pin_text(*pin);
+      // Whoever pins a node to it wants it, whatever it costs.
+      candidate.flags &= ~uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY};
+    }
+    if (reason.empty()) {
+      for (const NodeId node : candidate.nodes) is_served[static_cast<size_t>(node.index)] = true;
+      kept.candidates.push_back(candidate);
+      continue;
+    }
+    for (const NodeId node : candidate.nodes) {
+      kept.refusals.push_back({candidate.preference, candidate.backend(), node, reason});
+    }
+  }
+  for (size_t index = 0; index < graph.nodes.size(); ++index) {
+    if (pins[index] == nullptr || is_served[index]) continue;
+    throw Error(ErrorKind::Unsupported, pin_text(*pins[index]),
+                who_refused(offers, graph, {static_cast<int32_t>(index)}, *pins[index]));
+  }
+  return kept;
+}
+
+void check_is_covered(const Offers& offers, const Graph& graph,
+                      const std::vector<bool>& is_forbidden) {
+  std::vector<bool> is_covered(graph.nodes.size(), false);
+  for (size_t index = 0; index < offers.candidates.size(); ++index) {
+    if (is_forbidden[index]) continue;
+    for (const NodeId node : offers.candidates[index].nodes) {
+      is_covered[static_cast<size_t>(node.index)] = true;
+    }
+  }
+  const auto uncovered = std::find(is_covered.begin(), is_covered.end(), false);
+  if (uncovered == is_covered.end()) return;
+  const NodeId node{static_cast<int32_t>(uncovered - is_covered.begin())};
+  throw explain_uncovered(offers, graph, node, is_forbidden);
+}
+
+Error explain_uncovered(const Offers& offers, const Graph& graph, NodeId node,
+                        const std::vector<bool>& is_forbidden) {
+  const std::string offered = what_is_offered(offers, graph, node, is_forbidden);
+  const std::string refused = what_is_refused(offers, node);
+  if (!offered.empty()) {
+    return {ErrorKind::Unsupported, place(graph[node]),
+            "no choice was found that computes this node beside all others" + offered + refused};
+  }
+  return {ErrorKind::Unsupported, place(graph[node]),
+          "no backend can compute this node" +
+              (refused.empty() ? "; none said anything about it" : refused)};
+}
+
+}  // namespace tessera

@@ -1,0 +1,65 @@
+#include "engine/execution_context.h"
+
+#include <string>
+
+#include "base/memory.h"
+#include "engine/largest_buffers.h"
+#include "ops/work.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+using Kind = PlanBuffer::Kind;
+
+// What a run takes besides inputs, constants and the arena: results are new in each.
+int64_t result_bytes(const ExecutionPlan& plan) {
+  int64_t total = 0;
+  for (const PlanBuffer& buffer : plan.buffers) {
+    const bool is_result = buffer.kind == Kind::Output && buffer.owner < 0;
+    if (is_result) total = ops::saturating_add(total, buffer.bytes);
+  }
+  return total;
+}
+
+}  // namespace
+
+ThreadPool* ExecutionContext::one_thread() {
+  if (pool_.threads() == 1) return nullptr;
+  if (!one_) one_.emplace(1, denormals_);
+  return &*one_;
+}
+
+void ExecutionContext::reserve_arena(const BuiltPlan& built) {
+  const bool is_enough = !arena_.is_null() && built.plan.arena_bytes <= arena_.bytes();
+  const int64_t more = is_enough ? 0 : built.plan.arena_bytes - arena_.bytes();
+  const int64_t needed = ops::saturating_add(more, result_bytes(built.plan));
+  const int64_t available = available_memory_bytes();
+  if (needed > available) {
+    throw Error(ErrorKind::OutOfMemory, "intermediate values",
+                "expected to need at most the " + std::to_string(available) +
+                    " bytes that are available, found a need of " + std::to_string(needed) +
+                    " bytes; the largest: " + largest_buffers_text(built));
+  }
+  if (is_enough || arena_.replace(built.plan.arena_bytes, pool_)) return;
+  throw Error(ErrorKind::OutOfMemory, "intermediate values",
+              "expected to get " + std::to_string(built.plan.arena_bytes) +
+                  " bytes in one piece, found that the system gives none so large; the largest: " +
+                  largest_buffers_text(built));
+}
+
+ExecutionContext::ActiveRun::ActiveRun(ExecutionContext& place) : place_(place) {
+  int idle = kIdle;
+  is_outermost_ = place.state_.compare_exchange_strong(idle, kRunning);
+  if (!is_outermost_) return;
+  ++place.runs_;
+  if (place.has_time_limit()) {
+    place.deadline_ = std::chrono::steady_clock::now() + place.time_limit_;
+  }
+}
+
+ExecutionContext::ActiveRun::~ActiveRun() {
+  if (is_outermost_) place_.state_ = kIdle;
+}
+
+}  // namespace tessera

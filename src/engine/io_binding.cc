@@ -1,0 +1,361 @@
+#include "engine/io_binding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "base/check.h"
+#include "plan/shared_memory.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+using Kind = PlanBuffer::Kind;
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+bool is_aligned(const void* data, int64_t alignment) {
+  return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(alignment) == 0;
+}
+
+bool overlap(const Tensor& left, const Tensor& right) {
+  if (left.is_empty() || right.is_empty() || left.bytes() == 0 || right.bytes() == 0) return false;
+  const auto* left_begin = static_cast<const char*>(left.data());
+  const auto* right_begin = static_cast<const char*>(right.data());
+  return left_begin < right_begin + right.bytes() && right_begin < left_begin + left.bytes();
+}
+
+void copy_bytes(void* to, const void* from, int64_t bytes) {
+  if (to != from && bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+// Whether two steps of a program read the tensor, and the last of them.
+struct Uses {
+  size_t first_write = SIZE_MAX;  // calls
+  size_t last_read = 0;
+  int last_reads = 0;  // of it by that call
+  bool is_read = false;
+};
+
+}  // namespace
+
+IoBinding::IoBinding(const BuiltPlan& built, StepProgram& program, std::vector<StatePorts> pairs)
+    : built_(built), program_(program), inputs_(built.graph.inputs.size()) {
+  for (size_t buffer = 0; buffer < built.plan.buffers.size(); ++buffer) {
+    const PlanBuffer& described = built.plan.buffers[buffer];
+    if (described.owner >= 0 || described.kind != Kind::Input) continue;
+    Input& input = inputs_[at(described.index)];
+    input.slot = program.find_slot(static_cast<int>(buffer));
+    input.is_sparse = built.layouts->sparse_form(described.layout).has_value();
+  }
+  for (Input& input : inputs_) input.now = &input.bound;
+  results_.resize(built.plan.results.size());
+  std::unordered_map<const MemorySlot*, size_t> memory_of_slot;
+  for (size_t result = 0; result < results_.size(); ++result) add_result(result, memory_of_slot);
+  for (const StatePorts& pair : pairs) states_.push_back(access_of(pair));
+}
+
+void IoBinding::add_result(size_t index,
+                           std::unordered_map<const MemorySlot*, size_t>& memory_of_slot) {
+  Result& result = results_[index];
+  result.buffer = built_.plan.results[index];
+  const int owner = owner_of(built_.plan, result.buffer);
+  if (built_.plan.buffers[at(owner)].kind != Kind::Output) return;
+  const MemorySlot* slot = program_.find_slot(owner);
+  const auto [memory, is_new] = memory_of_slot.try_emplace(slot, memories_.size());
+  if (is_new) memories_.push_back({.slot = slot});
+  memories_[memory->second].results.push_back(index);
+  result.memory = static_cast<int>(memory->second);
+}
+
+IoBinding::StateAccess IoBinding::access_of(const StatePorts& pair) const {
+  StateAccess access{.pair = pair};
+  const MemorySlot* input = inputs_[pair.input].slot;
+  const Result& result = results_[pair.result];
+  if (result.memory < 0 || input == nullptr) return access;
+  const bool is_a_result_too =
+      std::any_of(results_.begin(), results_.end(),
+                  [&](const Result& other) { return other.buffer == input->buffer; });
+  Uses uses;
+  for (size_t call = 0; call < program_.calls().size(); ++call) {
+    const ExecutionStep& step = built_.plan.steps[program_.step_of(call)];
+    for (const int buffer : step.inputs) {
+      if (owner_of(built_.plan, buffer) != input->buffer) continue;
+      uses.last_reads = uses.is_read && uses.last_read == call ? uses.last_reads + 1 : 1;
+      uses.last_read = call;
+      uses.is_read = true;
+    }
+    for (size_t output = 0; output < step.outputs.size(); ++output) {
+      const int owner = owner_of(built_.plan, step.outputs[output].buffer);
+      if (owner != memories_[at(result.memory)].slot->buffer) continue;
+      if (uses.first_write != SIZE_MAX) continue;
+      uses.first_write = call;
+      access.call = call;
+      access.output = output;
+    }
+  }
+  if (is_a_result_too) return access;
+  access.is_direct = !uses.is_read || uses.last_read < uses.first_write;
+  const bool writer_reads_last = uses.is_read && uses.last_read == uses.first_write;
+  access.is_in_place =
+      writer_reads_last && uses.last_reads == 1 && can_be_in_place(access, input->buffer);
+  return access;
+}
+
+bool IoBinding::can_be_in_place(const StateAccess& access, int input_buffer) const {
+  const ExecutionStep& step = built_.plan.steps[program_.step_of(access.call)];
+  if (step.kind != ExecutionStep::Kind::Kernel) return false;
+  const CandidateOutput& port = built_.offers.candidates[at(step.candidate)].outputs[access.output];
+  const PlanOutput& output = step.outputs[access.output];
+  if ((port.requests & TESSERA_REQUEST_IN_PLACE) == 0 || port.in_place_input < 0 ||
+      output.request != TESSERA_REQUEST_WRITE) {
+    return false;
+  }
+  const PlanBuffer& from = built_.plan.buffers[at(step.inputs[at(port.in_place_input)])];
+  const PlanBuffer& to = built_.plan.buffers[at(output.buffer)];
+  const int owner = owner_of(built_.plan, step.inputs[at(port.in_place_input)]);
+  return owner == input_buffer && from.bytes == to.bytes && from.strides.empty() &&
+         to.strides.empty() && from.offset == 0 && to.offset == 0 &&
+         from.bytes == built_.plan.buffers[at(input_buffer)].bytes;
+}
+
+void IoBinding::bind_input(size_t input, Tensor tensor) {
+  inputs_[input].bound = std::move(tensor);
+  is_arranged_ = false;
+}
+
+void IoBinding::bind_result(size_t index, Tensor tensor) {
+  Result& result = results_[index];
+  const PlanBuffer& buffer = built_.plan.buffers[at(result.buffer)];
+  if (buffer.kind == Kind::Dynamic && !tensor.is_empty()) {
+    throw Error(ErrorKind::InvalidArgument, "output '" + result_name(index) + "'",
+                "expected an output whose size is known before running, found one that only "
+                "running shows: take it from what run() gives");
+  }
+  result.bound = std::move(tensor);
+  is_arranged_ = false;
+}
+
+void IoBinding::begin(std::span<const Tensor> given) {
+  const bool has_given = std::any_of(given.begin(), given.end(),
+                                     [](const Tensor& tensor) { return !tensor.is_empty(); });
+  if (!is_arranged_ || has_given) arrange(given);
+  for (Input& input : inputs_) {
+    if (!input.is_staged) continue;
+    copy_bytes(input.staging.mutable_data(), input.now->data(), input.now->bytes());
+  }
+}
+
+void IoBinding::arrange(std::span<const Tensor> given) {
+  bool is_all_bound = true;
+  for (size_t index = 0; index < inputs_.size(); ++index) {
+    const bool is_given = index < given.size() && !given[index].is_empty();
+    inputs_[index].now = is_given ? &given[index] : &inputs_[index].bound;
+    is_all_bound = is_all_bound && !is_given;
+  }
+  check_overlaps();
+  for (Input& input : inputs_) arrange_input(input);
+  for (const StateAccess& state : states_) {
+    // What the last arrangement may have changed.
+    if (state.is_in_place) {
+      program_.set_request(state.call, state.output, TESSERA_REQUEST_WRITE);
+    }
+  }
+  for (OutputMemory& memory : memories_) {
+    arrange_memory(memory);
+    is_all_bound = is_all_bound && (memory.direct >= 0 || memory.is_kept);
+  }
+  for (size_t result = 0; result < results_.size(); ++result) arrange_input_result(result);
+  is_arranged_ = is_all_bound;
+}
+
+void IoBinding::arrange_input(Input& input) {
+  input.is_staged = false;
+  if (input.slot == nullptr) return;
+  // A kernel only reads through inputs.
+  void* data = const_cast<void*>(input.now->data());
+  if (!input.now->is_empty() && !is_aligned(data, input.slot->alignment_bytes)) {
+    input.is_staged = true;
+    if (input.staging.is_empty() || input.staging.bytes() != input.now->bytes()) {
+      input.staging = Tensor(DataType::UInt8, {input.now->bytes()});
+    }
+    data = input.staging.mutable_data();
+  }
+  program_.point(*input.slot, data);
+  if (input.is_sparse && !input.now->is_empty())
+    program_.set_bytes(*input.slot, input.now->bytes());
+}
+
+// Steps write where the first result is bound that they can write to.
+void IoBinding::arrange_memory(OutputMemory& memory) {
+  memory.direct = -1;
+  bool is_bound = false;
+  for (const size_t result : memory.results) {
+    if (results_[result].bound.is_empty()) continue;
+    is_bound = true;
+    if (memory.direct < 0 && is_direct(result, *memory.slot)) {
+      memory.direct = static_cast<int>(result);
+    }
+  }
+  const bool was_kept = std::exchange(memory.is_kept, is_bound && memory.direct < 0);
+  if (memory.direct >= 0) {
+    memory.own = Tensor();
+    program_.point(*memory.slot, results_[at(memory.direct)].bound.mutable_data());
+    return;
+  }
+  if (!memory.is_kept || !was_kept || memory.own.is_empty()) memory.own = new_memory(memory);
+  program_.point(*memory.slot, memory.own.mutable_data());
+}
+
+// A result that is an input, written over another one, waits until all have read that.
+void IoBinding::arrange_input_result(size_t index) {
+  Result& result = results_[index];
+  const int source = input_of(result);
+  result.is_staged = false;
+  if (source < 0 || result.bound.is_empty()) return;
+  for (size_t input = 0; input < inputs_.size(); ++input) {
+    if (static_cast<int>(input) == source || !overlap(*inputs_[input].now, result.bound)) continue;
+    result.is_staged = true;
+  }
+  if (result.is_staged && result.staging.is_empty()) {
+    result.staging = Tensor(DataType::UInt8, {result.bound.bytes()});
+  }
+}
+
+bool IoBinding::is_direct(size_t index, const MemorySlot& slot) {
+  Result& result = results_[index];
+  bool is_direct = is_aligned(result.bound.data(), slot.alignment_bytes);
+  for (const StateAccess& state : states_) {
+    if (state.pair.result != index) continue;
+    const Input& input = inputs_[state.pair.input];
+    const bool is_over_input = overlap(*input.now, result.bound) && !input.is_staged;
+    const bool is_same = input.now->data() == result.bound.data();
+    const bool is_in_place = is_direct && is_over_input && is_same && state.is_in_place;
+    if (is_in_place) program_.set_request(state.call, state.output, TESSERA_REQUEST_IN_PLACE);
+    if (is_over_input && !is_in_place && !state.is_direct) is_direct = false;
+  }
+  return is_direct;
+}
+
+bool IoBinding::is_pair(size_t input, size_t result) const {
+  return std::any_of(states_.begin(), states_.end(), [&](const StateAccess& state) {
+    return state.pair.input == input && state.pair.result == result;
+  });
+}
+
+void IoBinding::check_overlaps() const {
+  for (size_t result = 0; result < results_.size(); ++result) {
+    const Tensor& output = results_[result].bound;
+    if (output.is_empty()) continue;
+    const std::string where = "output '" + result_name(result) + "'";
+    for (size_t input = 0; input < inputs_.size(); ++input) {
+      if (!overlap(output, *inputs_[input].now) || is_pair(input, result)) continue;
+      throw Error(ErrorKind::InvalidArgument, where,
+                  "expected memory of its own, found some that input '" + input_name(input) +
+                      "' lies in too; bind other memory, or declare the two a state pair "
+                      "(state_pairs of bind) to have it written over the input");
+    }
+    for (size_t other = 0; other < result; ++other) {
+      if (!overlap(output, results_[other].bound)) continue;
+      throw Error(ErrorKind::InvalidArgument, where,
+                  "expected memory of its own, found some that output '" + result_name(other) +
+                      "' lies in too; bind other memory");
+    }
+  }
+}
+
+Tensor IoBinding::new_memory(const OutputMemory& memory) const {
+  const PlanBuffer& buffer = built_.plan.buffers[at(memory.slot->buffer)];
+  // A sparse one is told by its bytes.
+  const bool is_sparse = built_.layouts->sparse_form(buffer.layout).has_value();
+  return is_sparse ? Tensor(DataType::UInt8, {buffer.bytes})
+                   : Tensor(buffer.type->element, buffer.type->dims);
+}
+
+int IoBinding::input_of(const Result& result) const {
+  const PlanBuffer& buffer = built_.plan.buffers[at(result.buffer)];
+  return buffer.kind == Kind::Input ? buffer.index : -1;
+}
+
+// Where the result's elements are after the run, before anything was copied.
+const void* IoBinding::source_of(const Result& result) const {
+  if (result.memory >= 0) return memories_[at(result.memory)].slot->data;
+  const int input = input_of(result);
+  if (input >= 0) return inputs_[at(input)].now->data();
+  const auto index = static_cast<size_t>(&result - results_.data());
+  return built_.constant_results[index].data();
+}
+
+void IoBinding::finish() {
+  for (Result& result : results_) {
+    if (!result.is_staged) continue;
+    copy_bytes(result.staging.mutable_data(), source_of(result), result.bound.bytes());
+  }
+  // First what is an input: others may be written over it.
+  for (const bool is_input : {true, false}) {
+    for (Result& result : results_) {
+      if (result.bound.is_empty() || (input_of(result) >= 0) != is_input || result.is_staged) {
+        continue;
+      }
+      copy_bytes(result.bound.mutable_data(), source_of(result), result.bound.bytes());
+    }
+  }
+  for (Result& result : results_) {
+    if (!result.is_staged) continue;
+    copy_bytes(result.bound.mutable_data(), result.staging.data(), result.bound.bytes());
+  }
+}
+
+std::vector<Tensor> IoBinding::results(std::span<const Tensor> dynamic) {
+  std::vector<Tensor> given;
+  given.reserve(results_.size());
+  for (size_t index = 0; index < results_.size(); ++index) {
+    const Result& result = results_[index];
+    const PlanBuffer& buffer = built_.plan.buffers[at(result.buffer)];
+    const int input = input_of(result);
+    if (!result.bound.is_empty()) {
+      given.push_back(result.bound);
+    } else if (result.memory >= 0) {
+      const OutputMemory& memory = memories_[at(result.memory)];
+      // What is bound, or staging, the next run writes to.
+      const bool is_shared = memory.direct >= 0 || memory.is_kept;
+      Tensor tensor = memory.direct >= 0 ? results_[at(memory.direct)].bound : memory.own;
+      if (is_shared) {
+        tensor = Tensor::copy_of(tensor.type(), tensor.dims(), tensor.data(),
+                                 static_cast<size_t>(tensor.bytes()));
+      }
+      given.push_back(buffer.owner < 0 ? tensor : tensor.reshaped(buffer.type->dims));
+    } else if (input >= 0) {
+      // The caller's own tensor, not an aligned copy of it.
+      given.push_back(*inputs_[at(input)].now);
+    } else if (buffer.kind == Kind::Constant) {
+      given.push_back(built_.constant_results[index]);
+    } else {
+      const Tensor& tensor = dynamic[at(owner_of(built_.plan, result.buffer))];
+      given.push_back(buffer.owner < 0 ? tensor : tensor.reshaped(buffer.type->dims));
+    }
+  }
+  return given;
+}
+
+void IoBinding::end() {
+  if (is_arranged_) return;
+  for (Input& input : inputs_) input.now = &input.bound;
+  for (OutputMemory& memory : memories_) {
+    if (!memory.is_kept) memory.own = Tensor();
+  }
+}
+
+std::string IoBinding::input_name(size_t input) const {
+  return built_.graph[built_.graph.inputs[input]].name;
+}
+
+std::string IoBinding::result_name(size_t result) const {
+  const Graph& graph = built_.graph;
+  if (result < graph.outputs.size()) return graph[graph.outputs[result]].name;
+  return graph[built_.plan.buffers[at(results_[result].buffer)].value].name;
+}
+
+}  // namespace tessera

@@ -1,0 +1,344 @@
+// Runs in memory of the caller's own: what is written where, what is refused, and what is copied.
+#include "engine/io_binding.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "engine/shared_views_test.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_plugins::Dims;
+using testing_plugins::kInPlace;
+using testing_plugins::kOdd;
+using testing_plugins::Needs;
+using testing_plugins::SharedViews;
+
+// A whole page, so that tests choose where memory begins.
+struct Memory {
+  alignas(64) float elements[256] = {};
+
+  Tensor at(size_t first, const Dims& dims) {
+    return Tensor::over(DataType::Float32, dims, nullptr, elements + first);
+  }
+  std::vector<float> read(size_t first, size_t count) const {
+    return {elements + first, elements + first + count};
+  }
+  void write(size_t first, const std::vector<float>& values) {
+    std::copy(values.begin(), values.end(), elements + first);
+  }
+};
+
+class Exchanges : public SharedViews {
+ protected:
+  // Runs what was built on bound memory alone.
+  PlanRunner& runner(const Needs& needs, std::vector<StatePorts> pairs = {}) {
+    BuiltPlan built = SharedViews::build(needs);
+    runner_ = std::make_unique<PlanRunner>(
+        std::move(built), RunnerOptions{.threads = 1, .state_pairs = std::move(pairs)});
+    return *runner_;
+  }
+  void output(const std::string& name) { builder_.output(name); }
+
+  Memory memory_;
+  std::unique_ptr<PlanRunner> runner_;
+};
+
+// One among several of a test.
+class OneExchange : public Exchanges {
+ public:
+  using Exchanges::input;
+  using Exchanges::memory_;
+  using Exchanges::output;
+  using Exchanges::relu;
+  using Exchanges::runner;
+
+ private:
+  void TestBody() override {}
+};
+
+TEST_F(Exchanges, ReadAndWriteWhereTheyAreBound) {
+  input("x", {4});
+  relu("x", "y");
+  relu("y", "z");
+  output("z");
+  PlanRunner& runner = this->runner({});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  for (const float first : {1.0F, 10.0F}) {
+    memory_.write(0, {first, 2, 3, 4});
+    runner.run_bound();
+    EXPECT_THAT(memory_.read(16, 4), ElementsAre(first + 2, 4, 5, 6));
+  }
+  // Somewhere else from now on: what was there stays.
+  runner.io_binding().bind_result(0, memory_.at(32, {4}));
+  memory_.write(0, {5, 6, 7, 8});
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(32, 4), ElementsAre(7, 8, 9, 10));
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(12, 4, 5, 6));
+  EXPECT_THAT(memory_.read(0, 4), ElementsAre(5, 6, 7, 8));
+}
+
+TEST_F(Exchanges, MixWithWhatIsGivenForOneRun) {
+  input("x", {4});
+  relu("x", "y");
+  output("y");
+  PlanRunner& runner = this->runner({});
+  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  const std::vector<Tensor> results = runner.run(inputs_);
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(101, 102, 103, 104));
+  EXPECT_EQ(results[0].data(), memory_.elements + 16);
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(1, 1, 1, 1));
+  runner.run(inputs_);
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(101, 102, 103, 104));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(1, 1, 1, 1));
+  runner.io_binding().bind_result(0, {});
+  const std::vector<Tensor> again = runner.run(std::vector{Tensor()});
+  EXPECT_EQ(elements(again[0]), (std::vector<float>{1, 1, 1, 1}));
+  runner.run(inputs_);
+  EXPECT_EQ(elements(again[0]), (std::vector<float>{1, 1, 1, 1}));
+}
+
+TEST_F(Exchanges, TakeAnyAddressThatElementsCanHave) {
+  input("x", {4});
+  relu("x", "y");
+  output("y");
+  for (const Needs& needs : {Needs{}, kOdd}) {
+    PlanRunner& runner = this->runner(needs);
+    memory_ = {};
+    runner.io_binding().bind_input(0, memory_.at(1, {4}));
+    runner.io_binding().bind_result(0, memory_.at(19, {4}));
+    for (const float first : {1.0F, 10.0F}) {
+      memory_.write(1, {first, 2, 3, 4});
+      runner.run_bound();
+      EXPECT_THAT(memory_.read(18, 6), ElementsAre(0, first + 1, 3, 4, 5, 0));
+    }
+  }
+}
+
+TEST_F(Exchanges, NeverWriteToInputs) {
+  input("x", {4});
+  relu("x", "y");
+  relu("y", "z");
+  output("z");
+  PlanRunner& runner = this->runner(kInPlace);
+  const Tensor before = counted({4}, 100);
+  runner.run(inputs_);
+  EXPECT_EQ(elements(inputs_[0]), elements(before));
+  memory_.write(0, {1, 2, 3, 4});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(0, 4), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(3, 4, 5, 6));
+}
+
+TEST_F(Exchanges, CopyOutputsThatAreViewsOfInputs) {
+  input("x", {4});
+  reshape("x", "square", {2, 2});
+  output("square");
+  output("x");
+  PlanRunner& runner = this->runner({});
+  memory_.write(0, {1, 2, 3, 4});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(16, {2, 2}));
+  runner.io_binding().bind_result(1, memory_.at(32, {4}));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(memory_.read(32, 4), ElementsAre(1, 2, 3, 4));
+  const std::vector<Tensor> results = runner.run(inputs_);
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(100, 101, 102, 103));
+}
+
+TEST_F(Exchanges, CopyConstantsThatAreOutputs) {
+  input("x", {4});
+  builder_.constant("c", Tensor::from<float>(DataType::Float32, {2}, std::vector<float>{7, 8}));
+  relu("x", "y");
+  output("y");
+  output("c");
+  PlanRunner& runner = this->runner({});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  runner.io_binding().bind_result(1, memory_.at(32, {2}));
+  for (int run = 0; run < 2; ++run) {
+    memory_.write(32, {0, 0});
+    runner.run_bound();
+    EXPECT_THAT(memory_.read(32, 2), ElementsAre(7, 8));
+  }
+}
+
+TEST_F(Exchanges, GiveOneValueAsTwoOutputs) {
+  input("x", {4});
+  relu("x", "y");
+  output("y");
+  output("y");
+  PlanRunner& runner = this->runner({});
+  memory_.write(0, {1, 2, 3, 4});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(1, memory_.at(16, {4}));
+  const std::vector<Tensor> results = runner.run(std::vector{Tensor()});
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(2, 3, 4, 5));
+  EXPECT_EQ(elements(results[0]), (std::vector<float>{2, 3, 4, 5}));
+  EXPECT_NE(results[0].data(), memory_.elements + 16);
+  runner.io_binding().bind_result(0, memory_.at(32, {4}));
+  memory_.write(0, {5, 6, 7, 8});
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(6, 7, 8, 9));
+  EXPECT_THAT(memory_.read(32, 4), ElementsAre(6, 7, 8, 9));
+  EXPECT_EQ(elements(results[0]), (std::vector<float>{2, 3, 4, 5}));
+}
+
+TEST_F(Exchanges, RefuseMemoryThatOverlaps) {
+  input("x", {4});
+  relu("x", "y");
+  relu("y", "z");
+  output("y");
+  output("z");
+  PlanRunner& runner = this->runner({});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(3, {4}));
+  runner.io_binding().bind_result(1, memory_.at(16, {4}));
+  const std::string input_text = error_of([&] { runner.run_bound(); });
+  EXPECT_THAT(input_text, HasSubstr("InvalidArgument: output 'y'"));
+  EXPECT_THAT(input_text, HasSubstr("input 'x' lies in too"));
+  EXPECT_THAT(input_text, HasSubstr("state pair"));
+  runner.io_binding().bind_result(0, memory_.at(19, {4}));
+  const std::string output_text = error_of([&] { runner.run_bound(); });
+  EXPECT_THAT(output_text, HasSubstr("InvalidArgument: output 'z'"));
+  EXPECT_THAT(output_text, HasSubstr("output 'y' lies in too"));
+  // An input that is given for one run counts too.
+  runner.io_binding().bind_result(0, memory_.at(32, {4}));
+  EXPECT_THAT(error_of([&] { runner.run(std::vector{memory_.at(33, {4})}); }),
+              HasSubstr("input 'x' lies in too"));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(2, 2, 2, 2));
+}
+
+TEST_F(Exchanges, WriteStateOverItsInputOnceAllHaveReadIt) {
+  // y is made of x alone; that z still reads x decides whether y may be written there at once.
+  struct Case {
+    std::string what;
+    Needs needs;
+    bool is_read_later;
+  };
+  for (const Case& made : {Case{"in place", kInPlace, false}, Case{"copied", {}, false},
+                           Case{"still read", kInPlace, true}}) {
+    SCOPED_TRACE(made.what);
+    OneExchange one;
+    one.input("x", {4});
+    one.relu("x", "y");
+    one.output("y");
+    if (made.is_read_later) {
+      one.relu("x", "again");
+      one.relu("again", "z");
+      one.output("z");
+    }
+    PlanRunner& runner = one.runner(made.needs, {{0, 0}});
+    one.memory_.write(0, {1, 2, 3, 4});
+    runner.io_binding().bind_input(0, one.memory_.at(0, {4}));
+    runner.io_binding().bind_result(0, one.memory_.at(0, {4}));
+    if (made.is_read_later) runner.io_binding().bind_result(1, one.memory_.at(16, {4}));
+    for (const float run : {1.0F, 2.0F, 3.0F}) {
+      runner.run_bound();
+      EXPECT_THAT(one.memory_.read(0, 4), ElementsAre(1 + run, 2 + run, 3 + run, 4 + run));
+      if (made.is_read_later) {
+        EXPECT_THAT(one.memory_.read(16, 4), ElementsAre(2 + run, 3 + run, 4 + run, 5 + run));
+      }
+    }
+  }
+}
+
+TEST_F(Exchanges, AskForInPlaceOnlyWhereItIs) {
+  input("x", {4});
+  relu("x", "y");
+  output("y");
+  PlanRunner& runner = this->runner(kInPlace, {{0, 0}});
+  std::vector<int32_t> requests;
+  const PlanWatcher watcher = [&](const PlanEvent& event) {
+    requests.push_back(event.outputs[0].request);
+  };
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(0, {4}));
+  runner.run_bound(watcher);
+  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  runner.run_bound(watcher);
+  runner.io_binding().bind_result(0, memory_.at(0, {4}));
+  runner.run_bound(watcher);
+  runner.io_binding().bind_result(0, {});
+  runner.run(inputs_, watcher);
+  EXPECT_THAT(requests, ElementsAre(TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_WRITE,
+                                    TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_WRITE));
+}
+
+TEST_F(Exchanges, WriteStateThatOverlapsInPart) {
+  input("x", {4});
+  relu("x", "y");
+  output("y");
+  PlanRunner& runner = this->runner(kInPlace, {{0, 0}});
+  memory_.write(0, {1, 2, 3, 4});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(2, {4}));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(0, 6), ElementsAre(1, 2, 2, 3, 4, 5));
+  // Memory of its own is as good.
+  memory_.write(0, {1, 2, 3, 4});
+  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(0, 4), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(2, 3, 4, 5));
+}
+
+TEST_F(Exchanges, WriteStateThatAnEarlierStepHasRead) {
+  input("x", {4});
+  relu("x", "a");
+  relu("a", "y");
+  output("y");
+  PlanRunner& runner = this->runner({}, {{0, 0}});
+  memory_.write(0, {1, 2, 3, 4});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(0, {4}));
+  runner.run_bound();
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(0, 4), ElementsAre(5, 6, 7, 8));
+}
+
+TEST_F(Exchanges, SwapStatesThatAreEachOthersInputs) {
+  input("a", {4});
+  input("b", {4});
+  output("b");
+  output("a");
+  PlanRunner& runner = this->runner({}, {{0, 0}, {1, 1}});
+  memory_.write(0, {1, 2, 3, 4});
+  memory_.write(16, {5, 6, 7, 8});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_input(1, memory_.at(16, {4}));
+  runner.io_binding().bind_result(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(1, memory_.at(16, {4}));
+  runner.run_bound();
+  EXPECT_THAT(memory_.read(0, 4), ElementsAre(5, 6, 7, 8));
+  EXPECT_THAT(memory_.read(16, 4), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(Exchanges, AreWatchedToo) {
+  input("x", {4});
+  relu("x", "y");
+  relu("y", "z");
+  output("z");
+  PlanRunner& runner = this->runner({});
+  runner.io_binding().bind_input(0, memory_.at(0, {4}));
+  runner.io_binding().bind_result(0, memory_.at(16, {4}));
+  std::vector<const void*> written;
+  runner.run_bound([&](const PlanEvent& event) { written.push_back(event.outputs[0].data); });
+  ASSERT_EQ(written.size(), 2U);
+  EXPECT_EQ(written[1], memory_.elements + 16);
+}
+
+}  // namespace
+}  // namespace tessera

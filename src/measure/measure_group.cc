@@ -1,0 +1,285 @@
+#include "measure/measure_group.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace tessera::tuning {
+namespace {
+
+// The number of rounds of a candidate that is not far behind, and the maximum number.
+constexpr int kMinRounds = 7;
+constexpr int kMaxRounds = 30;
+// After `rounds` rounds, a candidate that is `times` slower than the best one is dropped.
+struct FarBehind {
+  int rounds = 0;
+  double times = 0;
+};
+constexpr std::array<FarBehind, 3> kFarBehind = {{{1, 2}, {2, 1.5}, {4, 1.2}}};
+// An interval this narrow, apart from the variation between processes, needs no more rounds.
+constexpr double kNarrowWidth = 0.05;
+// The time limit for all rounds of a candidate after the minimum number, including overhead.
+constexpr double kSecondsForRounds = 0.04;
+// The time limit before that number, because the interval of a slow candidate stays wide anyway.
+constexpr double kMaxSeconds = 0.2;
+
+// If several threads take longer than this, one thread cannot win by saving the cost of starting
+// them.
+constexpr double kLongForOneThread = 5e-4;
+
+// The maximum number and total time of repetitions of disturbed runs.
+constexpr int kMaxRetries = 8;
+constexpr double kSecondsForRetries = 0.03;
+
+// For short kernels, a round is the minimum of several runs, because disturbances only slow down.
+int runs_of_round(double seconds) { return seconds < 2e-3 ? 3 : 1; }
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g s", seconds);
+  return text.data();
+}
+
+double typical(std::span<const Sample> samples) { return summarise(samples).seconds; }
+
+// Whether more rounds would hardly narrow the interval, apart from the slowdown of the cores.
+bool is_narrow(std::span<const Sample> samples) {
+  std::vector<double> seconds;
+  for (const Sample& sample : samples) seconds.push_back(sample.seconds);
+  return summarise(seconds).half_width() <= kNarrowWidth + kProcessVariation;
+}
+
+Sample sample_of(const Outcome& outcome) {
+  return {outcome.seconds, outcome.slowdown, outcome.slowdown_p90};
+}
+
+void keep_faster(Sample& fastest, const Sample& other) {
+  if (other.seconds < fastest.seconds) fastest = other;
+}
+
+// Repeats disturbed runs as long as that is cheap.
+template <class Run>
+Outcome run_without_preemption(const Run& run) {
+  Outcome outcome = run();
+  double spent = outcome.seconds;
+  for (int again = 0; outcome.was_preempted && again < kMaxRetries; ++again) {
+    if (spent > kSecondsForRetries) break;
+    const Outcome next = run();
+    if (!next.is_fine()) return next;
+    spent += next.seconds;
+    if (next.was_preempted && next.seconds > outcome.seconds) continue;
+    outcome = next;
+  }
+  return outcome;
+}
+
+class GroupMeasurement {
+ public:
+  GroupMeasurement(std::span<Trial> trials, const MeasureLimits& limits, double best_seconds,
+                   const TrialWatcher& watcher)
+      : trials_(trials), limits_(limits), best_(best_seconds), watcher_(watcher) {}
+
+  bool run() {
+    bool goes_on = true;
+    for (Trial& trial : trials_) {
+      goes_on = watcher_(trial, told_best());
+      if (!goes_on) break;
+      begin(trial);
+      trial.is_begun = true;
+      trial.is_finished = is_done(trial);
+    }
+    if (goes_on) goes_on = run_rounds();
+    for (Trial& trial : trials_) finish(trial);
+    return goes_on;
+  }
+
+  double best_seconds() const { return best_; }
+
+ private:
+  double told_best() const { return best_ < std::numeric_limits<double>::max() ? best_ : 0; }
+
+  static void refuse(Trial& trial, const std::string& reason) {
+    if (!trial.cost) trial.cost.emplace();
+    trial.cost->refusal = reason;
+    trial.is_out = true;
+  }
+
+  // The measuring process was lost, and with it all of its kernels.
+  void lose(const Bench* bench) {
+    for (Trial& other : trials_) {
+      if (other.bench == bench) other.is_built = false;
+    }
+  }
+
+  bool build(Trial& trial) {
+    Outcome built = trial.bench->build(trial.key);
+    if (built.is_unknown && trial.fallback != nullptr) {
+      trial.bench = std::exchange(trial.fallback, nullptr);
+      built = trial.bench->build(trial.key);
+    }
+    if (built.is_lost) lose(trial.bench);
+    if (!built.is_fine()) {
+      refuse(trial, "its kernel could not be built: " + built.reason);
+      return false;
+    }
+    if (built.seconds > trial.build_limit_seconds) {
+      refuse(trial, "its kernel took " + seconds_text(built.seconds) +
+                        " to build, expected at most " + seconds_text(trial.build_limit_seconds));
+      return false;
+    }
+    trial.is_built = true;
+    trial.cost->build_seconds = built.seconds;
+    return true;
+  }
+
+  void begin(Trial& trial) {
+    if (trial.bound_seconds > best_ || (trial.is_alone && best_ > kLongForOneThread)) {
+      trial.is_out = true;
+      return;
+    }
+    trial.cost.emplace();
+    if (!build(trial)) return;
+    const Checked checked = trial.bench->check(trial.key);
+    if (checked.is_lost) lose(trial.bench);
+    trial.cost->error = checked.error;
+    trial.cost->tolerance = checked.tolerance;
+    if (!checked.is_fine()) return refuse(trial, checked.reason);
+    if (limits_.only_checks) {
+      trial.is_out = true;
+      return;
+    }
+    // One run for first-time effects, and one that counts.
+    const std::optional<Sample> first = run_once(trial);
+    if (!first) return;
+    if (first->seconds > limits_.candidate_timeout_seconds) {
+      return refuse(trial, "one run took " + seconds_text(first->seconds) + ", expected at most " +
+                               seconds_text(limits_.candidate_timeout_seconds));
+    }
+    run_round(trial);
+  }
+
+  std::optional<Sample> run_once(Trial& trial) {
+    const Outcome outcome =
+        run_without_preemption([&] { return trial.bench->run_once(trial.key, limits_.weights); });
+    if (outcome.is_fine()) return sample_of(outcome);
+    if (outcome.is_lost) lose(trial.bench);
+    refuse(trial, outcome.reason);
+    return std::nullopt;
+  }
+
+  void run_round(Trial& trial) {
+    if (!trial.is_built && !build(trial)) return;
+    const auto start = std::chrono::steady_clock::now();
+    std::optional<Sample> fastest = run_once(trial);
+    if (!fastest) return;
+    for (int run = runs_of_round(fastest->seconds); run > 1; --run) {
+      const std::optional<Sample> again = run_once(trial);
+      if (!again) return;
+      keep_faster(*fastest, *again);
+    }
+    trial.samples.push_back(*fastest);
+    trial.spent_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best_ = std::min(best_, typical(trial.samples));
+  }
+
+  bool is_done(const Trial& trial) const {
+    if (trial.is_out || trial.samples.empty()) return true;
+    const auto rounds = static_cast<int>(trial.samples.size());
+    const double middle = typical(trial.samples);
+    for (const FarBehind& behind : kFarBehind) {
+      if (rounds >= behind.rounds && middle > behind.times * best_) return true;
+    }
+    if (trial.spent_seconds > kMaxSeconds) return true;
+    if (rounds < kMinRounds) return false;
+    if (rounds >= kMaxRounds || trial.spent_seconds > kSecondsForRounds) return true;
+    return is_narrow(trial.samples);
+  }
+
+  // In each round, every candidate runs once; rounds begin with different candidates.
+  bool run_rounds() {
+    for (size_t round = 0;; ++round) {
+      bool is_busy = false;
+      for (size_t index = 0; index < trials_.size(); ++index) {
+        Trial& trial = trials_[(index + round) % trials_.size()];
+        if (is_done(trial)) continue;
+        is_busy = true;
+        if (!watcher_(trial, told_best())) return false;
+        run_round(trial);
+        trial.is_finished = is_done(trial);
+      }
+      if (!is_busy) return true;
+    }
+  }
+
+  void finish(Trial& trial) const {
+    if (trial.is_built) trial.bench->drop(trial.key);
+    trial.is_built = false;
+    if (!trial.cost || !trial.cost->refusal.empty()) return;
+    if (limits_.only_checks) return;
+    if (trial.samples.empty()) {
+      // Stopped before it ran.
+      trial.cost.reset();
+      return;
+    }
+    auto& timing = limits_.weights == Weights::Cold ? trial.cost->cold : trial.cost->warm;
+    timing = summarise(trial.samples);
+  }
+
+  std::span<Trial> trials_;
+  const MeasureLimits& limits_;
+  double best_;
+  const TrialWatcher& watcher_;
+};
+
+}  // namespace
+
+bool measure_group(std::vector<Trial>& trials, const MeasureLimits& limits, double best_seconds,
+                   const TrialWatcher& watcher) {
+  size_t begin = 0;
+  while (begin < trials.size()) {
+    size_t end = begin;
+    int64_t bytes = 0;
+    while (end < trials.size() &&
+           (end == begin || bytes + trials[end].bytes <= limits.buffer_bytes)) {
+      bytes += trials[end++].bytes;
+    }
+    GroupMeasurement measurement(std::span<Trial>(trials).subspan(begin, end - begin), limits,
+                                 best_seconds, watcher);
+    const bool goes_on = measurement.run();
+    best_seconds = measurement.best_seconds();
+    if (!goes_on) return false;
+    begin = end;
+  }
+  return true;
+}
+
+ConversionCost measure_conversion(Bench& bench, const ConversionKey& key, int64_t bytes) {
+  ConversionCost cost{.bytes = bytes};
+  std::vector<Sample> samples;
+  double spent = 0;
+  const auto run = [&] {
+    const Outcome outcome = run_without_preemption([&] { return bench.convert_once(key); });
+    if (!outcome.is_fine()) cost.refusal = outcome.reason;
+    spent += outcome.seconds;
+    return sample_of(outcome);
+  };
+  run();
+  while (cost.refusal.empty()) {
+    Sample fastest = run();
+    for (int again = runs_of_round(fastest.seconds); again > 1; --again)
+      keep_faster(fastest, run());
+    samples.push_back(fastest);
+    const bool is_enough =
+        static_cast<int>(samples.size()) >= kMinRounds || spent > kSecondsForRounds;
+    if (is_enough) break;
+  }
+  if (cost.refusal.empty()) cost.timing = summarise(samples);
+  return cost;
+}
+
+}  // namespace tessera::tuning

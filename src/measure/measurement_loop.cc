@@ -1,0 +1,179 @@
+#include "measure/measurement_loop.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "base/stopwatch.h"
+
+namespace tessera {
+namespace {
+
+using tuning::NeededConversion;
+using tuning::PhaseTimer;
+
+// Candidates for the same nodes within this of the chosen one's bound are measured beside it.
+constexpr double kCompetitorRatio = 1.05;
+
+}  // namespace
+
+MeasurementLoop::MeasurementLoop(const TuningContext& context, tuning::TuneOptions effort,
+                                 tuning::CostTable& costs,
+                                 const std::set<std::string>& fully_measured)
+    : context_(context),
+      costs_(costs),
+      families_(tuning::candidate_families(context.subject, context.prices.groups())),
+      is_fully_measured_(context.subject.offers.candidates.size(), false),
+      is_given_up_(context.subject.offers.candidates.size(), false),
+      tuner_(context.subject, context.prices.groups(), context.prices.keys(), context.base.plugins,
+             std::move(effort), costs) {
+  for (const tuning::TuneGroup& group : context.prices.groups()) {
+    for (const int index : group.candidates) group_of_[index] = &group;
+  }
+  for (size_t index = 0; index < is_given_up_.size(); ++index) {
+    const Candidate& candidate = context.subject.offers.candidates[index];
+    is_fully_measured_[index] = fully_measured.contains(candidate.backend());
+    // What cannot be measured alone keeps its guess; views take nothing.
+    if (!context.prices.keys()[index] || !candidate.has_kernel() || is_fully_measured_[index]) {
+      is_given_up_[index] = true;
+    }
+  }
+}
+
+void MeasurementLoop::measure_all() {
+  std::vector<int> all(context_.subject.offers.candidates.size());
+  std::iota(all.begin(), all.end(), 0);
+  tuner_.measure(all, tuning::needed_conversions(context_.subject));
+}
+
+void MeasurementLoop::measure(const Placement& placement) {
+  std::vector<int> unknown;
+  for (const int index : placement.chosen) {
+    if (is_unmeasured(index) && !is_fully_measured_[static_cast<size_t>(index)])
+      unknown.push_back(index);
+  }
+  tuner_.measure(unknown, {});
+}
+
+void MeasurementLoop::measure_potential_winners(const std::function<Placement()>& choose,
+                                                double max_seconds) {
+  const Stopwatch stopwatch;
+  while (tuner_.may_go_on() && stopwatch.read().seconds < max_seconds) {
+    const PhaseTimer::Scope running(tuner_.phases(), "choose");
+    if (!tuner_.tell(BindPhase::Choosing)) return;
+    context_.prices.look_up_bounds(is_given_up_);
+    context_.placer.set_prices(context_.prices);
+    context_.placer.exclude({});
+    const Placement placement = choose();
+    if (placement.chosen.empty()) return;
+    const std::vector<int> candidates = unknown_candidates(placement);
+    const std::vector<NeededConversion> conversions = unknown_conversions();
+    if (candidates.empty() && conversions.empty()) return;
+    tuner_.measure(candidates, conversions, max_seconds - stopwatch.read().seconds);
+    // Whatever came of it, nobody asks again.
+    for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
+    for (const NeededConversion& conversion : conversions) asked_.insert(conversion.cost_key);
+  }
+}
+
+void MeasurementLoop::restrict_to_measured() {
+  tuner_.tell(BindPhase::Choosing);
+  context_.prices.look_up_guesses();
+  Placer& placer = context_.placer;
+  placer.set_prices(context_.prices);
+  std::vector<bool> is_unknown(context_.subject.offers.candidates.size(), false);
+  for (size_t index = 0; index < is_unknown.size(); ++index) {
+    is_unknown[index] = is_unmeasured(static_cast<int>(index));
+  }
+  placer.exclude(is_unknown);
+  if (!placer.solve().chosen.empty()) return;
+  // Time was over before every node had a candidate that was measured. Those that none covers are
+  // computed as they would be without prices.
+  placer.exclude({});
+  const Placement in_order = placer.in_order();
+  for (const int index : in_order.chosen) is_unknown[static_cast<size_t>(index)] = false;
+  placer.exclude(std::move(is_unknown));
+  if (!placer.solve().chosen.empty()) return;
+  placer.exclude({});
+  placer.solve();  // for the bound that the choice is described by
+}
+
+Placement MeasurementLoop::choose_buildable() {
+  const PhaseTimer::Scope running(tuner_.phases(), "choose");
+  Placer& placer = context_.placer;
+  restrict_to_measured();
+  while (true) {
+    Placement placement = choose_covering(placer, context_.base.offers, context_.base.graph);
+    if (context_.fitter.restrict_to_budget(placement, placer)) {
+      // What takes its place may not have been worth measuring before.
+      measure_potential_winners([&] { return placer.solve(); });
+      restrict_to_measured();
+      continue;
+    }
+    const std::vector<int> failed = build(placement);
+    if (failed.empty()) return placement;
+    for (const int index : failed) placer.forbid(index);
+    context_.fitter.start(placer);
+  }
+}
+
+std::vector<int> MeasurementLoop::build(const Placement& placement) {
+  const PhaseTimer::Scope running(tuner_.phases(), "build plans");
+  AssembledKernels kernels = context_.assembler.build(
+      placement, context_.base,
+      [&](size_t done, size_t total) { tuner_.tell(BindPhase::Building, {}, done, total); });
+  TESSERA_CHECK(!kernels.released_weight, "who measures has all weights");
+  return std::move(kernels.failed);
+}
+
+bool MeasurementLoop::is_measured(const Placement& placement) const {
+  return std::none_of(placement.chosen.begin(), placement.chosen.end(),
+                      [&](int index) { return is_unmeasured(index); });
+}
+
+// Though it can be measured.
+bool MeasurementLoop::is_unmeasured(int candidate) const {
+  const auto at = static_cast<size_t>(candidate);
+  const bool can_be =
+      context_.prices.keys()[at] && context_.subject.offers.candidates[at].has_kernel();
+  return can_be && !context_.prices.is_measured(candidate);
+}
+
+bool MeasurementLoop::is_unknown(int candidate) const {
+  return !is_given_up_[static_cast<size_t>(candidate)] && !context_.prices.is_measured(candidate);
+}
+
+// Of the placement, and for the same nodes those that promise as much: they are measured side by
+// side. Of each family those of one group: what they teach may leave out the others.
+std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement) const {
+  const PricedOffers& prices = context_.prices;
+  std::vector<int> unknown;
+  std::map<std::string_view, const tuning::TuneGroup*> taken;
+  for (const int chosen : placement.chosen) {
+    if (!is_unknown(chosen)) continue;
+    const tuning::TuneGroup* group = group_of_.at(chosen);
+    for (const int competitor : group->candidates) {
+      if (!is_unknown(competitor)) continue;
+      if (prices.seconds(competitor) > kCompetitorRatio * prices.seconds(chosen)) continue;
+      const std::string_view family = families_[static_cast<size_t>(competitor)];
+      if (taken.try_emplace(family, group).first->second == group) unknown.push_back(competitor);
+    }
+  }
+  return unknown;
+}
+
+std::vector<NeededConversion> MeasurementLoop::unknown_conversions() const {
+  std::vector<NeededConversion> unknown;
+  std::set<tuning::ConversionCostKey> seen = asked_;
+  for (const PlacementConversion& made : context_.placer.solution().conversions) {
+    for (NeededConversion& step : tuning::conversions_between(
+             context_.subject, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {
+      const bool is_known = costs_.conversions.contains(step.cost_key);
+      if (!is_known && seen.insert(step.cost_key).second) unknown.push_back(std::move(step));
+    }
+  }
+  return unknown;
+}
+
+}  // namespace tessera

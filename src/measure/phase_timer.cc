@@ -1,0 +1,71 @@
+#include "measure/phase_timer.h"
+
+#include <utility>
+
+namespace tessera::tuning {
+namespace {
+
+class TimedBench final : public Bench {
+ public:
+  TimedBench(Bench& bench, PhaseTimer& phases) : bench_(bench), phases_(phases) {}
+
+  void load(const GroupCase& group) override {
+    const PhaseTimer::Scope running(phases_, "load");
+    bench_.load(group);
+  }
+  Outcome build(const CandidateKey& key) override {
+    const PhaseTimer::Scope running(phases_, "build");
+    return bench_.build(key);
+  }
+  Checked check(const CandidateKey& key) override {
+    const PhaseTimer::Scope running(phases_, "check");
+    return bench_.check(key);
+  }
+  Outcome run_once(const CandidateKey& key, Weights weights) override {
+    const PhaseTimer::Scope running(phases_, "time");
+    return bench_.run_once(key, weights);
+  }
+  void drop(const CandidateKey& key) override {
+    const PhaseTimer::Scope running(phases_, "load");
+    bench_.drop(key);
+  }
+  Outcome convert_once(const ConversionKey& key) override {
+    const PhaseTimer::Scope running(phases_, "time");
+    return bench_.convert_once(key);
+  }
+
+ private:
+  Bench& bench_;
+  PhaseTimer& phases_;
+};
+
+}  // namespace
+
+std::string PhaseTimer::go_on(std::string_view name) {
+  std::string next(name);
+  double& seconds = seconds_[name_];
+  seconds_.try_emplace(next);  // allocated here, because go_back() must not
+  const Clock::time_point now = Clock::now();
+  seconds += std::chrono::duration<double>(now - start_).count();
+  start_ = now;
+  return std::exchange(name_, std::move(next));
+}
+
+void PhaseTimer::go_back(std::string&& outer) noexcept {
+  const Clock::time_point now = Clock::now();
+  seconds_.find(name_)->second += std::chrono::duration<double>(now - start_).count();
+  start_ = now;
+  name_ = std::move(outer);
+}
+
+std::map<std::string, double> PhaseTimer::seconds() const {
+  std::map<std::string, double> seconds = seconds_;
+  seconds[name_] += std::chrono::duration<double>(Clock::now() - start_).count();
+  return seconds;
+}
+
+std::unique_ptr<Bench> make_timed_bench(Bench& bench, PhaseTimer& phases) {
+  return std::make_unique<TimedBench>(bench, phases);
+}
+
+}  // namespace tessera::tuning

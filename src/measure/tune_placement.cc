@@ -1,0 +1,500 @@
+#include "measure/tune_placement.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/stopwatch.h"
+#include "measure/capture.h"
+#include "measure/measurement_loop.h"
+#include "measure/step_recorder.h"
+#include "measure/time_plans.h"
+#include "price/stored_plans.h"
+#include "tessera/error.h"
+
+namespace tessera {
+namespace {
+
+using tuning::PhaseTimer;
+using tuning::Timing;
+
+// A graph that takes less is given little time.
+constexpr double kShortSeconds = 1e-3;
+constexpr double kBudgetOfShort = 0.1;
+constexpr double kMinBudget = 1e-6;
+constexpr int kContextRounds = 3;
+// Runs of whole plans within this of each other are equally fast.
+constexpr double kNoise = 1.01;
+// Contenders whose price is so far from the best are not run.
+constexpr double kHopeless = 1.6;
+// Plans that were so near to the fastest are looked at more closely, the fastest of them at most so
+// many, and in so many rounds. None begins after such a share of the time spent before, or after so
+// long where that is little.
+constexpr double kNearFastest = 1.06;
+constexpr size_t kMaxFinalists = 3;
+constexpr int kFinalRounds = 4;
+constexpr double kShareOfFinals = 0.1;
+constexpr double kSecondsOfFinals = 2;
+// Runs that were recorded, beside those of the run-off; else they are made again, so often at most.
+constexpr double kMaxPreemptedRatio = 1.05;
+constexpr int kMaxRecordings = 4;
+// What backends alone are good for may take so much of the time spent before, or so long where
+// that is little: the best single library is what people compare with.
+constexpr double kShareOfBackendsAlone = 0.15;
+constexpr double kSecondsOfBackendsAlone = 2;
+// The same for kernels that are soon built.
+constexpr double kShareOfStarting = 0.08;
+// Of the time that there is, what is kept for running whole plans.
+constexpr double kShareOfRunning = 0.2;
+// What another plan must save of building kernels to be worth starting with.
+constexpr double kSlowToBuild = 0.02;
+
+struct Contender {
+  std::string name;
+  Placement placement;
+  std::optional<int> alone;  // the preference of its backend, where it is of one alone
+  std::unique_ptr<PlanRunner> runner;
+  Timing timing;  // once it has run
+};
+
+// What a run of a plan took.
+struct PlanRun {
+  Placement placement;
+  double seconds = 0;
+};
+
+class PlacementTuner {
+ public:
+  PlacementTuner(const TuningContext& context, const PricingOptions& options)
+      : base_(context.base),
+        subject_(context.subject),
+        prices_(context.prices),
+        plan_key_(context.plan_key),
+        placer_(context.placer),
+        fitter_(context.fitter),
+        assembler_(context.assembler),
+        costs_(*options.costs),
+        measures_all_(options.measures_all),
+        runs_per_build_(options.runs_per_build),
+        wants_until_built_(options.wants_startup_plan),
+        recorder_(prices_, costs_),
+        loop_(context, effort(options), costs_, options.fully_measured_backends),
+        tuner_(loop_.tuner()) {}
+
+  TunedPlacement run() {
+    if (measures_all_) loop_.measure_all();
+    const Placement known = placer_.preferred();
+    const double max_seconds = seconds_to_measure();
+    loop_.measure_potential_winners([&] { return placer_.solve(); }, max_seconds);
+    is_cut_short_ = tuner_.seconds() > max_seconds;
+    // What was measured since may be better.
+    if (tuner_.measured() > 0) placer_.prefer({});
+    Placement best = loop_.choose_buildable();
+    const double isolated_seconds = placer_.price(best) - placer_.amortized_build_seconds(best);
+    std::vector<ContenderDescription> run_off;
+    if (is_worth_running()) {
+      has_run_ = true;
+      try {
+        refine_in_context(best);
+        run_off = hold_run_off(best, known);
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::OutOfMemory) throw;
+        notes_.push_back("the whole plan could not be run on the inputs for tuning: " +
+                         std::string(error.what()));
+      }
+    }
+    // What the last rounds learned of the others changes nothing any more.
+    if (has_run_) loop_.restrict_to_measured();
+    Placement startup_plan;
+    if (wants_until_built_ && has_run_) startup_plan = find_startup_plan(best);
+    placer_.prefer(best);
+    TunedPlacement result{.placement = best,
+                          .startup_plan = std::move(startup_plan),
+                          .description = placer_.describe(best)};
+    add_overhead(result.description);
+    result.description.isolated_seconds = isolated_seconds;
+    if (!run_off.empty()) {
+      result.description.measured_seconds = run_off.front().seconds;
+      result.description.contenders = std::move(run_off);
+    }
+    result.tuning = tuning::describe(tuner_.report());
+    if (is_cut_short_) result.tuning.is_stopped = result.tuning.is_out_of_time = true;
+    if (is_short_ && shared_ != nullptr) shared_->spend(result.tuning.seconds);
+    result.tuning.offered = static_cast<int>(subject_.offers.candidates.size());
+    for (std::string& note : notes_) result.tuning.notes.push_back(std::move(note));
+    return result;
+  }
+
+ private:
+  // What no choice changes, as a run takes it all the same.
+  void add_overhead(PlacementDescription& description) const {
+    const double gap_seconds = description.gap * description.lower_bound_seconds;
+    description.predicted_seconds += recorder_.overhead_seconds();
+    description.lower_bound_seconds += recorder_.overhead_seconds();
+    if (description.lower_bound_seconds > 0) {
+      description.gap = gap_seconds / description.lower_bound_seconds;
+    }
+  }
+
+  // Little for graphs that take little: nothing is started then, and nothing measured of the
+  // machine.
+  tuning::TuneOptions effort(const PricingOptions& options) {
+    tuning::TuneOptions effort = options.tune;
+    given_inputs_ = effort.inputs;
+    const Placement in_order = placer_.in_order();
+    const double seconds = placer_.price(in_order) - placer_.amortized_build_seconds(in_order);
+    is_short_ = !in_order.chosen.empty() && seconds < kShortSeconds && !options.is_in_background;
+    if (!is_short_ || options.measures_all) return effort;
+    if (options.measures_short_here) effort.start_bench = nullptr;
+    effort.measures_speed = false;
+    // Who names a budget has it.
+    if (effort.budget_seconds > 0) return effort;
+    shared_ = options.shared;
+    double max_seconds = kBudgetOfShort;
+    if (shared_ != nullptr) max_seconds = std::min(max_seconds, shared_->allowance_seconds());
+    // 0 would be no limit.
+    effort.budget_seconds = std::max(max_seconds, kMinBudget);
+    return effort;
+  }
+
+  // How long to measure candidates: some time is kept to run plans, so that of those that are known
+  // then the fastest is taken.
+  double seconds_to_measure() const { return (1 - kShareOfRunning) * tuner_.seconds_left(); }
+
+  // --- Running whole plans
+
+  bool is_worth_running() const {
+    const bool has_sparse =
+        std::any_of(base_.graph.values.begin(), base_.graph.values.end(),
+                    [](const Value& value) { return value.sparse.has_value(); });
+    return !has_sparse && tuner_.may_go_on() && tuner_.measured() > 0;
+  }
+
+  RunLimits limits() const {
+    RunLimits limits;
+    if (is_short_) limits.seconds = kBudgetOfShort / 20;
+    limits.seconds = std::min(limits.seconds, tuner_.seconds_left() / 4);
+    return limits;
+  }
+
+  std::unique_ptr<PlanRunner> runner_of(const Placement& placement) {
+    const PhaseTimer::Scope running(tuner_.phases(), "lay out");
+    tuner_.tell(BindPhase::Packing);
+    BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
+                                         placer_.conversion_prices());
+    const std::optional<ReleasedWeight> released = assembler_.pack(built);
+    TESSERA_CHECK(!released, "who measures has all weights");
+    return std::make_unique<PlanRunner>(std::move(built), subject_.threads);
+  }
+
+  const std::vector<Tensor>& inputs() {
+    if (inputs_.empty()) {
+      inputs_ = given_inputs_.empty() ? tuning::draw_inputs(base_.graph, 1) : given_inputs_;
+    }
+    return inputs_;
+  }
+
+  void refine_in_context(Placement& best) {
+    for (int round = 0; round < kContextRounds && tuner_.may_go_on(); ++round) {
+      record(best, *runner_of(best));
+      // What time there is left is for the run-off.
+      if (is_cut_short_) return;
+      loop_.measure_potential_winners([&] { return placer_.solve(); });
+      const Placement next = loop_.choose_buildable();
+      if (next.chosen == best.chosen) return;
+      best = next;
+    }
+    if (tuner_.may_go_on()) record(best, *runner_of(best));
+  }
+
+  void record(const Placement& placement, PlanRunner& runner) {
+    const PhaseTimer::Scope running(tuner_.phases(), "run plans");
+    recorder_.record(placement, runner, inputs(), limits(), [&](size_t, size_t done, size_t total) {
+      return tuner_.tell(BindPhase::TimingSteps, {}, done, total);
+    });
+  }
+
+  // --- The run-off
+
+  // Where it is new, has hope and can be run.
+  void add(std::vector<Contender>& contenders, const std::string& name, Placement placement,
+           std::optional<int> alone = {}) {
+    if (placement.chosen.empty()) return;
+    const bool is_new = std::none_of(
+        contenders.begin(), contenders.end(),
+        [&](const Contender& other) { return other.placement.chosen == placement.chosen; });
+    const bool has_hope =
+        contenders.empty() ||
+        placer_.price(placement) < kHopeless * placer_.price(contenders[0].placement);
+    if (!is_new || !has_hope || !loop_.is_measured(placement)) return;
+    if (!fitter_.fits(placement, placer_)) return;
+    if (!loop_.build(placement).empty()) return;
+    std::unique_ptr<PlanRunner> runner = runner_of(placement);
+    contenders.push_back({.name = name,
+                          .placement = std::move(placement),
+                          .alone = alone,
+                          .runner = std::move(runner)});
+  }
+
+  std::vector<Contender> contenders(const Placement& best, const Placement& known) {
+    std::vector<Contender> all;
+    placer_.exclude({});
+    loop_.measure(placer_.in_order());
+    loop_.restrict_to_measured();
+    add(all, "chosen", best);
+    add(all, "known", known);
+    add(all, "solved", placer_.solve());
+    add(all, "greedy", placer_.greedy());
+    add(all, "in order", placer_.in_order());
+    std::set<std::pair<int, std::string>> backends;
+    for (const Candidate& candidate : base_.offers.candidates) {
+      if (candidate.has_kernel()) backends.emplace(candidate.preference, candidate.backend());
+    }
+    const double share = kShareOfBackendsAlone * tuner_.seconds();
+    const double max_seconds = is_short_ ? share : std::max(share, kSecondsOfBackendsAlone);
+    const Stopwatch stopwatch;
+    for (const auto& [preference, backend] : backends) {
+      if (!tuner_.tell(BindPhase::Choosing, backend + " alone")) break;
+      loop_.measure_potential_winners([&, at = preference] { return alone_if_hopeful(at, all); },
+                                      max_seconds - stopwatch.read().seconds);
+      loop_.restrict_to_measured();
+      add(all, backend + " alone", placer_.alone(preference), preference);
+    }
+    return all;
+  }
+
+  // By bounds; nothing where even these are too far from what is known.
+  Placement alone_if_hopeful(int preference, const std::vector<Contender>& known) const {
+    Placement placement = placer_.alone(preference);
+    const bool has_hope = placement.chosen.empty() || known.empty() ||
+                          placer_.price(placement) < kHopeless * placer_.price(known[0].placement);
+    return has_hope ? placement : Placement{};
+  }
+
+  // By turns; what they took before counts no more. False where it was stopped before all had run,
+  // and then nothing has changed.
+  bool run(std::span<Contender* const> contenders) {
+    const PhaseTimer::Scope running(tuner_.phases(), "run plans");
+    std::vector<PlanRunner*> runners;
+    for (Contender* contender : contenders) runners.push_back(contender->runner.get());
+    const std::vector<Timing> timings =
+        time_runs(runners, inputs(), limits(), [&](size_t index, size_t done, size_t total) {
+          return tuner_.tell(BindPhase::Comparing, contenders[index]->name, done, total);
+        });
+    if (timings.empty()) return false;
+    for (size_t index = 0; index < contenders.size(); ++index) {
+      contenders[index]->timing = timings[index];
+    }
+    return true;
+  }
+
+  // What it took, and the part of building that a run has to earn.
+  double price_of(const Contender& contender) const {
+    return contender.timing.seconds + placer_.amortized_build_seconds(contender.placement);
+  }
+
+  // The fastest and what came near it, in the order of `all`, which have run.
+  std::vector<Contender*> finalists(std::span<Contender> all) const {
+    std::vector<Contender*> near;
+    for (Contender& contender : all) near.push_back(&contender);
+    const auto by_price = [&](const Contender* contender) { return price_of(*contender); };
+    std::ranges::stable_sort(near, {}, by_price);
+    near.resize(std::min(near.size(), kMaxFinalists));
+    const double most = kNearFastest * price_of(*near.front());
+    std::erase_if(near, [&](const Contender* one) { return price_of(*one) > most; });
+    std::ranges::sort(near);  // they lie in `all`
+    return near;
+  }
+
+  // What was the fastest of all was chosen by what its steps take amid the others; those that came
+  // near were not, and could be as good. Gives whether `all` has new ones.
+  bool add_informed(std::vector<Contender>& all, int round, double max_seconds) {
+    const Stopwatch stopwatch;
+    const size_t count = all.size();
+    std::vector<std::pair<std::string, int>> alone;
+    for (const Contender* finalist : finalists(all)) {
+      if (finalist->alone) alone.emplace_back(finalist->name, *finalist->alone);
+      if (!recorder_.has(finalist->placement)) record(finalist->placement, *finalist->runner);
+    }
+    const std::string suffix = ", round " + std::to_string(round + 2);
+    const auto add_chosen = [&](const std::string& name, const std::function<Placement()>& choose,
+                                std::optional<int> preference) {
+      loop_.measure_potential_winners(choose, max_seconds - stopwatch.read().seconds);
+      loop_.restrict_to_measured();
+      add(all, name + suffix, choose(), preference);
+    };
+    add_chosen("solved", [&] { return placer_.solve(); }, {});
+    for (const auto& [name, preference] : alone) {
+      add_chosen(
+          name.substr(0, name.find(',')), [&, at = preference] { return placer_.alone(at); },
+          preference);
+    }
+    return all.size() > count;
+  }
+
+  // The best of those that ran before, against those that are new. What the others took is then
+  // told for the machine as it was this time, by what the best took both times. False where it was
+  // stopped before all had run.
+  bool run_again(std::span<Contender> before, std::span<Contender> since) {
+    std::vector<Contender*> racing = finalists(before);
+    const std::vector<Contender*> best = racing;
+    for (Contender& contender : since) racing.push_back(&contender);
+    const double old_seconds = seconds_of(best);
+    if (!run(racing)) return false;
+    const double change = seconds_of(best) / old_seconds;
+    for (Contender& contender : before) {
+      if (std::ranges::find(best, &contender) != best.end()) continue;
+      for (double* part :
+           {&contender.timing.seconds, &contender.timing.low, &contender.timing.high})
+        *part *= change;
+    }
+    return true;
+  }
+
+  static double seconds_of(std::span<Contender* const> contenders) {
+    double seconds = 0;
+    for (const Contender* contender : contenders) seconds += contender->timing.seconds;
+    return seconds;
+  }
+
+  void hold_finals(std::vector<Contender>& all) {
+    const double max_seconds = std::max(kShareOfFinals * tuner_.seconds(), kSecondsOfFinals);
+    const Stopwatch stopwatch;
+    for (int round = 0; round < kFinalRounds && tuner_.may_go_on(); ++round) {
+      const double seconds_left = max_seconds - stopwatch.read().seconds;
+      const size_t count = all.size();
+      if (seconds_left <= 0 || !add_informed(all, round, seconds_left)) return;
+      if (run_again(std::span(all).first(count), std::span(all).subspan(count))) continue;
+      all.erase(all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
+      return;
+    }
+  }
+
+  // Prices in context are those of the plan that stays, from runs that nothing disturbed: what its
+  // steps take together is what it took in the run-off.
+  void record_winner(const Contender& winner) {
+    const double max_seconds = kMaxPreemptedRatio * winner.timing.seconds;
+    for (int trial = 0; trial < kMaxRecordings && tuner_.may_go_on(); ++trial) {
+      if (recorder_.is_newest(winner.placement) && recorder_.seconds() <= max_seconds) return;
+      record(winner.placement, *winner.runner);
+    }
+  }
+
+  // So that whoever chooses by these costs later takes the same.
+  void keep(const Placement& placement, const Timing& timing) {
+    if (!plan_key_) return;
+    costs_.plans[*plan_key_] = {.steps = tuning::planned_steps(subject_, placement.chosen),
+                                .timing = timing};
+  }
+
+  // Gives what each took, the fastest first, and makes `best` the winner.
+  std::vector<ContenderDescription> hold_run_off(Placement& best, const Placement& known) {
+    if (!tuner_.may_go_on()) return {};
+    std::vector<Contender> all = contenders(best, known);
+    // Where time was spent before all of the choice was measured.
+    if (all.empty()) return {};
+    std::vector<Contender*> racing;
+    for (Contender& contender : all) racing.push_back(&contender);
+    if (!run(racing)) return {};
+    if (!is_short_) hold_finals(all);
+    const double least = price_of(*std::ranges::min_element(
+        all, {}, [&](const Contender& contender) { return price_of(contender); }));
+    const auto winner = std::ranges::find_if(
+        all, [&](const Contender& contender) { return price_of(contender) <= kNoise * least; });
+    record_winner(*winner);
+    best = winner->placement;
+    keep(best, winner->timing);
+    for (const Contender& contender : all) {
+      runs_.push_back({contender.placement, contender.timing.seconds});
+    }
+    std::rotate(all.begin(), winner, winner + 1);
+    std::stable_sort(all.begin() + 1, all.end(), [](const auto& left, const auto& right) {
+      return left.timing.seconds < right.timing.seconds;
+    });
+    std::vector<ContenderDescription> described;
+    for (const Contender& contender : all) {
+      described.push_back(
+          {contender.name, contender.timing.seconds, contender.timing.low, contender.timing.high});
+    }
+    return described;
+  }
+
+  // --- The first runs
+
+  // Of the plans that were run, and the best by what is measured of their parts, the one that has
+  // the first result first; nothing where that saves little.
+  Placement find_startup_plan(const Placement& best) {
+    if (placer_.build_seconds(best) < kSlowToBuild) return {};
+    if (!tuner_.tell(BindPhase::Choosing)) return {};
+    prices_.set_runs_per_build(1);
+    loop_.measure_potential_winners([&] { return placer_.solve(); },
+                                    kShareOfStarting * tuner_.seconds());
+    loop_.restrict_to_measured();
+    run_alone(placer_.solve());
+    const auto first_result_seconds = [&](const PlanRun& run) {
+      return run.seconds + placer_.amortized_build_seconds(run.placement);
+    };
+    const auto soonest = std::ranges::min_element(runs_, {}, first_result_seconds);
+    Placement startup_plan;
+    if (soonest != runs_.end() &&
+        placer_.price(best) - first_result_seconds(*soonest) > kSlowToBuild) {
+      startup_plan = soonest->placement;
+    }
+    prices_.set_runs_per_build(runs_per_build_);
+    loop_.restrict_to_measured();
+    return startup_plan;
+  }
+
+  // Notes what `placement` takes, where it can be built and run.
+  void run_alone(const Placement& placement) {
+    if (placement.chosen.empty() || !loop_.is_measured(placement)) return;
+    if (!loop_.build(placement).empty()) return;
+    try {
+      const std::unique_ptr<PlanRunner> runner = runner_of(placement);
+      PlanRunner* const runners[] = {runner.get()};
+      runs_.push_back({placement, time_runs(runners, inputs(), limits()).front().seconds});
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::OutOfMemory) throw;
+      notes_.push_back("the plan for the first runs could not be run: " +
+                       std::string(error.what()));
+    }
+  }
+
+  BuiltPlan& base_;
+  const tuning::Subject& subject_;
+  PricedOffers& prices_;
+  const std::optional<tuning::PlanKey>& plan_key_;
+  Placer& placer_;
+  BudgetFitter& fitter_;
+  PlanAssembler& assembler_;
+  tuning::CostTable& costs_;
+  bool measures_all_;
+  int64_t runs_per_build_;
+  bool wants_until_built_;
+  std::vector<PlanRun> runs_;
+  std::vector<Tensor> given_inputs_;
+  std::vector<Tensor> inputs_;
+  bool is_short_ = false;
+  bool has_run_ = false;       // whole plans
+  bool is_cut_short_ = false;  // measuring ended because the time for it was over
+  tuning::SharedCosts* shared_ = nullptr;
+  std::vector<std::string> notes_;
+  StepRecorder recorder_;
+  MeasurementLoop loop_;
+  tuning::Tuner& tuner_;  // of `loop_`
+};
+
+}  // namespace
+
+TunedPlacement tune_placement(const TuningContext& context, const PricingOptions& options) {
+  return PlacementTuner(context, options).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,447 @@
+// Tunes small graphs with plug-ins defined here.
+#include "measure/tune.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backend/graph_view.h"
+#include "backend/test_plugins.h"
+#include "measure/capture.h"
+#include "measure/measure_group.h"
+#include "microbench/group_bench.h"
+#include "ops/graph_test.h"
+#include "price/prices.h"
+#include "price/stored_plans.h"
+
+namespace tessera::tuning {
+namespace {
+
+using testing::HasSubstr;
+using testing_plugins::Buffer;
+using testing_plugins::MirrorBackend;
+using testing_plugins::open_mirror;
+using testing_plugins::Proposals;
+using testing_plugins::relu_candidate;
+
+plugin::Candidate wrong_candidate(const plugin::Node& node) {
+  plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
+  candidate.algorithm = "wrong";
+  candidate.build = [](const plugin::BuildOptions&) {
+    return plugin::make_kernel(
+        [](plugin::RunContext&, std::span<const Buffer>, std::span<const Buffer> outputs) {
+          for (int64_t index = 0; index < outputs[0].elements(); ++index) {
+            outputs[0].as<float>()[index] = 1;
+          }
+        });
+  };
+  return candidate;
+}
+
+class Tunings : public testing::Test {
+ protected:
+  // x -> Relu -> y -> Relu -> z, then y + z.
+  Tunings() {
+    GraphBuilder builder(registry_);
+    const Type type = float_type(Shape{8, 16});
+    builder.input("x", type)
+        .node("first", "Relu", {"x"}, {"y"})
+        .node("second", "Relu", {"y"}, {"z"})
+        .node("sum", "Add", {"y", "z"}, {"w"})
+        .output("w");
+    graph_ = builder.graph();
+    for (Value& value : graph_.values) value.type = type;
+  }
+
+  void offer(MirrorBackend::Propose propose) {
+    plugins_ = {open_mirror(std::move(propose))};
+    layouts_ = std::make_unique<LayoutTable>(plugins_);
+    const tessera_graph view(graph_, registry_);
+    offers_ = collect_offers(view, plugins_, *layouts_, {});
+  }
+
+  void offer_relus() {
+    offer([](const auto& graph, Proposals& proposals) {
+      for (const plugin::Node& node : graph.nodes()) {
+        if (node.op() != "Relu") continue;
+        proposals.add(relu_candidate(node, TESSERA_LAYOUT_DEFAULT));
+        proposals.add(relu_candidate(node, "mirror:a", true));
+        proposals.add(wrong_candidate(node));
+      }
+    });
+  }
+
+  Subject subject() const { return {graph_, offers_, *layouts_, registry_}; }
+
+  TuneReport tune_all(const TuneOptions& options = {}) {
+    return tune(subject(), plugins_, options, table_);
+  }
+
+  ops::Registry registry_ = ops::make_registry();
+  tessera::Graph graph_;
+  std::vector<std::shared_ptr<const Plugin>> plugins_;
+  std::unique_ptr<LayoutTable> layouts_;
+  Offers offers_;
+  CostTable table_;
+};
+
+TEST_F(Tunings, MeasureWhatIsRightAndRefuseWhatIsWrong) {
+  offer_relus();
+  const TuneReport report = tune_all();
+  EXPECT_TRUE(report.notes.empty());
+  // Both Relus are the same work.
+  ASSERT_EQ(table_.kernels.size(), 3U);
+  EXPECT_EQ(report.refused, 1);
+  for (const auto& [key, cost] : table_.kernels) {
+    EXPECT_THAT(key.work, HasSubstr("Relu."));
+    EXPECT_EQ(key.work.find("first"), std::string::npos) << "keys must not know the model's names";
+    if (key.algorithm == "wrong") {
+      EXPECT_THAT(cost.refusal, HasSubstr("numbers: element"));
+      EXPECT_GT(cost.error, cost.tolerance);
+    } else {
+      EXPECT_EQ(cost.refusal, "");
+      EXPECT_GT(cost.warm->seconds, 0);
+      EXPECT_LE(cost.warm->low, cost.warm->seconds);
+    }
+  }
+  EXPECT_EQ(table_.machine, this_machine());
+  // To mirror:a and back.
+  EXPECT_EQ(table_.conversions.size(), 2U);
+}
+
+// Correct for numbers, but gives 0 for NaN, and 5 for a denormal.
+plugin::Candidate candidate_that(const plugin::Node& node, bool keeps_nan, bool keeps_denormals) {
+  plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
+  candidate.algorithm = "special";
+  candidate.build = [=](const plugin::BuildOptions&) {
+    return plugin::make_kernel(
+        [=](plugin::RunContext&, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+          for (int64_t index = 0; index < inputs[0].elements(); ++index) {
+            const float x = inputs[0].as<float>()[index];
+            float& y = outputs[0].as<float>()[index];
+            y = x > 0 || (keeps_nan && x != x) ? x : 0;
+            if (!keeps_denormals && x > 0 && x < 1e-39F) y = 5;
+          }
+        });
+  };
+  return candidate;
+}
+
+TEST_F(Tunings, RefuseWhatLosesNanUnlessThatIsAllowed) {
+  offer([](const auto& graph, Proposals& proposals) {
+    proposals.add(candidate_that(graph.node(0), false, true));
+  });
+  tune_all();
+  ASSERT_EQ(table_.kernels.size(), 1U);
+  EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("special values: element"));
+  EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("expected nan, found 0"));
+  // A refusal under this rule is separate from the result under the other.
+  Subject fast{graph_, offers_, *layouts_, registry_};
+  fast.nan = TESSERA_NAN_FAST;
+  tune(fast, plugins_, {}, table_);
+  ASSERT_EQ(table_.kernels.size(), 2U);
+  EXPECT_EQ(table_.kernels.rbegin()->first.nan, TESSERA_NAN_FAST);
+  EXPECT_EQ(table_.kernels.rbegin()->second.refusal, "");
+}
+
+TEST_F(Tunings, JudgeDenormalsAsTheyAreTreated) {
+  offer([](const auto& graph, Proposals& proposals) {
+    proposals.add(candidate_that(graph.node(0), true, false));
+  });
+  tune_all({.denormals = Denormals::Flush});
+  EXPECT_EQ(table_.kernels.begin()->second.refusal, "");
+  table_ = {};
+  tune_all({.denormals = Denormals::Keep});
+  EXPECT_THAT(table_.kernels.begin()->second.refusal, HasSubstr("special values"));
+}
+
+TEST_F(Tunings, MeasureNothingTwice) {
+  offer_relus();
+  const TuneReport first = tune_all();
+  const CostTable before = table_;
+  const TuneReport again = tune_all();
+  EXPECT_EQ(again.measured, 0);
+  EXPECT_EQ(again.known, first.measured + first.known);
+  EXPECT_EQ(table_, before);
+}
+
+TEST_F(Tunings, StopWhenAskedAndKeepWhatTheyHave) {
+  offer_relus();
+  int calls = 0;
+  const TuneReport report = tune_all({.on_progress = [&](const TuneProgress& progress) {
+    EXPECT_TRUE(progress.can_stop);
+    if (progress.phase != BindPhase::Measuring) return true;
+    EXPECT_LT(progress.done, progress.total);
+    return ++calls < 2;
+  }});
+  EXPECT_TRUE(report.is_stopped);
+  EXPECT_EQ(calls, 2);
+  EXPECT_LE(table_.kernels.size(), 1U);
+  EXPECT_FALSE(tune_all().is_stopped);
+  EXPECT_EQ(table_.kernels.size(), 3U);
+}
+
+TEST_F(Tunings, ManageWithLittleMemoryForTrueValues) {
+  offer_relus();
+  EXPECT_GT(tune_all({.capture_bytes = 1, .buffer_bytes = 1}).measured, 0);
+  EXPECT_EQ(table_.kernels.size(), 3U);
+}
+
+TEST_F(Tunings, OnlyCheckWhereThatIsWanted) {
+  offer_relus();
+  tune_all({.only_checks = true});
+  ASSERT_EQ(table_.kernels.size(), 3U);
+  for (const auto& [key, cost] : table_.kernels) {
+    EXPECT_FALSE(cost.warm || cost.cold);
+    EXPECT_EQ(cost.refusal.empty(), key.algorithm != "wrong");
+  }
+  EXPECT_TRUE(table_.conversions.empty());
+}
+
+TEST_F(Tunings, GivePricesAndGuesses) {
+  offer_relus();
+  const Subject of = subject();
+  const std::vector<TuneGroup> groups = collect_groups(of);
+  const auto keys = cost_keys(of, groups);
+  const auto unmeasured = [](int64_t) { return 7.0; };
+  const Prices guessed = look_up_prices(of, groups, make_price_basis(of, groups), keys, table_,
+                                        {.conversion_seconds = unmeasured});
+  for (const CandidatePrice& price : guessed.candidates) {
+    EXPECT_EQ(price.cost, nullptr);
+    EXPECT_GT(price.seconds, 0);
+  }
+  const ValueId y = find_value(graph_, "y");
+  const auto conversion = [&](const Prices& prices) {
+    return prices.conversions[static_cast<size_t>(y.index)][layouts_->find("mirror:a")->index];
+  };
+  EXPECT_EQ(conversion(guessed), 7);
+  tune_all();
+  const Prices known = look_up_prices(of, groups, make_price_basis(of, groups), keys, table_,
+                                      {.conversion_seconds = unmeasured});
+  EXPECT_LT(conversion(known), 1);
+  int refused = 0;
+  for (const CandidatePrice& price : known.candidates) {
+    ASSERT_NE(price.cost, nullptr);
+    if (price.is_refused()) {
+      ++refused;
+    } else {
+      EXPECT_EQ(price.seconds, price.timing->seconds);
+    }
+  }
+  EXPECT_EQ(refused, 2);
+}
+
+// The measurement of one Relu gives the ratio to the bound for similar ones.
+TEST_F(Tunings, BoundWhatNobodyMeasuredByItsLike) {
+  offer_relus();
+  const Subject of = subject();
+  const std::vector<TuneGroup> groups = collect_groups(of);
+  const auto keys = cost_keys(of, groups);
+  const PriceOptions bounded{.unmeasured = Unmeasured::Bounded,
+                             .conversion_seconds = [](int64_t) { return 8.0; }};
+  const int plain = groups[0].candidates[0];
+  const auto price = [&](int candidate) {
+    return look_up_prices(of, groups, make_price_basis(of, groups), keys, table_, bounded)
+        .candidates[static_cast<size_t>(candidate)]
+        .seconds;
+  };
+  const double roofline = price(plain);
+  EXPECT_GT(roofline, 0);
+  // Another work of the same family: a hundred times its bound.
+  CostKey other = *keys[static_cast<size_t>(plain)];
+  other.work = "another size";
+  std::vector<std::optional<CostKey>> renamed = keys;
+  const int like = groups[1].candidates[0];
+  renamed[static_cast<size_t>(like)] = other;
+  table_.kernels[other].warm = Timing{.seconds = 100 * roofline, .low = 0, .high = 1, .rounds = 9};
+  const Prices prices =
+      look_up_prices(of, groups, make_price_basis(of, groups), renamed, table_, bounded);
+  EXPECT_EQ(prices.candidates[static_cast<size_t>(plain)].timing, nullptr);
+  const double learned = prices.candidates[static_cast<size_t>(plain)].seconds;
+  EXPECT_GT(learned, 40 * roofline);
+  EXPECT_LE(learned, 100 * roofline);
+  // An estimate is never less than the bound.
+  const Prices guessed = look_up_prices(of, groups, make_price_basis(of, groups), renamed, table_,
+                                        {.conversion_seconds = bounded.conversion_seconds});
+  EXPECT_GE(guessed.candidates[static_cast<size_t>(plain)].seconds, learned);
+}
+
+TEST_F(Tunings, FindTheCandidatesOfAPlanAgain) {
+  offer_relus();
+  const std::vector<int> chosen = {4, 1};
+  const std::vector<PlannedStep> steps = planned_steps(subject(), chosen);
+  EXPECT_EQ(find_candidates(subject(), steps), chosen);
+  EXPECT_EQ(explain_missing(subject(), steps), "");
+  const auto key = plan_key(subject(), plugins_);
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(plan_key(subject(), plugins_), key);
+  EXPECT_NE(plan_key(subject(), {}), key) << "others were asked";
+  // A candidate that is no longer offered cannot be found.
+  offers_.candidates.erase(offers_.candidates.begin() + 1);
+  EXPECT_EQ(find_candidates(subject(), steps), std::nullopt);
+  EXPECT_THAT(explain_missing(subject(), steps), HasSubstr("no longer offers"));
+  graph_.nodes[0].op = "Abs";
+  EXPECT_NE(plan_key(subject(), plugins_), key) << "it computes something else";
+}
+
+TEST_F(Tunings, TellWhereTheirTimeGoes) {
+  offer_relus();
+  const TuneReport report = tune_all();
+  double sum = 0;
+  for (const auto& [phase, seconds] : report.phases) sum += seconds;
+  EXPECT_NEAR(sum, report.seconds, 0.05);
+  for (const char* phase : {"build", "check", "time", "reference"}) {
+    EXPECT_TRUE(report.phases.contains(phase)) << phase;
+  }
+}
+
+TEST_F(Tunings, MeasureOnlyWhatTheyAreAskedFor) {
+  offer_relus();
+  const Subject of = subject();
+  const std::vector<TuneGroup> groups = collect_groups(of);
+  const auto keys = cost_keys(of, groups);
+  Tuner tuner(of, groups, keys, plugins_, {}, table_);
+  const int wanted = groups[0].candidates[1];
+  EXPECT_TRUE(tuner.measure(std::vector{wanted}, {}));
+  ASSERT_EQ(table_.kernels.size(), 1U);
+  EXPECT_EQ(table_.kernels.begin()->first, *keys[static_cast<size_t>(wanted)]);
+  EXPECT_TRUE(table_.conversions.empty());
+  EXPECT_EQ(tuner.report().measured, 1);
+  // A repeated request costs nothing.
+  EXPECT_TRUE(tuner.measure(std::vector{wanted}, {}));
+  EXPECT_EQ(tuner.report().measured, 1);
+  EXPECT_EQ(tuner.report().known, 1);
+}
+
+TEST_F(Tunings, EndWhenTheirTimeIsSpent) {
+  offer_relus();
+  const TuneReport report = tune_all({.budget_seconds = 1e-9});
+  EXPECT_TRUE(report.is_stopped);
+  EXPECT_TRUE(report.is_out_of_time);
+  EXPECT_EQ(report.measured, 0);
+  EXPECT_FALSE(tune_all().is_out_of_time);
+}
+
+TEST_F(Tunings, FindACandidateAgainForTheGroupAlone) {
+  offer_relus();
+  const Subject of = subject();
+  const TuneGroup group = collect_groups(of)[1];
+  Capture capture(graph_, registry_, 1, draw_inputs(graph_, 1));
+  const CapturedValues values =
+      *capture.run(std::vector{find_value(graph_, "y"), find_value(graph_, "z")});
+  GroupCase given{.graph = group.graph,
+                  .inputs = {values.at(find_value(graph_, "y"))},
+                  .outputs = {values.at(find_value(graph_, "z"))}};
+  GroupBench bench(plugins_, registry_, 1);
+  bench.load(given);
+  // Nothing was provided by offer(), so the plug-in is asked.
+  const CandidateKey key = bench_key(of, group.candidates[1]);
+  EXPECT_TRUE(bench.build(key).is_fine());
+  EXPECT_EQ(bench.check(key).reason, "");
+  EXPECT_GT(bench.run_once(key, Weights::Cold).seconds, 0);
+  EXPECT_GT(bench.run_once(key, Weights::Warm).seconds, 0);
+  bench.drop(key);
+  CandidateKey other = key;
+  other.algorithm = "another";
+  EXPECT_TRUE(bench.build(other).is_unknown);
+  EXPECT_THAT(bench
+                  .convert_once({.backend = "mirror",
+                                 .from = "row_major",
+                                 .to = "nowhere",
+                                 .element = DataType::Float32,
+                                 .dims = {3}})
+                  .reason,
+              HasSubstr("does not convert"));
+}
+
+// A bench that is lost, or does not know a candidate.
+class FalteringBench final : public Bench {
+ public:
+  void load(const GroupCase&) override {}
+  Outcome build(const CandidateKey& key) override {
+    ++builds;
+    if (key.algorithm == "strange") return {.reason = "who?", .is_unknown = true};
+    return {.seconds = 1e-3};
+  }
+  Checked check(const CandidateKey&) override { return {.tolerance = 1e-4}; }
+  Outcome run_once(const CandidateKey& key, Weights) override {
+    if (key.algorithm == "crashes") return {.reason = "it crashed", .is_lost = true};
+    return {.seconds = key.algorithm == "slow" ? 2e-3 : 1e-3};
+  }
+  void drop(const CandidateKey&) override { ++drops; }
+  Outcome convert_once(const ConversionKey&) override { return {.seconds = 1e-6}; }
+  int builds = 0;
+  int drops = 0;
+};
+
+// A plug-in finds its candidates in the wanted list by comparing text. If host and plug-in
+// formatted it differently, warm starts would collect all offers again, and no other test would
+// notice.
+TEST_F(Tunings, PortsOfStepsAreWrittenAsPluginsWriteThem) {
+  offer_relus();
+  tessera_pack pack = {};
+  pack.id = "mylib:wide";
+  const LayoutId own = *layouts_->find("mirror:a");
+  offers_.candidates = {
+      {.plugin = plugins_.front(),
+       .nodes = {{2}},
+       .inputs = {{.value = {1}, .layout = own},
+                  {.value = {2}, .layout = kDefaultLayout, .pack = &pack}},
+       .outputs = {{.value = {3}, .layout = own}, {.value = {3}, .layout = kDefaultLayout}}}};
+  plugin::Candidate theirs;
+  theirs.inputs = {{.value = 1, .layout = "mirror:a"}, {.value = 2}};
+  theirs.inputs[1].pack.emplace().id = "mylib:wide";
+  theirs.outputs = {{.value = 3, .layout = "mirror:a"}, {.value = 3}};
+  const std::vector<PlannedStep> steps = planned_steps(subject(), {0});
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps.front().layouts, plugin::ports_text(theirs));
+}
+
+TEST(MeasureGroup, BuildsTheOthersAgainWhereOneTookTheProcessWithIt) {
+  FalteringBench bench;
+  FalteringBench fallback;
+  std::vector<Trial> trials(4);
+  const char* algorithms[] = {"good", "crashes", "slow", "strange"};
+  for (size_t index = 0; index < trials.size(); ++index) {
+    trials[index].key.algorithm = algorithms[index];
+    trials[index].bench = &bench;
+  }
+  trials[3].key.algorithm = "strange";
+  const auto watcher = [](const Trial&, double) { return true; };
+  EXPECT_TRUE(measure_group(trials, {}, 1e9, watcher));
+  EXPECT_EQ(trials[0].cost->refusal, "");
+  EXPECT_GE(trials[0].cost->warm->rounds, 7);
+  EXPECT_EQ(trials[1].cost->refusal, "it crashed");
+  // Far behind, so it was dropped after a few rounds.
+  EXPECT_LT(trials[2].cost->warm->rounds, 7);
+  EXPECT_THAT(trials[3].cost->refusal, HasSubstr("who?"));
+  // The good one was built twice, because its first kernel was lost with the process.
+  EXPECT_EQ(bench.builds, 5);
+  EXPECT_EQ(bench.drops, 2);
+}
+
+TEST(MeasureGroup, LeavesOutWhatCannotWin) {
+  FalteringBench bench;
+  std::vector<Trial> trials(3);
+  trials[0].key.algorithm = "good";
+  trials[1].key.algorithm = "bound";
+  trials[1].bound_seconds = 5e-3;
+  trials[2].key.algorithm = "alone";
+  trials[2].is_alone = true;
+  for (Trial& trial : trials) trial.bench = &bench;
+  EXPECT_TRUE(measure_group(trials, {}, 1e9, [](const Trial&, double) { return true; }));
+  EXPECT_TRUE(trials[0].cost.has_value());
+  EXPECT_FALSE(trials[1].cost.has_value());
+  EXPECT_FALSE(trials[2].cost.has_value());
+}
+
+TEST(MeasureGroup, RefusesWhatTakesTooLong) {
+  FalteringBench bench;
+  std::vector<Trial> trials(1);
+  trials[0].bench = &bench;
+  EXPECT_TRUE(measure_group(trials, {.candidate_timeout_seconds = 1e-4}, 1e9,
+                            [](const Trial&, double) { return true; }));
+  EXPECT_THAT(trials[0].cost->refusal, HasSubstr("expected at most 0.0001 s"));
+}
+
+}  // namespace
+}  // namespace tessera::tuning

@@ -1,0 +1,139 @@
+// The messages between worker_bench.h, the client, and serve_bench.h, which measures in another
+// process. Each request gets one answer, of the same kind or a Failure. Both ends belong to the
+// same build, which the first request verifies; messages are never stored.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/message_channel.h"
+#include "microbench/group_bench.h"
+
+namespace tessera::tuning {
+
+enum class BenchMessage : uint32_t {
+  Start = 1,    // StartRequest with the file of a ProgressPage -> build_identity()
+  Load = 2,     // GroupCase with a file of its tensors -> nothing
+  Build = 3,    // CandidateKey -> Outcome
+  Check = 4,    // CandidateKey -> Checked
+  Run = 5,      // RunRequest -> Outcome
+  Drop = 6,     // CandidateKey -> nothing
+  Convert = 7,  // ConversionKey -> Outcome
+  Failure = 8,  // in place of an answer: ErrorText
+};
+
+// A worker with longer answers is broken.
+inline constexpr int64_t kMaxAnswerBytes = int64_t{1} << 20;
+// The limit for a graph without its tensors.
+inline constexpr int64_t kMaxRequestBytes = int64_t{1} << 30;
+
+// Identifies a plug-in for another process.
+struct PluginRef {
+  std::string name;
+  std::string file;  // "" if linked in
+};
+
+struct StartRequest {
+  std::string identity;
+  std::vector<PluginRef> plugins;  // in order of preference
+  int32_t threads = 1;
+  int64_t memory_bytes = 0;  // limit of the worker's writable memory
+};
+
+struct RunRequest {
+  CandidateKey key;
+  Weights weights = Weights::Cold;
+};
+
+struct ErrorText {
+  uint32_t kind = 0;  // ErrorKind
+  std::string where;
+  std::string message;
+};
+
+// Identifies the build, to detect a worker of another version.
+std::string build_identity();
+
+// --- The worker's progress, in shared memory ---------------------------------------------------
+
+struct Progress {
+  BenchStage stage = BenchStage::Prepare;
+  int64_t since_us = 0;  // on the common clock
+};
+
+// Written by the worker and read by its parent, which accepts only values within bounds.
+struct ProgressPage {
+  std::atomic<uint64_t> stage_and_time{0};
+  std::atomic<int64_t> announced_build_us{0};
+
+  void enter(BenchStage stage);
+  Progress read() const;
+};
+
+// Microseconds on a clock that both processes share.
+int64_t now_us();
+
+// --- Payloads ------------------------------------------------------------------------------------
+
+// `files` receives the tensors, if there are any.
+Message pack_case(const GroupCase& group);
+GroupCase unpack_case(const Message& message);
+
+// Here and in bench_messages.cc, transfer() destructures structs of other files into all of their
+// fields, so that a new field does not compile until it is transferred too.
+
+template <class Archive>
+void transfer(Archive& archive, PluginRef& place) {
+  archive(place.name, place.file);
+}
+
+template <class Archive>
+void transfer(Archive& archive, StartRequest& request) {
+  archive(request.identity, request.plugins, request.threads, request.memory_bytes);
+}
+
+template <class Archive>
+void transfer(Archive& archive, PortKey& key) {
+  archive(key.value, key.layout, key.pack);
+}
+
+template <class Archive>
+void transfer(Archive& archive, CandidateKey& key) {
+  auto& [backend, algorithm, threads, node_count, inputs, outputs] = key;
+  archive(backend, algorithm, threads, node_count, inputs, outputs);
+}
+
+constexpr bool is_enumerator(Weights weights) { return weights <= Weights::Warm; }
+
+template <class Archive>
+void transfer(Archive& archive, RunRequest& request) {
+  archive(request.key, request.weights);
+}
+
+template <class Archive>
+void transfer(Archive& archive, ConversionKey& key) {
+  auto& [backend, from, to, element, dims, threads] = key;
+  archive(backend, from, to, element, dims, threads);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Outcome& outcome) {
+  auto& [seconds, reason, is_lost, is_unknown, was_preempted, slowdown, often] = outcome;
+  archive(seconds, reason, is_lost, is_unknown, was_preempted, slowdown, often);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Checked& checked) {
+  auto& [error, tolerance, reason, is_lost] = checked;
+  archive(error, tolerance, reason, is_lost);
+}
+
+template <class Archive>
+void transfer(Archive& archive, ErrorText& error) {
+  archive(error.kind, error.where, error.message);
+}
+
+}  // namespace tessera::tuning

@@ -1,0 +1,69 @@
+// A bench that measures in another process, so that a library that hangs, crashes or overwrites
+// memory loses only its candidate. serve_bench.h is the other side; see
+// docs/decisions/0010-measuring-in-another-process.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "backend/plugin.h"
+#include "base/child_process.h"
+#include "base/log.h"
+#include "microbench/bench.h"
+
+namespace tessera::tuning {
+
+struct WorkerOptions {
+  // The path of tessera-worker; "" means the one installed with this program.
+  std::filesystem::path program;
+  int threads = 1;  // of the larger pool
+  // A single run that takes longer ends its process, and the candidate is refused.
+  double candidate_timeout_seconds = 5;
+  // The time limit for building, extended if the backend announced more: see build_limit().
+  double build_timeout_seconds = kBuildSeconds;
+  // Limit of the process's writable memory; 0: nine tenths of the available memory.
+  int64_t memory_bytes = 0;
+  // Receives warnings about processes that could not be ended; may be null.
+  const Log* log = nullptr;
+  // How long a killed process may take to end.
+  std::chrono::milliseconds kill_patience = ChildProcess::kKillPatience;
+  // waitpid(), or a substitute in tests.
+  ChildProcess::WaitFunction wait = ::waitpid;
+};
+
+// Starts its process at once, and a new one whenever that is lost. The group is then loaded again,
+// and built candidates are rebuilt when they are next needed. A crash is attributed to the current
+// candidate only if the process has worked on nothing else. Keep it on one thread: when that thread
+// ends, the system ends the process.
+class WorkerBench final : public Bench {
+ public:
+  // Throws DeviceFailed if the process cannot be started (or, later, restarted) or cannot open one
+  // of the plug-ins.
+  WorkerBench(std::span<const std::shared_ptr<const Plugin>> plugins, WorkerOptions options);
+  ~WorkerBench() override;
+
+  void load(const GroupCase& group) override;
+  Outcome build(const CandidateKey& key) override;
+  Checked check(const CandidateKey& key) override;
+  Outcome run_once(const CandidateKey& key, Weights weights) override;
+  void drop(const CandidateKey& key) override;
+  Outcome convert_once(const ConversionKey& key) override;
+  int64_t peak_bytes() override;
+
+  // The id of the current process; for tests.
+  int process_id() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Null, with a warning, if the process cannot be started: then this process measures. `log` must
+// outlive the result.
+std::unique_ptr<WorkerBench> start_worker(std::span<const std::shared_ptr<const Plugin>> plugins,
+                                          WorkerOptions options, const Log& log);
+
+}  // namespace tessera::tuning

@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <limits>
+
+#include "place/placement.h"
+
+namespace tessera {
+namespace {
+
+constexpr int kNone = -1;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+size_t at(int index) { return static_cast<size_t>(index); }
+
+class Settler {
+ public:
+  Settler(const PlacementProblem& problem, bool keeps_sparse)
+      : problem_(problem),
+        keeps_sparse_(keeps_sparse),
+        is_forbidden_(problem.is_forbidden),
+        of_node_(problem.nodes.size()),
+        layouts_(at(problem.value_count), 0) {
+    is_forbidden_.resize(problem.candidates.size(), false);
+    for (size_t index = 0; index < problem.candidates.size(); ++index) {
+      for (const int node : problem.candidates[index].nodes) {
+        of_node_[at(node)].push_back(static_cast<int>(index));
+      }
+    }
+    // What the caller feeds sparsely and what is sparse in the file shows in whoever can take it
+    // so.
+    std::vector<bool> is_made(layouts_.size(), false);
+    for (const PlacementNode& node : problem.nodes) {
+      for (const int value : node.outputs) is_made[at(value)] = true;
+    }
+    for (size_t value = 0; value < layouts_.size(); ++value) {
+      if (!is_made[value] && value < problem.fed_layout.size()) {
+        layouts_[value] = problem.fed_layout[value];
+      }
+    }
+  }
+
+  std::vector<bool> run() {
+    for (size_t node = 0; node < of_node_.size(); ++node) settle(static_cast<int>(node));
+    return std::move(is_forbidden_);
+  }
+
+ private:
+  bool is_sparse(const PlacementCandidate& candidate) const {
+    const auto has_sparse = [&](const PlacementPort& port) {
+      return problem_.is_sparse[at(port.layout)];
+    };
+    return std::any_of(candidate.inputs.begin(), candidate.inputs.end(), has_sparse) ||
+           std::any_of(candidate.outputs.begin(), candidate.outputs.end(), has_sparse);
+  }
+
+  double price(const PlacementCandidate& candidate) const {
+    double sum = candidate.seconds;
+    for (const PlacementPort& port : candidate.inputs) {
+      if (problem_.is_constant[at(port.value)]) continue;
+      const int present = layouts_[at(port.value)];
+      sum += problem_.conversion_hops[at(present)][at(port.layout)] *
+             problem_.conversion_seconds[at(port.value)];
+    }
+    return sum;
+  }
+
+  void settle(int node) {
+    int best_sparse = kNone;
+    int best_dense = kNone;
+    double min_sparse = kNever;
+    double min_dense = kNever;
+    for (const int index : of_node_[at(node)]) {
+      const PlacementCandidate& candidate = problem_.candidates[at(index)];
+      if (is_forbidden_[at(index)] || candidate.nodes.size() > 1) continue;
+      const bool is_one_sparse = is_sparse(candidate);
+      const double seconds = !is_one_sparse && candidate.seconds == 0 ? kNever : price(candidate);
+      int& best = is_one_sparse ? best_sparse : best_dense;
+      double& least = is_one_sparse ? min_sparse : min_dense;
+      if (best != kNone && seconds >= least) continue;
+      best = index;
+      least = seconds;
+    }
+    if (best_sparse == kNone) return take_dense(node);
+    const bool wins = keeps_sparse_ || best_dense == kNone || min_sparse <= min_dense;
+    for (const int index : of_node_[at(node)]) {
+      if (is_sparse(problem_.candidates[at(index)]) != wins) is_forbidden_[at(index)] = true;
+    }
+    if (!wins) return take_dense(node);
+    // Of several sparse ones the cheapest stays: preference would choose among them otherwise.
+    for (const int index : of_node_[at(node)]) {
+      if (index != best_sparse) is_forbidden_[at(index)] = true;
+    }
+    for (const PlacementPort& port : problem_.candidates[at(best_sparse)].outputs) {
+      layouts_[at(port.value)] = port.layout;
+    }
+  }
+
+  // Which dense layout it will be matters to no sparse candidate.
+  void take_dense(int node) {
+    for (const int value : problem_.nodes[at(node)].outputs) layouts_[at(value)] = 0;
+  }
+
+  const PlacementProblem& problem_;
+  bool keeps_sparse_;
+  std::vector<bool> is_forbidden_;
+  std::vector<std::vector<int>> of_node_;  // candidates
+  std::vector<int> layouts_;               // by value: in which it is
+};
+
+}  // namespace
+
+std::vector<bool> choose_storage(const PlacementProblem& problem, bool keeps_sparse) {
+  const bool has_sparse = std::find(problem.is_sparse.begin(), problem.is_sparse.end(), true) !=
+                          problem.is_sparse.end();
+  if (!has_sparse) return problem.is_forbidden;
+  return Settler(problem, keeps_sparse).run();
+}
+
+}  // namespace tessera

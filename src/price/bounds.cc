@@ -1,0 +1,38 @@
+#include "price/bounds.h"
+
+#include <algorithm>
+
+#include "ops/work.h"
+#include "tessera/backend_abi.h"
+
+namespace tessera::tuning {
+namespace {
+
+// Winograd's F(4x4, 3x3) needs 36 multiplications instead of 144.
+constexpr double kFastAlgorithms = 4;
+// Speed of matrix units relative to vector units for float32.
+constexpr double kBFloat16Speed = 16;
+
+}  // namespace
+
+double bound_seconds(const Graph& group, const ops::Registry& registry, const ProcessorSpeed& speed,
+                     int threads, int precision) {
+  double flops = 0;
+  for (const Node& node : group.nodes) {
+    const auto work = static_cast<double>(ops::node_flops(group, node, registry).value_or(0));
+    // Only matrix products come near the processor's peak. Other ops may need fewer operations than
+    // their formula counts, because libraries fuse or skip some.
+    if (!registry.has_trait(node, ops::kProduct)) continue;
+    flops += registry.has_trait(node, ops::kConvolution) ? work / kFastAlgorithms : work;
+  }
+  if (precision == TESSERA_PRECISION_BFLOAT16) flops /= kBFloat16Speed;
+  // Counts outputs only, because a kernel that selects a part of its input need not read the rest.
+  double bytes = 0;
+  for (const ValueId output : group.outputs) {
+    bytes += static_cast<double>(type_bytes(group[output].type).value_or(0));
+  }
+  return std::max(flops / speed.flops_per_second, bytes / speed.bytes_per_second) /
+         std::max(1, threads);
+}
+
+}  // namespace tessera::tuning

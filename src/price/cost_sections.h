@@ -1,0 +1,127 @@
+// Converts between the results for one graph and sections of a cache file: the prices by backend,
+// so that a change of a library invalidates its own prices only, and the plan.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/library_version.h"
+#include "backend/plugin.h"
+#include "cache/cache_file.h"
+#include "price/cost_table.h"
+
+namespace tessera::tuning {
+
+// The type of sections with plans.
+constexpr const char* kPlanSection = "plan";
+constexpr const char* kCostsContent = "costs";
+// The content of a library's section for one bind, without bytes. It says that candidates without
+// prices cannot win there.
+constexpr const char* kFullyMeasuredContent = "settled";
+// The content of a section of type "plan" without a plan: the search was interrupted after this
+// number of seconds.
+constexpr const char* kInterruptedContent = "interrupted";
+
+// The properties of a library that prices depend on.
+struct PricedLibrary {
+  std::string backend;
+  std::string ingredients;  // as in CostKey
+  // Versions reduced to their first two numbers, without the build: patches do not invalidate a
+  // choice.
+  std::vector<cache::Ingredient> stable;
+};
+
+std::vector<PricedLibrary> priced_libraries(
+    const std::vector<std::shared_ptr<const Plugin>>& plugins);
+// The same for libraries that need not be open; `ingredients` stay empty.
+std::vector<PricedLibrary> priced_libraries(const std::vector<LibraryVersion>& versions);
+
+// The request for a plan: shapes, options, threads, by name. It is the first part of its section's
+// key. The second part is all libraries that the bind could choose from, so that added, removed or
+// changed libraries cause a new search.
+using Binding = std::vector<cache::Ingredient>;
+
+// The ingredient for the core's own code, common to all libraries; it occurs once in a key.
+constexpr const char* kCoreRevisionName = "core revision";
+
+// The second part of the key.
+std::vector<cache::Ingredient> versions_in_key(const std::vector<PricedLibrary>& libraries);
+
+// "3.2" for "3.2.1", "2024.3" for "2024.3.0-16041".
+std::string first_two_numbers(const std::string& version);
+
+// The results for one graph, ready to be stored.
+struct FoundCosts {
+  CostTable costs;
+  std::optional<KnownPlan> plan;
+  // The libraries with which the plan was found, as in versions_in_key(), if they differ from the
+  // current ones: then the plan is stored for these, and nothing counts as settled.
+  std::optional<std::vector<cache::Ingredient>> plan_versions = {};
+  double seconds = 0;  // total time spent on the search
+  // Set if there is no plan because the user stopped the search: the time spent until then.
+  std::optional<double> interrupted_seconds = {};
+};
+
+// A lower bound of the time to measure the table's entries: building, and the rounds that count.
+double seconds_to_measure(const CostTable& table);
+
+// A section of prices for each library that has any in `found`, and one for the plan or for the
+// reason why there is none.
+std::vector<cache::Section> to_sections(const FoundCosts& found,
+                                        const std::vector<PricedLibrary>& libraries,
+                                        const Binding& binding);
+
+// Merges two sections with the same key: prices are united; otherwise `added` wins.
+cache::Section merged(const cache::Section& present, cache::Section added);
+
+struct TakenCosts {
+  CostTable costs;
+  std::map<std::string, int64_t> entries;  // by library
+  std::map<std::string, double> seconds;   // search time of each
+  std::map<std::string, cache::Origin> origins;
+  std::vector<std::string> reasons;  // why entries were not taken, one sentence each
+};
+
+// A plan from a file, without the prices.
+struct TakenPlan {
+  std::optional<KnownPlan> plan;
+  cache::Origin origin = cache::Origin::Here;
+  double seconds = 0;  // time spent to find it
+  // The libraries with which it was found and, if they have changed since, a sentence about the
+  // change. Such a plan runs if it can be built, and the new libraries compete.
+  std::vector<cache::Ingredient> versions;
+  std::string change;
+  // Set if there is no plan because the user stopped the search: the time spent until then.
+  std::optional<double> interrupted_seconds = {};
+  // How the nearest other binding with a plan for this model differs; "" if there is none.
+  std::string nearest;
+};
+
+// The file's plan for this binding: the one for these libraries, else the newest for others. Throws
+// Corrupt, naming `place`, for a section without a valid plan.
+TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
+                    const std::vector<PricedLibrary>& libraries, const std::string& place);
+
+// The file's prices of these libraries; `type` is a library's name, or "" for all. Skips prices of
+// other versions and of unknown libraries. Prices of third_party_plugins are marked as not judged
+// here. Throws Corrupt, naming `place`, for a section that is not a table of its library's costs.
+TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
+                      const std::vector<PricedLibrary>& libraries, const std::string& place);
+
+// Whether a plan for this binding was found among candidates of this version of the library, so
+// that nothing of it is left to measure.
+bool is_fully_measured(const cache::CacheFile& file, const Binding& binding,
+                       const PricedLibrary& library);
+
+// Throws Corrupt, naming `place`, for a plan section without a valid plan.
+void check_plans(const cache::CacheFile& file, const std::string& place);
+
+// Finds the opened libraries of these backends, in order of preference; without names, all.
+using FindLibraries =
+    std::function<std::vector<PricedLibrary>(const std::vector<std::string>& backends)>;
+
+}  // namespace tessera::tuning

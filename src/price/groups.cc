@@ -1,0 +1,161 @@
+#include "price/groups.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "base/cache.h"
+#include "base/processor.h"
+#include "graph/extract_group.h"
+#include "microbench/group_bench.h"
+#include "tessera/error.h"
+
+namespace tessera::tuning {
+namespace {
+
+int threads_of(const Subject& subject, const Candidate& candidate) {
+  return candidate.threads == 0 ? subject.threads : candidate.threads;
+}
+
+template <class Item>
+void add_new(std::vector<Item>& list, const Item& item) {
+  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+}
+
+}  // namespace
+
+std::vector<TuneGroup> collect_groups(const Subject& subject) {
+  std::map<std::vector<NodeId>, std::vector<int>> by_nodes;
+  for (size_t index = 0; index < subject.offers.candidates.size(); ++index) {
+    by_nodes[subject.offers.candidates[index].nodes].push_back(static_cast<int>(index));
+  }
+  std::vector<TuneGroup> groups;
+  for (auto& [nodes, candidates] : by_nodes) {
+    TuneGroup group{.nodes = nodes, .candidates = std::move(candidates)};
+    try {
+      group.graph = extract_group(subject.graph, nodes);
+    } catch (const Error&) {
+      // Nothing reads its results, so they cannot be checked.
+      continue;
+    }
+    group.text = group_text(group.graph, subject.registry);
+    groups.push_back(std::move(group));
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const TuneGroup& left, const TuneGroup& right) {
+    return left.nodes.back() < right.nodes.back();
+  });
+  return groups;
+}
+
+CandidateKey bench_key(const Subject& subject, int index) {
+  const Candidate& candidate = subject.offers.candidates[static_cast<size_t>(index)];
+  // Values have the same names in the group's graph.
+  return key_of(candidate, subject.graph, subject.layouts, threads_of(subject, candidate));
+}
+
+std::vector<std::optional<CostKey>> cost_keys(const Subject& subject,
+                                              const std::vector<TuneGroup>& groups) {
+  std::vector<std::optional<CostKey>> keys(subject.offers.candidates.size());
+  for (const TuneGroup& group : groups) {
+    if (!group.text) continue;
+    for (const int index : group.candidates) {
+      const Candidate& candidate = subject.offers.candidates[static_cast<size_t>(index)];
+      keys[static_cast<size_t>(index)] =
+          CostKey{.work = group.text->text,
+                  .backend = candidate.backend(),
+                  .ingredients = candidate.plugin->ingredients(),
+                  .algorithm = candidate.algorithm,
+                  .layouts = layouts_text(bench_key(subject, index), group.graph, *group.text),
+                  .threads = threads_of(subject, candidate),
+                  .precision = subject.precision,
+                  .nan = subject.nan};
+    }
+  }
+  return keys;
+}
+
+std::vector<ValueLayouts> value_layouts(const Subject& subject) {
+  std::vector<ValueLayouts> values(subject.graph.values.size());
+  const auto of = [&](ValueId id) -> ValueLayouts& {
+    return values[static_cast<size_t>(id.index)];
+  };
+  for (const ValueId input : subject.graph.inputs) of(input).made = {kDefaultLayout};
+  for (const Candidate& candidate : subject.offers.candidates) {
+    for (const CandidateInput& port : candidate.inputs) {
+      if (!subject.graph[port.value].is_constant()) add_new(of(port.value).read, port.layout);
+    }
+    for (const CandidateOutput& port : candidate.outputs) {
+      add_new(of(port.value).made, port.layout);
+    }
+  }
+  for (const auto* results : {&subject.graph.outputs, &subject.graph.kept}) {
+    for (const ValueId id : *results) add_new(of(id).read, kDefaultLayout);
+  }
+  return values;
+}
+
+std::vector<NeededConversion> conversions_between(const Subject& subject, ValueId value,
+                                                  LayoutId from, LayoutId to) {
+  std::vector<NeededConversion> needed;
+  const std::optional<TensorType> type = known_type(subject.graph[value].type);
+  if (!type) return needed;
+  const int64_t bytes = tensor_bytes(type->element, type->dims);
+  for (const ConversionStep& step : subject.layouts.route(from, to, *type)) {
+    NeededConversion& conversion = needed.emplace_back();
+    conversion.key = {.backend = step.plugin->name(),
+                      .from = subject.layouts.name(step.from),
+                      .to = subject.layouts.name(step.to),
+                      .element = type->element,
+                      .dims = type->dims,
+                      .threads = subject.threads};
+    conversion.cost_key = {.backend = conversion.key.backend,
+                           .ingredients = step.plugin->ingredients(),
+                           .from = conversion.key.from,
+                           .to = conversion.key.to,
+                           .element = type->element,
+                           .size_class = size_class_of(bytes),
+                           .threads = subject.threads};
+    conversion.bytes = bytes;
+  }
+  return needed;
+}
+
+std::vector<NeededConversion> needed_conversions(const Subject& subject) {
+  std::vector<NeededConversion> needed;
+  std::set<ConversionCostKey> seen;
+  const std::vector<ValueLayouts> layouts = value_layouts(subject);
+  for (size_t index = 0; index < layouts.size(); ++index) {
+    const ValueId value{static_cast<int32_t>(index)};
+    for (const LayoutId made : layouts[index].made) {
+      for (const LayoutId read : layouts[index].read) {
+        for (NeededConversion& step : conversions_between(subject, value, made, read)) {
+          if (seen.insert(step.cost_key).second) needed.push_back(std::move(step));
+        }
+      }
+    }
+  }
+  return needed;
+}
+
+Weights weights_between_runs(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Value& value : graph.values) {
+    if (value.is_constant()) bytes += value.constant.bytes();
+  }
+  // The rest is for intermediate values, and for others who share the cache: other cores, and on
+  // rented machines other tenants, whom the system does not show.
+  return bytes > last_level_cache_bytes() / 4 ? Weights::Cold : Weights::Warm;
+}
+
+int64_t value_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const Value& value : graph.values) bytes += type_bytes(value.type).value_or(0);
+  return bytes;
+}
+
+std::string this_machine() {
+  return processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores";
+}
+
+}  // namespace tessera::tuning

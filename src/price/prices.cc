@@ -1,0 +1,422 @@
+#include "price/prices.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/processor.h"
+#include "price/bounds.h"
+
+namespace tessera::tuning {
+namespace {
+
+// The assumed ratio of an unmeasured kernel's time to its bound.
+constexpr double kOverBound = 4;
+constexpr double kMinSeconds = 1e-6;
+// The time to enter and leave an arena of one thread; see src/base/parallel_test.cc.
+constexpr double kSecondsToEnterArena = 5e-7;
+
+// For times below this, the cost of starting threads may dominate.
+constexpr double kSecondsToStartThreads = 2e-5;
+// The slack of a bound that is derived from several similar candidates, or from one.
+constexpr double kSlackOfSeveral = 1.15;
+constexpr double kSlackOfOne = 1.2;
+constexpr int kSeveral = 3;
+// The slack if the similar candidates have another size, another kind of kernel, or both.
+constexpr double kSlackOfOtherSizes = 1.5;
+constexpr double kSlackOfOtherKinds = 1.5;
+constexpr double kSlackOfOthers = 2;
+// Regions, parts of a graph that a library compiles as a whole, are all similar for this purpose.
+constexpr double kSlackOfRegions = 1.1;
+// The minimum time of any kernel; a view takes none.
+constexpr double kMinBoundSeconds = 2e-7;
+// The width of a size class of work, in binary logarithms.
+constexpr double kSizeClassBits = 3;
+constexpr int kAnySize = std::numeric_limits<int>::max();
+// The range of the ratio of times in context to isolated times.
+constexpr double kMinContextFactor = 0.6;
+constexpr double kMaxContextFactor = 2;
+
+// How near to their bounds similar candidates came.
+struct Efficiency {
+  double best = 0;  // bound over time
+  int count = 0;
+
+  void add(double efficiency) {
+    best = std::max(best, efficiency);
+    ++count;
+  }
+};
+
+std::string main_op(const Graph& group, const ops::Registry& registry) {
+  std::string all;
+  for (const Node& node : group.nodes) {
+    if (registry.has_trait(node, ops::kProduct)) return node.op;
+    all += node.op + "+";
+  }
+  return all;
+}
+
+std::string family_of(const Subject& subject, const std::string& op, const Candidate& candidate,
+                      int threads) {
+  std::string family = candidate.backend() + " " + std::to_string(threads);
+  // Every region has ops of its own, so regions of a backend form one family.
+  if (candidate.is_measured_only()) return family;
+  family += " " + candidate.algorithm + " " + op;
+  for (const CandidateInput& port : candidate.inputs) {
+    if (subject.graph[port.value].is_constant()) continue;
+    family += " " + std::to_string(port.layout.index);
+    break;
+  }
+  for (const CandidateOutput& port : candidate.outputs) {
+    family += " " + std::to_string(port.layout.index);
+  }
+  return family;
+}
+
+// Assigns equal numbers to equal texts.
+class Numbers {
+ public:
+  int of(const std::string& text) {
+    return numbers_.emplace(text, static_cast<int>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::unordered_map<std::string, int> numbers_;
+};
+
+class Pricer {
+ public:
+  Pricer(const Subject& subject, const std::vector<TuneGroup>& groups, const PriceBasis& basis,
+         const std::vector<std::optional<CostKey>>& keys, const CostTable& table,
+         const PriceOptions& options)
+      : subject_(subject),
+        groups_(groups),
+        basis_(basis),
+        keys_(keys),
+        table_(table),
+        options_(options),
+        prices_(subject.offers.candidates.size()) {}
+
+  std::vector<CandidatePrice> price_candidates() {
+    for (const TuneGroup& group : groups_) look_up(group);
+    context_factor_ = find_context_factor();
+    for (const TuneGroup& group : groups_) learn(group);
+    for (const TuneGroup& group : groups_) price(group);
+    return std::move(prices_);
+  }
+
+  double context_factor() const { return context_factor_; }
+
+ private:
+  CandidatePrice& price_of(int candidate) { return prices_[static_cast<size_t>(candidate)]; }
+  const Candidate& offered(int candidate) const {
+    return subject_.offers.candidates[static_cast<size_t>(candidate)];
+  }
+
+  // The isolated time for this graph's kind of weights; the other one if the group has no weights
+  // or was measured for another model.
+  const Timing* isolated(const Cost& cost) const {
+    const bool are_cold = basis_.weights == Weights::Cold;
+    const auto& wanted = are_cold ? cost.cold : cost.warm;
+    const auto& other = are_cold ? cost.warm : cost.cold;
+    if (wanted) return &*wanted;
+    return other ? &*other : nullptr;
+  }
+
+  bool is_alone(const Candidate& candidate) const {
+    return candidate.threads == 1 && subject_.threads > 1;
+  }
+
+  void look_up(const TuneGroup& group) {
+    for (const int index : group.candidates) {
+      const std::optional<CostKey>& key = keys_[static_cast<size_t>(index)];
+      if (!key) continue;
+      const auto found = table_.kernels.find(*key);
+      if (found == table_.kernels.end()) continue;
+      CandidatePrice& price = price_of(index);
+      price.cost = &found->second;
+      if (price.is_refused()) continue;
+      const auto& in_context = found->second.in_context;
+      price.timing = in_context ? &*in_context : isolated(found->second);
+    }
+  }
+
+  double find_context_factor() const {
+    double alone = 0;
+    double together = 0;
+    for (const CandidatePrice& price : prices_) {
+      if (price.timing == nullptr || !price.cost->in_context) continue;
+      const Timing* timing = isolated(*price.cost);
+      if (timing == nullptr) continue;
+      alone += timing->seconds;
+      together += price.timing->seconds;
+    }
+    if (!(alone > 0)) return 1;
+    return std::clamp(together / alone, kMinContextFactor, kMaxContextFactor);
+  }
+
+  const CandidateKind& kind(int candidate) const {
+    return basis_.kinds[static_cast<size_t>(candidate)];
+  }
+  double bound(int candidate) const { return kind(candidate).bound_seconds; }
+
+  static int size_class(double bound_seconds) {
+    return static_cast<int>(std::floor(std::log2(bound_seconds) / kSizeClassBits));
+  }
+
+  void learn(const TuneGroup& group) {
+    for (const int index : group.candidates) {
+      const CandidatePrice& price = price_of(index);
+      if (price.timing == nullptr || !offered(index).has_kernel()) continue;
+      const double bound_of_it = bound(index);
+      const double efficiency = bound_of_it / std::max(price.timing->seconds, bound_of_it);
+      const int size = size_class(bound_of_it);
+      for (const int name : {kind(index).kind, kind(index).family}) {
+        known_[{name, size}].add(efficiency);
+        known_[{name, kAnySize}].add(efficiency);
+      }
+    }
+  }
+
+  double loosened_bound(int index) const {
+    const Candidate& candidate = offered(index);
+    if (!candidate.has_kernel()) return 0;
+    const double own_bound = bound(index);
+    const auto by = [&](int name, int size, double slack) {
+      const auto found = known_.find({name, size});
+      if (found == known_.end()) return 0.0;
+      const bool are_several = slack == kSlackOfOne && found->second.count >= kSeveral;
+      return own_bound / (found->second.best * (are_several ? kSlackOfSeveral : slack));
+    };
+    const int family = kind(index).family;
+    if (candidate.is_measured_only()) {
+      return std::max(own_bound, by(family, kAnySize, kSlackOfRegions));
+    }
+    const int kind_of_it = kind(index).kind;
+    const int size = size_class(own_bound);
+    // The most similar group of candidates counts.
+    for (const double bound :
+         {by(kind_of_it, size, kSlackOfOne), by(kind_of_it, kAnySize, kSlackOfOtherSizes),
+          by(family, size, kSlackOfOtherKinds), by(family, kAnySize, kSlackOfOthers)}) {
+      if (bound > 0) return std::max(own_bound, bound);
+    }
+    if (!is_alone(candidate)) return own_bound;
+    // One thread is not faster than all threads, apart from the cost of starting them.
+    const int on_all = kind(index).family_on_all_threads;
+    const double bound = std::max(by(on_all, size_class(own_bound / subject_.threads), kSlackOfOne),
+                                  by(on_all, kAnySize, kSlackOfOthers)) /
+                         subject_.threads;
+    const bool is_short = bound < kSecondsToStartThreads;
+    return is_short ? own_bound : std::max(own_bound, bound);
+  }
+
+  // Not less than its bound, so that a candidate that was skipped because it could not win does not
+  // win by its estimate.
+  double guess(int index, double dearest) const {
+    const Candidate& candidate = offered(index);
+    if (!candidate.has_kernel()) return 0;
+    const double lower_bound = context_factor_ * loosened_bound(index);
+    if (dearest > 0) return std::max(2 * dearest, lower_bound);
+    return std::max(
+        {kOverBound * bound(index), candidate.optimistic_seconds, kMinSeconds, lower_bound});
+  }
+
+  double seconds_of(const CandidatePrice& price) const {
+    return price.timing->seconds * (price.cost->in_context ? 1 : context_factor_);
+  }
+
+  bool is_guessed(int candidate) const {
+    return options_.unmeasured == Unmeasured::Guessed ||
+           (!options_.is_guessed.empty() && options_.is_guessed[static_cast<size_t>(candidate)]);
+  }
+
+  void price(const TuneGroup& group) {
+    double dearest = 0;
+    for (const int index : group.candidates) {
+      CandidatePrice& price = price_of(index);
+      if (price.timing == nullptr) continue;
+      price.seconds = seconds_of(price);
+      dearest = std::max(dearest, price.seconds);
+    }
+    for (const int index : group.candidates) {
+      CandidatePrice& price = price_of(index);
+      if (price.timing == nullptr) {
+        price.seconds =
+            is_guessed(index) ? guess(index, dearest) : context_factor_ * loosened_bound(index);
+      }
+      if (is_alone(offered(index))) price.seconds += kSecondsToEnterArena;
+    }
+  }
+
+  const Subject& subject_;
+  const std::vector<TuneGroup>& groups_;
+  const PriceBasis& basis_;
+  const std::vector<std::optional<CostKey>>& keys_;
+  const CostTable& table_;
+  const PriceOptions& options_;
+  std::vector<CandidatePrice> prices_;
+  double context_factor_ = 1;
+  std::map<std::pair<int, int>, Efficiency> known_;  // by kind or family, and size
+};
+
+double route_seconds(const PricedRoute& route, const CostTable& table,
+                     const PriceOptions& options) {
+  double seconds = 0;
+  for (const ConversionCostKey& key : route.steps) {
+    const auto found = table.conversions.find(key);
+    if (found == table.conversions.end() || !found->second.refusal.empty()) {
+      const bool is_bound =
+          options.unmeasured == Unmeasured::Bounded && found == table.conversions.end();
+      seconds += options.conversion_seconds(route.bytes) / (is_bound ? kOverBound : 1);
+    } else {
+      const auto measured = static_cast<double>(std::max<int64_t>(found->second.bytes, 1));
+      seconds += found->second.timing.seconds * static_cast<double>(route.bytes) / measured;
+    }
+  }
+  return seconds;
+}
+
+std::vector<CandidateKind> candidate_kinds(const Subject& subject,
+                                           const std::vector<TuneGroup>& groups) {
+  const std::vector<std::string> families = candidate_families(subject, groups);
+  const std::vector<std::string> on_all = candidate_families(subject, groups, subject.threads);
+  const ProcessorSpeed speed = assumed_speed();
+  Numbers numbers;
+  std::vector<CandidateKind> kinds(subject.offers.candidates.size());
+  for (const TuneGroup& group : groups) {
+    // The types come first in the text; sizes are distinguished by the bound.
+    const std::string text = group.text ? group.text->text.substr(group.text->text.find(": ")) : "";
+    std::map<int, double> bounds;  // by threads
+    for (const int index : group.candidates) {
+      const auto position = static_cast<size_t>(index);
+      const Candidate& candidate = subject.offers.candidates[position];
+      const int threads = candidate.threads == 0 ? subject.threads : candidate.threads;
+      if (!bounds.contains(threads)) {
+        bounds[threads] = std::max(
+            kMinBoundSeconds,
+            bound_seconds(group.graph, subject.registry, speed, threads, subject.precision));
+      }
+      kinds[position] = {.family = numbers.of(families[position]),
+                         .family_on_all_threads = numbers.of(on_all[position]),
+                         .kind = numbers.of(families[position] + text),
+                         .bound_seconds = bounds[threads]};
+    }
+  }
+  return kinds;
+}
+
+// Finds the routes of all values between layouts in which candidates make or read them.
+void add_routes(const Subject& subject, PriceBasis& basis) {
+  const std::vector<ValueLayouts> layouts = value_layouts(subject);
+  Numbers types;
+  std::map<std::array<int, 3>, int> known;  // by type, from, to
+  basis.hops.resize(layouts.size());
+  for (size_t index = 0; index < layouts.size(); ++index) {
+    const ValueId value{static_cast<int32_t>(index)};
+    const std::optional<TensorType> type = known_type(subject.graph[value].type);
+    const bool is_converted = layouts[index].made.size() + layouts[index].read.size() > 0;
+    if (!type || !is_converted || subject.graph[value].is_constant()) continue;
+    // A value may be converted from any layout in which it is made or read, and the route through
+    // the default layout may be cheaper than a direct one.
+    std::set<LayoutId> all = {kDefaultLayout};
+    for (const auto* some : {&layouts[index].made, &layouts[index].read}) {
+      all.insert(some->begin(), some->end());
+    }
+    const int type_number = types.of(text(subject.graph[value].type));
+    for (const LayoutId from : all) {
+      for (const LayoutId to : all) {
+        const auto [entry, is_new] = known.emplace(std::array{type_number, from.index, to.index},
+                                                   static_cast<int>(basis.routes.size()));
+        if (is_new) {
+          PricedRoute& route = basis.routes.emplace_back();
+          route.bytes = tensor_bytes(type->element, type->dims);
+          for (NeededConversion& step : conversions_between(subject, value, from, to)) {
+            route.steps.push_back(std::move(step.cost_key));
+          }
+        }
+        basis.hops[index].push_back({from, to, entry->second});
+      }
+    }
+  }
+}
+
+// Names of layouts that only one plug-in knows begin with its name (explain_illegal_layout_name()).
+bool is_layout_of_another(std::string_view name, std::string_view backend) {
+  const size_t colon = name.find(':');
+  const std::string_view owner = name.substr(0, colon);
+  // In the name of a sparse layout, the capacity follows the colon.
+  const bool is_sparse = owner == TESSERA_LAYOUT_CSR || owner == TESSERA_LAYOUT_ROW_SPARSE;
+  return colon != std::string_view::npos && owner != backend && !is_sparse;
+}
+
+}  // namespace
+
+bool is_lost_on_its_plugin(const Subject& subject, int candidate, const Cost& cost) {
+  // A layout that the offer named is known to the plug-in.
+  if (cost.refusal.empty() || cost.build_seconds > 0) return false;
+  const Candidate& offered = subject.offers.candidates[static_cast<size_t>(candidate)];
+  const auto is_foreign = [&](const auto& port) {
+    return is_layout_of_another(subject.layouts.name(port.layout), offered.backend());
+  };
+  return std::ranges::any_of(offered.inputs, is_foreign) ||
+         std::ranges::any_of(offered.outputs, is_foreign);
+}
+
+std::vector<std::string> candidate_families(const Subject& subject,
+                                            const std::vector<TuneGroup>& groups,
+                                            std::optional<int> threads) {
+  std::vector<std::string> families(subject.offers.candidates.size());
+  for (const TuneGroup& group : groups) {
+    const std::string op = main_op(group.graph, subject.registry);
+    for (const int index : group.candidates) {
+      const auto position = static_cast<size_t>(index);
+      const Candidate& candidate = subject.offers.candidates[position];
+      const int own_threads = candidate.threads == 0 ? subject.threads : candidate.threads;
+      families[position] = family_of(subject, op, candidate, threads.value_or(own_threads));
+    }
+  }
+  return families;
+}
+
+PriceBasis make_price_basis(const Subject& subject, const std::vector<TuneGroup>& groups) {
+  PriceBasis basis{.kinds = candidate_kinds(subject, groups),
+                   .weights = weights_between_runs(subject.graph)};
+  add_routes(subject, basis);
+  return basis;
+}
+
+Prices look_up_prices(const Subject& subject, const std::vector<TuneGroup>& groups,
+                      const PriceBasis& basis, const std::vector<std::optional<CostKey>>& keys,
+                      const CostTable& table, const PriceOptions& options) {
+  Prices prices;
+  Pricer pricer(subject, groups, basis, keys, table, options);
+  prices.candidates = pricer.price_candidates();
+  std::vector<double> routes;
+  for (const PricedRoute& route : basis.routes) {
+    routes.push_back(pricer.context_factor() * route_seconds(route, table, options));
+  }
+  const size_t count = subject.layouts.size();
+  prices.conversions.resize(basis.hops.size());
+  for (size_t index = 0; index < basis.hops.size(); ++index) {
+    if (basis.hops[index].empty()) continue;
+    std::vector<double>& row = prices.conversions[index];
+    // Values may not be supported by other layouts at all, so there are no routes through them.
+    row.assign(count * count, std::numeric_limits<double>::infinity());
+    for (size_t layout = 0; layout < count; ++layout) row[layout * count + layout] = 0;
+    for (const PricedHop& hop : basis.hops[index]) {
+      row[static_cast<size_t>(hop.from.index) * count + static_cast<size_t>(hop.to.index)] =
+          routes[static_cast<size_t>(hop.route)];
+    }
+  }
+  return prices;
+}
+
+}  // namespace tessera::tuning

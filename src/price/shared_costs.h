@@ -1,0 +1,38 @@
+// Costs shared by all executors of a process, across models.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "price/cost_table.h"
+
+namespace tessera::tuning {
+
+// Thread-safe.
+class SharedCosts {
+ public:
+  SharedCosts();
+
+  // Adds `costs`; see merge().
+  void add(const CostTable& costs);
+
+  // Adds to `table` what is known about the candidates with these keys, about conversions, and
+  // about the plan. Entries of other graphs are left out, so that the cost of a bind depends on its
+  // own graph only.
+  void look_up(const std::vector<std::optional<CostKey>>& keys, const std::optional<PlanKey>& plan,
+               CostTable& table) const;
+
+  // The seconds that the next small graph may spend on measuring. Graphs that run quickly get a
+  // small budget, individually and in total: otherwise a program that keeps meeting new graphs
+  // would spend most of its time measuring. Report the time used to spend().
+  double allowance_seconds();
+  void spend(double seconds);
+
+ private:
+  mutable std::mutex mutex_;
+  CostTable costs_;
+  double allowance_seconds_;
+};
+
+}  // namespace tessera::tuning

@@ -1,0 +1,155 @@
+// MatMul and Gemm of odd sizes, alone and with a following sum and Relu.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "each_target.h"
+
+namespace tessera {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+int64_t size(Dice& dice) {
+  const Sizes sizes = {1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33, 48, 64, 65, 100, 130};
+  return dice.pick(sizes);
+}
+
+// Appends a sum, a Relu, both or nothing; gives the name of the last value.
+std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const Sizes& dims) {
+  if (dice.one_in(2)) {
+    Sizes operand = dims;
+    const int64_t kind = dice.whole(0, 3);
+    if (kind == 0 && !dims.empty()) operand = {dims.back()};
+    if (kind == 1) operand = Sizes(dice.one_in(2) ? 0 : 1, 1);
+    if (kind == 2) {
+      for (int64_t& dim : operand) dim = dice.one_in(2) ? 1 : dim;
+    }
+    made.operand(dice, "o", dice.tensor(operand));
+    made.builder.node(
+        "sum", "Add",
+        dice.one_in(2) ? std::vector<std::string>{"o", last} : std::vector<std::string>{last, "o"},
+        {"sum"});
+    last = "sum";
+  }
+  if (dice.one_in(2)) {
+    made.builder.node("relu", "Relu", {last}, {"relu"});
+    last = "relu";
+  }
+  return last;
+}
+
+RandomGraph mat_mul(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 20);
+  const int64_t rows = size(dice);
+  const int64_t depth = dice.one_in(40) ? 0 : dice.one_in(12) ? dice.whole(500, 3000) : size(dice);
+  const int64_t columns = size(dice);
+  Sizes left;
+  Sizes right;
+  Sizes result;
+  const int64_t batch_axes = dice.one_in(2) ? 0 : dice.whole(1, 3);
+  const int64_t right_axes = dice.whole(0, batch_axes);
+  for (int64_t axis = 0; axis < batch_axes; ++axis) {
+    const int64_t dim = dice.whole(1, 3);
+    left.push_back(dice.one_in(4) ? 1 : dim);
+    const bool is_right = axis >= batch_axes - right_axes;
+    if (is_right) right.push_back(dice.one_in(4) ? 1 : dim);
+    result.push_back(std::max(left.back(), is_right ? right.back() : 1));
+  }
+  const bool is_left_vector = batch_axes == 0 && dice.one_in(5);
+  const bool is_right_vector = right_axes == 0 && dice.one_in(5);
+  if (!is_left_vector) left.push_back(rows);
+  left.push_back(depth);
+  right.push_back(depth);
+  if (!is_right_vector) right.push_back(columns);
+  if (!is_left_vector) result.push_back(rows);
+  if (!is_right_vector) result.push_back(columns);
+  // Sums near zero have few significant digits.
+  made.input("a", dice.tensor(left, -0.5F, 1));
+  made.operand(dice, "b", dice.tensor(right, -0.5F, 1));
+  made.builder.node("product", "MatMul", {"a", "b"}, {"product"});
+  made.builder.output(append_tail(dice, made, "product", result));
+  return made;
+}
+
+RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, dice.one_in(2) ? 9 : 13);
+  const int64_t rows = size(dice);
+  const int64_t depth = size(dice);
+  const int64_t columns = size(dice);
+  const bool is_left_turned = dice.one_in(3);
+  const bool is_right_turned = dice.one_in(2);
+  Attributes attributes;
+  attributes.set("transA", int64_t{is_left_turned});
+  attributes.set("transB", int64_t{is_right_turned});
+  if (dice.one_in(3)) attributes.set("alpha", dice.number(0.25F, 2));
+  if (dice.one_in(3)) attributes.set("beta", dice.one_in(4) ? 0.0F : dice.number(0.25F, 2));
+  made.input("a", dice.tensor(is_left_turned ? Sizes{depth, rows} : Sizes{rows, depth}));
+  made.operand(dice, "b",
+               dice.tensor(is_right_turned ? Sizes{columns, depth} : Sizes{depth, columns}));
+  const std::vector<Sizes> shapes = {{columns}, {1, columns}, {rows, columns}, {rows, 1}, {1}, {}};
+  made.operand(dice, "c", dice.tensor(dice.pick(shapes)));
+  made.builder.node("gemm", "Gemm", {"a", "b", "c"}, {"gemm"}, attributes);
+  made.builder.output(append_tail(dice, made, "gemm", {rows, columns}));
+  return made;
+}
+
+// One value as both operands.
+RandomGraph squares(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const int64_t rows = size(dice);
+  made.input("a", dice.tensor({rows, rows}));
+  Attributes attributes;
+  attributes.set("transA", dice.whole(0, 1));
+  attributes.set("transB", dice.whole(0, 1));
+  made.builder.node("y", "Gemm", {"a", "a", "a"}, {"y"}, attributes);
+  made.builder.output("y");
+  return made;
+}
+
+template <class T>
+Tensor whole_numbers(Dice& dice, DataType type, const Sizes& dims) {
+  Tensor made(type, dims);
+  for (T& value : made.mutable_as<T>()) value = static_cast<T>(dice.whole(0, 1000000));
+  return made;
+}
+
+RandomGraph other_types(Dice& dice, const ops::Registry& registry) {
+  RandomGraph made(registry, 13);
+  const int64_t rows = size(dice);
+  const int64_t depth = size(dice);
+  const int64_t columns = size(dice);
+  const int64_t kind = dice.whole(0, 2);
+  const auto matrix = [&](const Sizes& dims) {
+    if (kind == 0) return whole_numbers<int32_t>(dice, DataType::Int32, dims);
+    if (kind == 1) return whole_numbers<int64_t>(dice, DataType::Int64, dims);
+    return whole_numbers<double>(dice, DataType::Float64, dims);
+  };
+  if (dice.one_in(2)) {
+    made.input("a", matrix({2, rows, depth})).input("b", matrix({2, depth, columns}));
+    made.builder.node("y", "MatMul", {"a", "b"}, {"y"});
+  } else {
+    Attributes attributes;
+    attributes.set("transB", int64_t{1});
+    made.input("a", matrix({rows, depth})).input("b", matrix({columns, depth}));
+    made.input("c", matrix({columns}));
+    made.builder.node("y", "Gemm", {"a", "b", "c"}, {"y"}, attributes);
+  }
+  made.builder.output("y");
+  return made;
+}
+
+TEST(NativeMatMul, MatMul) {
+  const Totals totals = check_each_target(141, 1500, mat_mul);
+  EXPECT_GE(totals.answered, 1500);
+  EXPECT_EQ(totals.largest, 3U);
+}
+TEST(NativeMatMul, Gemm) { EXPECT_GE(check_each_target(142, 1500, gemm).answered, 1500); }
+TEST(NativeMatMul, OneValueTwice) { EXPECT_GE(check_each_target(143, 200, squares).answered, 200); }
+TEST(NativeMatMul, OtherTypes) {
+  EXPECT_GE(check_each_target(144, 200, other_types).answered, 200);
+}
+
+}  // namespace
+}  // namespace tessera
