@@ -1,4 +1,4 @@
-// The least that a small problem costs, by trying everything: for tests of what solves it.
+// Finds the minimum cost of a small problem by exhaustive search, for tests of the solver.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// Tries every set of candidates, and for each value every order of conversions.
+// Tries every set of candidates, and every order of conversions of each value.
 class BruteForce {
  public:
   explicit BruteForce(const PlacementProblem& problem)
@@ -22,7 +22,8 @@ class BruteForce {
     visit(0, chosen);
     return least_;
   }
-  // By candidate, of what has it, and of what lacks it; after least().
+  // By candidate: the minimum cost of placements with it, and of placements without it. Valid after
+  // least().
   const std::vector<double>& min_with() const { return min_with_; }
   const std::vector<double>& min_without() const { return min_without_; }
 
@@ -120,7 +121,8 @@ class BruteForce {
     return complete(value, is_at_hand, is_wanted);
   }
 
-  // The least seconds until all that is wanted is at hand, by trying every next conversion.
+  // The minimum seconds of conversions until the value exists in every wanted layout, found by
+  // trying every next conversion.
   double complete(int value, const std::vector<bool>& is_at_hand,
                   const std::vector<bool>& is_wanted) const {
     bool is_done = true;

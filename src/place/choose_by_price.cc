@@ -12,9 +12,10 @@ namespace {
 
 constexpr int kNone = -1;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// In place of the price of a node that nobody computes alone, so that differences stay numbers.
+// Price of a node that no candidate computes alone. It is finite, so that differences are never
+// NaN.
 constexpr double kAlmostNever = 1e6;
-// A descent has come to its end long before.
+// A safety limit: the local search converges in far fewer sweeps.
 constexpr int kMaxSweeps = 50;
 
 size_t at(int index) { return static_cast<size_t>(index); }
@@ -41,7 +42,8 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
   return groups;
 }
 
-// Gives each node in turn the group that costs least over what its other nodes would cost alone.
+// Visits the nodes in order and assigns to each uncovered one the group with the lowest price minus
+// what its other nodes would cost alone.
 Cover cover_greedily(const PlacementProblem& problem, const std::vector<Group>& groups) {
   std::vector<double> alone(problem.nodes.size(), kAlmostNever);
   std::vector<std::vector<const Group*>> around(problem.nodes.size());
@@ -67,7 +69,7 @@ Cover cover_greedily(const PlacementProblem& problem, const std::vector<Group>& 
   return cover;
 }
 
-// One cover, with candidates that change until nothing gets cheaper.
+// Local search for one cover: changes the candidates of its groups until nothing gets cheaper.
 class Descent {
  public:
   Descent(const PlacementProblem& problem, const std::vector<Group>& groups, const Cover& cover)
@@ -84,7 +86,7 @@ class Descent {
     for (size_t step = 0; step < steps_.size(); ++step) note_values(static_cast<int>(step));
   }
 
-  // From candidates that have most of their ports in `layout`.
+  // Starts from the candidates that have the most ports in `layout`.
   Placement run(int layout) {
     chosen_.clear();
     for (const Group* group : steps_) chosen_.push_back(best_in(*group, layout));
@@ -97,7 +99,8 @@ class Descent {
   }
 
  private:
-  // All candidates of a group make the values that others read; some read fewer constants.
+  // Merges the ports of all candidates of a group: they produce the same values for other groups,
+  // but some read fewer constants.
   void note_values(int step) {
     for (const int index : steps_[at(step)]->candidates) {
       for (const PlacementPort& port : problem_.candidates[at(index)].outputs) {
@@ -137,7 +140,8 @@ class Descent {
     return 0;
   }
 
-  // Of all conversions of `value`, each layout once, straight from the one in which it is made.
+  // Seconds of all conversions of `value`: one for each layout that is needed, directly from the
+  // layout in which it is produced.
   double conversions_of(int value) const {
     if (problem_.is_constant[at(value)]) return 0;
     const int made = layout_made(value);
@@ -172,7 +176,7 @@ class Descent {
     for (const int candidate : steps_[step]->candidates) {
       chosen_[step] = candidate;
       const double price = price_around(step);
-      // More than rounding, so that two equal ones do not take turns.
+      // The gain must exceed rounding errors, or two equal candidates would alternate forever.
       if (price >= least * (1 - 1e-9)) continue;
       best = candidate;
       least = price;

@@ -16,8 +16,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// A chain of nodes: node i reads value i and makes value i + 1, the last of which is a result. Two
-// layouts, a second apart.
+// A chain of nodes: node i reads value i and produces value i + 1; the last value is a result.
+// Converting between the two layouts takes a second.
 PlacementProblem chain(int nodes) {
   PlacementProblem problem;
   problem.value_count = nodes + 1;
@@ -64,7 +64,7 @@ TEST(ChooseByPrice, FusesWhereThatIsCheaper) {
 }
 
 TEST(ChooseByPrice, StaysInALayoutAlongAChain) {
-  // Each node alone is not worth two conversions; all five together are.
+  // The gain at a single node is less than two conversions; that at all five is more.
   PlacementProblem problem = chain(5);
   for (int node = 0; node < 5; ++node) {
     problem.candidates.push_back(covering({node}, 0, 0, 2));
@@ -86,7 +86,7 @@ TEST(ChooseByPrice, PaysForTheResultsConversion) {
 TEST(ChooseByPrice, UsesPricesOfSingleConversions) {
   PlacementProblem problem = chain(1);
   problem.candidates = {covering({0}, 0, 0, 2.5), covering({0}, 1, 0, 1)};
-  // Into layout 1 for nothing, back as before.
+  // The conversion into layout 1 is free; the conversion back costs as before.
   problem.conversion_prices = {{0, 0, 0, 0}, {}};
   EXPECT_THAT(by_price(problem).chosen, ElementsAre(1));
 }
@@ -143,7 +143,8 @@ PlacementProblem random_problem(std::mt19937& random) {
   return problem;
 }
 
-// The cheapest of all placements, by trying them: every candidate for the first free node.
+// The price of the cheapest placement, by exhaustive search: tries every candidate for the first
+// uncovered node.
 double min_of_all(const PlacementProblem& problem, const Cover& cover, std::vector<int>& taken) {
   const int free = cover.first_uncovered();
   if (free < 0) {
@@ -180,7 +181,7 @@ TEST(ChooseByPrice, IsSoundAndNeverDearerThanTheChoiceInOrder) {
     EXPECT_GE(found, least - 1e-9);
     if (found <= least + 1e-9) ++best;
   }
-  // It is greedy; but it should not often miss.
+  // The choice is greedy, so it may miss the optimum, but not often.
   EXPECT_GE(best, kRounds * 7 / 10);
 }
 

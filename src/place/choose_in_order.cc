@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNone = -1;
 
-// All candidates of one preference over one set of nodes.
+// All candidates that have the same preference and the same nodes.
 struct Group {
   std::vector<int> nodes;
   int preference = 0;
@@ -28,7 +28,8 @@ bool is_allowed(const PlacementProblem& problem, size_t candidate) {
   return problem.is_forbidden.empty() || !problem.is_forbidden[candidate];
 }
 
-// Groups in the order in which they are tried: by preference, larger ones first, then by place.
+// Groups in the order in which they are tried: by preference, then larger groups first, then by
+// nodes.
 std::vector<Group> collect_groups(const PlacementProblem& problem) {
   std::vector<int> order;
   for (size_t index = 0; index < problem.candidates.size(); ++index) {
@@ -121,7 +122,7 @@ class PreferencePlacer {
   Cover cover_;
   ViewCopies copies_;
   std::vector<Group> accepted_;            // by group of the cover
-  std::vector<std::vector<int>> layouts_;  // by value: in which it is at hand
+  std::vector<std::vector<int>> layouts_;  // by value: layouts in which it exists
 };
 
 }  // namespace

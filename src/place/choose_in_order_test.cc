@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// A chain of nodes: node i reads value i and makes value i + 1. Two layouts, one hop apart.
+// A chain of nodes: node i reads value i and produces value i + 1. Two layouts, one hop apart.
 PlacementProblem chain(int nodes) {
   PlacementProblem problem;
   problem.value_count = nodes + 1;
@@ -52,12 +52,12 @@ TEST(ChooseInOrder, TakesTheLargerGroupOfOneBackend) {
 
 TEST(ChooseInOrder, WeighsConversionsAgainstTimes) {
   PlacementProblem problem = chain(2);
-  // The second node is at hand in layout 1: 1.5 there beats 1 and a conversion.
+  // The second node's input exists in layout 1: 1.5 s there beats 1 s and a conversion.
   problem.candidates = {covering({0}, 1, 0, 1), covering({1}, 0, 0, 1), covering({1}, 1, 0, 1.5)};
   EXPECT_THAT(choose(problem), ElementsAre(0, 2));
   problem.candidates[2].seconds = 2.5;
   EXPECT_THAT(choose(problem), ElementsAre(0, 1));
-  // Constants cost no conversion when run.
+  // Conversions of constants cost nothing.
   problem.is_constant[1] = true;
   problem.candidates[2].seconds = 1.5;
   EXPECT_THAT(choose(problem), ElementsAre(0, 1));
@@ -70,7 +70,7 @@ TEST(ChooseInOrder, PassesOverWhatIsForbidden) {
   EXPECT_THAT(choose(problem), ElementsAre(1));
 }
 
-// 0 -> {1, 2}, and 1, 2 -> 3: groups {0, 1} and {2, 3} are fine together, {0, 3} is not convex.
+// 0 -> {1, 2}, and 1, 2 -> 3: groups {0, 1} and {2, 3} are legal together; {0, 3} is not convex.
 PlacementProblem diamond() {
   PlacementProblem problem = chain(4);
   problem.nodes = {{{0}, {1}}, {{1}, {2}}, {{1}, {3}}, {{2, 3}, {4}}};
@@ -95,7 +95,7 @@ TEST(ChooseInOrder, NeverClosesACycle) {
 }
 
 TEST(ChooseInOrder, NeverTakesTwoGroupsThatWaitForEachOther) {
-  // a0 -> b0, b1 -> a1: {a0, a1} and {b0, b1} are convex alone and cyclic together.
+  // a0 -> b0, b1 -> a1: {a0, a1} and {b0, b1} are both convex, but form a cycle together.
   PlacementProblem problem = chain(4);
   problem.nodes = {{{}, {0}}, {{0}, {1}}, {{}, {2}}, {{2}, {3}}};
   problem.value_count = 5;
@@ -140,7 +140,7 @@ TEST(ExplainViolation, SaysWhatIsWrong) {
   EXPECT_EQ(explain_violation(problem, Placement{{0, 1}}), "candidate 0 is forbidden");
 }
 
-// Random graphs and random groups: whatever is chosen must be sound.
+// Random graphs and random groups: every choice must be legal.
 TEST(ChooseInOrder, IsSoundOnRandomProblems) {
   std::mt19937 random(1);
   const auto below = [&](int limit) {

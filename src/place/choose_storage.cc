@@ -25,8 +25,7 @@ class Settler {
         of_node_[at(node)].push_back(static_cast<int>(index));
       }
     }
-    // What the caller feeds sparsely and what is sparse in the file shows in whoever can take it
-    // so.
+    // Values that no node produces start in the layout in which they are fed.
     std::vector<bool> is_made(layouts_.size(), false);
     for (const PlacementNode& node : problem.nodes) {
       for (const int value : node.outputs) is_made[at(value)] = true;
@@ -85,7 +84,7 @@ class Settler {
       if (is_sparse(problem_.candidates[at(index)]) != wins) is_forbidden_[at(index)] = true;
     }
     if (!wins) return take_dense(node);
-    // Of several sparse ones the cheapest stays: preference would choose among them otherwise.
+    // Only the cheapest sparse candidate remains, or preference would decide among them.
     for (const int index : of_node_[at(node)]) {
       if (index != best_sparse) is_forbidden_[at(index)] = true;
     }
@@ -94,7 +93,7 @@ class Settler {
     }
   }
 
-  // Which dense layout it will be matters to no sparse candidate.
+  // Layout 0 stands for every dense layout: sparse candidates do not distinguish them.
   void take_dense(int node) {
     for (const int value : problem_.nodes[at(node)].outputs) layouts_[at(value)] = 0;
   }
@@ -102,8 +101,8 @@ class Settler {
   const PlacementProblem& problem_;
   bool keeps_sparse_;
   std::vector<bool> is_forbidden_;
-  std::vector<std::vector<int>> of_node_;  // candidates
-  std::vector<int> layouts_;               // by value: in which it is
+  std::vector<std::vector<int>> of_node_;  // by node: candidates
+  std::vector<int> layouts_;               // by value: its layout
 };
 
 }  // namespace

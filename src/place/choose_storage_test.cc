@@ -9,8 +9,8 @@ namespace {
 constexpr int kDense = 0;
 constexpr int kSparse = 1;
 
-// A value that is fed sparsely goes through `nodes` nodes, each with a dense candidate of
-// preference 0 and a sparse one of preference 1, then through one that is dense only.
+// A value that is fed sparse goes through `nodes` nodes, each with a dense candidate of preference
+// 0 and a sparse candidate of preference 1, then through a node with a dense candidate only.
 PlacementProblem chain(int nodes, double dense_seconds, double sparse_seconds, double conversion) {
   PlacementProblem problem;
   problem.value_count = nodes + 2;
@@ -48,9 +48,9 @@ std::vector<int> chosen(PlacementProblem problem, bool keeps_sparse = false) {
 
 TEST(SettleStorage, PriceDecidesAndNotPreference) {
   EXPECT_EQ(chosen(chain(2, 5, 1, 10)), (std::vector<int>{1, 3, 4}));
-  // Nothing is converted once the first node has made it dense.
+  // The first node produces a dense value, so the second needs no conversion.
   EXPECT_EQ(chosen(chain(2, 1, 20, 10)), (std::vector<int>{0, 2, 4}));
-  // The conversion is what makes the difference.
+  // Only the conversion decides.
   EXPECT_EQ(chosen(chain(1, 1, 5, 3)), (std::vector<int>{0, 2}));
   EXPECT_EQ(chosen(chain(1, 1, 5, 5)), (std::vector<int>{1, 2}));
 }

@@ -51,11 +51,11 @@ bool Cover::try_accept(const std::vector<int>& nodes) {
   return true;
 }
 
-// Behind it no path leads back to a node up to `last`: readers stand behind what they read, and no
-// accepted group has nodes on both sides.
+// Returns a node after which no path leads back to a node up to `last`: readers come after what
+// they read, and no accepted group has nodes on both sides of the returned one.
 int Cover::no_way_back_from(int last) const {
   for (;;) {
-    int farthest = last;  // of the groups that begin up to `last`
+    int farthest = last;  // last node of the groups that begin at or before `last`
     for (size_t place = at(last) + 1; place > 0; place -= place & -place) {
       farthest = std::max(farthest, farthest_[place]);
     }

@@ -1,5 +1,5 @@
-// Which nodes are taken together: groups that are accepted one by one and never wait for each
-// other. Used by all that choose.
+// Groups of nodes that are computed together, accepted one by one, without cyclic dependencies
+// between them. Used by every algorithm that chooses candidates.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace tessera {
 
-// Groups of nodes, accepted as long as they stay free of cycles. For one thread at a time.
+// A set of accepted groups that form no cycle. Not thread-safe, not even its const functions.
 class Cover {
  public:
-  // `problem` must outlive it.
+  // `problem` must outlive this.
   explicit Cover(const PlacementProblem& problem);
 
-  // Accepts `nodes` (ascending) where all of them are free and no path leaves the group and comes
-  // back, through nodes and groups accepted before. Gives whether it did.
+  // Accepts `nodes` (ascending) if none of them is covered and no path leaves the group and returns
+  // to it, through nodes and previously accepted groups. Returns whether it accepted them.
   bool try_accept(const std::vector<int>& nodes);
-  // Whether try_accept() would.
+  // Whether try_accept() would accept `nodes`.
   bool can_accept(const std::vector<int>& nodes) const;
 
   bool is_covered(int node) const { return group_of_[static_cast<size_t>(node)] >= 0; }
-  // -1 where there is none.
+  // -1 if there is none.
   int first_uncovered() const;
 
   // The groups, by the order in which they were accepted.
   const std::vector<std::vector<int>>& groups() const { return groups_; }
-  // Indices of groups() in an order in which they can run: of those that can, the one whose last
-  // node comes first. Once all nodes are covered.
+  // Indices of groups() in an order in which they can run: of the groups that are ready, the one
+  // whose last node comes first. Requires that all nodes are covered.
   std::vector<int> order() const;
 
  private:
@@ -36,13 +36,13 @@ class Cover {
   int no_way_back_from(int last) const;
 
   const PlacementProblem& problem_;
-  std::vector<std::vector<int>> readers_;  // by node: which nodes it feeds
+  std::vector<std::vector<int>> readers_;  // by node: the nodes that read its outputs
   std::vector<std::vector<int>> groups_;
   std::vector<int> group_of_;  // by node
-  // A Fenwick tree over nodes: of the groups of several nodes that begin up to one, the last node
-  // of any.
+  // A Fenwick tree over nodes, for prefix maxima: the greatest last node of all groups of several
+  // nodes whose first node is at most a given one.
   std::vector<int> farthest_;
-  // What the newest search has met, by node.
+  // By node: the mark of the newest search that visited it.
   mutable std::vector<uint64_t> mark_of_;
   mutable uint64_t newest_mark_ = 0;
 };

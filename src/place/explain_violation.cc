@@ -1,4 +1,5 @@
-// Replays a choice candidate by candidate, a solution value by value, and sums it up again.
+// Replays a choice candidate by candidate and a solution conversion by conversion, and recomputes
+// the sum of seconds.
 #include "place/explain_violation.h"
 
 #include <cmath>
@@ -18,7 +19,7 @@ std::string in_layout(int value, int layout) {
   return "value " + std::to_string(value) + " in layout " + std::to_string(layout);
 }
 
-// Whether all that is wanted is at hand in its layout.
+// Says which needed value does not exist in its layout, or returns "".
 std::string explain_layouts(const PlacementProblem& problem, const PlacementSolution& solution) {
   std::vector<std::set<int>> at_hand(at(problem.value_count));
   for (int value = 0; value < problem.value_count; ++value) {
@@ -127,7 +128,7 @@ std::string explain_violation(const PlacementProblem& problem, const PlacementSo
     return "candidates and conversions take " + std::to_string(seconds) + " s, not " +
            std::to_string(solution.seconds) + " s";
   }
-  // The bound is a sum in another order.
+  // The bound was summed in another order, so it is compared with a tolerance.
   if (solution.lower_bound > solution.seconds * (1 + kRounding))
     return "the lower bound is above what was found";
   return "";

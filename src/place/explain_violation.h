@@ -1,4 +1,5 @@
-// The judge of every choice among candidates. Shares no code with what chooses.
+// The validator of every choice among candidates. It shares no code with the algorithms that
+// choose.
 #pragma once
 
 #include <string>
@@ -8,16 +9,19 @@
 
 namespace tessera {
 
-// Says what is wrong with `placement`, or "": a node in no candidate or in two, a forbidden
-// candidate, an order in which something runs before what it reads. Pure, as the next one is.
+// Says what is wrong with `placement`, or returns "". Wrong is: a node in no candidate or in two, a
+// forbidden candidate, or a candidate that runs before one whose result it reads. Pure, like the
+// next function.
 std::string explain_violation(const PlacementProblem& problem, const Placement& placement);
 
-// As for its placement, and: a layout that is wanted and not at hand, a conversion from a layout
-// where the value is not, seconds that are not the sum, a limit that is not kept.
+// Checks the placement as above. Also wrong is: a layout that is needed but does not exist, a
+// conversion from a layout in which the value does not exist, seconds that differ from the sum of
+// candidates and conversions, a lower bound above `seconds`, or an exceeded limit.
 std::string explain_violation(const PlacementProblem& problem, const PlacementSolution& solution);
 
-// What is given, if nothing is wrong with it: all that chooses passes its answers through this.
-// Throws Internal otherwise.
+// Returns its argument if nothing is wrong with it, else throws Internal. Every algorithm that
+// chooses passes its result through one of these. A PlacementSolution without a placement is
+// returned unchecked.
 Placement judged(const PlacementProblem& problem, Placement placement);
 PlacementSolution judged(const PlacementProblem& problem, PlacementSolution solution);
 

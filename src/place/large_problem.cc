@@ -38,16 +38,17 @@ class Maker {
   }
 
  private:
-  // What a node is like: the price of its best kernel tells its candidates.
+  // The kind of a node decides its candidates and their prices.
   enum class Kind : uint8_t { Dear, Cheap, OneLayout };
 
-  // In [0, 1): the same on every machine, which distributions of the standard library are not.
+  // Uniform in [0, 1). Unlike the distributions of the standard library, it gives the same numbers
+  // on every machine.
   double fraction() { return static_cast<double>(engine_()) / 4294967296.0; }
   bool happens(double probability) { return fraction() < probability; }
   int whole(int low, int high) { return low + static_cast<int>(fraction() * (high - low + 1)); }
   double spread(double low, double high) { return low * std::pow(high / low, fraction()); }
   int node_count() const { return static_cast<int>(problem_.nodes.size()); }
-  // Layouts of the second device are the later half.
+  // The second half of the layouts belongs to the second device.
   bool is_far(int layout) const { return size_.layouts > 2 && layout >= (size_.layouts + 1) / 2; }
 
   int add_value() {
@@ -84,7 +85,7 @@ class Maker {
       if (layout > 0 && happens(0.1)) continue;
       const double price = seconds * spread(0.5, 2);
       add_candidate({node}, price, layout, layout);
-      // Another algorithm, dearer or with more that it keeps.
+      // Another algorithm, with another price and other kept bytes.
       if (happens(0.5)) add_candidate({node}, price * spread(0.8, 1.5), layout, layout);
       if (kind == Kind::Dear && happens(0.3)) {
         add_candidate({node}, price * spread(1, 1.2), layout, whole(0, size_.layouts - 1));
@@ -155,21 +156,22 @@ class Maker {
     }
   }
 
-  // A dear node with the one or two that follow it; one that others read too is an output as well.
+  // Groups of an expensive node and the one or two nodes that follow it. A value that nodes outside
+  // of the group also read becomes an output of the group.
   void add_followers(int node) {
     std::vector<int> nodes = {node};
     while (nodes.size() < 3) {
       const std::vector<int>& readers = readers_[at(problem_.nodes[at(nodes.back())].outputs[0])];
       if (readers.empty() || readers.size() > 2 || kinds_[at(readers[0])] != Kind::Cheap) break;
-      // With one input, no path leaves the group and comes back.
+      // If the follower has only one input, no path leaves the group and returns.
       if (problem_.nodes[at(readers[0])].inputs.size() > 1) break;
       nodes.push_back(readers[0]);
       add_group_candidates(nodes);
     }
   }
 
-  // Two dear nodes that read the same value: computed as one. Several such groups may wait for each
-  // other where something else leads from one node to the other's sibling.
+  // A group of two expensive nodes that read the same value. Two such groups can depend on each
+  // other if a path leads from one node to the other's sibling.
   void add_siblings(int node) {
     const std::vector<int>& readers = readers_[at(problem_.nodes[at(node)].inputs[0])];
     const auto next = std::upper_bound(readers.begin(), readers.end(), node);
@@ -229,7 +231,7 @@ class Maker {
   PlacementProblem problem_;
   std::vector<std::vector<int>> readers_;  // by value
   std::vector<Kind> kinds_;                // by node
-  std::vector<double> least_;              // by node: of the candidates that compute it alone
+  std::vector<double> least_;              // by node: lowest price of computing it alone
 };
 
 }  // namespace

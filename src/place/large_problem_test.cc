@@ -1,4 +1,4 @@
-// Problems as large as networks get, solved in seconds: with a proof, or nearly.
+// Problems of the size of the largest networks are solved in seconds, to the optimum or near it.
 #include "place/large_problem.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMaxGap = 0.01;
 
-// Sanitizers and debug builds look for mistakes, not at the time, and are many times slower.
+// Sanitizers and debug builds are many times slower; they test for errors, not for speed.
 #if defined(NDEBUG) && !defined(TESSERA_SANITIZED)
 constexpr int kNodes = 10000;
 constexpr double kMaxSeconds = 10;
@@ -57,7 +57,7 @@ TEST(LargeProblem, ALimitOnWhatIsKept) {
 
 struct TimedSolution {
   PlacementSolution solution;
-  double seconds = 0;  // of the processor
+  double seconds = 0;  // CPU time
 };
 
 TimedSolution solve_within(const PlacementProblem& problem, double limit_seconds) {
@@ -70,7 +70,8 @@ TimedSolution solve_within(const PlacementProblem& problem, double limit_seconds
   return timed;
 }
 
-// The widest are not solved within hours. A first answer takes its time, whatever the limit.
+// Hours would not be enough to solve the widest problems. A first answer takes some time, even with
+// a limit of 0.
 TEST(LargeProblem, HasAnAnswerWhereTimeIsOver) {
   for (const GraphShape shape : {GraphShape::Dense, GraphShape::WideRandom}) {
     const PlacementProblem problem = make_large_problem(shape, {.nodes = kNodes});
@@ -86,7 +87,7 @@ TEST(LargeProblem, HasAnAnswerWhereTimeIsOver) {
 TEST(LargeProblem, KeepsItsTimeLimit) {
   const PlacementProblem problem = make_large_problem(GraphShape::Dense, {.nodes = kNodes});
   constexpr double kLimit = 2;
-  // What any machine may be slower by.
+  // Tolerance for slow machines.
   constexpr double kSlack = kMaxSeconds / 10;
   const auto [solution, seconds] = solve_within(problem, kLimit);
   EXPECT_EQ(explain_violation(problem, solution), "");

@@ -10,7 +10,7 @@ namespace {
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// Candidates that can take each other's place wherever they are: the cheapest first.
+// Interchangeable candidates (equal nodes, layouts and kept bytes), the cheapest first.
 using Alternatives = std::vector<int>;
 
 std::vector<std::pair<int, int>> layouts_of(const std::vector<PlacementPort>& ports) {
@@ -20,7 +20,7 @@ std::vector<std::pair<int, int>> layouts_of(const std::vector<PlacementPort>& po
   return layouts;
 }
 
-// In the order of their first nodes.
+// Sorted by nodes.
 std::vector<Alternatives> list_alternatives(const PlacementProblem& problem,
                                             const std::vector<bool>& is_usable) {
   using Ports = std::vector<std::pair<int, int>>;
@@ -72,7 +72,7 @@ class MarginFinder {
       const auto best = std::find_if(alternatives.begin(), alternatives.end(),
                                      [&](int index) { return is_best_[at(index)]; });
       if (best == alternatives.end()) continue;
-      // The optimum with the one for the other.
+      // The optimum, with the alternative in place of the best candidate, is a placement.
       spread(alternatives, *best, 0);
       if (may_go_on()) find_lead(alternatives, *best);
     }
@@ -88,7 +88,7 @@ class MarginFinder {
   bool may_go_on() const { return !may_go_on_ || may_go_on_(); }
 
   struct Next {
-    std::optional<double> seconds;  // by which it is dearer than the optimum
+    std::optional<double> seconds;  // increase over the optimum
     Placement placement;
   };
 
@@ -96,12 +96,12 @@ class MarginFinder {
     PlacementSolution solution = solve_placement(problem, effort_, decisions);
     if (!solution.is_proven()) return {};
     if (!solution.is_found()) return {kForbidden, {}};
-    // Sums in another order differ in their last digits.
+    // Sums in another order differ by rounding, so the difference could be negative.
     return {std::max(0.0, solution.seconds - optimum_.seconds), std::move(solution.placement)};
   }
 
-  // What may be used, for solve_placement(), which passes over what another candidate with the same
-  // ports beats.
+  // Forbids `candidates`, because solve_placement() ignores a candidate that another with the same
+  // ports dominates.
   PlacementProblem problem_without(const std::vector<int>& candidates) const {
     PlacementProblem problem = problem_;
     problem.is_forbidden.resize(problem.candidates.size(), false);
@@ -125,7 +125,7 @@ class MarginFinder {
            layouts_of(one.outputs) == layouts_of(other.outputs);
   }
 
-  // Those in the place of `known`, of which it is known how far it is behind.
+  // Derives behind_seconds of the alternatives from `behind`, that of `known`.
   void spread(const Alternatives& alternatives, int known, double behind) {
     for (const int index : alternatives) {
       if (margins_[at(index)].behind_seconds) continue;
@@ -149,7 +149,7 @@ class MarginFinder {
     }
   }
 
-  // Whether no placement has both.
+  // Whether no placement can contain both.
   bool excludes(int left, int right) const {
     const std::vector<int>& nodes = problem_.candidates[at(left)].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](int node) {

@@ -1,4 +1,4 @@
-// What it would take for another candidate to be chosen.
+// How much prices must change before another candidate is chosen.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,22 @@
 
 namespace tessera {
 
-// Of one candidate; nullopt where it was not found out. kForbidden: there is no such placement.
+// The margin of one candidate. nullopt: not computed. kForbidden: there is no such placement.
 struct CandidateMargin {
-  // By which the cheapest placement with the candidate is dearer than the cheapest of all: as much
-  // cheaper it would have to become to be in the latter. 0 for those that are.
+  // The increase of the optimal cost if the candidate is forced. It would have to be cheaper by
+  // that much to be chosen. 0 if it is in the optimum.
   std::optional<double> behind_seconds;
-  // By which the cheapest placement without it is dearer: as much dearer it may become before
-  // another takes its place. 0 for those that are not in the cheapest.
+  // The increase of the optimal cost if the candidate is forbidden. Its price may rise by that much
+  // before another placement is cheaper. 0 if it is not in the optimum.
   std::optional<double> ahead_seconds;
 };
 
-// By candidate of `problem`, of which `optimum` is the cheapest placement, proven. Candidates that
-// differ in their seconds alone share a placement, so one is solved for all of them. First finds
-// who comes next where each of the optimum's candidates may not be used, then goes on with what is
-// left, node by node, as long as `may_go_on` says so (empty: to the end). Each solution has
-// `effort`; of what it does not prove nothing is said. Pure, but for what `may_go_on` does.
+// Returns the margins by candidate of `problem`. `optimum` is the cheapest placement, proven.
+// Candidates that differ only in their seconds are interchangeable in a placement, so one problem
+// is solved for all of them. First computes the optimum without each of the optimum's candidates,
+// then the remaining margins, node by node, as long as `may_go_on` returns true (empty: to the
+// end). `effort` is for each solution; the margin remains nullopt if a solution is not proven.
+// Pure, except for what `may_go_on` does.
 std::vector<CandidateMargin> find_margins(const PlacementProblem& problem,
                                           const PlacementSolution& optimum,
                                           const PlacementEffort& effort = {},

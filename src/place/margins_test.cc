@@ -1,4 +1,4 @@
-// What candidates lack to be chosen, against trying every set of candidates.
+// Compares margins with an exhaustive search over all sets of candidates.
 #include "place/margins.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,8 @@ TEST(Margins, WhatIsMissingIsNotSaid) {
 }
 
 TEST(Margins, OfAlternativesThePricesAlone) {
-  // One node, three ways of one layout and a way in another layout that has to be converted twice.
+  // One node with three candidates in one layout, and one in another layout, which needs two
+  // conversions.
   PlacementProblem problem;
   problem.nodes = {{{0}, {1}}};
   problem.value_count = 2;

@@ -31,7 +31,7 @@ Ports sorted_ports(const std::vector<PlacementPort>& ports) {
   return sorted;
 }
 
-// Those that are not forbidden, and that no other with the same nodes and ports beats.
+// By candidate: whether it is allowed and not dominated by another with the same nodes and ports.
 std::vector<bool> find_usable(const PlacementProblem& problem) {
   std::vector<bool> is_usable(problem.candidates.size(), false);
   std::map<std::tuple<std::vector<int>, Ports, Ports>, std::vector<size_t>> alike;
@@ -112,7 +112,8 @@ void PlacementNetwork::add_pair(int first, int second, std::vector<double> costs
   network_.factors.push_back({{first, second}, std::move(costs)});
 }
 
-// A group is chosen at all of its nodes or at none: said for each two that follow each other.
+// A group must be chosen at all of its nodes or at none. Factors over each pair of consecutive
+// nodes express that.
 void PlacementNetwork::add_group_factors() {
   std::map<std::pair<int, int>, std::vector<int>> groups;
   for (size_t index = 0; index < problem_.candidates.size(); ++index) {
@@ -161,7 +162,7 @@ void PlacementNetwork::add_value(int value) {
     }
   }
   if (wanted.empty()) return;
-  // Where it may be made.
+  // The layouts in which the value may be produced.
   const int producer = producer_[at(value)];
   std::vector<int> source_by_choice = {fed};
   if (producer >= 0) {
@@ -183,7 +184,7 @@ void PlacementNetwork::add_value(int value) {
   CostFactor prices = {{variable}, {}};
   for (const ValueChoice& choice : choices) prices.costs.push_back(choice.seconds);
   network_.factors.push_back(std::move(prices));
-  // Nodes' variables have the lower numbers, so they are the slower ones of each table.
+  // Variables of nodes have lower numbers than those of values, so they vary slowest in each table.
   if (producer >= 0) {
     std::vector<double> costs;
     for (const int source : source_by_choice) {

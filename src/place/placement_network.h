@@ -1,5 +1,6 @@
-// The choice among candidates as a cost network. What it cannot say (that groups do not wait for
-// each other, and how much may be kept in all) solve_placement.cc adds.
+// The choice among candidates as a cost network. solve_placement.cc adds the constraints that the
+// network does not express: groups must not depend on each other in a cycle, and the sum of kept
+// bytes is limited.
 #pragma once
 
 #include <vector>
@@ -11,22 +12,23 @@
 
 namespace tessera {
 
-// A variable for each node: the candidate that computes it; and one for each value that is not
-// constant: where it is made and in which layouts it is at hand. Factors are then of one or two
-// variables.
+// Each node has a variable: the candidate that computes it. Each value that is not constant has a
+// variable: the layout in which it is produced and those in which it is available. So every factor
+// has one or two variables.
 class PlacementNetwork {
  public:
-  // `problem` must outlive this. Where a node has no candidate its variable has no values.
+  // `problem` must outlive this. If a node has no candidate, the domain of its variable is empty.
   explicit PlacementNetwork(const PlacementProblem& problem);
 
-  // With `decisions`, and `seconds_per_byte` as the price of each byte that is kept.
+  // Returns the network with `decisions` applied and `seconds_per_byte` as the price of each kept
+  // byte.
   CostNetwork state(const std::vector<Decision>& decisions, double seconds_per_byte) const;
 
-  // Forbids that all of `candidates` are chosen together. Gives whether it did: for many of them
-  // the table would be too large.
+  // Forbids that all of `candidates` are chosen together. Returns false, and changes nothing, if
+  // the table of costs would be too large.
   bool add_nogood(const std::vector<int>& candidates);
 
-  // What an assignment means: the candidates, ascending, and the conversions.
+  // Translate an assignment `values` into the chosen candidates, ascending, and the conversions.
   std::vector<int> chosen(const std::vector<int>& values) const;
   std::vector<PlacementConversion> conversions(const std::vector<int>& values) const;
 
@@ -43,10 +45,10 @@ class PlacementNetwork {
   std::vector<bool> is_usable_;                          // by candidate
   std::vector<std::vector<int>> node_choices_;           // by node: candidates
   std::vector<int> producer_;                            // by value; -1: none
-  std::vector<std::vector<int>> readers_;                // by value: nodes at which it is wanted
-  std::vector<std::vector<ValueChoice>> value_choices_;  // by variable beyond the nodes'
-  std::vector<int> value_of_;                            // of these
-  std::vector<std::vector<int>> wanted_;                 // of these: layouts
+  std::vector<std::vector<int>> readers_;                // by value: nodes that read it
+  std::vector<std::vector<ValueChoice>> value_choices_;  // by value variable
+  std::vector<int> value_of_;                            // by value variable: its value
+  std::vector<std::vector<int>> wanted_;                 // by value variable: layouts
   CostNetwork network_;
 };
 

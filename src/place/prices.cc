@@ -56,7 +56,8 @@ int fed_layout(const PlacementProblem& problem, int value) {
 
 double predicted_seconds(const PlacementProblem& problem, const Placement& placement) {
   double total = 0;
-  // By value: the layouts in which it is at hand; what no candidate makes is there from the start.
+  // By value: the layouts in which it exists. Values that no candidate produces exist from the
+  // start.
   std::vector<std::vector<int>> layouts(at(problem.value_count), {0});
   for (size_t value = 0; value < problem.fed_layout.size(); ++value) {
     layouts[value] = {problem.fed_layout[value]};

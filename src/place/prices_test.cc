@@ -1,4 +1,4 @@
-// What a choice takes, and on which ways values are converted.
+// Predicted time of a choice, and the paths on which values are converted.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -30,7 +30,8 @@ TEST(CheapestWay, IsDirectOrAround) {
 }
 
 TEST(PredictedSeconds, GoesTheCheapestWayAndPaysForItOnce) {
-  // Two nodes read value 0 in layout 2, over layout 1; then one reads it in layout 1.
+  // Two nodes read value 0 in layout 2, which is reached through layout 1; then one reads it in
+  // layout 1.
   PlacementProblem problem;
   problem.layout_count = 3;
   problem.value_count = 4;

@@ -32,7 +32,8 @@ class Maker {
   bool one_in(int count) { return whole(1, count) == 1; }
   int node_count() const { return static_cast<int>(problem_.nodes.size()); }
 
-  // Values 0 and 1 are an input and a constant; then each node makes one, some two.
+  // Value 0 is an input and value 1 a constant. Each node produces one further value, some produce
+  // two.
   void add_nodes() {
     problem_.value_count = 2;
     problem_.is_constant = {false, true};
@@ -42,7 +43,7 @@ class Maker {
       std::set<int> read;
       const int reads = whole(1, 2);
       for (int count = 0; count < reads; ++count) {
-        // Mostly something new, so that chains arise.
+        // Mostly a recent value, so that chains arise.
         const int newest = problem_.value_count - 1;
         read.insert(one_in(3) ? whole(0, newest) : whole(std::max(0, newest - 2), newest));
       }
@@ -63,8 +64,9 @@ class Maker {
     }
   }
 
-  // Where there are two devices the later half of the layouts is on the second: all that crosses
-  // does so by the first layout of each, and is dear.
+  // If there are two devices, the second half of the layouts belongs to the second device.
+  // Conversions between devices are possible only between the first layouts of the two, and
+  // expensive.
   void add_conversions() {
     const int layouts = problem_.layout_count;
     const int far = layouts > 2 && one_in(2) ? (layouts + 1) / 2 : layouts;
@@ -111,8 +113,8 @@ class Maker {
     problem_.candidates.push_back(std::move(made));
   }
 
-  // What is read within the group only stays inside; and sometimes what others read too, who must
-  // then have it computed once more.
+  // A value that is read only inside of the group is not an output. Sometimes one that is also read
+  // outside is not an output either: then its readers need another candidate to compute it.
   bool is_wanted_outside(int value, const std::vector<int>& nodes) {
     bool is_read_inside = false;
     bool is_read_outside = std::find(problem_.results.begin(), problem_.results.end(), value) !=
@@ -126,7 +128,7 @@ class Maker {
     return is_read_outside && !one_in(3);
   }
 
-  // Two or three nodes, near each other; no path between them leaves the group.
+  // A convex group of two or three nodes that are near each other.
   void add_group() {
     std::set<int> nodes;
     const int first = whole(0, node_count() - 1);
@@ -138,8 +140,7 @@ class Maker {
     add_candidate({nodes.begin(), nodes.end()});
   }
 
-  // Where one leads to another and a third to a fourth: the first with the fourth, and the second
-  // with the third.
+  // For two edges a -> b and c -> d: the groups {a, d} and {c, b}, which depend on each other.
   void add_crossing_groups() {
     std::vector<std::pair<int, int>> edges;
     for (int from = 0; from < node_count(); ++from) {
@@ -165,7 +166,7 @@ class Maker {
   }
 
   bool is_convex(const std::set<int>& nodes) const {
-    // Values that depend on the group, and came by a node outside of it.
+    // `outside`: values that depend on the group through a node outside of it.
     std::set<int> inside;
     std::set<int> outside;
     for (int node = 0; node < node_count(); ++node) {
@@ -189,7 +190,7 @@ class Maker {
     problem_.workspace_bytes_limit = whole(5, 9);
   }
 
-  // As a user's pin does: nobody else may compute the node.
+  // Like a pin of the user: forbids every other candidate of the node.
   void pin_a_node() {
     const auto pinned = engine_() % problem_.candidates.size();
     const int node = problem_.candidates[pinned].nodes[0];

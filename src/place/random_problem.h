@@ -1,5 +1,5 @@
-// Small random problems for tests: chains with branches, groups, groups that are convex alone and
-// wait for each other together, two devices, limits, pins.
+// Small random problems for tests: chains with branches, groups, pairs of groups that are convex
+// but depend on each other, two devices, limits, pins.
 #pragma once
 
 #include <random>

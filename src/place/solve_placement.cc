@@ -12,19 +12,19 @@
 namespace tessera {
 namespace {
 
-// Sums in different orders differ by less, which must not look like something to be searched for.
+// Sums in different orders differ by less than this, which must not count as a gap to search.
 constexpr double kRounding = 1e-12;
-// Steps towards the best price of a byte.
+// Maximum number of steps to find the best price of a byte.
 constexpr int kByteSteps = 30;
-// What stating a network takes, and making it small, for each cell of its tables.
+// Work of building and reducing a network, for each cell of its tables.
 constexpr double kWorkOfCell = 8;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// Chosen candidates in an order in which they can run, but for those of the cycles.
+// Chosen candidates in an order in which they can run, except for those on cycles.
 struct Order {
   std::vector<int> running;
-  std::vector<std::vector<int>> cycles;  // without common members; empty: all run in order
+  std::vector<std::vector<int>> cycles;  // disjoint; empty: all can run in order
 };
 
 class Sorter {
@@ -65,7 +65,8 @@ class Sorter {
         const std::vector<size_t> cycle = find_cycle(is_done);
         std::vector<int>& members = order.cycles.emplace_back();
         for (const size_t place : cycle) members.push_back(chosen_[place]);
-        // As if one need not wait: what comes after tells of further cycles.
+        // Releases the members as if they were ready, so that the candidates after them are checked
+        // for further cycles.
         for (const size_t place : cycle) waits_for[place] = 0;
         for (const size_t place : cycle) release(place);
       }
@@ -81,7 +82,8 @@ class Sorter {
   }
 
  private:
-  // Whoever still waits waits for one who waits: going back must come round.
+  // Every candidate that is not done depends on another one that is not done, so following these
+  // dependencies must reach a cycle.
   std::vector<size_t> find_cycle(const std::vector<bool>& is_done) const {
     size_t place = 0;
     while (is_done[place]) ++place;
@@ -126,7 +128,7 @@ class PlacementSearch {
     for (const Branch& branch : open_) {
       best_.lower_bound = std::min(best_.lower_bound, branch.lower_bound);
     }
-    // What differs by rounding only is equal.
+    // Costs that differ only by rounding are equal.
     if (best_.lower_bound >= best_.seconds * (1 - kRounding)) best_.lower_bound = best_.seconds;
     return std::move(best_);
   }
@@ -135,9 +137,9 @@ class PlacementSearch {
   struct Branch {
     std::vector<Decision> decisions;
     double lower_bound = 0;
-    double seconds = kForbidden;           // of what was chosen, as the network sees it
-    std::vector<int> chosen;               // ascending; empty where nothing was found in time
-    std::vector<std::vector<int>> cycles;  // among these
+    double seconds = kForbidden;           // of `chosen`, as the network counts them
+    std::vector<int> chosen;               // ascending; empty if nothing was found in time
+    std::vector<std::vector<int>> cycles;  // among `chosen`
   };
 
   static bool is_later(const Branch& left, const Branch& right) {
@@ -158,15 +160,16 @@ class PlacementSearch {
     return kept_bytes(branch.chosen) > problem_.kept_bytes_limit;
   }
 
-  // What the limit gives back of the price on bytes.
+  // The constant term of the Lagrangian: the price of as many bytes as the limit allows.
   double allowance() const {
     return seconds_per_byte_ == 0
                ? 0
                : seconds_per_byte_ * static_cast<double>(problem_.kept_bytes_limit);
   }
 
-  // Solves one network, and once more with each cycle of its answer forbidden, until it has none; a
-  // placement that keeps all promises may become the best.
+  // Solves one network, and solves it again with the cycles of its solution forbidden, until a
+  // solution has none. A placement that keeps all constraints replaces the best one if it is
+  // cheaper.
   Branch solve_branch(const std::vector<Decision>& decisions) {
     Branch branch = solve_network(decisions, effort_.network.work_cells - best_.work_cells);
     while (!branch.cycles.empty() && !is_at_end()) {
@@ -232,8 +235,9 @@ class PlacementSearch {
     return branch;
   }
 
-  // Those of which at least one must go, or, where the answer is sound but its proof is not, those
-  // by which it can be told from others.
+  // The candidates to branch on. If the solution is not feasible, at least one of them must be
+  // dropped; if it is feasible but not proven optimal, they are the candidates by which other
+  // solutions differ from it.
   std::vector<int> suspects(const Branch& branch) const {
     if (!branch.cycles.empty()) return branch.cycles[0];
     std::vector<int> chosen = branch.chosen;
@@ -247,8 +251,9 @@ class PlacementSearch {
     return chosen;
   }
 
-  // Shares the placements of `branch` out: without the first suspect; with it and without the
-  // second; and so on. With all of them there is none, or the one that is known.
+  // Splits `branch` into: placements without the first suspect; with the first and without the
+  // second; and so on. Placements with all suspects need no branch: there are none, or only the
+  // known one.
   void split(const Branch& branch) {
     if (branch.chosen.empty()) {
       given_up_bound_ = std::min(given_up_bound_, branch.lower_bound);
@@ -268,9 +273,10 @@ class PlacementSearch {
     }
   }
 
-  // Looks for the price of a byte with the best bound. What each answer costs rises with the price
-  // along a line, up where it keeps too much, down where it keeps less: the next price to try is
-  // where the lines of the best two cross, until no answer lies below that.
+  // Searches the price of a byte that gives the best bound (the maximum of the Lagrangian dual).
+  // The cost of a solution is a linear function of the price; it rises with slope `bytes - limit`.
+  // The next price is where the lines of the best solution over the limit and the best under it
+  // intersect. Ends when no solution is below that intersection.
   void price_bytes(const Branch& free) {
     Branch over = free;
     Branch under;
@@ -305,8 +311,8 @@ class PlacementSearch {
     return branch.seconds + seconds_per_byte_ * static_cast<double>(kept_bytes(branch.chosen));
   }
 
-  // Where the effort ended before an answer was without cycles: forbids one of each, so that there
-  // is something to run.
+  // For an effort that ended before a solution without cycles was found: forbids one group of each
+  // cycle, so that there is a placement that can run.
   void repair(Branch branch) {
     while (!best_.is_found() && !branch.cycles.empty()) {
       std::vector<Decision> decisions = branch.decisions;
@@ -323,11 +329,11 @@ class PlacementSearch {
 
   const PlacementProblem& problem_;
   PlacementEffort effort_;
-  const std::vector<Decision>& decided_;  // before solving
+  const std::vector<Decision>& decided_;  // by the caller
   PlacementNetwork network_;
   double seconds_per_byte_ = 0;
   PlacementSolution best_;
-  std::vector<Branch> open_;            // a heap, the least bound first
+  std::vector<Branch> open_;            // a heap, the lowest bound first
   double given_up_bound_ = kForbidden;  // of branches in which nothing was found in time
 };
 

@@ -9,41 +9,42 @@
 
 namespace tessera {
 
-// Something that is decided before solving.
+// A constraint on one candidate: it must be chosen, or must not.
 struct Decision {
   int candidate = 0;
   bool is_chosen = false;
 };
 
 struct PlacementEffort {
-  NetworkEffort network;  // for all networks together, but for the largest table
-  int networks = 2000;    // one is enough where groups wait for nobody and all limits are kept
+  NetworkEffort network;  // for all networks together; its table limits are for each table
+  int networks = 2000;    // the first is enough if its solution has no cycles and keeps all limits
 };
 
 struct PlacementSolution {
-  Placement placement;  // nothing chosen: none was found
+  Placement placement;  // empty: none was found
   std::vector<PlacementConversion> conversions;
   double seconds = kForbidden;  // of the candidates and conversions
-  double lower_bound = 0;       // no placement takes less: equal to `seconds` where that is proven
-  int networks = 0;             // that were solved
+  double lower_bound = 0;       // no placement is cheaper; equal to `seconds` if proven optimal
+  int networks = 0;             // number of networks solved
   double work_cells = 0;
 
   bool is_found() const { return seconds != kForbidden; }
   bool is_proven() const { return lower_bound >= seconds; }
 };
 
-// The placement of least candidates' and conversions' seconds, such that
+// Minimises the seconds of candidates and conversions under these constraints:
 //  - each node is in one candidate;
-//  - each value that a candidate reads, and each result, is made by some candidate and converted
-//    into the layout that is wanted; one converted copy serves all;
-//  - candidates can run one after the other, each after all that make what it reads;
-//  - kept bytes in all, and each workspace, are within the problem's limits.
-// A cost network says all but the third and the sum of kept bytes. Candidates of which each waits
-// for the next are forbidden together once an answer has them, and the network is solved again.
-// Where too much is kept, a price on bytes (Lagrange's multiplier) makes the bounds tight, and a
-// best-first search forbids in turn each candidate that takes part. Where `effort` ends before, the
-// best found, with a bound: `effort.network.may_go_on` can watch a clock. Pure otherwise: equal
-// problems give equal answers. `decisions` are kept: the least of what they leave.
+//  - each value that a candidate reads, and each result, is produced by some candidate and
+//    converted into the required layout; all readers share one converted copy;
+//  - the candidates can run in an order in which each value is produced before it is read;
+//  - the sum of kept bytes, and each workspace, are within the problem's limits.
+// A cost network expresses all of these except the third and the limit on the sum of kept bytes. If
+// a solution contains a cycle of candidates, these are forbidden together (a nogood) and the
+// network is solved again. If too many bytes are kept, a Lagrange multiplier (a price on bytes)
+// makes the bounds tight, and a best-first branch and bound forbids the candidates involved in
+// turn. `decisions` are further constraints. If `effort` ends the search early, returns the best
+// placement found, with a lower bound. Pure: equal problems give equal answers, unless
+// `effort.network.may_go_on` watches a clock.
 PlacementSolution solve_placement(const PlacementProblem& problem,
                                   const PlacementEffort& effort = {},
                                   const std::vector<Decision>& decisions = {});

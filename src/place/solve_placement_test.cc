@@ -1,4 +1,4 @@
-// Exact placements against trying every set of candidates, and a checker against broken ones.
+// Compares exact placements with an exhaustive search, and tests the validator with broken ones.
 #include "place/solve_placement.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ TEST(SolvePlacement, AsGoodAsTryingEverything) {
   EXPECT_GT(branched, 5);
 }
 
-// Two groups, each convex alone: {0, 3} and {1, 2} wait for each other.
+// Two groups, {0, 3} and {1, 2}. Each is convex, but they depend on each other.
 PlacementProblem crossing_groups() {
   PlacementProblem problem;
   problem.value_count = 6;
@@ -110,7 +110,7 @@ TEST(SolvePlacement, StopsWithABound) {
 }
 
 TEST(SolvePlacement, LongChainsAndManyBranches) {
-  // What a wide network looks like: 64 branches of 100 nodes that one node joins.
+  // Like a wide network: 64 branches of 100 nodes, joined by one node.
   PlacementProblem problem;
   problem.layout_count = 3;
   problem.value_count = 1;

@@ -8,15 +8,17 @@ namespace tessera {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Sets of layouts are gone through one by one. Where there are more, some of those that nobody
-// wants are left out as places to pass through; what is wanted of one value is far less.
+// The number of sets of layouts is exponential in the number of layouts. If there are more layouts
+// than this, some that are not wanted are ignored as intermediate layouts. The wanted layouts of
+// one value are far fewer.
 constexpr size_t kMaxLayouts = 12;
 
-using Set = uint32_t;      // of places in ConversionTrees::layouts_
-constexpr Set kStart = 1;  // of the source alone
+using Set = uint32_t;      // bit mask of indices of ConversionTrees::layouts_
+constexpr Set kStart = 1;  // the source only
 
-// The cheapest conversions from the source to every set of layouts: for sets of this size the
-// problem of Steiner trees is solved by adding one layout at a time, to each set in every order.
+// The cheapest conversions from the source to every set of layouts. This is a Steiner tree problem;
+// sets of this size are solved exactly by dynamic programming over sets, which adds one layout at a
+// time.
 class ConversionTrees {
  public:
   ConversionTrees(const PlacementProblem& problem, int value, int source,
@@ -79,7 +81,7 @@ class ConversionTrees {
                                layouts_.begin());
   }
 
-  // What conversions lead to, one after the other: each may be a place to pass through.
+  // Adds the layouts that conversions can reach: each may be an intermediate layout.
   void add_reachable() {
     size_t known = 0;
     while (known < layouts_.size()) {
@@ -91,7 +93,7 @@ class ConversionTrees {
     }
   }
 
-  // The cheapest conversion from one of `set` to `layout`, and from which.
+  // The price of the cheapest conversion from any layout of `set` to `layout`, and its source.
   std::pair<double, int> price_into(Set set, int layout) const {
     std::pair<double, int> best = {kNever, 0};
     for (size_t place = 0; place < layouts_.size(); ++place) {
@@ -106,7 +108,7 @@ class ConversionTrees {
   int value_;
   std::vector<int> layouts_;     // the source first
   std::vector<double> seconds_;  // by set
-  std::vector<Set> before_;      // by set: with one layout less
+  std::vector<Set> before_;      // by set: the set before its last conversion
 };
 
 }  // namespace

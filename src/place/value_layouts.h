@@ -1,4 +1,5 @@
-// In which layouts a value can be at hand, and what the conversions cost that bring it there.
+// The sets of layouts in which a value can be available, and the price of the necessary
+// conversions.
 #pragma once
 
 #include <vector>
@@ -13,26 +14,26 @@ struct PlacementConversion {
   int to = 0;
 };
 
-// Of a value that is nowhere at hand: it is inside of a group.
+// Source of a value that exists nowhere, because it is internal to a group.
 constexpr int kNoSource = -1;
 
-// The value is made in `source` and converted, so that it is at hand in `layouts` (of those that
-// somebody may want).
+// The value is produced in `source` and converted, so that it is available in `layouts`, a subset
+// of the wanted ones.
 struct ValueChoice {
   int source = kNoSource;
   std::vector<int> layouts;  // ascending
   double seconds = 0;
 };
 
-// All choices for a value that is made in `source`, when `wanted` (ascending) are the layouts that
-// somebody may want: one for each set of these, with the cheapest conversions, shared where that is
-// cheaper, also through layouts that nobody wants. Without those where another choice has more
-// layouts for no more.
+// Returns all choices for a value that is produced in `source`. `wanted` (ascending) are the
+// layouts that any candidate may need. There is one choice for each subset of `wanted`, with the
+// cheapest conversions; these share intermediate results if that is cheaper, also in layouts
+// outside of `wanted`. Choices are omitted if another one has more layouts at no higher price.
 std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value, int source,
                                       const std::vector<int>& wanted);
 
-// The conversions of a choice that list_choices() gave for `wanted`, in an order in which they can
-// be made.
+// Returns the conversions of a choice from list_choices() for the same `wanted`, in an order in
+// which they can run.
 std::vector<PlacementConversion> conversions_of(const PlacementProblem& problem, int value,
                                                 const std::vector<int>& wanted,
                                                 const ValueChoice& choice);

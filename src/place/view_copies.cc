@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-// As the contract promises where a port asks for nothing else.
+// The default alignment of the plug-in contract.
 constexpr int64_t kAlignmentBytes = 64;
 
 size_t at(int index) { return static_cast<size_t>(index); }
@@ -34,7 +34,7 @@ ViewCopies::ViewCopies(const PlacementProblem& problem)
 }
 
 bool ViewCopies::is_fit(const Memory& memory, const PlacementPort& port) const {
-  // A conversion takes what is dense and aligned.
+  // Conversions need dense and aligned inputs.
   if (memory.layout != port.layout) {
     return !memory.has_strides && memory.offset_bytes % kAlignmentBytes == 0;
   }
@@ -42,7 +42,7 @@ bool ViewCopies::is_fit(const Memory& memory, const PlacementPort& port) const {
          (port.accepts_strides || !memory.has_strides);
 }
 
-// Whether some node reads `value` that no candidate for it could read where it lies.
+// Whether any node reads `value` but has no candidate that can read it at `memory` without a copy.
 bool ViewCopies::some_reader_is_unfit(int value, const Memory& memory) const {
   const auto can_read = [&](int index) {
     const PlacementCandidate& candidate = problem_.candidates[at(index)];
@@ -62,7 +62,7 @@ ViewCopies::Memory ViewCopies::part_of(const PlacementCandidate& view,
                                        const PlacementPort& part) const {
   const PlacementPort& input = view.inputs[0];
   Memory memory = memory_[at(input.value)];
-  // What is copied or converted first has memory of its own.
+  // A copied or converted input has its own memory.
   if (memory.has_strides || memory.layout != input.layout) memory = {.owner = input.value};
   memory.offset_bytes += part.offset_bytes;
   memory.bytes = part.bytes;
@@ -71,8 +71,8 @@ ViewCopies::Memory ViewCopies::part_of(const PlacementCandidate& view,
   return memory;
 }
 
-// For each input whether it can be written where it belongs: it, or it with the other inputs, is
-// all that lies in some memory, and lies there as it does in the joint value.
+// For each input: whether it can be written directly into the joint value. That is possible if the
+// inputs with the same owner fill its memory, in the same arrangement as in the joint value.
 std::vector<bool> ViewCopies::placed_inputs(const PlacementCandidate& joint) const {
   struct Share {
     int64_t bytes = 0;
@@ -94,7 +94,7 @@ std::vector<bool> ViewCopies::placed_inputs(const PlacementCandidate& joint) con
   for (const PlacementPort& port : joint.inputs) {
     const Memory& memory = memory_[at(port.value)];
     const Share& share = shares.at(memory.owner);
-    // A conversion writes to wherever it is told.
+    // A conversion can write directly into the joint value.
     const bool is_converted = memory.layout != port.layout && !port.has_strides &&
                               port.offset_bytes % kAlignmentBytes == 0 &&
                               !problem_.is_constant[at(port.value)];
@@ -141,7 +141,7 @@ void ViewCopies::take(const PlacementCandidate& candidate) {
     }
     return;
   }
-  // From here on there is a copy for all who need one.
+  // After the first copy, all later readers share it.
   for (const PlacementPort& port : candidate.inputs) {
     Memory& memory = memory_[at(port.value)];
     if (candidate.sharing == Sharing::None && !is_fit(memory, port)) {

@@ -1,5 +1,5 @@
-// What views and joint values cost after all: the copies for readers that take neither strides nor
-// odd addresses, and for parts that cannot be written where they belong.
+// The cost of views and joint values: copies for readers that accept neither strides nor unaligned
+// addresses, and copies of parts that cannot be written in place.
 #pragma once
 
 #include <vector>
@@ -8,26 +8,27 @@
 
 namespace tessera {
 
-// Follows a choice in the order in which it runs.
+// Tracks the memory of values while candidates are chosen in the order in which they run. `problem`
+// must outlive this.
 class ViewCopies {
  public:
   explicit ViewCopies(const PlacementProblem& problem);
 
-  // Seconds of the copies that `candidate` forces if it runs next. For a view these are copies that
-  // readers will need whichever of their candidates is chosen.
+  // Seconds of the copies that `candidate` forces if it runs next. For a view, only copies count
+  // that readers need with every one of their candidates.
   double seconds(const PlacementCandidate& candidate) const;
 
   void take(const PlacementCandidate& candidate);
 
  private:
-  // Where a value lies: part of the memory of `owner`, itself for most.
+  // The memory of a value: a part of the memory of `owner`. Most values own their memory.
   struct Memory {
     int owner = 0;
     int64_t offset_bytes = 0;
     int64_t bytes = 0;
     int layout = 0;
     bool has_strides = false;
-    bool is_ours = false;  // not an input, a constant or a part of one
+    bool is_ours = false;  // not an input or constant, or part of one
   };
 
   bool is_fit(const Memory& memory, const PlacementPort& port) const;

@@ -7,7 +7,8 @@ namespace {
 
 using Sharing = PlacementCandidate::Sharing;
 
-// a -> Split -> b, c -> two readers; then Concat(d, e) -> f. Copies of value v cost 10 to the v.
+// a -> Split -> b, c -> two readers; then Concat(d, e) -> f. A copy of value v costs 10 to the
+// power of v.
 class ViewCopiesOf : public testing::Test {
  protected:
   enum Value { A, B, C, D, E, F, G };
@@ -43,7 +44,7 @@ class ViewCopiesOf : public testing::Test {
     return made;
   }
 
-  // Seconds of each candidate, one after the other.
+  // Copy seconds of each candidate, taken in order.
   std::vector<double> seconds() const {
     ViewCopies copies(problem_);
     std::vector<double> told;
@@ -87,13 +88,13 @@ TEST_F(ViewCopiesOf, PartsThatCannotBeWrittenInPlaceAreOfThoseParts) {
 }
 
 TEST_F(ViewCopiesOf, PartsOfInputsConstantsAndOtherValuesAreOfThose) {
-  // B is part of A, and A is not all in F.
+  // B is part of A, and F does not contain all of A.
   problem_.candidates[4].inputs[0].value = B;
   EXPECT_EQ(seconds()[4], 10);
-  // All of A is: B and C where they lay.
+  // F contains all of A: B and C are arranged as in A.
   problem_.candidates[4].inputs[1].value = C;
   EXPECT_EQ(seconds()[4], 0);
-  // Nobody makes A: it is an input.
+  // No node produces A: it is an input.
   problem_.candidates[0].outputs.clear();
   EXPECT_EQ(seconds()[4], 110);
 }
