@@ -17,9 +17,9 @@ namespace tessera {
 namespace {
 
 constexpr int kMaxRounds = 12;
-// The solver expects seconds; so many bytes are one.
+// The solver minimises seconds: this many bytes count as a second.
 constexpr double kBytesPerSecond = 1e9;
-// What decides between choices that are equal by what counts.
+// Weight of a secondary criterion, which only breaks ties.
 constexpr double kLittle = 1e-3;
 constexpr uint32_t kInPlace = TESSERA_REQUEST_ADD | TESSERA_REQUEST_IN_PLACE;
 
@@ -41,7 +41,7 @@ bool has_choice(Placer placer) {
   try {
     return !placer.choose().chosen.empty();
   } catch (const Error&) {
-    // A node that nobody is left for.
+    // A node has no candidate left.
     return false;
   }
 }
@@ -103,7 +103,8 @@ bool BudgetFitter::restrict_to_budget(const Placement& placement, Placer& placer
   note(use);
   ++rounds_;
   if (rounds_ <= kMaxRounds && forbid_some(plan, use, placer)) return true;
-  // Prices of conversions that are known by now may lead it elsewhere.
+  // With conversion prices that were measured since start(), even `fitting_` may need other
+  // conversions and exceed the budget.
   if (rounds_ > kMaxRounds + 1) fail(placer);
   rounds_ = kMaxRounds + 1;
   allow_only(fitting_, placer);
@@ -137,10 +138,10 @@ Placement BudgetFitter::known_to_fit(Placer placer) {
   fail(placer);
 }
 
-// --- Who gives way
+// --- Forbidding candidates
 
-// Those that save the most for what they cost, until that is enough; nobody without whom there is
-// no choice. Gives whether anybody is forbidden that was not before.
+// Forbids the candidates with the best ratio of saved bytes to lost time, until the missing bytes
+// are saved, except those without which there is no choice. Returns whether it forbade any.
 bool BudgetFitter::forbid_some(const ExecutionPlan& plan, const MemoryUse& use, Placer& placer) {
   int64_t missing = use.total_bytes() - budget_bytes_;
   std::vector<Saving> enough;
@@ -172,7 +173,7 @@ std::vector<BudgetFitter::Saving> BudgetFitter::savings(const ExecutionPlan& pla
   for (const ArenaBlock& block : arena_blocks(plan)) {
     for (int step = block.lower; step < block.upper; ++step) live[at(step)] += block.bytes;
   }
-  // What the arena would have to come down to, were nothing else to shrink.
+  // The arena size that would fit if all other memory stayed the same.
   const int64_t room = budget_bytes_ - (use.total_bytes() - use.arena_bytes);
   const int64_t peak = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
   std::vector<Saving> found;
@@ -191,7 +192,8 @@ std::vector<BudgetFitter::Saving> BudgetFitter::savings(const ExecutionPlan& pla
   return found;
 }
 
-// Compared with the candidates that need least for its nodes; nullopt: none of them needs less.
+// The saving if the candidates that need the least memory for its nodes replace `candidate`.
+// nullopt if they need no less, or if a node has no other candidate.
 std::optional<BudgetFitter::Saving> BudgetFitter::saving_of(int candidate, bool is_at_peak,
                                                             const Placer& placer) const {
   const std::vector<bool> is_forbidden = placer.forbidden();
@@ -212,7 +214,7 @@ std::optional<BudgetFitter::Saving> BudgetFitter::saving_of(int candidate, bool 
       if (is_leaner) best = number;
     }
     if (best < 0) return std::nullopt;
-    // One that covers several of the nodes counts for its first.
+    // A candidate that covers several of the nodes counts once, at its first node.
     if (offers_.candidates[at(best)].nodes.front() != node) continue;
     kept = ops::saturating_add(kept, kept_bytes_[at(best)]);
     max_live = std::max(max_live, live(best));
@@ -229,10 +231,10 @@ void BudgetFitter::allow_only(const Placement& placement, Placer& placer) {
   placer.exclude_oversized(is_over_);
 }
 
-// --- The least there is
+// --- Minimum memory
 
-// What the arena holds while `candidate` runs, at least. Views are nobody's memory, and what a view
-// makes may lie in what is counted already.
+// A lower bound of the arena bytes that are live while `candidate` runs. Views need no memory of
+// their own, and a value that a view produces may share memory that is already counted.
 int64_t BudgetFitter::live_bytes(const Candidate& candidate,
                                  const std::vector<bool>& is_made_by_view) const {
   if (!candidate.has_kernel()) return 0;
@@ -256,8 +258,9 @@ int64_t BudgetFitter::live_bytes(const Candidate& candidate,
   return live;
 }
 
-// Choices by bytes instead of seconds: what is kept and what is live alike; what is kept where
-// nobody needs more at once than some node does; and what is live there.
+// Placements that minimise bytes instead of seconds: the sum of kept and live bytes; kept bytes,
+// and then live bytes, of candidates whose live bytes are at most the largest that some node needs
+// at least; and kept bytes without that limit.
 std::vector<Placement> BudgetFitter::lean_placements(const Placer& placer) const {
   PlacementProblem problem = placer.usable_problem();
   std::vector<int64_t> least(graph_.nodes.size(), std::numeric_limits<int64_t>::max());
@@ -292,11 +295,12 @@ std::vector<Placement> BudgetFitter::lean_placements(const Placer& placer) const
   return found;
 }
 
-// No plan takes less: its outputs; for each node the least that a candidate keeps, by itself and as
-// its part of a group; and the most that one of the nodes needs at once.
+// A lower bound of the memory of every plan: its outputs; for each node the fewest kept bytes of a
+// candidate, where a group's bytes are divided among its nodes; and the largest of the nodes'
+// minimum live bytes.
 int64_t BudgetFitter::min_bytes(const Placer& placer) const {
   const PlacementProblem& problem = placer.usable_problem();
-  std::vector<int> readers(graph_.values.size(), 0);  // of constants, which several may share
+  std::vector<int> readers(graph_.values.size(), 0);  // by value; shared constants have several
   for (const Node& node : graph_.nodes) {
     for (const ValueId value : node.inputs) {
       if (!value.is_none()) ++readers[at(value.index)];

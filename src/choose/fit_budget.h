@@ -1,4 +1,4 @@
-// Place and plan in turns, until the plan fits into the memory that it may take.
+// Alternates between placing and planning until the plan fits into the memory budget.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,36 @@
 
 namespace tessera {
 
-// While the plan of a choice takes more than the budget, candidates that take much of it are
-// forbidden to the placer: those whose workspace is live at the peak, that could write in place
-// there, or whose packs and libraries keep more than others for the same nodes would; those first
-// that save the most or, with prices, the most for what it costs in time. After some rounds only
-// what is known to fit may still be chosen. What is known was found in advance the same way, and
-// among the choices of least memory.
+// While the plan of a choice exceeds the budget, forbids candidates to the placer for which others
+// need less memory: less live memory at the peak (a smaller workspace, outputs that can be written
+// in place), or fewer kept bytes of packs and libraries. The candidates that save the most bytes
+// come first; with prices, those that save the most bytes for each second lost. After a number of
+// rounds only the placement that start() found remains allowed. start() searches for it in the same
+// way, and then among the placements of least memory.
 class BudgetFitter {
  public:
-  // 0 bytes: no limit. `graph`, `offers` and `layouts` must outlive it.
+  // 0 bytes: no limit. `graph`, `offers` and `layouts` must outlive this.
   BudgetFitter(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
                int64_t budget_bytes);
 
-  // Lets `placer` use everything again, and finds out whether anything fits, by what it knows now.
-  // Throws OutOfMemory where nothing does that is found, with the least and whether that is proven:
-  // what each node needs at least comes to as much.
+  // Allows `placer` all candidates that were excluded for their size, and searches for a placement
+  // that fits, by its current prices. Throws OutOfMemory if none is found. The message states the
+  // smallest plan that was found, and whether it is proven the smallest: no larger than the lower
+  // bound that follows from the minimum needs of each node.
   void start(Placer& placer);
 
   bool fits(const Placement& placement, const Placer& placer) const;
 
-  // Where `placement` does not fit, forbids some of it to `placer` and gives true: choose again.
-  // start() was called before.
+  // If `placement` does not fit, forbids some of its candidates to `placer` and returns true:
+  // choose again. Requires that start() was called. Throws OutOfMemory as start() does if nothing
+  // that fits remains.
   bool restrict_to_budget(const Placement& placement, Placer& placer);
 
  private:
   struct Saving {
     int candidate = 0;
     int64_t bytes = 0;
-    double seconds = 0;  // that another choice takes longer
+    double seconds = 0;  // additional time of the alternative
   };
 
   ExecutionPlan plan_of(const Placement& placement, const Placer& placer) const;
@@ -62,9 +64,9 @@ class BudgetFitter {
   const LayoutTable& layouts_;
   int64_t budget_bytes_;
   std::vector<int64_t> kept_bytes_;  // by candidate: weights as it reads them, and its library
-  std::vector<int64_t> live_bytes_;  // by candidate: what the arena holds while it runs, at least
-  std::vector<bool> is_over_;        // by candidate: forbidden for what it takes
-  std::vector<bool> is_given_;       // by value: the caller's memory, input or output
+  std::vector<int64_t> live_bytes_;  // by candidate: minimum of live arena bytes while it runs
+  std::vector<bool> is_over_;        // by candidate: forbidden because of its memory
+  std::vector<bool> is_given_;       // by value: in the caller's memory
   int rounds_ = 0;
   Placement fitting_;
   std::optional<MemoryUse> smallest_;

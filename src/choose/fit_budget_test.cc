@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// Nodes that each read what the one before made, and give 256 bytes; so is the output of the last.
+// A chain: each node reads the output of the one before and produces 256 bytes, also the last.
 class Chain {
  public:
   explicit Chain(int nodes = 3) {
@@ -28,12 +28,12 @@ class Chain {
     graph_.outputs = {ValueId{nodes}};
   }
 
-  // What `node` gives is read once more, by `reader`.
+  // `reader` also reads the output of `node`.
   void skip(int node, int reader) {
     graph_.nodes[static_cast<size_t>(reader)].inputs.push_back(ValueId{node + 1});
   }
 
-  // Chosen before those that are offered for the node later.
+  // Preferred over candidates that are offered later for the same node.
   Candidate& offer(int node) {
     Candidate candidate{.preference = static_cast<int>(offers_.candidates.size()),
                         .nodes = {NodeId{node}}};
@@ -45,7 +45,7 @@ class Chain {
     return offers_.candidates.back();
   }
 
-  // What is chosen within the budget.
+  // The choice within the budget.
   std::vector<int> choose(int64_t budget_bytes) const {
     Placer placer(graph_, offers_, layouts_, /*keeps_sparse_storage=*/false);
     BudgetFitter fitter(graph_, offers_, layouts_, budget_bytes);
@@ -58,7 +58,7 @@ class Chain {
     }
   }
 
-  // What it says where nothing fits.
+  // The error message if nothing fits.
   std::string refusal(int64_t budget_bytes) const {
     try {
       choose(budget_bytes);
@@ -130,7 +130,8 @@ TEST(BudgetFitter, SaysWhatIsLeastWhereNothingFits) {
 }
 
 TEST(BudgetFitter, DoesNotCallLeastWhatIsNotProven) {
-  // While node 2 runs, what node 0 made is live as well, which no node needs by itself.
+  // While node 2 runs, the output of node 0 is live too. The needs of single nodes do not show
+  // that.
   Chain chain(4);
   chain.skip(0, 3);
   for (int node = 0; node < 4; ++node) chain.offer(node);
@@ -139,7 +140,7 @@ TEST(BudgetFitter, DoesNotCallLeastWhatIsNotProven) {
 }
 
 TEST(BudgetFitter, FindsWhatFitsThoughGivingWayLeadsElsewhere) {
-  // One group, or two nodes that keep more together though one keeps less than its part.
+  // One group, or two candidates that together keep more, although one keeps less than its share.
   Chain chain(2);
   Candidate& group = chain.offer(0);
   group.nodes = {NodeId{0}, NodeId{1}};

@@ -16,7 +16,7 @@ int64_t stored_bytes(const Graph& graph, const LayoutTable& layouts, ValueId val
   return type ? layouts.storage_bytes(layout, *type).value_or(0) : 0;
 }
 
-// A view is nobody's work, so it is chosen among those of the backend that is asked first.
+// Views run nothing, so each gets the best preference of all candidates for the same nodes.
 void prefer_views(PlacementProblem& problem) {
   std::map<std::vector<int>, int> best;  // preference by nodes
   for (const PlacementCandidate& candidate : problem.candidates) {
@@ -29,7 +29,7 @@ void prefer_views(PlacementProblem& problem) {
   }
 }
 
-// Bytes that a conversion moves: as many as it reads, or writes where these are more or less.
+// The mean of the bytes that a conversion reads and writes; these differ for sparse values.
 int64_t conversion_bytes(const Value& value, const LayoutTable& layouts) {
   const int64_t dense = type_bytes(value.type).value_or(0);
   if (!value.sparse) return dense;

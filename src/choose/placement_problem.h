@@ -1,4 +1,4 @@
-// From offers for a graph to the plain data that a placement is solved on.
+// Converts a graph and its offers to the plain data that src/place works on.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace tessera {
 
-// Nodes, values, candidates and layouts under the same numbers; assumed prices of conversions.
+// Nodes, values, candidates and layouts keep their indices. Conversions have assumed prices.
 PlacementProblem make_problem(const Graph& graph, const Offers& offers, const LayoutTable& layouts);
 
-// By node, how errors call it.
+// By node: its location in error messages.
 std::vector<std::string> node_locations(const Graph& graph);
 
-// What a conversion takes on this machine, until it is measured.
+// The assumed time of a conversion of `bytes` that was not measured.
 double assumed_conversion_seconds(int64_t bytes);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// The choice among what was offered: in order, or by price.
+// Chooses among offers: in order, or by price.
 #pragma once
 
 #include <optional>
@@ -17,117 +17,124 @@
 
 namespace tessera {
 
-// Keeps the problem, what may not be used in it, and its newest solution.
+// Holds the problem, the candidates that are forbidden in it, and its newest solution.
 class Placer {
  public:
-  // Until it gets prices it chooses in order.
+  // Chooses in order until set_prices() is called.
   Placer(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
          bool keeps_sparse_storage);
 
-  // Solving ends after so long with what is known then; 0: after a bounded effort, which is the
-  // same on every machine.
+  // Limits the time of a solution; when it is over, the best placement found so far is used. 0:
+  // solving ends after a bounded effort, which is the same on every machine.
   void set_solve_time_limit(double seconds) { max_seconds_ = seconds; }
 
-  // From here on choices are made by these prices.
+  // Later choices use these prices.
   void set_prices(const PricedOffers& prices);
-  // A candidate that could not be built.
+  // Forbids a candidate that could not be built.
   void forbid(int candidate) {
     is_broken_[static_cast<size_t>(candidate)] = true;
     settle();
   }
 
-  // By candidate, what nobody has seen to be right and may not be used for that; empty: nothing.
+  // Forbids candidates, for example because they were not verified. Replaces those of the last
+  // call. By candidate; empty: none.
   void exclude(std::vector<bool> candidates) {
     is_excluded_ = std::move(candidates);
     settle();
   }
 
-  // By candidate, what takes too much memory for a budget; empty: nothing.
+  // Forbids candidates that need too much memory for a budget. Replaces those of the last call. By
+  // candidate; empty: none.
   void exclude_oversized(std::vector<bool> candidates) {
     is_oversized_ = std::move(candidates);
     settle();
   }
 
-  // What choose() gives as long as it can be used: it is known to be the fastest. Nothing chosen:
-  // there is nothing like it.
+  // Sets the placement that choose() returns as long as it is usable, because it is known to be the
+  // fastest. Empty: no placement is known.
   void prefer(Placement placement) { preferred_ = std::move(placement); }
   const Placement& preferred() const { return preferred_; }
-  // Whether every candidate of it may be used, and they make a placement.
+  // Whether `placement` is a legal placement of candidates that are not forbidden.
   bool is_usable(const Placement& placement) const;
 
-  // The choice: without prices in order. With them the preferred one, or the cheapest known, unless
-  // what would be chosen without is as cheap, give or take what measured prices of a whole model
-  // are off by. Throws Uncovered for a node that nobody can compute, or not beside the others.
+  // Chooses. Without prices: in order. With prices: the preferred placement, or else the cheapest
+  // known one; but if that gains no more over in_order() than measured prices of a whole model are
+  // off by, in_order(). Throws Uncovered for a node that no candidate computes, or none that is
+  // compatible with the other choices.
   Placement choose();
 
-  // What choose() would give without prices; nothing chosen where only candidates are left that are
-  // not chosen without.
+  // The placement that choose() returns without prices. Empty if some node has only candidates that
+  // need prices to be chosen.
   Placement in_order() const;
-  // The cheapest by prices; nothing chosen where there is none, or none was found.
+  // The cheapest placement by price. Empty if there is none, or none was found.
   Placement solve();
-  // By prices, with a greedy cover and a descent; nothing chosen where that comes to no end.
+  // A cheap placement, found with a greedy cover and a local search. Empty if that leaves a node
+  // uncovered.
   Placement greedy() const;
-  // The cheapest with the candidates of one backend, by its preference, and for nodes for which it
-  // has none those of the backends that are asked after it. Nothing chosen where it has none at
-  // all.
+  // The cheapest placement with the candidates of one backend, given by its preference. Nodes for
+  // which it has none use the backends that come after it. Views of all backends may be used. Empty
+  // if the backend has no candidate, or there is no such placement.
   Placement alone(int preference) const;
 
-  // By candidate, what may not be used.
+  // By candidate: whether it is forbidden.
   std::vector<bool> forbidden() const;
-  // The problem with everything forbidden that may not be used.
+  // The problem. It also forbids the candidates that choose_storage() rules out.
   const PlacementProblem& usable_problem() const { return problem_; }
-  // What a candidate takes by the newest prices, its part of building included; 0 without.
+  // The price of a candidate, including its amortized build time; 0 without prices.
   double candidate_seconds(int candidate) const {
     return has_prices_ ? problem_.candidates[static_cast<size_t>(candidate)].seconds : 0;
   }
-  // As PlacementProblem has them; empty without prices.
+  // See PlacementProblem::conversion_prices; empty without prices.
   const std::vector<std::vector<double>>& conversion_prices() const {
     return problem_.conversion_prices;
   }
 
-  // Of the newest solve() or choose().
+  // The solution of the newest solve() or choose().
   const PlacementSolution& solution() const { return solved_; }
 
-  // By the newest prices: what a run takes, and the part of building that it has to earn.
+  // By the newest prices: the time of a run plus the amortized build time.
   double price(const Placement& placement) const;
-  // That part alone.
+  // The amortized build time alone.
   double amortized_build_seconds(const Placement& placement) const;
-  // All of what building its kernels takes, as far as that was measured.
+  // The time to build its kernels; see PricedOffers::build_seconds().
   double build_seconds(const Placement& placement) const;
 
-  // How good `placement` is by the newest prices and solution.
+  // The predicted time of `placement` and its gap to the lower bound, by the newest prices and
+  // solution.
   PlacementDescription describe(const Placement& placement) const;
-  // What candidates lack to be chosen; none where the newest solution is not proven the cheapest.
+  // The margins by candidate, as far as they are found within `search_seconds`. Empty if that is 0
+  // or the newest solution is not proven optimal.
   std::vector<CandidateMargin> margins(double search_seconds) const;
 
  private:
-  // In order, and where that comes to no end, the cheapest by what candidates say of themselves.
+  // Chooses in order. If that leaves a node uncovered: the cheapest placement by the estimates of
+  // the plug-ins.
   Placement choose_without_prices();
   Placement greedy(const Placement& known) const;
-  // States anew what may not be used.
+  // Recomputes which candidates are forbidden. The newest solution is then outdated.
   void settle();
 
-  PlacementProblem problem_;  // with everything forbidden that may not be used
+  PlacementProblem problem_;  // is_forbidden is up to date
   std::vector<std::string> places_;
   bool has_prices_ = false;
-  std::vector<double> build_seconds_;  // by candidate, by the newest prices; empty without
-  std::vector<double> build_parts_;    // of these, in prices
+  std::vector<double> build_seconds_;  // by candidate; empty without prices
+  std::vector<double> build_parts_;    // by candidate: amortized, included in prices
   bool keeps_sparse_storage_;
   std::vector<bool> is_measured_only_;  // by candidate
-  std::vector<bool> is_alone_;          // by candidate: on one thread, where others are on several
+  std::vector<bool> is_alone_;          // by candidate: on one thread, while others use all
   std::vector<bool> is_refused_;        // by candidate: by prices
   std::vector<bool> is_broken_;         // by candidate
   std::vector<bool> is_excluded_;       // by candidate, or empty
   std::vector<bool> is_oversized_;      // by candidate, or empty
   Placement preferred_;
   PlacementSolution solved_;
-  bool is_solved_ = false;    // `solved_` is of the problem as it is
+  bool is_solved_ = false;    // `solved_` is for the current problem
   double solve_seconds_ = 0;  // of the newest solution
   double max_seconds_ = 0;    // for a solution; 0: no limit
 };
 
-// What placer.choose() gives. Throws Unsupported where no choice computes every node of `graph`,
-// with what each backend offered for the node that is left over, and what it refused.
+// Returns placer.choose(). Throws Unsupported if no choice computes every node of `graph`; the
+// message lists what each backend offered for the uncovered node, and what it refused.
 Placement choose_covering(Placer& placer, const Offers& offers, const Graph& graph);
 
 }  // namespace tessera

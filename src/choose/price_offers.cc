@@ -11,9 +11,9 @@
 namespace tessera {
 namespace {
 
-// Whoever offers regions that take long to build has a compiler, which is loaded when it is needed
-// first. Where building is measured it is there already. A plan of several regions counts it for
-// each.
+// Backends with regions that take long to build load a compiler at the first build. Measured build
+// times do not include this, because the compiler is already loaded. A plan of several regions
+// counts it for each of them.
 constexpr double kSecondsToLoad = 0.03;
 
 PlanPort describe_port(const tuning::Subject& subject, ValueId value, LayoutId layout,
@@ -62,7 +62,7 @@ Offers collect_offers_by_threads(const tessera_graph& view,
   Offers offers = collect_offers_for_all_threads(view, plugins, layouts, pool, options);
   if (pool.threads() == 1) return offers;
   Offers alone = collect_offers_for_one_thread(view, plugins, layouts, options);
-  // What it refuses then, it has refused before; views it has offered before.
+  // Refusals and views are the same as for all threads, so they are not added again.
   for (Candidate& candidate : alone.candidates) {
     if (candidate.threads == 1) offers.candidates.push_back(std::move(candidate));
   }
@@ -106,7 +106,7 @@ void PricedOffers::look_up_guesses() {
 }
 
 void PricedOffers::look_up_builds() {
-  std::map<std::string, std::pair<double, int>> known;  // by backend, sum and number
+  std::map<std::string, std::pair<double, int>> known;  // by backend: sum and count
   for (size_t index = 0; index < prices_.candidates.size(); ++index) {
     const tuning::Cost* cost = prices_.candidates[index].cost;
     if (cost == nullptr || !cost->refusal.empty()) continue;
@@ -129,7 +129,8 @@ void PricedOffers::look_up_builds() {
     if (candidate.is_measured_only()) {
       build_seconds_[index] += kSecondsToLoad;
     } else {
-      // What is built once in a process is seen of one kernel alone.
+      // What a library builds once in a process shows in the measured time of one kernel only. The
+      // plug-in's own estimate includes it.
       build_seconds_[index] = std::max(build_seconds_[index], candidate.build_seconds);
     }
   }

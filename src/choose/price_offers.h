@@ -1,4 +1,4 @@
-// Offers with what they cost: measured where that is wanted, and told to whoever asks.
+// Offers with their prices, and descriptions of both.
 #pragma once
 
 #include <memory>
@@ -17,38 +17,39 @@
 
 namespace tessera {
 
-// Offers for all threads, then those for one thread where there are several. `view` shows the
-// graph; OfferOptions::threads is not read.
+// Offers for all threads of `pool`, followed by those for one thread if it has several. `view` is
+// the graph. OfferOptions::threads is ignored.
 Offers collect_offers_by_threads(const tessera_graph& view,
                                  std::span<const std::shared_ptr<const Plugin>> plugins,
                                  const LayoutTable& layouts, ThreadPool& pool,
                                  const OfferOptions& options);
-// Those for one thread, and views.
+// Offers for one thread, and views.
 Offers collect_offers_for_one_thread(const tessera_graph& view,
                                      std::span<const std::shared_ptr<const Plugin>> plugins,
                                      const LayoutTable& layouts, const OfferOptions& options);
-// Those for all threads alone.
+// Only offers for all threads of `pool`.
 Offers collect_offers_for_all_threads(const tessera_graph& view,
                                       std::span<const std::shared_ptr<const Plugin>> plugins,
                                       const LayoutTable& layouts, ThreadPool& pool,
                                       OfferOptions options);
 
-// Owns what prices refer to. The subject and the table must outlive it.
+// Looks up and holds the prices of offers. `subject` and `table` must outlive this.
 class PricedOffers {
  public:
-  // Prices are there once they have been looked up. `runs_per_build` as PricingOptions has it.
+  // Prices are available after the first look_up_bounds() or look_up_guesses(). For
+  // `runs_per_build` see PricingOptions.
   PricedOffers(const tuning::Subject& subject, const tuning::CostTable& table,
                int64_t runs_per_build);
 
   const std::vector<tuning::TuneGroup>& groups() const { return groups_; }
-  // By candidate; nullopt where its group cannot be measured alone.
+  // By candidate; nullopt if its group cannot be measured alone.
   const std::vector<std::optional<tuning::CostKey>>& keys() const { return keys_; }
   tuning::PricedSubject priced_subject() const { return {subject_, keys_, basis_}; }
 
-  // Looks up all prices anew: the table has grown. With bounds for what it does not know, but
-  // guesses for those candidates that are given up.
+  // Looks up all prices again, after the table has changed. Unmeasured candidates get bounds, but
+  // those of `is_given_up` (by candidate) get guesses.
   void look_up_bounds(const std::vector<bool>& is_given_up);
-  // The same with guesses.
+  // The same, with guesses for all unmeasured candidates.
   void look_up_guesses();
 
   // Whether the candidate's time is known.
@@ -59,49 +60,49 @@ class PricedOffers {
   double seconds(int candidate) const {
     return prices_.candidates[static_cast<size_t>(candidate)].seconds;
   }
-  // From here on, as PricingOptions has it.
+  // Changes PricingOptions::runs_per_build from now on.
   void set_runs_per_build(int64_t runs);
-  // What building the kernel takes. Equal work is built once: libraries keep what they made. Not
-  // measured: what those of its backend take that were, on average.
+  // Time to build the kernel. Candidates with equal keys share it, because libraries cache what
+  // they built. If it was not measured: the average of the measured candidates of its backend.
   double build_seconds(int candidate) const {
     return build_seconds_[static_cast<size_t>(candidate)];
   }
-  // The part of it that one run has to earn.
+  // The part of the build time that each run pays: 1 / runs_per_build.
   double amortized_build_seconds(int candidate) const {
     return build_weight_ * build_seconds(candidate);
   }
 
-  // Puts prices, with the part of building that a run has to earn, into `problem`, which was made
-  // of the same offers, and forbids what was refused, and what may be chosen only where it was
-  // measured. Where prices are bounds, the latter is chosen all the same.
+  // Writes prices, which include amortized build time, into `problem`, which must be made from the
+  // same offers. Forbids refused candidates. Also forbids unmeasured candidates that need a
+  // measured price to be chosen, except if their prices are bounds.
   void apply(PlacementProblem& problem) const;
-  // A refusal for each node of what was refused.
+  // One refusal for each node of each refused candidate.
   std::vector<Refusal> refusals() const;
 
-  // For people: every candidate, and which of them were chosen; every conversion with a price.
-  // `margins` by candidate, or empty.
+  // Descriptions for the user: candidates, with whether they were chosen; conversions with a
+  // measured price. `margins` is by candidate, or empty.
   std::vector<CandidateDescription> describe(const Placement& placement,
                                              const std::vector<CandidateMargin>& margins) const;
   std::vector<ConversionDescription> describe_conversions() const;
-  // What each step of a plan costs by these prices.
+  // By step of `plan`: its price.
   std::vector<double> step_seconds(const ExecutionPlan& plan) const;
 
  private:
   CandidateDescription describe(size_t candidate) const;
-  // Not where tuning::is_lost_on_its_plugin().
+  // False if tuning::is_lost_on_its_plugin().
   bool is_worth_reporting(size_t candidate) const;
   void look_up_builds();
 
   const tuning::Subject& subject_;
   const tuning::CostTable& table_;
-  double build_weight_ = 0;  // that one run has to earn
+  double build_weight_ = 0;  // part of the build time that each run pays
   bool has_bounds_ = false;
   std::vector<bool> is_given_up_;  // by candidate, or empty
   std::vector<tuning::TuneGroup> groups_;
   std::vector<std::optional<tuning::CostKey>> keys_;
   tuning::PriceBasis basis_;
   tuning::Prices prices_;
-  std::vector<int> alike_;             // by candidate: how many have its key
+  std::vector<int> alike_;             // by candidate: number of candidates with its key
   std::vector<double> build_seconds_;  // by candidate
 };
 

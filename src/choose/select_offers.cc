@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// Of a group that an error names.
+// The number of nodes of a group that an error lists.
 constexpr size_t kMaxToldNodes = 4;
 
 bool fits(const NodePin& pin, const Node& node) {
@@ -40,8 +40,8 @@ void check_backend(const std::string& name, const std::string& where,
                   did_you_mean(name, backends));
 }
 
-// All that a pin for some nodes may say: names, properties, and for one that ends with '*' what
-// names begin with up to a '/' or '.'.
+// All valid values of NodePin::nodes: names and metadata properties or, if the pin ends with '*',
+// prefixes of names that end at a '/' or '.'.
 std::vector<std::string> possible_nodes(const NodePin& pin, const Graph& graph) {
   std::set<std::string> possible;
   for (const Node& node : graph.nodes) {
@@ -70,7 +70,7 @@ std::vector<std::string> known_ops(const ops::Registry& registry,
   return names;
 }
 
-// For each node the pin that holds for it, or nullptr.
+// By node: the pin that applies to it, or nullptr.
 std::vector<const NodePin*> pins_by_node(const Graph& graph, const OfferSelection& selection) {
   std::vector<const NodePin*> by_node(graph.nodes.size(), nullptr);
   for (const NodePin& pin : selection.pins) {
@@ -140,7 +140,8 @@ std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, c
          did_you_mean(pin.algorithm, names);
 }
 
-// "node 'a' (Relu)" for each node but `left_out`, as far as they are few.
+// Lists each node except `left_out`, like "node 'a' (Relu)". After kMaxToldNodes it gives the
+// number of the rest.
 std::string places_text(const Graph& graph, const std::vector<NodeId>& nodes, NodeId left_out) {
   std::string text;
   size_t told = 0;
@@ -174,7 +175,7 @@ std::string what_is_offered(const Offers& offers, const Graph& graph, NodeId nod
 // "; backend: reason" for each refusal.
 std::string what_is_refused(const Offers& offers, NodeId node) {
   std::string text;
-  std::set<std::pair<std::string, std::string>> told;  // a reason may stand for many candidates
+  std::set<std::pair<std::string, std::string>> told;  // many candidates may have the same reason
   for (const Refusal& refusal : offers.refusals) {
     if (refusal.node != node || !told.emplace(refusal.backend, refusal.reason).second) continue;
     text += "; " + refusal.backend + ": " + refusal.reason;
@@ -214,7 +215,7 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
       const NodePin* pin = pins[static_cast<size_t>(node.index)];
       if (pin == nullptr) continue;
       if (!serves(candidate, *pin)) reason = "the node is held by " + pin_text(*pin);
-      // Whoever pins a node to it wants it, whatever it costs.
+      // A pin selects the candidate at any price, so no measured price is necessary.
       candidate.flags &= ~uint32_t{TESSERA_CANDIDATE_MEASURED_ONLY};
     }
     if (reason.empty()) {

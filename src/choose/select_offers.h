@@ -1,4 +1,4 @@
-// What the user wants of the choice among candidates: pins and exclusions.
+// The user's constraints on the choice among candidates: pins and exclusions.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@
 
 namespace tessera {
 
-// Forces nodes onto a backend, and onto one of its algorithms.
+// Forces nodes onto a backend, and optionally onto one of its algorithms.
 struct NodePin {
   std::string nodes;  // a name, a prefix that ends with '*', or a metadata property "key=value"
   std::string backend;
-  std::string algorithm;  // "": any; else what the algorithm's name begins with
+  std::string algorithm;  // prefix of the algorithm's name; "": any
 };
 
 struct BackendExclusion {
@@ -30,25 +30,25 @@ struct OfferSelection {
   std::vector<BackendExclusion> exclusions;
 };
 
-// Throws InvalidArgument for a backend in `selection` that is none of `plugins`, and for an
-// excluded op that neither `registry` nor a plug-in knows; one that the graph does not have is
-// fine.
+// Throws InvalidArgument for a backend in `selection` that is not in `plugins`, and for an excluded
+// op that neither `registry` nor a plug-in knows. An op that the graph does not contain is allowed.
 void check_selected_names(const OfferSelection& selection, const ops::Registry& registry,
                           const std::vector<std::shared_ptr<const Plugin>>& plugins);
 
-// Takes candidates out of `offers` that `selection` does not want, leaving refusals in their place.
-// A group is kept only if it serves the pins of all its nodes. Throws InvalidArgument for a pin
-// that fits no node, and two that contradict; Unsupported for a pin that nobody can serve, with who
-// refused and why. Names are as check_selected_names() wants them.
+// Removes candidates that `selection` does not allow from `offers` and adds refusals for them. A
+// group is kept only if it satisfies the pins of all its nodes. Throws InvalidArgument for a pin
+// that matches no node, and for two pins that contradict each other; Unsupported for a pin that no
+// candidate satisfies, with the reasons of the backend. Requires names that check_selected_names()
+// accepts.
 Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& selection);
 
-// Throws Unsupported for the first node that no candidate covers which is not forbidden (by
-// candidate), with what each backend said of it.
+// Throws Unsupported for the first node that no allowed candidate covers, with what each backend
+// said about it. `is_forbidden` is by candidate.
 void check_is_covered(const Offers& offers, const Graph& graph,
                       const std::vector<bool>& is_forbidden);
 
-// Why `node` is left over: what each backend offers for it that is not forbidden (by candidate),
-// and what it refused. Unsupported.
+// Returns an Unsupported error that says why `node` is uncovered: the allowed candidates that each
+// backend offers for it, and the refusals. `is_forbidden` is by candidate.
 Error explain_uncovered(const Offers& offers, const Graph& graph, NodeId node,
                         const std::vector<bool>& is_forbidden);
 

@@ -15,7 +15,7 @@ using testing::Not;
 using testing_plugins::open_mirror;
 using testing_plugins::Proposals;
 
-// x -> a -> b -> c, and what one backend offers for groups of these.
+// x -> a -> b -> c, and the offers of one backend for groups of these nodes.
 class CoveringChoice : public testing::Test {
  protected:
   CoveringChoice() : plugin_(open_mirror([](const auto&, Proposals&) {})), layouts_({}) {
@@ -32,7 +32,7 @@ class CoveringChoice : public testing::Test {
   void offer(const std::vector<int>& nodes, double seconds = 1e-6) {
     tessera::Candidate candidate{.plugin = plugin_, .optimistic_seconds = seconds};
     for (const int index : nodes) candidate.nodes.push_back({index});
-    // Nodes stand in a chain: what lies between them the group keeps to itself.
+    // The nodes form a chain: values between them are internal to the group.
     const ValueId from = graph_[candidate.nodes.front()].inputs[0];
     const ValueId to = graph_[candidate.nodes.back()].outputs[0];
     candidate.inputs.push_back({.value = from, .layout = kDefaultLayout});
