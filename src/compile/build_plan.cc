@@ -21,7 +21,7 @@
 namespace tessera {
 namespace {
 
-// What a plan that only runs until another is built may pack, as a multiple of the weights.
+// Limit for the packs of a startup plan, as a multiple of the bytes of the weights.
 constexpr int64_t kMaxTimesPacked = 2;
 
 int64_t constant_bytes(const Graph& graph) {
@@ -32,8 +32,8 @@ int64_t constant_bytes(const Graph& graph) {
   return bytes;
 }
 
-// Throws OutOfMemory for a value that is larger than the machine's memory: before a library
-// prepares for it, with tables as long as it, say.
+// Throws OutOfMemory for a value that is larger than the machine's memory: called before libraries
+// prepare kernels, because they may allocate tables of that size.
 void check_largest_fits(const Graph& graph) {
   int64_t largest = 0;
   const Node* writer = nullptr;
@@ -54,8 +54,8 @@ void check_largest_fits(const Graph& graph) {
                   std::to_string(largest) + " bytes");
 }
 
-// Tells the log of each sparse value that a chosen kernel takes dense; an error where that was to
-// be.
+// Logs a warning for each sparse value that a chosen kernel reads in a dense layout. With strict
+// storage, throws Unsupported instead.
 void report_dense_uses(const BuiltPlan& built, const Placement& placement,
                        const PlanOptions& options) {
   for (const StorageFallback& fallback :
@@ -71,14 +71,14 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
   }
 }
 
-// Nothing chosen where it is no longer offered.
+// Empty if a candidate of `plan` is no longer offered.
 Placement placement_of(const tuning::Subject& subject, const tuning::KnownPlan& plan) {
   std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
   return {.chosen = chosen ? *std::move(chosen) : std::vector<int>{}};
 }
 
-// The plan that is given, or that the costs name as the fastest for this graph; nothing chosen
-// where there is none that is offered.
+// The placement of `pricing.known_plan`, or else of the plan that the costs name as the fastest for
+// this graph. Empty if there is no such plan or it is no longer offered.
 Placement known_placement(const tuning::Subject& subject, const std::optional<tuning::PlanKey>& key,
                           const PricingOptions& pricing) {
   if (pricing.known_plan) {
@@ -90,7 +90,7 @@ Placement known_placement(const tuning::Subject& subject, const std::optional<tu
   return found == pricing.costs->plans.end() ? Placement{} : placement_of(subject, found->second);
 }
 
-// `placement` as it is found again, with the time that is known of it.
+// `placement` in the form that is stored, with its time if that is known.
 tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement& placement,
                                 const std::optional<tuning::PlanKey>& key,
                                 const PricingOptions& pricing) {
@@ -103,7 +103,7 @@ tuning::KnownPlan known_plan_of(const tuning::Subject& subject, const Placement&
   return plan;
 }
 
-// Has `plan` bring another one of the same graph, which runs until it is built.
+// Adds a startup plan to `plan`: another plan of the same graph, which runs until `plan` is built.
 void add_startup_plan(const tuning::Subject& subject, const Placement& placement,
                       const BuiltPlan& built, tuning::KnownPlan& plan) {
   tuning::KnownPlan& added = plan.startup_plan.emplace_back();
@@ -111,7 +111,7 @@ void add_startup_plan(const tuning::Subject& subject, const Placement& placement
   note_layout(built, added);
 }
 
-// By candidate, what competes with one of `kept` for a node.
+// By candidate: whether it shares a node with one of `kept`, and is not one of them itself.
 std::vector<bool> competitors_of(const std::vector<int>& kept, const Offers& offers, size_t nodes) {
   std::vector<bool> is_taken(nodes, false);
   std::vector<bool> is_competitor(offers.candidates.size(), false);
@@ -130,22 +130,22 @@ std::vector<bool> competitors_of(const std::vector<int>& kept, const Offers& off
   return is_competitor;
 }
 
-// By what a choice is made.
+// How a choice is made.
 enum class Mode : uint8_t {
-  InOrder,   // nothing is known of prices
-  Priced,    // by what is known of prices, and guesses
-  Measured,  // by prices that are measured now
-  Reused,    // what was chosen for other shapes, and the rest by price
-  Known,     // what was found before
+  InOrder,   // no prices are known
+  Priced,    // by known prices, and guesses
+  Measured,  // by prices that are measured during this build
+  Reused,    // as chosen for other shapes, and the rest by price
+  Known,     // a plan that was found before
 };
 
 struct Choice {
-  Placement placement;                              // whose kernels are built
-  Placement startup_plan;                           // to run until these are; or nothing chosen
-  std::optional<PlacementDescription> description;  // where prices are known
+  Placement placement;                              // its kernels are built
+  Placement startup_plan;                           // runs until `placement` is built; may be empty
+  std::optional<PlacementDescription> description;  // if prices are known
 };
 
-// Of one graph: what is offered for it, what that costs, the choice, and its plan, in this order.
+// Builds the plan of one graph: collects offers, looks up prices, chooses, lays out and packs.
 class PlanBuilder {
  public:
   PlanBuilder(Graph graph, const ops::Registry& registry,
@@ -208,7 +208,7 @@ class PlanBuilder {
 
   void look_up_prices() {
     prices_.emplace(subject_, *pricing_.costs, pricing_.runs_per_build);
-    // What is best within a budget, or soon built, is not what is known as the fastest.
+    // A memory budget, or a price on building, may make another plan than the fastest the best one.
     if (options_.memory_budget_bytes == 0 && pricing_.runs_per_build == 0) {
       plan_key_ = tuning::plan_key(subject_, base_.plugins);
     }
@@ -244,7 +244,7 @@ class PlanBuilder {
         return described(choose_reused());
       case Mode::Priced:
       case Mode::Known:
-        // The placer prefers what is known.
+        // The placer prefers a known plan.
         return described(choose_and_build());
     }
     TESSERA_CHECK(false, "there are no other modes");
@@ -256,7 +256,8 @@ class PlanBuilder {
     return {.placement = std::move(placement), .description = std::move(description)};
   }
 
-  // Until all that is chosen can be built and fits into memory; or a released weight is needed.
+  // Repeats the choice until its kernels can be built and it fits into the memory budget, or until
+  // a released weight is needed.
   Placement choose_and_build() {
     while (true) {
       watcher_("place");
@@ -272,7 +273,7 @@ class PlanBuilder {
   }
 
   Choice choose_by_measuring() {
-    // The reference reads all of them.
+    // Measuring runs the reference, which reads all weights.
     released_weight_ = find_released_weight(base_.graph);
     if (released_weight_) return {};
     watcher_("tune");
@@ -286,8 +287,9 @@ class PlanBuilder {
             .description = std::move(tuned.description)};
   }
 
-  // What was chosen for other shapes where it is offered for these, and for the other nodes what is
-  // cheapest beside it; or, where that comes to nothing, the cheapest.
+  // Keeps the candidates that were chosen for other shapes, as far as they are offered for these,
+  // and chooses the cheapest placement for the other nodes. If that is not usable, chooses
+  // everything by price.
   Placement choose_reused() {
     watcher_("place");
     const std::vector<int> kept = tuning::find_reused(*pricing_.reused, subject_);
@@ -307,7 +309,7 @@ class PlanBuilder {
     return is_over ? placement : choose_and_build();
   }
 
-  // What is told of the offers and of the choice.
+  // Fills in the descriptions of the offers and of the choice.
   void describe(const Placement& placement, bool is_known) {
     if (pricing_.margin_search_seconds > 0 && pricing_.tune.on_progress) {
       pricing_.tune.on_progress(
@@ -327,7 +329,7 @@ class PlanBuilder {
     result_.is_known_plan = is_known && placement.chosen == placer_.preferred().chosen;
   }
 
-  // Gives the plan to run until the other one is built, if there is one.
+  // Lays out the plan. Returns the startup plan if there is one.
   std::optional<BuiltPlan> lay_out(const Choice& choice) {
     watcher_("plan");
     if (options_.returns_step_outputs) {
@@ -338,7 +340,7 @@ class PlanBuilder {
           assembler_.lay_out(std::move(base_), choice.placement, result_.step_outputs, {});
       return std::nullopt;
     }
-    // Prices describe what is offered, of which the plan keeps only what it uses.
+    // `prices_` refers to all offers of `base_`. Each plan gets a copy of the part that it uses.
     const auto plan_of = [&](const Placement& placement) {
       return assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement,
                                 result_.step_outputs, placer_.conversion_prices());
@@ -379,8 +381,8 @@ class PlanBuilder {
   PlanAssembler assembler_;
   BudgetFitter fitter_;
   std::optional<PricedOffers> prices_;
-  std::optional<tuning::PlanKey> plan_key_;  // under which the fastest plan is kept
-  // Without which nothing more can be done; ends the build.
+  std::optional<tuning::PlanKey> plan_key_;  // key of the fastest plan
+  // Set if the build needs a weight that was released; ends the build.
   std::optional<ReleasedWeight> released_weight_;
   PlanResult result_;
 };

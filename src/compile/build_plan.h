@@ -1,4 +1,4 @@
-// From a graph whose sizes are known to a plan that can run.
+// Builds a plan that can run from a graph whose sizes are known.
 #pragma once
 
 #include <functional>
@@ -29,51 +29,53 @@ struct PlanOptions {
   int nan = TESSERA_NAN_EXACT;  // TESSERA_NAN_
   OfferSelection selection;
   bool returns_step_outputs = false;  // after the graph's outputs and kept values
-  bool keeps_sparse_storage = false;  // a sparse value that a kernel takes dense only is an error
-  int64_t memory_budget_bytes = 0;    // of MemoryUse; 0: no limit
-  // The executor's plans for other shapes, whose kernels may serve again.
+  bool keeps_sparse_storage = false;  // error if a kernel reads a sparse value as dense
+  int64_t memory_budget_bytes = 0;    // limit of MemoryUse; 0: none
+  // The executor's plans for other shapes, whose kernels may be reused.
   std::vector<const BuiltPlan*> siblings = {};
   FindStoredKernel find_stored_kernel = {};  // null: none are stored
-  // Asked before each kernel of a known plan; throws where nobody wants the plan any more. Null: it
-  // is always wanted.
+  // Called before each kernel of a known plan is built; throws if the plan is no longer needed.
+  // Null: it is always needed.
   std::function<void()> check_wanted = {};
-  const Log* log = nullptr;  // told of sparse values that are made dense; null: nobody
+  const Log* log = nullptr;  // gets a warning for each sparse value that becomes dense; may be null
   PricingOptions pricing;
 };
 
-// Told when a stage begins: "propose", "tune", "place", "build", "plan", "pack"; a stage may come
-// again.
+// Called when a stage begins: "propose", "tune", "place", "build", "plan", "pack". Stages may
+// repeat.
 using StageWatcher = std::function<void(const std::string& stage)>;
 
 struct PlanResult {
   BuiltPlan built;
-  std::vector<ValueId> step_outputs;  // what results follow those of the graph, if asked for
+  std::vector<ValueId> step_outputs;  // the results after those of the graph, if requested
   int64_t pack_bytes = 0;
   int kernels = 0;
-  int reused_kernels = 0;  // of these, that were in use in a sibling
-  int loaded_kernels = 0;  // of these, that were stored
-  // Where prices are known.
+  int reused_kernels = 0;  // number of these that a sibling uses
+  int loaded_kernels = 0;  // number of these that were loaded from a store
+  // The next four members are empty if no prices are known.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
   std::vector<double> step_seconds;  // predicted, by step of the plan
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
-  tuning::KnownPlan plan;  // what was chosen, as it is found again
-  // Of `plan.startup_plan`: keeps its packs as long as it is there.
+  tuning::KnownPlan plan;  // the choice, in the form that is stored
+  // The plan that `plan.startup_plan` describes. It keeps its packs alive.
   std::optional<BuiltPlan> startup_plan;
-  tuning::ReusedChoice reused;  // the same and what is known, for other shapes
-  bool is_known_plan = false;   // it was chosen because it had been found before
+  tuning::ReusedChoice reused;  // the choice and its costs, for binds to other shapes
+  bool is_known_plan = false;   // the plan was found before
 };
 
-// A plan; or a released weight whose elements building it takes: to be read again.
+// A plan, or a released weight that must be read again because the build needs its elements.
 using BuildOutcome = std::variant<PlanResult, ReleasedWeight>;
 
-// propose -> tune -> place -> plan -> build -> pack. A candidate whose kernel cannot be built is
-// refused with that reason and the rest decided anew. `plugins` in order of preference. Throws
-// InvalidArgument or Unsupported for pins and exclusions that nobody can serve, OutOfMemory where
-// nothing fits into the budget, and what stages throw. Chooses by price where `options.pricing` has
-// costs, else in order; with a reused choice what was chosen there, as far as it is offered, and
-// only the rest by price.
+// propose -> tune -> place -> plan -> build -> pack. If a kernel cannot be built, its candidate is
+// refused with that reason and the choice is repeated. `plugins` are in order of preference.
+//
+// Chooses by price if `options.pricing` has costs, else in order. A reused choice is kept as far as
+// its candidates are offered; only the rest is chosen by price.
+//
+// Throws InvalidArgument or Unsupported for pins and exclusions that cannot be satisfied,
+// OutOfMemory if nothing fits into the budget, and the errors of the stages.
 BuildOutcome build_plan(Graph graph, const ops::Registry& registry,
                         std::vector<std::shared_ptr<const Plugin>> plugins, PackStore& packs,
                         ThreadPool& pool, const PlanOptions& options, const StageWatcher& watcher);

@@ -47,7 +47,7 @@ std::vector<ValueId> values_named(const LoadedModel& model, const std::vector<st
   return found;
 }
 
-// Whether these are shapes that the graph has without them, and nothing is to be fetched.
+// Whether the graph already has all of `shapes`, and `fetch` is empty.
 bool asks_for_nothing_new(const Graph& graph,
                           const std::map<std::string, std::vector<int64_t>>& shapes,
                           const std::vector<std::string>& fetch) {
@@ -59,8 +59,8 @@ bool asks_for_nothing_new(const Graph& graph,
          });
 }
 
-// Of a graph and what the passes, which have changed nothing, made of it. Nested graphs, whose
-// types may differ too, are not looked into.
+// Whether the passes changed nothing, and all values have the same types and elements as before.
+// Graphs with bodies count as changed, because types within bodies are not compared.
 bool is_same(const Graph& before, const Rewritten& rewritten) {
   const Graph& after = rewritten.graph;
   const auto is_same_value = [](const Value& left, const Value& right) {

@@ -1,4 +1,5 @@
-// The stages in order, from a file to something that runs. The file to read first is compile.cc.
+// The stages in order: from a file to a loaded model, and from that to a graph with bound shapes.
+// Read compile.cc first.
 #pragma once
 
 #include <cstdint>
@@ -23,32 +24,33 @@ struct CompileOptions {
   bool takes_leases = false;      // see ImportOptions
 };
 
-// What load() keeps of a model: typed as far as symbols allow, and rewritten.
+// A loaded model: rewritten, with types as far as symbols allow.
 struct LoadedModel {
-  ImportedModel source;  // its graph has moved on to `graph`
+  ImportedModel source;  // its graph was moved to `graph`
   Graph graph;
   std::vector<PassReport> passes;
-  std::vector<std::string> made_values;  // names of the values that the file's nodes make, in order
-  // Binding without new shapes and values to fetch gives `graph` as it is, as it has before.
+  std::vector<std::string> made_values;  // names of the outputs of the file's nodes, in order
+  // A bind without new shapes or fetched values did not change `graph`, so later such binds reuse
+  // it.
   bool binds_unchanged = false;
 };
 
 struct BoundGraph {
   Graph graph;
-  bool is_unchanged = false;  // the model's, as it was asked for nothing new: it is settled
+  bool is_unchanged = false;  // nothing new was requested, and `graph` equals that of the model
 };
 
-// import -> infer -> rewrite. Errors as those stages throw them.
+// import -> infer -> rewrite. Throws the errors of these stages.
 LoadedModel load_model(const std::filesystem::path& file, const CompileOptions& options,
                        const ops::Registry& registry, ThreadPool& pool, const Log& log);
-// The same stages from a model that has been imported already.
+// The same stages for a model that is already imported.
 LoadedModel load_model(ImportedModel source, const CompileOptions& options,
                        const ops::Registry& registry, ThreadPool& pool, const Log& log);
 
 // specialise -> infer -> rewrite, for inputs of the given shapes, by name. The result's `kept` are
-// the values named in `fetch`, in that order. Throws InvalidArgument where a name in `fetch` is not
-// a value of the model, or one that a pass removed. Where the model is settled and nothing new is
-// asked for, no stage runs.
+// the values named in `fetch`, in that order. Throws InvalidArgument if a name in `fetch` is not a
+// value of the model, or if a pass removed that value. If `model.binds_unchanged` is set and
+// nothing new is requested, no stage runs.
 BoundGraph bind_graph(const LoadedModel& model,
                       const std::map<std::string, std::vector<int64_t>>& shapes,
                       const std::vector<std::string>& fetch, const ops::Registry& registry,

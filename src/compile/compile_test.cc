@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 class Binding : public testing::Test {
  protected:
-  // x -> relu -> abs, behind an identity that loading removes.
+  // x -> relu -> identity -> abs. Loading removes the identity.
   GraphBuilder chain(Shape shape) {
     GraphBuilder builder(registry_);
     builder.input("x", float_type(std::move(shape)))
@@ -51,14 +51,14 @@ TEST_F(Binding, OfKnownShapesGivesWhatWasLoaded) {
   const BoundGraph once = bound(model);
   EXPECT_TRUE(once.is_unchanged);
   EXPECT_THAT(node_names(once.graph), ElementsAre("relu", "abs"));
-  // The shape that it has anyway is no news.
+  // Binding to the shape that it already has changes nothing.
   EXPECT_TRUE(bound(model, {{"x", {2, 3}}}).is_unchanged);
 }
 
 TEST_F(Binding, RunsNoStageForWhatIsSettled) {
   LoadedModel model = loaded(chain(Shape{2, 3}));
   model.binds_unchanged = true;
-  // A stage would notice: nothing of the kind is known.
+  // Every stage would fail on this unknown op.
   model.graph.nodes.front().op = "NoSuchOp";
   for (const auto& shapes : {std::map<std::string, std::vector<int64_t>>{}, {{"x", {2, 3}}}}) {
     const BoundGraph again = bound(model, shapes);

@@ -20,7 +20,7 @@
 namespace tessera {
 namespace {
 
-// What the plan takes of one backend, of candidates built for so many threads.
+// The candidates of `backend` for `threads` threads that the plan uses.
 std::vector<WantedCandidate> wanted_of(const tuning::KnownPlan& plan, const std::string& backend,
                                        int threads) {
   std::vector<WantedCandidate> wanted;
@@ -55,7 +55,7 @@ Offers collect(const tessera_graph& view, std::span<const std::shared_ptr<const 
   return offers;
 }
 
-// As collect_offers_by_threads() has them.
+// In the order of collect_offers_by_threads().
 Offers collect_by_threads(const tessera_graph& view,
                           std::span<const std::shared_ptr<const Plugin>> plugins,
                           const LayoutTable& layouts, ThreadPool& pool, const PlanOptions& options,
@@ -77,7 +77,7 @@ bool is_sound(const tuning::Subject& subject, const Placement& placement) {
       .empty();
 }
 
-// Prices by which make_plan() takes the conversions of `plan`, and no others.
+// Prices with which make_plan() uses exactly the conversions of `plan`.
 std::vector<std::vector<double>> conversion_prices(const tuning::KnownPlan& plan,
                                                    const Graph& graph, const LayoutTable& layouts) {
   std::vector<std::vector<double>> prices(graph.values.size());
@@ -96,7 +96,7 @@ std::vector<std::vector<double>> conversion_prices(const tuning::KnownPlan& plan
   return prices;
 }
 
-// Of the layout's conversions; "" where it is the host's own.
+// The backend that defines `layout`; "" if none of `plugins` does, as for layouts of the host.
 std::string bringer_of(const std::string& layout,
                        const std::vector<std::shared_ptr<const Plugin>>& plugins) {
   for (const std::shared_ptr<const Plugin>& plugin : plugins) {
@@ -163,7 +163,7 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
   for (const int index : *chosen) {
     const Candidate& candidate = offers.candidates[static_cast<size_t>(index)];
     const std::optional<tuning::CostKey>& key = keys[static_cast<size_t>(index)];
-    // Views run nothing, and what has no key is judged nowhere.
+    // Views run nothing, and candidates without a key are never checked alone.
     if (!candidate.has_kernel() || !key) continue;
     const std::string name = candidate.backend() + ":" + candidate.algorithm + " for " +
                              place(graph[candidate.nodes.front()]);
@@ -182,7 +182,8 @@ std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Regi
                                              const PlanOptions& options,
                                              const tuning::KnownPlan& plan,
                                              const StageWatcher& watcher) {
-  // Who reads a sparse value dense is told why nobody takes it as it is: that takes all backends.
+  // If a kernel reads a sparse value in a dense layout, the user is told why no kernel reads it
+  // sparse. That needs the offers of all backends.
   if (!sparse_forms(graph).empty()) return std::nullopt;
   PlanResult result;
   BuiltPlan base;

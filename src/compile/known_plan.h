@@ -1,4 +1,4 @@
-// A plan that was found before: built without asking for anything that is not part of it.
+// Builds a plan that was found before. Plug-ins are asked only for the candidates of that plan.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace tessera {
 
-// The backends without which `plan` cannot be built, each once.
+// The backends that `plan` needs, each once.
 std::vector<std::string> backends_of(const tuning::KnownPlan& plan);
 
-// What build_plan() comes to where it takes `plan`, to the bit; but other candidates are not asked
-// for, so that nothing is known of them: neither prices nor refusals. `plugins` are those of
-// backends_of(), in order of preference. nullopt where a candidate of the plan is not offered (any
-// more) or cannot be built, where the plan does not fit the graph or the budget, and for graphs
-// with sparse values.
+// Builds the same plan, bit for bit, as build_plan() does if it chooses `plan`. Plug-ins are not
+// asked for other candidates, so the result has neither prices nor refusals. `plugins` are those of
+// backends_of(), in order of preference. Returns nullopt if a candidate of the plan is not, or no
+// longer, offered or cannot be built, if the plan does not fit the graph or the memory budget, and
+// for graphs with sparse values.
 std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Registry& registry,
                                              std::vector<std::shared_ptr<const Plugin>> plugins,
                                              PackStore& packs, ThreadPool& pool,
@@ -27,15 +27,16 @@ std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Regi
                                              const tuning::KnownPlan& plan,
                                              const StageWatcher& watcher);
 
-// Compares with the reference what `plan` runs and `costs` does not know to be right here, and adds
-// what it finds. Gives which kernel is wrong, or why it could not be seen, in a sentence; "" where
-// all may run. `graph` has the elements of all its weights.
+// Compares the kernels of `plan` with the reference, except those that `costs` knows to be right
+// here, and adds the results to `costs`. Returns a sentence that says which kernel is wrong, or why
+// it could not be checked; "" if all may run. `graph` must have the elements of all its weights.
 std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& registry,
                                  const std::vector<std::shared_ptr<const Plugin>>& plugins,
                                  ThreadPool& pool, const PlanOptions& options,
                                  const tuning::KnownPlan& plan, tuning::CostTable& costs);
 
-// Notes in `plan`, which `built` was laid out by, what make_plan() decided by prices.
+// Records in `plan` what make_plan() decided by prices when it laid out `built`: the conversions,
+// and the backends that define layouts or conversions.
 void note_layout(const BuiltPlan& built, tuning::KnownPlan& plan);
 
 }  // namespace tessera

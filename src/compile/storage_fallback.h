@@ -1,4 +1,4 @@
-// Where sparse values are made dense because of the kernel that was chosen.
+// Finds sparse values that become dense because of the chosen kernels.
 #pragma once
 
 #include <string>
@@ -14,12 +14,13 @@ namespace tessera {
 struct StorageFallback {
   std::string place;   // of the node: "node 'softmax' (Softmax)"
   std::string value;   // "value 'x' (csr:400000)"
-  std::string layout;  // that the kernel takes
-  std::string reason;  // why no kernel takes it sparse
+  std::string layout;  // that the kernel reads
+  std::string reason;  // why the chosen kernel does not read it sparse
 };
 
-// One for each node and value that is at hand sparsely (fed so, a sparse constant, or made so by a
-// kernel of `placement`) and that the node's kernel takes in a dense layout, in the order of steps.
+// One for each node and value if the value is sparse (fed sparse, a sparse constant, or produced
+// sparse by a kernel of `placement`) but the node's kernel reads it in a dense layout. In the order
+// of steps.
 std::vector<StorageFallback> find_storage_fallbacks(const Graph& graph, const Offers& offers,
                                                     const Placement& placement,
                                                     const LayoutTable& layouts);

@@ -11,13 +11,13 @@
 namespace tessera {
 namespace {
 
-// Kernels reach about a quarter of what processors could do.
+// Kernels reach about a quarter of the peak speed of processors.
 constexpr double kOverBound = 4;
-// A graph that takes surely less has no time for candidates that take long to build: well below
-// the millisecond from which on tuning starts processes.
+// A graph that certainly takes less time than this gets no candidates that take long to build. This
+// is well below the millisecond from which tuning starts processes.
 constexpr double kTinySeconds = 5e-4;
 
-// What threads take to start, about: less cannot be shared with profit.
+// The approximate time to start threads. To share less work than this does not pay.
 constexpr double kSecondsToShare = 2e-5;
 
 double seconds_to_write(const Graph& graph, const Node& node, const ProcessorSpeed& speed) {
@@ -28,7 +28,7 @@ double seconds_to_write(const Graph& graph, const Node& node, const ProcessorSpe
   return bytes / speed.bytes_per_second;
 }
 
-// By work and memory, before anybody says what it takes.
+// Estimated by work and memory traffic, before plug-ins are asked.
 bool is_tiny(const Graph& graph, const ops::Registry& registry, int precision) {
   const ProcessorSpeed speed = assumed_speed();
   double seconds = tuning::bound_seconds(graph, registry, speed, 1, precision);
@@ -36,7 +36,7 @@ bool is_tiny(const Graph& graph, const ops::Registry& registry, int precision) {
   return kOverBound * seconds < kTinySeconds;
 }
 
-// Whether every node is surely over before a second thread has started.
+// Whether every node certainly ends before a second thread could start.
 bool is_for_one_thread(const Graph& graph, const ops::Registry& registry) {
   const ProcessorSpeed speed = assumed_speed();
   return std::ranges::all_of(graph.nodes, [&](const Node& node) {
@@ -48,7 +48,7 @@ bool is_for_one_thread(const Graph& graph, const ops::Registry& registry) {
   });
 }
 
-// Whether some node is left to the last plug-in.
+// Whether some node has candidates only of the last plug-in.
 bool needs_the_last(const Graph& graph, const Offers& offers, size_t plugin_count) {
   std::vector<bool> has_other(graph.nodes.size(), false);
   for (const Candidate& candidate : offers.candidates) {
@@ -67,7 +67,8 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const tessera_graph view(graph, registry);
   const PricingOptions& pricing = options.pricing;
   const bool are_pinned = !options.selection.pins.empty();
-  // Of what was not chosen for other shapes, only as much is asked for as every bind gets.
+  // With a reused choice, candidates for one thread, or that need a measured price, are requested
+  // only if the choice uses some.
   const tuning::ReusedChoice* const reused = pricing.known_plan ? nullptr : pricing.reused;
   const auto offered = [&](bool skips_measured_only) {
     return OfferOptions{.precision = options.precision,

@@ -1,4 +1,4 @@
-// What plug-ins are asked to offer for one graph.
+// Decides which offers the plug-ins are asked for, for one graph.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,15 @@
 
 namespace tessera {
 
-// Offers for all threads; where prices are known also those for one, and what was chosen for other
-// shapes only where that had some. What is chosen only by a
-// measured price, and takes a tenth of a second and more to build, is asked for only where somebody
-// could measure it:
-//  - it was chosen for other shapes;
-//  - a node is pinned, or all is to be measured, or the costs name plans already;
-//  - or prices are measured, and the graph is not over so soon that it gets no time for that;
-//  - or it is, but some node has nobody besides but the last plug-in, the reference.
-// Such a graph whose nodes are each over before a second thread has started gets those for one
-// thread alone.
+// Collects offers for all threads. If prices are known, also those for one thread; with a reused
+// choice only if that choice uses some. Candidates that need a measured price to be chosen, and
+// that take a tenth of a second or more to build, are requested only if they can be measured:
+//  - the choice for other shapes uses some;
+//  - a node is pinned, or everything is to be measured, or the costs already name plans;
+//  - prices are measured, and the graph runs long enough to get time for measuring;
+//  - it does not, but some node has candidates only of the last plug-in, the reference.
+// If a graph runs that short, and each of its nodes ends before a second thread could start, it
+// gets only offers for one thread.
 Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
                              const std::vector<std::shared_ptr<const Plugin>>& plugins,
                              const LayoutTable& layouts, ThreadPool& pool,
