@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// Starting a thread takes about what building a kernel does.
+// Starting a thread takes about as long as building a kernel.
 constexpr size_t kMinForOneMoreThread = 4;
 
 bool load(KernelBuild& build) {
@@ -19,7 +19,7 @@ bool load(KernelBuild& build) {
     build.kernel = std::make_shared<const Kernel>(
         build.candidate->load(build.stored->bytes, build.stored->size));
   } catch (const Error&) {
-    return false;  // there is another way to it
+    return false;  // it can be built instead
   }
   build.is_loaded = true;
   return true;
@@ -36,8 +36,8 @@ void build_one(KernelBuild& build, ThreadPool& pool) {
   });
 }
 
-// Takes builds from the list until none is left. In pools of its own: a library that waits for
-// threads of its pool while it builds must not be given another kernel to build meanwhile.
+// Takes builds from the list until it is empty. Uses pools of its own: while a library waits during
+// a build for the threads of its pool, it must not start to build another kernel.
 class Builder {
  public:
   Builder(std::vector<KernelBuild>& builds, std::atomic<size_t>& next, int threads)
@@ -53,7 +53,7 @@ class Builder {
       }
     } catch (...) {
       failure_ = std::current_exception();
-      next_ = builds_.size();  // nobody wants the others
+      next_ = builds_.size();  // skips the remaining builds
     }
   }
 

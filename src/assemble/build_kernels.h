@@ -1,4 +1,4 @@
-// Many kernels, built at once.
+// Builds many kernels in parallel.
 #pragma once
 
 #include <functional>
@@ -16,24 +16,24 @@ namespace tessera {
 
 struct KernelBuild {
   int index = -1;                        // of the candidate among the offers
-  const Candidate* candidate = nullptr;  // which has a kernel
-  std::optional<StoredKernel> stored;    // the kernel as it was saved; where it cannot be loaded it
-                                         // is built
-  // A weight without which it cannot be built, only loaded.
+  const Candidate* candidate = nullptr;  // must have a kernel
+  std::optional<StoredKernel> stored;    // saved kernel; if it cannot be loaded, it is built
+  // A released weight that building needs, but loading does not.
   std::optional<ReleasedWeight> released_weight;
-  // The result: a kernel, or why there is none, in a sentence; neither where `released_weight` is
-  // needed.
+  // The result: a kernel, or a sentence that says why there is none; neither if `released_weight`
+  // is needed.
   std::shared_ptr<const Kernel> kernel;
   std::string failure;
   bool is_loaded = false;
 };
 
-// Told before each kernel that the calling thread builds: how many were begun before it, and of how
-// many. What it throws ends the building.
+// Called before each kernel that the calling thread builds, with the number of kernels begun before
+// it and their total. If it throws, building ends and the exception is rethrown.
 using BuildWatcher = std::function<void(size_t done, size_t total)>;
 
-// Builds all of them on as many threads as `pool` has; each for the threads that its candidate runs
-// on, and where libraries on the same thread runtime see so many.
+// Builds or loads all kernels, in parallel on at most as many threads as `pool` has. Each is built
+// in a pool of as many threads as its candidate runs on; libraries on the same thread runtime see
+// that number.
 void build_kernels(std::vector<KernelBuild>& builds, ThreadPool& pool,
                    const BuildWatcher& watcher = {});
 

@@ -46,7 +46,8 @@ std::optional<Digest> digest_of(const Value& constant) {
   return tessera::digest_of(constant.constant);
 }
 
-// One of a model's weights, in whatever plan, unless a pass made it for some shapes.
+// The weights of a model are the same in all its plans. Constants that a pass made for some shapes
+// may differ.
 bool is_same_constant(const Value& left, const Value& right) {
   if (left.is_constant() != right.is_constant()) return false;
   if (!left.is_constant()) return true;
@@ -56,12 +57,12 @@ bool is_same_constant(const Value& left, const Value& right) {
   if (left.constant.has_elements() && right.constant.has_elements()) {
     return has_same_elements(left.constant, right.constant);
   }
-  // The elements of one of them were let go.
+  // The elements of at least one of them were released.
   const std::optional<Digest> one = digest_of(left);
   return one && one == digest_of(right);
 }
 
-// What two plans have for the same nodes.
+// Compares the candidates of two plans for the same nodes.
 class KernelMatch {
  public:
   KernelMatch(const Candidate& old, const Graph& old_graph, const LayoutTable& old_layouts,
@@ -74,7 +75,7 @@ class KernelMatch {
         layouts_(layouts) {}
 
   bool is_whole() const {
-    // What a kernel keeps of absorbed constants stays with the plan that it was built for.
+    // What a kernel keeps of absorbed constants belongs to the plan that it was built for.
     if (!old_.absorbed.empty() || !wanted_.absorbed.empty()) return false;
     return old_.plugin == wanted_.plugin && old_.threads == wanted_.threads &&
            old_.flags == wanted_.flags && have_same_nodes() && have_same_ports() &&
@@ -143,7 +144,7 @@ class KernelMatch {
                       });
   }
 
-  // The value has this name, element type and rank in both plans.
+  // Whether both values have the same name, element type and rank.
   bool is_same_kind(ValueId before, ValueId now) const {
     const Value& left = old_graph_[before];
     const Value& right = graph_[now];
@@ -210,7 +211,7 @@ std::shared_ptr<const Kernel> KernelsInUse::find(const Candidate& candidate, con
     const Candidate& built = plan.offers.candidates[old];
     const KernelMatch match(built, plan.graph, *plan.layouts, candidate, graph, layouts);
     if (!match.is_whole()) continue;
-    // The kernel may refer to its candidate, which the other plan takes along when it goes.
+    // The kernel may refer to its candidate, which would be destroyed with the other plan.
     struct Held {
       std::shared_ptr<const Kernel> kernel;
       std::shared_ptr<const tessera_candidate> face;

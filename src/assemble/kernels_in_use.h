@@ -1,5 +1,5 @@
-// Kernels of an executor's plans for other shapes, which serve again where they were not built for
-// what differs.
+// Finds kernels of an executor's plans for other shapes that can be reused, because they were not
+// built for the dimensions that differ.
 #pragma once
 
 #include <map>
@@ -19,12 +19,12 @@ namespace tessera {
 
 class KernelsInUse {
  public:
-  // `plans` are of one model, and outlive this.
+  // `plans` must be of one model and outlive this.
   explicit KernelsInUse(std::span<const BuiltPlan* const> plans);
 
-  // The kernel of a candidate that is the same in all that its kernel was built for: the nodes with
-  // their attributes and constants, the ports, and the dimensions that it says it is built for
-  // (tessera_candidate::built_for). Null where there is none.
+  // Returns a kernel whose candidate equals `candidate` in everything that a kernel is built for:
+  // the nodes with their attributes and constants, the ports, and the dimensions that it declares
+  // (tessera_candidate::built_for). Null if there is none.
   std::shared_ptr<const Kernel> find(const Candidate& candidate, const Graph& graph,
                                      const LayoutTable& layouts) const;
 

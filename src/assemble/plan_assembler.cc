@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// Indices stay.
+// Empties unused candidates, so the indices of the others stay valid.
 void drop_unused(Offers& offers, const Placement& placement) {
   std::vector<bool> is_used(offers.candidates.size(), false);
   for (const int index : placement.chosen) is_used[static_cast<size_t>(index)] = true;

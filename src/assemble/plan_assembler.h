@@ -1,4 +1,4 @@
-// Kernels and plans of the placements that are tried for one graph.
+// Builds the kernels and plans of the placements that are tried for one graph.
 #pragma once
 
 #include <map>
@@ -20,42 +20,44 @@
 
 namespace tessera {
 
-// What became of building the kernels of a placement: all are there if both are empty.
+// The result of building the kernels of a placement. If both members are empty, all are built.
 struct AssembledKernels {
   std::vector<int> failed;                        // candidates that cannot be built
-  std::optional<ReleasedWeight> released_weight;  // without which one cannot be built now
+  std::optional<ReleasedWeight> released_weight;  // needed to build a kernel
 };
 
 // Owns the kernels by candidate: placements that share a candidate share its kernel. `pool`,
-// `packs`, `in_use` and `stored` must outlive it.
+// `packs`, `in_use` and `stored` must outlive this.
 class PlanAssembler {
  public:
   PlanAssembler(ThreadPool& pool, PackStore& packs, const KernelsInUse& in_use,
                 const StoredKernels& stored)
       : pool_(pool), packs_(packs), in_use_(in_use), stored_(stored) {}
 
-  // Builds the kernels of `placement` that it does not have, and that none in use serves for, or
-  // loads those that are stored. Refuses the candidates that could not be built in `base`, which
-  // has graph, layouts and offers. `watcher` as build_kernels() has it.
+  // Builds or loads the kernels of `placement`, except those that it already has and those that it
+  // finds in `in_use`. Adds refusals for candidates that could not be built to `base`, which must
+  // have graph, layouts and offers. For `watcher` see build_kernels().
   AssembledKernels build(const Placement& placement, BuiltPlan& base,
                          const BuildWatcher& watcher = {});
 
-  // How many kernels of `placement` were in use.
+  // The number of kernels of `placement` that were found in `in_use`.
   int count_reused(const Placement& placement) const;
-  // How many of them came from bytes.
+  // The number of kernels of `placement` that were loaded from bytes.
   int count_loaded(const Placement& placement) const;
 
-  // What lay_out() needs of `base` for `placement`: a copy without whatever else was offered.
+  // A copy of the parts of `base` that lay_out() needs for `placement`. All other candidates are
+  // empty.
   static BuiltPlan part_of(const BuiltPlan& base, const Placement& placement);
 
-  // The plan of `placement`, whose kernels are built, without constants. `base` has graph,
-  // plug-ins, layouts and offers; what libraries keep for candidates that the placement lacks is
-  // let go of. `also` and `conversion_prices` as make_plan() has them.
+  // Returns the plan of `placement`, without constants. The kernels of `placement` must be built.
+  // `base` must have graph, plug-ins, layouts and offers. Candidates that the placement does not
+  // use are released, with what libraries keep for them. For `also` and `conversion_prices` see
+  // make_plan().
   BuiltPlan lay_out(BuiltPlan base, const Placement& placement, std::span<const ValueId> also,
                     const std::vector<std::vector<double>>& conversion_prices) const;
 
-  // Fills in the constants, or gives a released weight without which it cannot. Throws what packing
-  // fails with.
+  // Fills in the constants, or returns a released weight that this needs. Throws the errors of
+  // packing.
   [[nodiscard]] std::optional<ReleasedWeight> pack(BuiltPlan& built) const {
     return make_constants(built, packs_, pool_);
   }
@@ -70,7 +72,7 @@ class PlanAssembler {
   std::set<int> loaded_;  // candidates
 };
 
-// How many of its steps have a kernel.
+// The number of steps that have a kernel.
 int count_kernels(const BuiltPlan& built);
 
 }  // namespace tessera

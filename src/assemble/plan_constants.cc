@@ -17,7 +17,7 @@ class ConstantMaker {
 
   std::optional<ReleasedWeight> make_all() {
     find_stored();
-    // Held until all is made, so that nobody drops it meanwhile.
+    // Keeps these packs alive until all constants are made.
     std::vector<PackStore::Bytes> packs_of_released;
     if (auto released = find_unavailable_weight(packs_of_released)) return released;
     for (const PlanConstant& constant : built_.plan.constants) {
@@ -41,7 +41,7 @@ class ConstantMaker {
     }
   }
 
-  // What is stored is mapped by all threads: for each page of it the system has something to do.
+  // Maps stored packs with all threads, because the system has work to do for each page.
   void find_stored() {
     const std::vector<PlanConstant>& constants = built_.plan.constants;
     pool_.parallel_for(std::ssize(constants), 1, [&](int64_t begin, int64_t end) {
@@ -55,8 +55,8 @@ class ConstantMaker {
     });
   }
 
-  // A released weight that is read otherwise than as one of the packs that there are; those that
-  // make up for the other released ones are added to `packs`.
+  // Returns a released weight that is read in a form for which there is no pack. Adds the packs
+  // that replace the other released weights to `packs`.
   std::optional<ReleasedWeight> find_unavailable_weight(
       std::vector<PackStore::Bytes>& packs) const {
     for (const PlanConstant& constant : built_.plan.constants) {
@@ -94,8 +94,9 @@ class ConstantMaker {
     return tensor;
   }
 
-  // What a pack is found by. That of a dense constant is kept: reading all weights once more, when
-  // they are let go, would take their memory beside that of the packs.
+  // The digest under which a pack is found. That of a dense constant is stored in the value: if it
+  // were computed when the weights are released, all of them would be read again and need memory in
+  // addition to the packs.
   Digest digest(ValueId id) {
     Value& value = built_.graph[id];
     if (value.digest) return *value.digest;
@@ -107,14 +108,14 @@ class ConstantMaker {
                      &pool_);
   }
 
-  // Whether the file has it in the very form that is asked for.
+  // Whether the model's file has the constant in the requested form.
   bool is_as_in_file(const PlanConstant& constant, const Value& value) const {
     const std::optional<SparseForm> form = built_.layouts->sparse_form(constant.layout);
     return form && value.sparse_constant && constant.pack == nullptr &&
            *form == SparseForm{value.sparse_constant->format(), value.sparse_constant->stored()};
   }
 
-  // Whether it is kept in another form than the graph has.
+  // Whether the constant is needed in another form than that of the graph.
   bool has_pack(const PlanConstant& constant) const {
     if (constant.pack == nullptr && constant.layout == kDefaultLayout) return false;
     return !is_as_in_file(constant, built_.graph[constant.value]);
@@ -131,7 +132,8 @@ class ConstantMaker {
     } else {
       key.id = "layout " + built_.layouts->name(constant.layout);
     }
-    // The digest of a sparse one is that of its storage, which does not tell all dimensions.
+    // The digest of a sparse constant is that of its storage, which does not determine all
+    // dimensions.
     if (value.sparse_constant) key.id += " of " + text(value.type);
     return key;
   }

@@ -1,4 +1,4 @@
-// The constants of a plan as its steps read them.
+// Makes the constants of a plan in the forms that its steps read.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace tessera {
 
-// Fills `constants` and `constant_results` of `built`, whose plan stands: packs from `packs`, made
-// in `pool` where there is none yet. Gives a released weight whose elements it needs, if there is
-// one; then nothing is filled in. Throws what packing and converting fail with.
+// Fills in `constants` and `constant_results` of `built`, which must have its plan. Packs come from
+// `packs`; missing ones are made in `pool`. Returns a released weight whose elements are needed, if
+// there is one; then nothing is filled in. Throws the errors of packing and converting.
 [[nodiscard]] std::optional<ReleasedWeight> make_constants(BuiltPlan& built, PackStore& packs,
                                                            ThreadPool& pool);
 
-// What those constants take that steps read in another form than the model has them.
+// The bytes of the constants that steps read in another form than that of the model.
 int64_t pack_bytes(const ExecutionPlan& plan);
 
 }  // namespace tessera

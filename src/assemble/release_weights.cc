@@ -13,7 +13,7 @@ void release(Value& value) {
   value.constant = value.constant.without_elements();
 }
 
-// Takes out what a step reads as it is.
+// Clears `is_packed` for constants that a step reads unpacked.
 void keep_what_is_read(const BuiltPlan& built, std::vector<bool>& is_packed) {
   for (const PlanConstant& constant : built.plan.constants) {
     if (constant.pack == nullptr && constant.layout == kDefaultLayout) {
@@ -22,7 +22,7 @@ void keep_what_is_read(const BuiltPlan& built, std::vector<bool>& is_packed) {
   }
 }
 
-// For each value whether all steps that read it read a pack.
+// By value: whether steps read it as a constant, and only in packed form.
 std::vector<bool> packed_only(const BuiltPlan& built) {
   std::vector<bool> is_packed(built.graph.values.size(), false);
   for (const PlanConstant& constant : built.plan.constants) {
@@ -52,7 +52,8 @@ int64_t release_packed_constants(Graph& graph, BuiltPlan& built, const BuiltPlan
     Value& value = built.graph.values[index];
     if (!is_packed[index] || !may_go(value)) continue;
     const auto found = by_name.find(value.name);
-    // A constant that a pass made for these shapes is only here; the model's own is there too.
+    // A constant that a pass made for these shapes is only in `built`; the model's own constants
+    // are in `graph` too.
     if (found != by_name.end() && may_go(graph[found->second]) &&
         graph[found->second].constant.data() == value.constant.data()) {
       bytes += value.constant.bytes();

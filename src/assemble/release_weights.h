@@ -1,4 +1,4 @@
-// Weights whose elements nobody needs once they are packed.
+// Releases weights whose elements are no longer needed after packing.
 #pragma once
 
 #include "engine/built_plan.h"
@@ -6,10 +6,10 @@
 
 namespace tessera {
 
-// Takes the elements of those constants out of `graph` (by name) and out of `built` that `built`
-// reads in packed form only: floating-point ones above TESSERA_SMALL_CONSTANT_BYTES. What other
-// plans hold stays with them, and what `other`, of the same graph, reads as it is stays everywhere.
-// Gives the bytes released from `graph`.
+// Releases the elements of floating-point constants above TESSERA_SMALL_CONSTANT_BYTES that `built`
+// reads only in packed form, both in `graph` (where they are found by name) and in `built`. Other
+// plans keep the elements that they hold. Constants that `other`, a plan of the same graph, reads
+// unpacked are not released. Returns the bytes released from `graph`.
 int64_t release_packed_constants(Graph& graph, BuiltPlan& built, const BuiltPlan* other = nullptr);
 
 }  // namespace tessera

@@ -1,5 +1,4 @@
-// Built kernels that libraries give as bytes: kept for the next process, which then need not build
-// them anew.
+// Built kernels that libraries save as bytes, stored so that a later process need not build them.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ struct StoredKernel {
   int64_t size = 0;
 };
 
-// From any thread; nullopt where there is none under this key.
+// Called from any thread. Returns nullopt if nothing is stored under `key`.
 using FindStoredKernel = std::function<std::optional<StoredKernel>(const std::string& key)>;
 
 struct SavableKernel {
@@ -30,16 +29,15 @@ struct SavableKernel {
   std::shared_ptr<const Kernel> kernel;
 };
 
-// Whether a name among stored bytes is a kernel's key.
+// Whether `name`, under which bytes are stored, is the key of a kernel.
 bool is_kernel_key(const std::string& name);
-// And whose.
+// Whether `key` is the key of a kernel of `backend`.
 bool is_kernel_of(const std::string& key, const std::string& backend);
 
-// `registry` must outlive it.
+// `registry` must outlive this.
 class StoredKernels {
  public:
-  // `find` may be null: nothing is stored.
-  // `precision` and `nan` as PlanOptions has them.
+  // `find` may be null: nothing is stored. For `precision` and `nan` see PlanOptions.
   StoredKernels(const ops::Registry& registry, int threads, int precision, int nan,
                 FindStoredKernel find)
       : registry_(registry),
@@ -48,12 +46,13 @@ class StoredKernels {
         nan_(nan),
         find_(std::move(find)) {}
 
-  // What was stored of the candidate's kernel.
+  // The stored kernel of the candidate; nullopt if there is none.
   std::optional<StoredKernel> find(const Candidate& candidate, const Graph& graph,
                                    const LayoutTable& layouts) const;
 
-  // Those of a plan that can be stored, each under all that it depends on: what its group computes,
-  // the constants that became part of it, its candidate, its library to the very build, threads.
+  // The kernels of a plan that can be stored. The key of each covers everything that it depends on:
+  // the computation of its group, absorbed constants, the candidate, the exact build of its
+  // library, threads, precision and NaN rule.
   std::vector<SavableKernel> savable(const BuiltPlan& built) const;
 
  private:
