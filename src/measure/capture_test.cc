@@ -42,7 +42,7 @@ TEST_F(Magnitudes, AreToldBehindFewProductsOnly) {
   EXPECT_TRUE(found[3].is_empty());
 }
 
-// Only what was computed of values that come from outside of the group is kept for other groups.
+// Only results that are computed from values from outside of the group are kept for other groups.
 TEST_F(Magnitudes, OfTrueValuesAreKeptForTheNextGroup) {
   const Tensor ones = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{1});
   const Tensor minus = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{-3});
@@ -58,7 +58,7 @@ TEST_F(Magnitudes, OfTrueValuesAreKeptForTheNextGroup) {
   EXPECT_EQ(compute()[1].as<float>()[0], 9);
   ASSERT_EQ(known.by_value.size(), 1U);
   EXPECT_EQ(known.by_value.at("a").as<float>()[0], 3);
-  // Another number there shows that it is used.
+  // A changed cached value shows that the cache is used.
   known.by_value["a"] = Tensor::from<float>(DataType::Float32, {1, 1}, std::vector<float>{5});
   EXPECT_EQ(compute()[0].as<float>()[0], 5);
   EXPECT_EQ(compute()[1].as<float>()[0], 15);

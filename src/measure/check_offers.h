@@ -1,4 +1,4 @@
-// Whether what backends offer computes what the reference does.
+// Checks that the candidates of backends compute the same as the reference.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace tessera {
 
-// Every candidate for `graph` that `selection` leaves, checked against the reference. `graph` has
-// the elements of all its weights.
+// All candidates for `graph` that `selection` allows, checked against the reference. `graph` must
+// have the elements of all its weights.
 struct CheckedOffers {
   std::vector<CandidateDescription> candidates;
   TuningDescription tuning;

@@ -13,7 +13,8 @@ namespace {
 using tuning::NeededConversion;
 using tuning::PhaseTimer;
 
-// Candidates for the same nodes within this of the chosen one's bound are measured beside it.
+// Candidates whose price is within this factor of the chosen one's, for the same nodes, are
+// measured with it.
 constexpr double kCompetitorRatio = 1.05;
 
 }  // namespace
@@ -34,7 +35,7 @@ MeasurementLoop::MeasurementLoop(const TuningContext& context, tuning::TuneOptio
   for (size_t index = 0; index < is_given_up_.size(); ++index) {
     const Candidate& candidate = context.subject.offers.candidates[index];
     is_fully_measured_[index] = fully_measured.contains(candidate.backend());
-    // What cannot be measured alone keeps its guess; views take nothing.
+    // Candidates that cannot be measured alone keep their guess; views take no time.
     if (!context.prices.keys()[index] || !candidate.has_kernel() || is_fully_measured_[index]) {
       is_given_up_[index] = true;
     }
@@ -71,7 +72,7 @@ void MeasurementLoop::measure_potential_winners(const std::function<Placement()>
     const std::vector<NeededConversion> conversions = unknown_conversions();
     if (candidates.empty() && conversions.empty()) return;
     tuner_.measure(candidates, conversions, max_seconds - stopwatch.read().seconds);
-    // Whatever came of it, nobody asks again.
+    // Each is requested only once, whatever the result.
     for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
     for (const NeededConversion& conversion : conversions) asked_.insert(conversion.cost_key);
   }
@@ -88,15 +89,15 @@ void MeasurementLoop::restrict_to_measured() {
   }
   placer.exclude(is_unknown);
   if (!placer.solve().chosen.empty()) return;
-  // Time was over before every node had a candidate that was measured. Those that none covers are
-  // computed as they would be without prices.
+  // The time was over before every node had a measured candidate. Allows the candidates that are
+  // chosen without prices for the others.
   placer.exclude({});
   const Placement in_order = placer.in_order();
   for (const int index : in_order.chosen) is_unknown[static_cast<size_t>(index)] = false;
   placer.exclude(std::move(is_unknown));
   if (!placer.solve().chosen.empty()) return;
   placer.exclude({});
-  placer.solve();  // for the bound that the choice is described by
+  placer.solve();  // its lower bound is part of the description
 }
 
 Placement MeasurementLoop::choose_buildable() {
@@ -106,7 +107,8 @@ Placement MeasurementLoop::choose_buildable() {
   while (true) {
     Placement placement = choose_covering(placer, context_.base.offers, context_.base.graph);
     if (context_.fitter.restrict_to_budget(placement, placer)) {
-      // What takes its place may not have been worth measuring before.
+      // Candidates that replace the forbidden ones may be unmeasured, because they could not win
+      // before.
       measure_potential_winners([&] { return placer.solve(); });
       restrict_to_measured();
       continue;
@@ -132,7 +134,7 @@ bool MeasurementLoop::is_measured(const Placement& placement) const {
                       [&](int index) { return is_unmeasured(index); });
 }
 
-// Though it can be measured.
+// Whether the candidate can be measured, but was not.
 bool MeasurementLoop::is_unmeasured(int candidate) const {
   const auto at = static_cast<size_t>(candidate);
   const bool can_be =
@@ -144,8 +146,9 @@ bool MeasurementLoop::is_unknown(int candidate) const {
   return !is_given_up_[static_cast<size_t>(candidate)] && !context_.prices.is_measured(candidate);
 }
 
-// Of the placement, and for the same nodes those that promise as much: they are measured side by
-// side. Of each family those of one group: what they teach may leave out the others.
+// The unmeasured candidates of `placement`, and their competitors for the same nodes with about the
+// same price; they are measured in alternation. Of each family only candidates of one group are
+// taken: their results improve the bounds of the others, which may then be unable to win.
 std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement) const {
   const PricedOffers& prices = context_.prices;
   std::vector<int> unknown;

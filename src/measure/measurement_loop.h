@@ -1,4 +1,5 @@
-// Rounds of choosing by what is known and measuring what the choice lacks.
+// Alternates between choosing by known prices and measuring what the choice uses but nobody has
+// measured.
 #pragma once
 
 #include <functional>
@@ -20,46 +21,49 @@
 
 namespace tessera {
 
-// What the rounds work on. All of it outlives them.
+// The objects that tuning works on. All must outlive the MeasurementLoop.
 struct TuningContext {
-  BuiltPlan& base;  // graph, plug-ins, layouts, offers; what cannot be built is refused in these
+  BuiltPlan& base;                 // graph, plug-ins, layouts, offers; refusals are added to these
   const tuning::Subject& subject;  // of `base`
   PricedOffers& prices;
-  const std::optional<tuning::PlanKey>& plan_key;  // under which the fastest plan is kept
+  const std::optional<tuning::PlanKey>& plan_key;  // key of the fastest plan
   Placer& placer;
   BudgetFitter& fitter;  // of `placer`
   PlanAssembler& assembler;
 };
 
-// Owns the tuner. Between two calls the placer has prices and leaves out what the newest call left
-// out; none of them changes what it prefers.
+// Owns the tuner. Between calls the placer has prices and excludes the candidates that the newest
+// call excluded. No call changes the preferred placement.
 class MeasurementLoop {
  public:
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-  // What is measured is added to `costs`. `effort` bounds all of it together; time runs from here
-  // on. Of backends in `fully_measured` nothing is measured: what `costs` lacks of them could not
+  // Measurements are added to `costs`. `effort` limits all calls together; its time starts here.
+  // Backends in `fully_measured` are not measured: candidates of them that `costs` lacks could not
   // win.
   MeasurementLoop(const TuningContext& context, tuning::TuneOptions effort,
                   tuning::CostTable& costs, const std::set<std::string>& fully_measured);
 
-  // Everything that was offered, and every conversion that could be needed.
+  // Measures all candidates, and every conversion that could be needed.
   void measure_all();
-  // What of `placement` was not measured.
+  // Measures the unmeasured candidates of `placement`.
   void measure(const Placement& placement);
-  // Until what `choose` gives by bounds rests on measurements, or `max_seconds` are over. It ends
-  // where that gives nothing.
+  // Calls `choose` with bounds as prices and measures what the result uses, until all of it is
+  // measured, `max_seconds` are over, or the result is empty.
   void measure_potential_winners(const std::function<Placement()>& choose,
                                  double max_seconds = kNoLimit);
 
-  // From here on only what was measured is chosen, where that is enough for every node.
+  // Excludes unmeasured candidates from later choices if the measured ones can compute every node.
+  // If not, those of the choice without prices are allowed too, or else all.
   void restrict_to_measured();
-  // The cheapest by that, which fits into memory, with its kernels built.
+  // Calls restrict_to_measured() and returns the cheapest placement that fits into the memory
+  // budget, with its kernels built.
   Placement choose_buildable();
-  // As PlanAssembler has it.
+  // Builds the kernels of `placement`. Returns the candidates that cannot be built.
   std::vector<int> build(const Placement& placement);
 
-  // Whether nothing of it could be measured and was not: all that it runs is known to be right.
+  // Whether all candidates of `placement` that can be measured were measured, so that the results
+  // of its kernels are known to be right.
   bool is_measured(const Placement& placement) const;
 
   tuning::Tuner& tuner() { return tuner_; }
@@ -75,8 +79,8 @@ class MeasurementLoop {
   tuning::CostTable& costs_;
   std::map<int, const tuning::TuneGroup*> group_of_;  // by candidate
   std::vector<std::string> families_;                 // by candidate
-  std::vector<bool> is_fully_measured_;  // by candidate: nothing is measured of its backend
-  std::vector<bool> is_given_up_;  // by candidate: asked for once, or not to be measured at all
+  std::vector<bool> is_fully_measured_;               // by candidate: its backend is not measured
+  std::vector<bool> is_given_up_;  // by candidate: requested before, or never measured
   std::set<tuning::ConversionCostKey> asked_;
   tuning::Tuner tuner_;
 };

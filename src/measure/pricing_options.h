@@ -1,4 +1,4 @@
-// How a choice comes to know prices.
+// Options for the prices of a choice.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,30 @@
 namespace tessera {
 
 struct PricingOptions {
-  // What is known, and where what is measured is added; null: the choice is made in order.
+  // The known costs, to which measurements are added. Null: the choice is made in order.
   tuning::CostTable* costs = nullptr;
-  // Where `costs` is completed from: what the process knows of this graph's candidates; may be
-  // null.
+  // What this process knows about the graph's candidates; added to `costs`. May be null.
   tuning::SharedCosts* shared = nullptr;
-  // The plan to take as long as it can be used, whatever `costs` name.
+  // The plan to choose as long as it is usable, even if `costs` name another one.
   std::optional<tuning::KnownPlan> known_plan = {};
-  // Where there is such a plan, here or in the costs, nothing is measured.
+  // If a plan is known, here or in the costs, nothing is measured.
   bool relies_on_known_plan = false;
-  bool measures = false;      // what is not known yet and could win
-  bool measures_all = false;  // also what could not
-  // Backends of which nothing is measured: what is not known of them could not win.
+  bool measures = false;      // unmeasured candidates that could win
+  bool measures_all = false;  // also those that could not
+  // Backends that are not measured, because their unmeasured candidates could not win.
   std::set<std::string> fully_measured_backends = {};
-  // Graphs that take less than a millisecond are measured in this process, where nothing is to be
-  // started for them: no library is among those asked that this process would not run anyway.
+  // Whether graphs that take less than a millisecond are measured in this process, so that no
+  // process is started for them. Requires that this process would run all plug-ins in use anyway.
   bool measures_short_here = false;
-  // Nobody waits for it: graphs that take little get as much time as all others.
+  // Nobody waits for the result, so graphs that take little time get as much effort as all others.
   bool is_in_background = false;
-  // What was found out for the same network with other shapes, to choose by; null: nothing.
+  // The choice and costs for the same network with other shapes, for use in this choice; may be
+  // null.
   const tuning::ReusedChoice* reused = nullptr;
-  // How often a process runs what it has built, so that building a kernel counts with so small a
-  // part; 0: building costs nothing.
+  // How often a process runs a kernel that it built: each run pays 1 / runs_per_build of its build
+  // time. 0: build time does not count.
   int64_t runs_per_build = 0;
-  // Also find a plan that starts sooner, where building what is chosen takes long.
+  // Also find a startup plan, if the chosen plan takes long to build.
   bool wants_startup_plan = false;
   double margin_search_seconds = 0;  // see BindOptions
   double solve_budget_seconds = 0;   // see BindOptions

@@ -10,25 +10,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Runs of a turn: the first brings caches back, and the least counts.
+// Runs of a turn: the first loads the caches, and the minimum counts.
 constexpr int kRunsOfTurn = 3;
-// One that takes so long has to bring back most of its weights each time: it is a turn by itself.
+// A run that takes longer than this must load most of its weights each time, so it is a turn by
+// itself.
 constexpr double kLongSeconds = 0.02;
-// Plans that take longer than this run only as often as is needed to see what disturbs.
+// Plans that take longer than this run only as often as is necessary to notice disturbances.
 constexpr double kVeryLongSeconds = 0.05;
 constexpr int kRunsOfVeryLong = 5;
-// After so many turns a plan that is so many times slower than the fastest one sits out.
+// After this number of turns, plans that are slower than the fastest by this factor are skipped.
 constexpr size_t kTurnsToFallBehind = 3;
 constexpr double kFarBehind = 1.06;
 
-// Runs that count at least, where so many were made.
+// The minimum number of runs that count, if there are as many.
 constexpr size_t kMinFastRuns = 3;
 
 int min_runs(const RunLimits& limits, double seconds) {
   return seconds > kVeryLongSeconds ? kRunsOfVeryLong : limits.min_runs;
 }
 
-// How many runs there will be about, of which one takes `seconds`.
+// The approximate number of runs if one takes `seconds`.
 size_t expected_runs(const RunLimits& limits, double seconds, double max_seconds) {
   const double wanted = std::ceil(max_seconds / std::max(seconds, 1e-9));
   const auto most = static_cast<double>(limits.max_runs);
@@ -36,7 +37,7 @@ size_t expected_runs(const RunLimits& limits, double seconds, double max_seconds
 }
 
 struct TimedRun {
-  double seconds = 0;  // of all of it
+  double seconds = 0;  // of the whole run
   std::vector<std::optional<double>> steps;
 };
 
@@ -58,7 +59,7 @@ double run_turn(PlanRunner& runner, std::span<const Tensor> inputs) {
   return least;
 }
 
-// With the interval of summarise().
+// The mean, with the interval of summarise().
 tuning::Timing on_average(std::span<const double> samples) {
   tuning::Timing timing = tuning::summarise(samples);
   timing.seconds =
@@ -68,7 +69,7 @@ tuning::Timing on_average(std::span<const double> samples) {
   return timing;
 }
 
-// By plan, whether it cannot win any more.
+// By plan: whether it can no longer win.
 std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples) {
   std::vector<double> times;
   for (const std::vector<double>& sample : samples) {
@@ -151,7 +152,8 @@ std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
     }
     if (is_stopped) break;
     is_hopeless = find_hopeless(tuning::remove_block_effects(samples));
-    // The turns are as long as the first: those who sit out later make them shorter.
+    // Assumes that all turns take as long as the first. Plans that are skipped later make them
+    // shorter.
     if (turn == 0) {
       total = runners.size() * expected_runs(limits, seconds_since(start), seconds);
     }

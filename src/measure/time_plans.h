@@ -1,4 +1,4 @@
-// What plans take as a whole, and each of their steps.
+// Times whole plans, and their steps.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace tessera {
 
-// Told before a run, or a turn of runs, of the plan `index`: how many were made, and of how many
-// about. Gives false to stop.
+// Called before a run, or a turn of runs, of the plan `index`, with the number of runs or turns
+// done and their approximate total. Returns false to stop.
 using RunWatcher = std::function<bool(size_t index, size_t done, size_t total)>;
 
 // How long to run each plan: at least a few times, then until the time is spent.
@@ -26,19 +26,18 @@ struct RunLimits {
 struct StepTimes {
   // By step of the plan; nullopt for those that do not run.
   std::vector<std::optional<tuning::Timing>> steps;
-  double overhead_seconds =
-      0;  // what a run takes besides: entering the pool, memory of the results
+  double overhead_seconds = 0;  // outside of steps: entering the pool, memory of results
 };
 
-// What steps take amid the others, each on average over the faster half of the runs, as whatever
-// else the machine does only slows: together that is the lower quartile of whole runs, near enough.
-// Where `watcher` stops it, what was run by then counts, once at least.
+// Times the steps of a plan in context. Each time is the mean over the faster half of the runs,
+// because disturbances only slow down; the sum of these means is about the lower quartile of whole
+// runs. If `watcher` stops it, the runs up to then count, but at least one.
 StepTimes time_steps(PlanRunner& runner, std::span<const Tensor> inputs, const RunLimits& limits,
                      const RunWatcher& watcher = {});
 
-// What a run of each takes. They take turns, so that whatever else the machine does meets all of
-// them; in each turn a plan runs until its own weights are back in the caches. Where `watcher`
-// stops it, what was run by then counts; nothing is given where not all have run.
+// Times whole runs of plans. The plans take turns, so that a disturbance affects all of them. In
+// each turn, a plan runs until its weights are in the caches again. If `watcher` stops it, the runs
+// up to then count. Returns nothing if not all plans have run.
 std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
                                       std::span<const Tensor> inputs, const RunLimits& limits,
                                       const RunWatcher& watcher = {});

@@ -25,46 +25,47 @@ namespace {
 using tuning::PhaseTimer;
 using tuning::Timing;
 
-// A graph that takes less is given little time.
+// A graph that takes less than this gets little time for tuning.
 constexpr double kShortSeconds = 1e-3;
 constexpr double kBudgetOfShort = 0.1;
 constexpr double kMinBudget = 1e-6;
 constexpr int kContextRounds = 3;
-// Runs of whole plans within this of each other are equally fast.
+// Plans whose times are within this factor of each other count as equally fast.
 constexpr double kNoise = 1.01;
-// Contenders whose price is so far from the best are not run.
+// Contenders whose price exceeds that of the first by this factor are not run.
 constexpr double kHopeless = 1.6;
-// Plans that were so near to the fastest are looked at more closely, the fastest of them at most so
-// many, and in so many rounds. None begins after such a share of the time spent before, or after so
-// long where that is little.
+// Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
+// most kFinalRounds rounds. No round begins after this share of the time spent before, or after
+// this many seconds if that is more.
 constexpr double kNearFastest = 1.06;
 constexpr size_t kMaxFinalists = 3;
 constexpr int kFinalRounds = 4;
 constexpr double kShareOfFinals = 0.1;
 constexpr double kSecondsOfFinals = 2;
-// Runs that were recorded, beside those of the run-off; else they are made again, so often at most.
+// A recording is repeated, at most this many times, if its runs are slower than those of the
+// run-off by this factor.
 constexpr double kMaxPreemptedRatio = 1.05;
 constexpr int kMaxRecordings = 4;
-// What backends alone are good for may take so much of the time spent before, or so long where
-// that is little: the best single library is what people compare with.
+// Limit on the time to measure what each backend alone achieves: this share of the time spent
+// before, or this many seconds if that is more. Users compare with the best single library.
 constexpr double kShareOfBackendsAlone = 0.15;
 constexpr double kSecondsOfBackendsAlone = 2;
-// The same for kernels that are soon built.
+// The same for candidates of a startup plan.
 constexpr double kShareOfStarting = 0.08;
-// Of the time that there is, what is kept for running whole plans.
+// The share of the remaining time that is reserved for running whole plans.
 constexpr double kShareOfRunning = 0.2;
-// What another plan must save of building kernels to be worth starting with.
+// The seconds that a startup plan must save.
 constexpr double kSlowToBuild = 0.02;
 
 struct Contender {
   std::string name;
   Placement placement;
-  std::optional<int> alone;  // the preference of its backend, where it is of one alone
+  std::optional<int> alone;  // the preference of its backend, if it is of one backend alone
   std::unique_ptr<PlanRunner> runner;
-  Timing timing;  // once it has run
+  Timing timing;  // valid after it has run
 };
 
-// What a run of a plan took.
+// The time of a run of a plan.
 struct PlanRun {
   Placement placement;
   double seconds = 0;
@@ -94,7 +95,7 @@ class PlacementTuner {
     const double max_seconds = seconds_to_measure();
     loop_.measure_potential_winners([&] { return placer_.solve(); }, max_seconds);
     is_cut_short_ = tuner_.seconds() > max_seconds;
-    // What was measured since may be better.
+    // Candidates that were measured now may be better than the known plan.
     if (tuner_.measured() > 0) placer_.prefer({});
     Placement best = loop_.choose_buildable();
     const double isolated_seconds = placer_.price(best) - placer_.amortized_build_seconds(best);
@@ -110,7 +111,8 @@ class PlacementTuner {
                          std::string(error.what()));
       }
     }
-    // What the last rounds learned of the others changes nothing any more.
+    // Brings prices up to date. Results of the last rounds about other placements no longer change
+    // the choice.
     if (has_run_) loop_.restrict_to_measured();
     Placement startup_plan;
     if (wants_until_built_ && has_run_) startup_plan = find_startup_plan(best);
@@ -133,7 +135,7 @@ class PlacementTuner {
   }
 
  private:
-  // What no choice changes, as a run takes it all the same.
+  // Adds the overhead of a run, which is the same for every choice.
   void add_overhead(PlacementDescription& description) const {
     const double gap_seconds = description.gap * description.lower_bound_seconds;
     description.predicted_seconds += recorder_.overhead_seconds();
@@ -143,8 +145,8 @@ class PlacementTuner {
     }
   }
 
-  // Little for graphs that take little: nothing is started then, and nothing measured of the
-  // machine.
+  // The options for the tuner. Graphs that take little time get little effort: the machine's speed
+  // is not measured, and no process is started if `measures_short_here` is set.
   tuning::TuneOptions effort(const PricingOptions& options) {
     tuning::TuneOptions effort = options.tune;
     given_inputs_ = effort.inputs;
@@ -154,18 +156,18 @@ class PlacementTuner {
     if (!is_short_ || options.measures_all) return effort;
     if (options.measures_short_here) effort.start_bench = nullptr;
     effort.measures_speed = false;
-    // Who names a budget has it.
+    // A budget of the user takes precedence.
     if (effort.budget_seconds > 0) return effort;
     shared_ = options.shared;
     double max_seconds = kBudgetOfShort;
     if (shared_ != nullptr) max_seconds = std::min(max_seconds, shared_->allowance_seconds());
-    // 0 would be no limit.
+    // 0 would mean no limit.
     effort.budget_seconds = std::max(max_seconds, kMinBudget);
     return effort;
   }
 
-  // How long to measure candidates: some time is kept to run plans, so that of those that are known
-  // then the fastest is taken.
+  // The time limit of measuring candidates. The rest is reserved for running plans, so that the
+  // fastest of those known by then is chosen.
   double seconds_to_measure() const { return (1 - kShareOfRunning) * tuner_.seconds_left(); }
 
   // --- Running whole plans
@@ -204,7 +206,7 @@ class PlacementTuner {
   void refine_in_context(Placement& best) {
     for (int round = 0; round < kContextRounds && tuner_.may_go_on(); ++round) {
       record(best, *runner_of(best));
-      // What time there is left is for the run-off.
+      // The remaining time is for the run-off.
       if (is_cut_short_) return;
       loop_.measure_potential_winners([&] { return placer_.solve(); });
       const Placement next = loop_.choose_buildable();
@@ -223,7 +225,7 @@ class PlacementTuner {
 
   // --- The run-off
 
-  // Where it is new, has hope and can be run.
+  // Adds a contender if its placement is new, can win by its price, and can be run.
   void add(std::vector<Contender>& contenders, const std::string& name, Placement placement,
            std::optional<int> alone = {}) {
     if (placement.chosen.empty()) return;
@@ -270,7 +272,8 @@ class PlacementTuner {
     return all;
   }
 
-  // By bounds; nothing where even these are too far from what is known.
+  // The placement of one backend alone, by bounds. Empty if even its bound is too far from the
+  // first known contender.
   Placement alone_if_hopeful(int preference, const std::vector<Contender>& known) const {
     Placement placement = placer_.alone(preference);
     const bool has_hope = placement.chosen.empty() || known.empty() ||
@@ -278,8 +281,8 @@ class PlacementTuner {
     return has_hope ? placement : Placement{};
   }
 
-  // By turns; what they took before counts no more. False where it was stopped before all had run,
-  // and then nothing has changed.
+  // Runs the contenders in turns and replaces their timings. Returns false, and changes nothing, if
+  // it was stopped before all had run.
   bool run(std::span<Contender* const> contenders) {
     const PhaseTimer::Scope running(tuner_.phases(), "run plans");
     std::vector<PlanRunner*> runners;
@@ -295,12 +298,12 @@ class PlacementTuner {
     return true;
   }
 
-  // What it took, and the part of building that a run has to earn.
+  // Its measured time plus its amortized build time.
   double price_of(const Contender& contender) const {
     return contender.timing.seconds + placer_.amortized_build_seconds(contender.placement);
   }
 
-  // The fastest and what came near it, in the order of `all`, which have run.
+  // The fastest contender and those near it, in the order of `all`. All must have run.
   std::vector<Contender*> finalists(std::span<Contender> all) const {
     std::vector<Contender*> near;
     for (Contender& contender : all) near.push_back(&contender);
@@ -309,12 +312,14 @@ class PlacementTuner {
     near.resize(std::min(near.size(), kMaxFinalists));
     const double most = kNearFastest * price_of(*near.front());
     std::erase_if(near, [&](const Contender* one) { return price_of(*one) > most; });
-    std::ranges::sort(near);  // they lie in `all`
+    std::ranges::sort(near);  // by address, which is the order of `all`
     return near;
   }
 
-  // What was the fastest of all was chosen by what its steps take amid the others; those that came
-  // near were not, and could be as good. Gives whether `all` has new ones.
+  // Times the steps of the finalists in context, if that was not done, and adds the placements that
+  // are then chosen. Before, only the first contender was chosen with times in context; with such
+  // times, placements similar to the other finalists could be as good. Returns whether a contender
+  // was added.
   bool add_informed(std::vector<Contender>& all, int round, double max_seconds) {
     const Stopwatch stopwatch;
     const size_t count = all.size();
@@ -339,9 +344,9 @@ class PlacementTuner {
     return all.size() > count;
   }
 
-  // The best of those that ran before, against those that are new. What the others took is then
-  // told for the machine as it was this time, by what the best took both times. False where it was
-  // stopped before all had run.
+  // Runs the finalists of `before` against the new contenders. The machine may be faster or slower
+  // than before, so the timings of the others in `before` are scaled by the change of the
+  // finalists' total time. Returns false if it was stopped before all had run.
   bool run_again(std::span<Contender> before, std::span<Contender> since) {
     std::vector<Contender*> racing = finalists(before);
     const std::vector<Contender*> best = racing;
@@ -377,8 +382,8 @@ class PlacementTuner {
     }
   }
 
-  // Prices in context are those of the plan that stays, from runs that nothing disturbed: what its
-  // steps take together is what it took in the run-off.
+  // Makes the newest times in context those of the winner, from runs without disturbances: the sum
+  // for its steps must be close to its time in the run-off.
   void record_winner(const Contender& winner) {
     const double max_seconds = kMaxPreemptedRatio * winner.timing.seconds;
     for (int trial = 0; trial < kMaxRecordings && tuner_.may_go_on(); ++trial) {
@@ -387,18 +392,19 @@ class PlacementTuner {
     }
   }
 
-  // So that whoever chooses by these costs later takes the same.
+  // Stores the plan in the costs, so that later choices by these costs take it.
   void keep(const Placement& placement, const Timing& timing) {
     if (!plan_key_) return;
     costs_.plans[*plan_key_] = {.steps = tuning::planned_steps(subject_, placement.chosen),
                                 .timing = timing};
   }
 
-  // Gives what each took, the fastest first, and makes `best` the winner.
+  // Sets `best` to the winner and returns the times: the winner first, then the others, fastest
+  // first.
   std::vector<ContenderDescription> hold_run_off(Placement& best, const Placement& known) {
     if (!tuner_.may_go_on()) return {};
     std::vector<Contender> all = contenders(best, known);
-    // Where time was spent before all of the choice was measured.
+    // Happens if the time was over before all candidates of the choice were measured.
     if (all.empty()) return {};
     std::vector<Contender*> racing;
     for (Contender& contender : all) racing.push_back(&contender);
@@ -428,8 +434,8 @@ class PlacementTuner {
 
   // --- The first runs
 
-  // Of the plans that were run, and the best by what is measured of their parts, the one that has
-  // the first result first; nothing where that saves little.
+  // Returns the placement that returns the first result soonest, build time included: one that was
+  // run, or the cheapest by measured prices. Empty if that saves little.
   Placement find_startup_plan(const Placement& best) {
     if (placer_.build_seconds(best) < kSlowToBuild) return {};
     if (!tuner_.tell(BindPhase::Choosing)) return {};
@@ -452,7 +458,7 @@ class PlacementTuner {
     return startup_plan;
   }
 
-  // Notes what `placement` takes, where it can be built and run.
+  // Adds the time of `placement` to `runs_`, if it can be built and run.
   void run_alone(const Placement& placement) {
     if (placement.chosen.empty() || !loop_.is_measured(placement)) return;
     if (!loop_.build(placement).empty()) return;
@@ -483,7 +489,7 @@ class PlacementTuner {
   std::vector<Tensor> inputs_;
   bool is_short_ = false;
   bool has_run_ = false;       // whole plans
-  bool is_cut_short_ = false;  // measuring ended because the time for it was over
+  bool is_cut_short_ = false;  // the time for measuring ended
   tuning::SharedCosts* shared_ = nullptr;
   std::vector<std::string> notes_;
   StepRecorder recorder_;

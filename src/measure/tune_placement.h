@@ -1,4 +1,4 @@
-// The loop of measuring and choosing, from what was offered to a placement that was run.
+// Tunes a graph: measures candidates, chooses among them, and compares runs of whole plans.
 #pragma once
 
 #include "choose/price_offers.h"
@@ -10,29 +10,34 @@
 namespace tessera {
 
 struct TunedPlacement {
-  Placement placement;  // whose kernels are built
-  // Where these take long to build and it is wanted, one whose kernels take less, and are built
-  // too; else nothing chosen.
+  Placement placement;  // its kernels are built
+  // If requested, and if the kernels of `placement` are slow to build: a placement that starts
+  // sooner. Its kernels are built too. Else empty.
   Placement startup_plan;
   PlacementDescription description;
   TuningDescription tuning;
 };
 
-// 1. Solves with bounds where nothing is measured, measures what the answer uses, and solves again,
-//    until the answer rests on measurements: what cannot win is never measured.
-// 2. Runs the whole plan: a step gets the time that it takes amid the others, and all is solved
-//    again, three rounds at most.
+// 1. Solves with bounds as prices of unmeasured candidates, measures what the solution uses, and
+//    solves again, until the solution uses only measured candidates. So candidates that cannot win
+//    are never measured.
+// 2. Runs the whole plan to get the times of its steps in context, and solves again with these;
+//    three rounds at most.
 // 3. Runs the plans of the solution, of a greedy choice, of the choice without prices and of each
-//    backend alone by turns. Those that come near the fastest get times amid the others too, and
-//    what is chosen by these runs against them, some rounds at most. The fastest wins; where
-//    several are as fast, the first of them.
-// Where building counts (PricingOptions::runs_per_build), its part is in all prices, and in what
-// the plans that are run are compared by. What does not fit into the memory budget is neither
-// chosen nor run. Effort is bounded by `options.tune.budget_seconds`; where that is 0, for graphs
-// that take less than a millisecond by a tenth of a second. These are measured in this process;
-// when that is spent, by what is known then. Steps 2 and 3 are left out where nothing was measured
-// for this graph, where a value is stored sparsely, and where the plan cannot run on the inputs.
-// Prices are guesses again at the end.
+//    backend alone (the contenders) in turns. The steps of those near the fastest are then timed in
+//    context too, and the placements that are chosen with these times become contenders; a few
+//    rounds at most. The fastest wins; of equally fast ones, the first.
+// If build time counts (PricingOptions::runs_per_build), all prices include the amortized part, and
+// so do the times by which contenders are compared. Placements that exceed the memory budget are
+// neither chosen nor run.
+//
+// `options.tune.budget_seconds` limits the effort. If it is 0, graphs that take less than a
+// millisecond get a tenth of a second at most, and they are measured in this process if
+// `options.measures_short_here`. When the time is over, the choice uses what is known by then.
+// Steps 2 and 3 are skipped if nothing was measured for this graph, if a value is stored sparse, or
+// if the plan cannot run on the inputs.
+//
+// At the end, prices of unmeasured candidates are guesses again.
 TunedPlacement tune_placement(const TuningContext& context, const PricingOptions& options);
 
 }  // namespace tessera
