@@ -59,7 +59,7 @@ struct FoundCosts {
   CostTable costs;
   std::optional<KnownPlan> plan;
   // The libraries with which the plan was found, as in versions_in_key(), if they differ from the
-  // current ones: then the plan is stored for these, and nothing counts as settled.
+  // current ones: then the plan is stored for these, and no library counts as fully measured.
   std::optional<std::vector<cache::Ingredient>> plan_versions = {};
   double seconds = 0;  // total time spent on the search
   // Set if there is no plan because the user stopped the search: the time spent until then.
@@ -107,8 +107,8 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
                     const std::vector<PricedLibrary>& libraries, const std::string& place);
 
 // The file's prices of these libraries; `type` is a library's name, or "" for all. Skips prices of
-// other versions and of unknown libraries. Prices of third_party_plugins are marked as not judged
-// here. Throws Corrupt, naming `place`, for a section that is not a table of its library's costs.
+// other versions and of unknown libraries. Prices of third parties are marked as not judged here.
+// Throws Corrupt, naming `place`, for a section that is not a table of its library's costs.
 TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
                       const std::vector<PricedLibrary>& libraries, const std::string& place);
 

@@ -37,8 +37,8 @@ struct Cost {
   double error = 0;      // see Checked::error
   double tolerance = 0;  // the maximum of `error`
   std::string refusal;   // why it may not be used; "": it may
-  // Whether `error` was determined here. If a stranger determined it, his times are hints, and the
-  // kernel must be checked before its results count.
+  // Whether `error` was determined here. If it comes from a third party, the times are only hints,
+  // and the kernel must be checked before its results count.
   bool is_judged_here = true;
   bool operator==(const Cost&) const = default;
 };
@@ -115,7 +115,7 @@ struct CostTable {
 
 // Merges `newer` into `table`. If both have an entry, `newer` wins, but times that it lacks (cold,
 // warm, in context) are kept. A refusal by either wins. Entries judged here are not replaced by
-// those of third_party_plugins.
+// those of third parties.
 void merge(CostTable& table, const CostTable& newer);
 
 // The size class: the largest k with 2^k <= bytes; 0 for no bytes.

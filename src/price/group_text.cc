@@ -100,7 +100,7 @@ class Writer {
  private:
   void add_results() {
     for (const ValueId input : group_.inputs) {
-      // In feeding order.
+      // In the order in which the caller feeds them.
       types_.push_back("in " + (name_of(input).empty() ? "_" : name_of(input)));
     }
     for (const ValueId output : group_.outputs) read(output);

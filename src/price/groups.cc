@@ -143,8 +143,8 @@ Weights weights_between_runs(const Graph& graph) {
   for (const Value& value : graph.values) {
     if (value.is_constant()) bytes += value.constant.bytes();
   }
-  // The rest is for intermediate values, and for others who share the cache: other cores, and on
-  // rented machines other tenants, whom the system does not show.
+  // Intermediate values and other users of the cache need the rest: other cores and, on rented
+  // machines, other tenants, whom the system does not show.
   return bytes > last_level_cache_bytes() / 4 ? Weights::Cold : Weights::Warm;
 }
 

@@ -81,7 +81,7 @@ std::string family_of(const Subject& subject, const std::string& op, const Candi
   return family;
 }
 
-// Assigns equal numbers to equal texts.
+// Assigns numbers to texts; equal texts get the same number.
 class Numbers {
  public:
   int of(const std::string& text) {

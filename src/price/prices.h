@@ -54,7 +54,7 @@ enum class Unmeasured : uint8_t {
 
 struct PriceOptions {
   Unmeasured unmeasured = Unmeasured::Guessed;
-  // By candidate: whether it is priced as Guessed whatever `unmeasured` says; empty: none.
+  // By candidate: whether it is priced as Guessed regardless of `unmeasured`; empty: none.
   std::vector<bool> is_guessed;
   // The price of an unmeasured conversion by its size in bytes.
   double (*conversion_seconds)(int64_t bytes) = nullptr;

@@ -39,8 +39,8 @@ TEST(SharedCosts, GiveThePlanOfTheGraph) {
   EXPECT_TRUE(without.plans.empty());
 }
 
-// Whatever the first graphs used, each further one gets a little; graphs that used nothing leave
-// more.
+// Each further graph gets a little, even if the first ones used everything; it gets more if they
+// used nothing.
 TEST(SharedCosts, AllowShortGraphsLittleTogether) {
   SharedCosts shared;
   const double first = shared.allowance_seconds();
