@@ -62,8 +62,8 @@ tessera_buffer face_of(const TensorType& type, void* data, int64_t bytes, int32_
   return face;
 }
 
-// Spare bytes after every buffer, so that a conversion that writes too far does no harm; checks
-// detect it.
+// Spare bytes after every buffer, so that a conversion that writes too far does no harm. Checks
+// detect such conversions.
 constexpr int64_t kSpareBytes = 4096;
 
 // Reading this multiple of a cache's size leaves almost nothing of its former contents.

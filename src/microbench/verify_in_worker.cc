@@ -26,9 +26,10 @@ using verification::Report;
 using verification::VerifiedBackend;
 using verification::VerifyStep;
 
-// An op that has lost this number of processes is not tried any more.
+// After an op has lost this number of processes, its other cases are skipped.
 constexpr int kMaxLossesOfSubject = 2;
-// After this number of losses in total, or of calls that did not return, nothing is.
+// After this number of losses in total, or of calls that did not return, all that remains is
+// skipped.
 constexpr int kMaxLosses = 20;
 constexpr int kMaxHangs = 3;
 constexpr double kSecondsToSend = 10;

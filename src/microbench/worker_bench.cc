@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Limits on what no option sets.
+// Limits for which there are no options.
 constexpr double kPrepareSeconds = 120;    // asking plug-ins, converting, packing, reading weights
 constexpr double kMaxBuildSeconds = 7200;  // for everything that one request builds
 constexpr double kAnswerSeconds = 10;      // from the first byte of an answer to its last
@@ -248,7 +248,7 @@ Reply WorkerBench::State::exchange(const Message& request) {
   return reply;
 }
 
-// Whatever prevents its end, measuring continues with another process.
+// If the process cannot be ended, measuring continues with another one.
 void WorkerBench::State::end_process() {
   if (!worker->process.kill(options.kill_patience).is_left_behind) return;
   if (options.log == nullptr) return;
@@ -276,7 +276,7 @@ bool is_credible(const Checked& checked) {
 
 }  // namespace
 
-// The result, or nothing, with `reply.loss`, if the answer is invalid.
+// Returns the result. If the answer is a failure or invalid, returns nullopt and sets `reply.loss`.
 template <class Result>
 std::optional<Result> WorkerBench::State::read_result(Reply& reply) {
   if (std::string failure = explain_failure(reply); !failure.empty()) {
@@ -314,7 +314,7 @@ Outcome WorkerBench::State::ensure_built(const CandidateKey& key) {
 template <class Result, class Content>
 Result WorkerBench::State::request(BenchMessage kind, const CandidateKey* key,
                                    const Content& content) {
-  // If it has ended since, no candidate can be blamed.
+  // If the process has ended while it was idle, no candidate is to blame.
   if (!is_alive()) replace();
   for (bool is_again = false;; is_again = true) {
     Reply reply;

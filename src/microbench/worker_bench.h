@@ -34,10 +34,10 @@ struct WorkerOptions {
   ChildProcess::WaitFunction wait = ::waitpid;
 };
 
-// Starts its process at once, and a new one whenever that is lost. The group is then loaded again,
-// and built candidates are rebuilt when they are next needed. A crash is attributed to the current
-// candidate only if the process has worked on nothing else. Keep it on one thread: when that thread
-// ends, the system ends the process.
+// Starts its process immediately, and a new one whenever a process is lost. The group is then
+// loaded again, and built candidates are rebuilt when they are next needed. A crash is attributed
+// to the current candidate only if the process has worked on no other candidate. Keep it on one
+// thread: when that thread ends, the system ends the process.
 class WorkerBench final : public Bench {
  public:
   // Throws DeviceFailed if the process cannot be started (or, later, restarted) or cannot open one
