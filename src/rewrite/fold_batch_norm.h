@@ -2,9 +2,9 @@
 // multiplied by scale / sqrt(variance + epsilon), computed in double, per output channel.
 //   Needs:  constant weights, bias and statistics, so after fold_constants; no identity between the
 //           nodes, so after remove_identities.
-//   Gives:  no inference-mode BatchNormalization that is the only reader of a Conv's result, unless
+//   Result: no inference-mode BatchNormalization that is the only reader of a Conv's result, unless
 //           the result is an output or kept, or a folded number would not be finite. The Conv then
-//           makes the value that the BatchNormalization made, under its name.
+//           produces the output of the BatchNormalization, under its name.
 //   Order:  before passes that fuse what follows a Conv.
 // Statistics change during training, so the Conv is marked inference_only.
 #pragma once

@@ -1,7 +1,7 @@
 // Replaces nodes by constants if all their inputs are constant, or if their outputs are integers
 // that shape inference has found (Shape of a known shape, and arithmetic on it).
 //   Needs:  types and elements inferred.
-//   Gives:  no node with only constant inputs, except random ones, those on state, those whose
+//   Result: no node with only constant inputs, except random ones, those on state, those whose
 //           kernel refuses its inputs (running reports the error), and those whose result is too
 //           large (docs/decisions/0003).
 //   Order:  first, because later passes look for constants.

@@ -1,6 +1,6 @@
 // Removes nodes whose outputs are not needed.
 //   Needs:  nothing.
-//   Gives:  every node leads to a graph output, a kept value or a state.
+//   Result: every node leads to a graph output, a kept value or a state.
 //   Order:  last, because the other passes detach nodes.
 #pragma once
 

@@ -2,7 +2,7 @@
 // the same type, Transpose that moves nothing, and reshaping ops whose input and output have the
 // same known shape.
 //   Needs:  types inferred; Dropout's training_mode constant, so after fold_constants.
-//   Gives:  no such node, except between two names that must both be kept (a graph input or a
+//   Result: no such node, except between two names that must both be kept (a graph input or a
 //           constant that is also an output, two outputs).
 //   Order:  before passes that match neighbouring nodes, which an identity in between would hide.
 #pragma once
