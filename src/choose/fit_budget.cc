@@ -258,9 +258,9 @@ int64_t BudgetFitter::live_bytes(const Candidate& candidate,
   return live;
 }
 
-// Placements that minimise bytes instead of seconds: the sum of kept and live bytes; kept bytes,
-// and then live bytes, of candidates whose live bytes are at most the largest that some node needs
-// at least; and kept bytes without that limit.
+// Placements that minimise bytes instead of seconds: kept plus live bytes; kept bytes, and live
+// bytes, of candidates whose live bytes do not exceed `most`, the largest of the nodes' minimum
+// live bytes; and kept bytes of all candidates.
 std::vector<Placement> BudgetFitter::lean_placements(const Placer& placer) const {
   PlacementProblem problem = placer.usable_problem();
   std::vector<int64_t> least(graph_.nodes.size(), std::numeric_limits<int64_t>::max());

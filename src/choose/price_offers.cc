@@ -129,8 +129,8 @@ void PricedOffers::look_up_builds() {
     if (candidate.is_measured_only()) {
       build_seconds_[index] += kSecondsToLoad;
     } else {
-      // What a library builds once in a process shows in the measured time of one kernel only. The
-      // plug-in's own estimate includes it.
+      // What a library builds once in a process shows in the measured time of one kernel only, so
+      // the estimate of the plug-in is a minimum.
       build_seconds_[index] = std::max(build_seconds_[index], candidate.build_seconds);
     }
   }

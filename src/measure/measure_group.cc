@@ -61,7 +61,7 @@ void keep_faster(Sample& fastest, const Sample& other) {
   if (other.seconds < fastest.seconds) fastest = other;
 }
 
-// Repeats disturbed runs as long as that is cheap.
+// Repeats disturbed runs, within limits on their number and time.
 template <class Run>
 Outcome run_without_preemption(const Run& run) {
   Outcome outcome = run();

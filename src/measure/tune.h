@@ -63,7 +63,7 @@ struct TuneReport {
   std::vector<std::string> notes;        // anomalies, one sentence each
 };
 
-// The same for users.
+// The report in the form of the public interface.
 TuningDescription describe(TuneReport report);
 
 // Measures selected candidates and conversions of one subject. A failure of a candidate becomes an

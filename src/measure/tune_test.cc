@@ -108,7 +108,8 @@ TEST_F(Tunings, MeasureWhatIsRightAndRefuseWhatIsWrong) {
   EXPECT_EQ(table_.conversions.size(), 2U);
 }
 
-// Correct for numbers, but gives 0 for NaN, and 5 for a denormal.
+// Correct for normal numbers. Replaces NaN by 0 and denormals by 5, unless `keeps_nan` or
+// `keeps_denormals` is set.
 plugin::Candidate candidate_that(const plugin::Node& node, bool keeps_nan, bool keeps_denormals) {
   plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
   candidate.algorithm = "special";

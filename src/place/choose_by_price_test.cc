@@ -64,7 +64,7 @@ TEST(ChooseByPrice, FusesWhereThatIsCheaper) {
 }
 
 TEST(ChooseByPrice, StaysInALayoutAlongAChain) {
-  // The gain at a single node is less than two conversions; that at all five is more.
+  // The gain at one node is less than the price of two conversions; the gain at all five is more.
   PlacementProblem problem = chain(5);
   for (int node = 0; node < 5; ++node) {
     problem.candidates.push_back(covering({node}, 0, 0, 2));

@@ -72,7 +72,8 @@ class MarginFinder {
       const auto best = std::find_if(alternatives.begin(), alternatives.end(),
                                      [&](int index) { return is_best_[at(index)]; });
       if (best == alternatives.end()) continue;
-      // The optimum, with the alternative in place of the best candidate, is a placement.
+      // To exchange the best candidate for an alternative changes the cost of the optimum by the
+      // difference of their seconds.
       spread(alternatives, *best, 0);
       if (may_go_on()) find_lead(alternatives, *best);
     }
