@@ -57,10 +57,10 @@ class Placer {
   // Whether `placement` is a legal placement of candidates that are not forbidden.
   bool is_usable(const Placement& placement) const;
 
-  // Chooses. Without prices: in order. With prices: the preferred placement, or else the cheapest
-  // known one; but if that gains no more over in_order() than measured prices of a whole model are
-  // off by, in_order(). Throws Uncovered for a node that no candidate computes, or none that is
-  // compatible with the other choices.
+  // Chooses. Without prices: in order. With prices: the preferred placement if it is usable.
+  // Otherwise the cheapest known placement, unless its gain over in_order() is within the error of
+  // measured prices of a whole model: then in_order(). Throws Uncovered for a node that no
+  // candidate computes, or none that is compatible with the other choices.
   Placement choose();
 
   // The placement that choose() returns without prices. Empty if some node has only candidates that
@@ -114,7 +114,7 @@ class Placer {
   // Recomputes which candidates are forbidden. The newest solution is then outdated.
   void settle();
 
-  PlacementProblem problem_;  // is_forbidden is up to date
+  PlacementProblem problem_;  // settle() updates its is_forbidden
   std::vector<std::string> places_;
   bool has_prices_ = false;
   std::vector<double> build_seconds_;  // by candidate; empty without prices

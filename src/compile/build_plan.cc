@@ -208,7 +208,8 @@ class PlanBuilder {
 
   void look_up_prices() {
     prices_.emplace(subject_, *pricing_.costs, pricing_.runs_per_build);
-    // A memory budget, or a price on building, may make another plan than the fastest the best one.
+    // With a memory budget or a price on building, the best plan may not be the fastest one, for
+    // which the key stands.
     if (options_.memory_budget_bytes == 0 && pricing_.runs_per_build == 0) {
       plan_key_ = tuning::plan_key(subject_, base_.plugins);
     }

@@ -17,9 +17,9 @@ std::vector<std::string> backends_of(const tuning::KnownPlan& plan);
 
 // Builds the same plan, bit for bit, as build_plan() does if it chooses `plan`. Plug-ins are not
 // asked for other candidates, so the result has neither prices nor refusals. `plugins` are those of
-// backends_of(), in order of preference. Returns nullopt if a candidate of the plan is not, or no
-// longer, offered or cannot be built, if the plan does not fit the graph or the memory budget, and
-// for graphs with sparse values.
+// backends_of(), in order of preference. Returns nullopt if a candidate of the plan is not offered
+// (any more) or cannot be built, if the plan does not fit the graph or the memory budget, and for
+// graphs with sparse values.
 std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Registry& registry,
                                              std::vector<std::shared_ptr<const Plugin>> plugins,
                                              PackStore& packs, ThreadPool& pool,

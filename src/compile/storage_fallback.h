@@ -18,9 +18,9 @@ struct StorageFallback {
   std::string reason;  // why the chosen kernel does not read it sparse
 };
 
-// One for each node and value if the value is sparse (fed sparse, a sparse constant, or produced
-// sparse by a kernel of `placement`) but the node's kernel reads it in a dense layout. In the order
-// of steps.
+// Lists each pair of a node and a value that it reads if the value is sparse (fed sparse, a sparse
+// constant, or produced sparse by a kernel of `placement`) but the node's kernel reads it in a
+// dense layout. In the order of steps.
 std::vector<StorageFallback> find_storage_fallbacks(const Graph& graph, const Offers& offers,
                                                     const Placement& placement,
                                                     const LayoutTable& layouts);

@@ -17,9 +17,10 @@ namespace tessera {
 //  - the choice for other shapes uses some;
 //  - a node is pinned, or everything is to be measured, or the costs already name plans;
 //  - prices are measured, and the graph runs long enough to get time for measuring;
-//  - it does not, but some node has candidates only of the last plug-in, the reference.
-// If a graph runs that short, and each of its nodes ends before a second thread could start, it
-// gets only offers for one thread.
+//  - prices are measured and the graph is too short for that, but some node has candidates only of
+//    the last plug-in, the reference.
+// If such a short graph has only nodes that end before a second thread could start, only offers for
+// one thread are requested.
 Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
                              const std::vector<std::shared_ptr<const Plugin>>& plugins,
                              const LayoutTable& layouts, ThreadPool& pool,

@@ -89,8 +89,8 @@ void MeasurementLoop::restrict_to_measured() {
   }
   placer.exclude(is_unknown);
   if (!placer.solve().chosen.empty()) return;
-  // The time was over before every node had a measured candidate. Allows the candidates that are
-  // chosen without prices for the others.
+  // The time was over before every node had a measured candidate. Also allows the candidates of the
+  // choice without prices.
   placer.exclude({});
   const Placement in_order = placer.in_order();
   for (const int index : in_order.chosen) is_unknown[static_cast<size_t>(index)] = false;

@@ -22,7 +22,7 @@ constexpr int kRunsOfVeryLong = 5;
 constexpr size_t kTurnsToFallBehind = 3;
 constexpr double kFarBehind = 1.06;
 
-// The minimum number of runs that count, if there are as many.
+// At least this many runs count, if that many were made.
 constexpr size_t kMinFastRuns = 3;
 
 int min_runs(const RunLimits& limits, double seconds) {

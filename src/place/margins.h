@@ -12,8 +12,8 @@ namespace tessera {
 
 // The margin of one candidate. nullopt: not computed. kForbidden: there is no such placement.
 struct CandidateMargin {
-  // The increase of the optimal cost if the candidate is forced. It would have to be cheaper by
-  // that much to be chosen. 0 if it is in the optimum.
+  // The increase of the optimal cost if the candidate is forced. Its price would have to drop by
+  // that much for it to be chosen. 0 if it is in the optimum.
   std::optional<double> behind_seconds;
   // The increase of the optimal cost if the candidate is forbidden. Its price may rise by that much
   // before another placement is cheaper. 0 if it is not in the optimum.

@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// Sums in different orders differ by less than this, which must not count as a gap to search.
+// Sums in different orders differ by less than this. Such a difference must not count as a gap.
 constexpr double kRounding = 1e-12;
 // Maximum number of steps to find the best price of a byte.
 constexpr int kByteSteps = 30;
