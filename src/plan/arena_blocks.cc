@@ -84,7 +84,7 @@ ValueBytes value_bytes(const ExecutionPlan& plan) {
       const PlanBuffer& buffer = plan.buffers[at(output.buffer)];
       if (buffer.kind != PlanBuffer::Kind::Arena) continue;
       total.stored += buffer.bytes;
-      // A sparse layout may store less than its value has.
+      // A sparse layout may store fewer bytes than the dense value has.
       total.logical +=
           std::min(buffer.bytes, tensor_bytes(buffer.type->element, buffer.type->dims));
     }

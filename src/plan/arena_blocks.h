@@ -1,4 +1,5 @@
-// What lies in the arena when: what offsets are found for, and what the reports draw.
+// Lists the blocks of the arena with their lifetimes. Memory planning assigns offsets to them, and
+// reports draw them.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +9,29 @@
 
 namespace tessera {
 
-// Memory of its own in the arena: a buffer with all that lies in it, or the workspace of a step.
+// A separate block of memory in the arena: a buffer together with all buffers inside it, or the
+// workspace of a step.
 struct ArenaBlock {
-  int buffer = -1;  // the owner; -1 for a workspace
+  int buffer = -1;  // the owner; -1: a workspace
   int lower = 0;    // the first step that uses it
   int upper = 0;    // one past the last
   int64_t bytes = 0;
   int64_t offset = 0;
 };
 
-// In the order of their first steps. Buffers that no step uses have no block.
+// In the order of their first steps. A buffer that no step uses has no block.
 std::vector<ArenaBlock> arena_blocks(const ExecutionPlan& plan);
 
-// Finds offsets for all blocks of `plan`, whose buffers have those from the beginning of their
-// owner, and fills in arena_bytes and what is known of it.
+// Finds offsets for all blocks of `plan` and sets arena_bytes, lower_bound_bytes and
+// is_smallest_arena. Before the call, the offsets of buffers count from the beginning of their
+// owner; afterwards, from the beginning of the arena.
 void assign_offsets(ExecutionPlan& plan);
 
-// Bytes of the values that steps write to the arena, each for itself.
+// Sums of the bytes of the values that steps write to the arena, as if no two of them shared
+// memory.
 struct ValueBytes {
-  int64_t stored = 0;   // as the layouts store them, and workspaces
-  int64_t logical = 0;  // the same without padding: their elements alone
+  int64_t stored = 0;   // as the layouts store them, plus workspaces
+  int64_t logical = 0;  // the elements without padding, plus workspaces
 };
 ValueBytes value_bytes(const ExecutionPlan& plan);
 

@@ -1,4 +1,5 @@
-// What runs in which order on which memory: the result of all that is decided before running.
+// The execution plan: steps in their order, buffers and offsets. It contains all decisions that are
+// made before running.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +18,32 @@ namespace tessera {
 // One value in one layout.
 struct PlanBuffer {
   enum class Kind : uint8_t {
-    Arena,     // at `offset` of the arena
-    Input,     // the caller's, number `index` of the graph's inputs
-    Constant,  // number `index` of the plan's constants
-    Output,    // new memory in each run, handed to the caller
-    Dynamic,   // its size only running shows; new memory in each run
+    Arena,     // at `offset` in the arena
+    Input,     // memory of the caller: input `index` of the graph
+    Constant,  // constant `index` of the plan
+    Output,    // new memory in each run, returned to the caller
+    Dynamic,   // new memory in each run; the size is known only in the run
   };
   Kind kind = Kind::Arena;
   ValueId value;
   LayoutId layout;
-  std::optional<TensorType> type;  // nullopt for Dynamic ones
-  int64_t bytes = 0;               // that it takes when dense
+  std::optional<TensorType> type;  // nullopt for Kind::Dynamic
+  int64_t bytes = 0;               // its size if it is dense
   int64_t offset = 0;
   int index = 0;
-  // The buffer, of the same kind, in whose memory this one lies, `offset` bytes from its beginning;
-  // -1: it has memory of its own. Offsets of Arena buffers are always those of the arena.
+  // The buffer of the same kind whose memory contains this one, `offset` bytes from its beginning;
+  // -1 if this buffer has its own memory. In a finished plan, the offsets of Arena buffers count
+  // from the beginning of the arena.
   int owner = -1;
   std::vector<int64_t> strides;  // in elements; empty: dense
 };
 
-// A constant as some step reads it: packed, or in a layout.
+// A constant in the form that steps read: packed, or in a layout.
 struct PlanConstant {
   ValueId value;
   LayoutId layout;
-  const tessera_pack* pack = nullptr;  // null: the tensor itself, in `layout`
-  int candidate = -1;                  // which asked for the pack and keeps it alive
+  const tessera_pack* pack = nullptr;  // nullptr: the tensor itself, in `layout`
+  int candidate = -1;                  // the candidate that asked for the pack and keeps it alive
   int64_t bytes = 0;
 };
 
@@ -57,10 +59,10 @@ struct ExecutionStep {
     Kernel,
     Convert,
     Copy,
-    // Nothing runs. With one input: every output is part of it. With several: they are the parts
-    // of the one output, which is complete from here on.
+    // Does nothing in a run. With one input, every output is a part of it. With several inputs,
+    // they are the parts of the only output, which is complete after this step.
     View,
-    // Runs one of `branches`: the first where its first input, a bool, is true, else the last.
+    // Runs one of `branches`: the first if its first input, a bool, is true, otherwise the last.
     Branch,
   };
   Kind kind = Kind::Kernel;
@@ -68,15 +70,16 @@ struct ExecutionStep {
   ConversionStep conversion;  // Convert
   std::vector<int> inputs;    // buffers, in the order of the candidate's ports
   std::vector<PlanOutput> outputs;
-  std::vector<StoragePart> parts;  // View: one for each output or, where these are parts, input
+  std::vector<StoragePart> parts;  // View: by output; of a joint value: by input
   int64_t workspace_bytes = 0;
   int64_t workspace_offset = 0;
-  int threads = 0;  // that a kernel runs on: 0 all of the pool, or 1
-  // Branch: plans of its own, whose arenas are the step's workspace.
+  int threads = 0;  // for a kernel: 0 for all threads of the pool, or 1
+  // Branch: plans of their own. The workspace of the step is their arena.
   std::vector<SubPlan> branches;
-  std::vector<int> released;  // Dynamic buffers that nothing reads after this step
-  // Outputs get their sizes when it runs. Of all steps up to the next such one, all is known
-  // before: a static region, in which nothing needs to be looked up or allocated.
+  std::vector<int> released;  // Dynamic buffers that no later step reads
+  // Some outputs get their sizes only when this step runs. The steps up to the next such step form
+  // a static region: all their sizes are known before it starts, so nothing has to be looked up or
+  // allocated in it.
   bool ends_static_region = false;
 };
 
@@ -84,43 +87,50 @@ struct ExecutionPlan {
   std::vector<PlanBuffer> buffers;
   std::vector<PlanConstant> constants;
   std::vector<ExecutionStep> steps;
-  std::vector<int> results;  // buffers: the graph's outputs, its kept values, then those asked for
+  std::vector<int> results;  // buffers: the graph's outputs, kept values, requested values
   int64_t arena_bytes = 0;
-  // What is live at once, at most: no offsets for these steps give a smaller arena.
+  // The maximum number of bytes that are live at the same time. With this order of steps, no choice
+  // of offsets makes the arena smaller.
   int64_t lower_bound_bytes = 0;
-  bool is_smallest_arena = true;  // proven: it equals the bound, or all else was excluded
+  bool is_smallest_arena = true;  // proven: it equals the bound, or all smaller sizes are excluded
 };
 
-// A plan within a step. All of its sizes are known; its results are the step's outputs.
+// A plan within a step. All its sizes are known; its results are the outputs of the step.
 struct SubPlan {
   ExecutionPlan plan;
-  std::vector<int> inputs;  // by its own input: which of the step's it is
+  std::vector<int> inputs;  // by input of `plan`: index into the inputs of the step
 };
 
-// The workspace of a step with these branches, of which one runs at a time.
+// The workspace of a step with these branches. Only one of them runs at a time, so they share it.
 int64_t workspace_bytes_of(std::span<const SubPlan> branches);
 
-// Lays out the steps of `placement`: conversions where a value is needed in a layout in which it is
-// not made (one copy serves all who need it), results in the caller's layout, outputs in place
-// where the candidate allows it and the input is not needed any more, a copy before a kernel that
-// adds to a value which others still need. Views share the memory of what they are part of; parts
-// of a joint value are written straight to their place where that can be, else copied there; a port
-// gets a dense, aligned copy where it takes nothing else. Results have memory of their own. Then
-// offsets in the arena. Pure. `also` are further values to return; those that no step makes are
-// passed over. `graph` needs all ids that `offers` uses; both must live until the kernels are
-// built. `conversion_prices` are those of the placement's problem, which decide the way of a
-// conversion; without, it is the one with the fewest steps, then bytes.
+// Makes the steps, buffers and offsets for `placement`:
+// - Conversions are inserted if a step needs a value in a layout in which it does not exist yet.
+// One converted copy serves all readers.
+// - Results are in the caller's layout and have memory of their own.
+// - An output is written in place if the candidate allows that and no later step needs the input.
+// If a kernel adds to a value that other steps still need, the value is copied first.
+// - Views share the memory of the value that they are part of. The parts of a joint value are
+// written directly to their position in it if possible, otherwise copied there. A port gets a
+// dense, aligned copy if it accepts nothing else.
+// - At last, all buffers and workspaces get offsets in the arena.
+//
+// `also` lists further values to return; values that no step makes are skipped. `graph` must
+// contain all ids that `offers` uses; both must live until the kernels are built.
+// `conversion_prices` are those of the placement problem and select the route of a conversion; if
+// they are empty, the route with the fewest steps, then the fewest bytes, is taken. Pure.
 ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placement& placement,
                         const LayoutTable& layouts, std::span<const ValueId> also,
                         const std::vector<std::vector<double>>& conversion_prices = {});
 
-// Values that some step of `placement` makes and that no group keeps to itself, in their order.
+// The values that the steps of `placement` make and that are visible outside of their group, in the
+// order of the steps.
 std::vector<ValueId> values_between_steps(const Offers& offers, const Placement& placement);
 
-// Says what is wrong with `plan`, or "": a buffer read before it is written or after its memory was
-// given to another, overlapping buffers, constants or inputs written to, views that lie elsewhere
-// than they should or outside of memory, branches that do not fit their step. Runs the steps on a
-// model of memory and shares no code with make_plan().
+// Returns what is wrong with `plan`, or "" if it is sound: a buffer that is read before it is
+// written or after its memory was overwritten, overlapping buffers, writes to constants or inputs,
+// views at a wrong position or outside of memory, branches that do not fit their step. Simulates
+// the steps on a model of memory and shares no code with make_plan().
 std::string explain_violation(const ExecutionPlan& plan);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// What is wrong with the plans within a step.
+// Validates the plans within a step.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-// Says what is wrong with the branches of `step`, which is one of `plan`, or
-// "": one that is itself unsound, whose arena exceeds the step's workspace, or
-// whose inputs and results are not those of the step.
+// Returns what is wrong with the branches of `step`, a step of `plan`, or "": a branch that is
+// itself unsound, whose arena exceeds the workspace of the step, that runs on other threads than
+// the step, or whose inputs or results differ from those of the step.
 std::string explain_branches(const ExecutionPlan& plan, const ExecutionStep& step);
 
 }  // namespace tessera

@@ -18,16 +18,16 @@ namespace {
 
 using Kind = PlanBuffer::Kind;
 
-// Bytes [begin, end) of one memory: the arena (-1), or what a buffer has of its own.
+// Bytes [begin, end) of one memory: of the arena (-1), or of a buffer's own memory.
 using Range = std::pair<int64_t, int64_t>;
 
 std::string name_of(int buffer) { return "buffer " + std::to_string(buffer); }
 
-// Where the elements of a buffer with strides lie, as ascending ranges.
+// The bytes of the elements of a buffer with strides, as ascending ranges.
 std::vector<Range> strided_ranges(const PlanBuffer& buffer) {
   const std::vector<int64_t>& dims = buffer.type->dims;
   const int64_t element = element_bytes(buffer.type->element);
-  std::vector<size_t> order(dims.size());  // longest steps first
+  std::vector<size_t> order(dims.size());  // longest strides first
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t left, size_t right) {
     return buffer.strides[left] > buffer.strides[right];
@@ -52,12 +52,13 @@ std::vector<Range> strided_ranges(const PlanBuffer& buffer) {
   return ranges;
 }
 
-// Memory as buffers that hold what was written to them until another one is written over it.
+// A model of memory: a buffer holds its value from the write until another buffer is written over
+// it.
 class MemoryModel {
  public:
   explicit MemoryModel(const ExecutionPlan& plan)
       : plan_(plan), is_written_(plan.buffers.size(), false), place_(plan.buffers.size()) {
-    std::map<int, std::vector<Range>> hulls;  // by memory
+    std::map<int, std::vector<Range>> hulls;  // by memory: what each buffer spans
     for (size_t index = 0; index < plan.buffers.size(); ++index) {
       const PlanBuffer& buffer = plan.buffers[index];
       const bool has_strides = buffer.type && buffer.strides.size() == buffer.type->dims.size();
@@ -96,13 +97,14 @@ class MemoryModel {
     see(buffer);
   }
 
-  // What lies in memory that was written as something else is there without being written.
+  // Marks a buffer as written. Inputs, constants and views hold their values without a write of
+  // their own.
   void see(int buffer) {
     is_written_[at(buffer)] = true;
     memories_.at(memory_of(buffer)).written->insert(place_[at(buffer)]);
   }
 
-  // The arena, or the buffer that others lie in.
+  // The arena, or the buffer that contains `buffer`.
   int memory_of(int buffer) const {
     const PlanBuffer& described = plan_.buffers[at(buffer)];
     if (described.kind == Kind::Arena) return kArena;
@@ -111,7 +113,7 @@ class MemoryModel {
 
   static bool contains(const std::vector<Range>& whole, const std::vector<Range>& part) {
     return std::all_of(part.begin(), part.end(), [&](const Range& range) {
-      // The first range that ends behind the beginning of this one.
+      // The first range that ends after the beginning of this one.
       const auto found =
           std::upper_bound(whole.begin(), whole.end(), range.first,
                            [](int64_t begin, const Range& other) { return begin < other.second; });
@@ -154,17 +156,17 @@ class MemoryModel {
 
   static constexpr int kArena = -1;
 
-  // What lies in one memory, and what of that is written, by where it lies there.
+  // The buffers in one memory, and an index of the written ones by their addresses.
   struct Memory {
     std::vector<int> buffers;
-    std::optional<IntervalIndex> written;  // of `buffers`
+    std::optional<IntervalIndex> written;  // indices into `buffers`
   };
 
   const ExecutionPlan& plan_;
   std::vector<std::vector<Range>> ranges_;
   std::vector<bool> is_written_;
   std::map<int, Memory> memories_;
-  std::vector<size_t> place_;  // by buffer: its place in Memory::buffers
+  std::vector<size_t> place_;  // by buffer: its index in Memory::buffers
 };
 
 class PlanChecker {
@@ -258,7 +260,7 @@ class PlanChecker {
   }
 
   std::string explain_outputs(const ExecutionStep& step) const {
-    using Placed = std::tuple<int, int64_t, int>;  // memory, where it begins, buffer
+    using Placed = std::tuple<int, int64_t, int>;  // memory, offset, buffer
     std::vector<Placed> placed;
     for (const PlanOutput& output : step.outputs) {
       placed.emplace_back(memory_.memory_of(output.buffer),

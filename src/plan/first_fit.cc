@@ -13,7 +13,8 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMaxForAllOrders = 4000;
-// Of buffers that are live at once: to look at so many takes about a second.
+// The maximum number of pairs of buffers that are live at the same time. Visiting so many takes
+// about a second.
 constexpr size_t kMaxMeetings = 20'000'000;
 
 using Key = double (*)(const GridBuffer&);
@@ -22,7 +23,7 @@ double size_of(const GridBuffer& buffer) { return static_cast<double>(buffer.uni
 double length_of(const GridBuffer& buffer) { return buffer.end - buffer.first; }
 double area_of(const GridBuffer& buffer) { return size_of(buffer) * length_of(buffer); }
 
-// Descending, buffers with equal keys as they came.
+// In descending order; buffers with equal keys keep their order.
 std::vector<size_t> sorted_by(std::span<const GridBuffer> buffers, Key key) {
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -32,7 +33,7 @@ std::vector<size_t> sorted_by(std::span<const GridBuffer> buffers, Key key) {
   return order;
 }
 
-// By when they are live.
+// An index of the buffers by their lifetimes.
 IntervalIndex index_of(std::span<const GridBuffer> buffers) {
   std::vector<std::pair<int64_t, int64_t>> times;
   times.reserve(buffers.size());
@@ -40,13 +41,13 @@ IntervalIndex index_of(std::span<const GridBuffer> buffers) {
   return IntervalIndex(times);
 }
 
-// Empty where more than kMaxMeetings pairs are live at once.
+// Returns an empty vector if more than kMaxMeetings pairs are live at the same time.
 std::vector<int64_t> pack_in_order(std::span<const GridBuffer> buffers,
                                    const std::vector<size_t>& order) {
   std::vector<int64_t> offsets(buffers.size(), 0);
   IntervalIndex placed = index_of(buffers);
   size_t meetings = 0;
-  std::vector<size_t> live;  // together with the next one
+  std::vector<size_t> live;  // at the same time as `buffer`
   for (const size_t index : order) {
     const GridBuffer& buffer = buffers[index];
     live.clear();
@@ -66,10 +67,10 @@ std::vector<int64_t> pack_in_order(std::span<const GridBuffer> buffers,
   return offsets;
 }
 
-// Room that is free below the top, by offset and by size.
+// The free ranges below the top of the arena, by offset and by size.
 class FreeRoom {
  public:
-  // Takes the smallest that is large enough, else what lies above the top.
+  // Takes from the smallest range that is large enough; if there is none, extends the top.
   int64_t take(int64_t units) {
     const auto found = by_size_.lower_bound({units, 0});
     if (found == by_size_.end()) return std::exchange(top_, top_ + units);
@@ -113,7 +114,7 @@ class FreeRoom {
   int64_t top_ = 0;
 };
 
-// As they begin, each in the room that fits best: O(n log n).
+// Places buffers in the order in which their lifetimes begin, each by best fit: O(n log n).
 std::vector<int64_t> pack_as_they_begin(std::span<const GridBuffer> buffers) {
   std::vector<size_t> begins(buffers.size());
   std::iota(begins.begin(), begins.end(), size_t{0});

@@ -1,4 +1,4 @@
-// Quick arrangements, which the exact search of search_offsets.h starts from.
+// Quick packings, from which the exact search of search_offsets.h starts.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace tessera {
 
-// Places one buffer after the other at the lowest offset where it overlaps nothing that is live at
-// the same time: the largest first, those with the largest area, and the longest-lived; gives the
-// offsets of the order that needs the least, and stops at one that needs no more than `enough`
-// units. Thousands of buffers get the first order alone; and tens of thousands of which most are
-// live together are placed as they begin, each where it fits best, because any other order costs
-// the square of their number.
+// Places the buffers one by one at the lowest offset at which they overlap no buffer that is live
+// at the same time. Tries three orders: by size, by area (size times lifetime), and by lifetime,
+// each in descending order. Returns the offsets of the order that needs the least memory, and stops
+// early if an order needs at most `enough` units. Above some thousands of buffers, only the first
+// order is tried. If tens of thousands of buffers are mostly live at the same time, these orders
+// would take quadratic time; then the buffers are placed in the order in which their lifetimes
+// begin, each by best fit.
 std::vector<int64_t> pack_first_fit(std::span<const GridBuffer> buffers, int64_t enough);
 
 }  // namespace tessera

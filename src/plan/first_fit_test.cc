@@ -6,7 +6,8 @@ namespace tessera {
 namespace {
 
 TEST(PackFirstFit, TakesTheBestOfItsOrders) {
-  // By size, the two long ones end up above the large one and leave a hole below: 5 units.
+  // Ordered by size, the two long buffers are placed above the large one, with a hole below: 5
+  // units.
   const std::vector<GridBuffer> buffers = {{0, 1, 3}, {1, 3, 2}, {0, 3, 1}, {2, 4, 1}};
   const std::vector<int64_t> offsets = pack_first_fit(buffers, 0);
   ASSERT_EQ(offsets.size(), buffers.size());

@@ -40,7 +40,7 @@ class ProblemMaker {
     }
     if (step.kind == ExecutionStep::Kind::Kernel) add_in_place(step, added);
     if (has_unknown_sizes) {
-      // The last barrier has waited for all before it.
+      // The last barrier already waits for all steps before it.
       const int last = std::exchange(barrier_, number_of_next());
       for (int earlier = std::max(last, 0); earlier < barrier_; ++earlier) wait_for(added, earlier);
     } else if (barrier_ >= 0) {
@@ -54,7 +54,7 @@ class ProblemMaker {
            TESSERA_ALIGNMENT_BYTES;
   }
 
-  // The block that `buffer` lies in; -1: it is not in the arena.
+  // The block that contains `buffer`; -1 if the buffer is not in the arena.
   int block(int buffer) {
     const int owner = owner_of(plan_, buffer);
     if (plan_.buffers[at(owner)].kind != PlanBuffer::Kind::Arena) return -1;
@@ -67,7 +67,7 @@ class ProblemMaker {
 
   int number_of_next() const { return static_cast<int>(problem_.steps.size()); }
 
-  // Each once, also of a step with thousands of inputs.
+  // Adds each dependency once, in constant time, even for a step with thousands of inputs.
   void wait_for(OrderStep& step, int earlier) {
     if (std::exchange(noted_by_[at(earlier)], number_of_next()) == number_of_next()) return;
     step.after.push_back(earlier);
@@ -81,8 +81,7 @@ class ProblemMaker {
     step.blocks.push_back(used);
   }
 
-  // Where share_in_place() will let an output have the memory of an input, if nothing else needs
-  // it any more.
+  // The outputs that share_in_place() will write over an input if no later step needs the input.
   void add_in_place(const ExecutionStep& step, OrderStep& added) {
     const Candidate& candidate = offers_.candidates[at(step.candidate)];
     constexpr uint32_t kInPlace = TESSERA_REQUEST_ADD | TESSERA_REQUEST_IN_PLACE;
@@ -107,10 +106,10 @@ class ProblemMaker {
   const Offers& offers_;
   OrderProblem problem_;
   std::vector<int> writer_;    // by buffer: the step that writes it
-  std::vector<int> block_of_;  // by owner
-  std::vector<int> noted_by_;  // by step: the newest that waits for it
-  std::vector<int> used_by_;   // by block: the newest step that uses it
-  int barrier_ = -1;           // the newest step with outputs of unknown size
+  std::vector<int> block_of_;  // by owner; -1: none yet
+  std::vector<int> noted_by_;  // by step: the latest step that waits for it
+  std::vector<int> used_by_;   // by block: the latest step that uses it
+  int barrier_ = -1;           // the latest step with outputs of unknown size
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The order of a plan's steps, where another one needs less memory.
+// Reorders the steps of a plan to lower its memory peak.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace tessera {
 
-// What the order of `plan`'s steps decides, as order_steps() has it. Before outputs are written in
-// place; steps stay on their side of one whose outputs get their sizes when run.
+// Describes the steps of `plan` for order_steps(). Must be called before share_in_place(). A step
+// whose output sizes are known only in the run is a barrier: no other step may pass it.
 OrderProblem order_problem(const ExecutionPlan& plan, const Offers& offers);
 
-// The steps of `plan` as `order` has them.
+// Puts the steps of `plan` into `order`.
 void reorder(ExecutionPlan& plan, const std::vector<int>& order);
 
 }  // namespace tessera

@@ -29,7 +29,7 @@ void note_releases(ExecutionPlan& plan) {
   }
 }
 
-// Where outputs get their sizes when run.
+// Marks the steps whose output sizes are known only after they have run.
 void note_regions(ExecutionPlan& plan) {
   for (ExecutionStep& step : plan.steps) {
     step.ends_static_region =
@@ -45,8 +45,8 @@ ptrdiff_t count_copies(const ExecutionPlan& plan) {
   });
 }
 
-// With offsets in the arena: of the steps as they are or, where that makes the arena smaller and no
-// copy more, in another order.
+// Assigns offsets in the arena. Also tries the order of steps with the lowest peak, and takes it if
+// the arena becomes smaller and no more copies are needed.
 ExecutionPlan ordered_and_placed(ExecutionPlan plan, const Offers& offers) {
   const OrderProblem problem = order_problem(plan, offers);
   const StepOrder order = order_steps(problem);

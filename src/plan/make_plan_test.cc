@@ -1,4 +1,4 @@
-// That the plan follows the choice: other kernels for the same graph, another plan.
+// Tests that the plan follows the choice: for the same graph, other kernels give another plan.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,8 @@ constexpr uint32_t kInPlace = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
 
 using Kind = ExecutionStep::Kind;
 
-// A graph without nodes: what a plan needs of it are values, and candidates say who makes them.
+// Builds a graph without nodes: planning needs only its values, and the candidates say who makes
+// them.
 class PlanMaker {
  public:
   ValueId value(const std::string& name, std::vector<int64_t> dims) {
@@ -33,7 +34,7 @@ class PlanMaker {
 
   void output(ValueId value) { graph_.outputs.push_back(value); }
 
-  // A kernel from `inputs` to `output`, chosen after those before it.
+  // Adds a kernel from `inputs` to `output` to the end of the placement.
   Candidate& kernel(const std::vector<ValueId>& inputs, ValueId output) {
     Candidate candidate;
     for (const ValueId input : inputs) {
@@ -63,8 +64,8 @@ int count(const ExecutionPlan& plan, Kind kind) {
   return found;
 }
 
-// x -> a -> b -> sum(b, a) -> y, all of 256 bytes: the residual sum of a block. The kernel
-// of the sum may do with b what `requests` says.
+// x -> a -> b -> sum(b, a) -> y, each of 256 bytes: the residual sum of a block. `requests` says
+// how the kernel of the sum may use the memory of b.
 ExecutionPlan plan_residual(uint32_t requests) {
   PlanMaker maker;
   const ValueId x = maker.input("x", {64});
@@ -116,7 +117,7 @@ CandidateOutput output_of(ValueId value, bool accepts_strides) {
           .accepts_strides = accepts_strides};
 }
 
-// Two kernels make the left and right half of the rows of `joint`, which one more reads.
+// Two kernels make the left and right half of the rows of `joint`, which another kernel reads.
 ExecutionPlan plan_joint(bool accepts_strides) {
   PlanMaker maker;
   const ValueId x = maker.input("x", {8, 8});
@@ -138,7 +139,7 @@ ExecutionPlan plan_joint(bool accepts_strides) {
 TEST(MakePlan, AConcatTakesNoCopiesWhereItsProducersWriteWithStrides) {
   const ExecutionPlan copied = plan_joint(false);
   EXPECT_EQ(count(copied, Kind::Copy), 2);
-  // One half after the other is made and copied.
+  // Each half is made and copied before the next one.
   EXPECT_EQ(copied.arena_bytes, 3 * 256);
 
   const ExecutionPlan direct = plan_joint(true);
@@ -146,7 +147,7 @@ TEST(MakePlan, AConcatTakesNoCopiesWhereItsProducersWriteWithStrides) {
   EXPECT_EQ(direct.arena_bytes, 2 * 256);
 }
 
-// One kernel makes rows, of which two others read the left and the right half.
+// One kernel makes rows. Two views are their left and right halves, which another kernel reads.
 ExecutionPlan plan_split(bool accepts_strides) {
   PlanMaker maker;
   const ValueId x = maker.input("x", {8, 16});
@@ -181,8 +182,8 @@ TEST(MakePlan, ASplitTakesNoCopiesWhereItsReadersTakeStrides) {
   EXPECT_EQ(direct.arena_bytes, 3 * 256);
 }
 
-// Two values of which a kernel reads the first again when it is done: adding to it needs a copy,
-// unless the kernel gives a value of its own.
+// A later kernel reads `a` again, so a kernel that adds to `a` needs a copy first; a kernel that
+// can also write to a separate output needs none.
 TEST(MakePlan, WhatIsStillNeededIsCopiedBeforeAKernelAddsToIt) {
   for (const uint32_t requests : {kWrite, kInPlace, uint32_t{TESSERA_REQUEST_ADD}}) {
     PlanMaker maker;
@@ -203,7 +204,7 @@ TEST(MakePlan, WhatIsStillNeededIsCopiedBeforeAKernelAddsToIt) {
 }
 
 TEST(MakePlan, StepsRunInAnotherOrderWhereThatNeedsLess) {
-  // Two branches that widen at first and narrow then, given side by side.
+  // Two branches that first widen and then narrow; the given order runs both wide kernels first.
   PlanMaker maker;
   const ValueId x = maker.input("x", {64});
   const ValueId y = maker.value("y", {64});

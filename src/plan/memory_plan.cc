@@ -14,17 +14,18 @@
 namespace tessera {
 namespace {
 
-// Where the first try of a search ends, by the members of all sections: time to try some ways after
-// all buffers were placed once. Later tries may take small multiples of it.
+// The effort of the first try of a search, for each member of each section. It suffices to place
+// all buffers once and then to try some alternatives. Later tries may take small multiples of it.
 constexpr int64_t kTryEffort = 200;
-// Larger problems are left to the quick arrangements: the search keeps a list for each section.
+// Larger problems are only packed quickly, because the search keeps a list of members for each
+// section.
 constexpr int64_t kMaxSectionMembers = 1'000'000;
-// Of the effort, what goes into fewer buffers that were made of the given ones.
+// Packing the merged buffers may take one part in kShareOfMerged of the effort.
 constexpr int64_t kShareOfMerged = 8;
 constexpr size_t kMaxToMerge = 4000;
 
-// 1, 1, 2, 1, 1, 2, 4, ...: how much longer than the first the try `number` from 1 on takes, as in
-// "Optimal Speedup of Las Vegas Algorithms" (Luby, Sinclair, Zuckerman, 1993).
+// The length of try `number`, counted from 1, as a multiple of the first try: 1, 1, 2, 1, 1, 2, 4,
+// ..., as in "Optimal Speedup of Las Vegas Algorithms" (Luby, Sinclair, Zuckerman, 1993).
 int64_t try_length(int64_t number) {
   int64_t power = 1;
   while (power * 2 - 1 < number) power *= 2;
@@ -34,7 +35,7 @@ int64_t try_length(int64_t number) {
 struct Packing {
   std::vector<int64_t> offsets;
   int64_t height = 0;
-  int64_t least = 0;  // no arrangement has less
+  int64_t least = 0;  // proven lower bound of the height
 };
 
 int64_t section_members(const std::vector<GridBuffer>& buffers) {
@@ -43,8 +44,9 @@ int64_t section_members(const std::vector<GridBuffer>& buffers) {
   return members;
 }
 
-// The height to try next: the least that is not excluded, between it and the best, just below the
-// best, in turns. So a gap is halved where little is proven, and closed where much is.
+// The height to try next, in turns: the lowest that is not excluded, the middle between that and
+// the best, and just below the best. So the gap is halved if the lower bound is weak, and closed
+// step by step if it is strong.
 int64_t next_height(const Packing& best, int64_t least, int64_t number) {
   switch (number % 3) {
     case 1:
@@ -56,8 +58,8 @@ int64_t next_height(const Packing& best, int64_t least, int64_t number) {
   }
 }
 
-// Lowers `best` to `enough` units, or the least there is, or until `effort` is spent, which it
-// lessens.
+// Lowers `best` until it has at most `enough` units, is proven minimal, or `effort` is spent.
+// Subtracts the work done from `effort`.
 void search_offsets(const std::vector<GridBuffer>& buffers, int64_t enough, int64_t& effort,
                     Packing& best) {
   if (best.height <= std::max(enough, best.least) || effort <= 0) return;
@@ -85,8 +87,8 @@ Packing pack_quickly(const std::vector<GridBuffer>& buffers, int64_t enough, int
   return packing;
 }
 
-// The same for buffers that were merged, which have fewer arrangements: what is impossible for them
-// proves nothing.
+// Improves `best` by packing merged buffers. These have fewer possible packings, so if a height is
+// impossible for them, nothing is proven for `part`.
 void improve_merged(const GridPart& part, int64_t enough, int64_t& effort, Packing& best) {
   const int64_t least = std::max(enough, best.least);
   if (best.height <= least || part.buffers.size() > kMaxToMerge) return;
@@ -119,7 +121,8 @@ MemoryPlan plan_memory(const std::vector<BufferRequest>& requests, const Packing
     Packing best = pack_quickly(part.buffers, enough, part.load);
     if (effort > 0) improve_merged(part, enough, effort, best);
     search_offsets(part.buffers, enough, effort, best);
-    // No part needs to be lower than another one can be.
+    // The arena is as high as its highest part, so no part needs to be lower than the lower bound
+    // of another.
     enough = std::max(enough, best.least);
     least = std::max(least, best.least);
     height = std::max(height, best.height);
@@ -136,7 +139,7 @@ MemoryPlan plan_memory(const std::vector<BufferRequest>& requests, const Packing
 std::string explain_violation(const std::vector<BufferRequest>& requests, const MemoryPlan& plan,
                               int64_t alignment) {
   if (plan.offsets.size() != requests.size()) return "a request has no offset";
-  std::vector<size_t> order;  // by when they begin
+  std::vector<size_t> order;  // by the beginning of their lifetimes
   for (size_t one = 0; one < requests.size(); ++one) {
     const std::string name = "buffer " + std::to_string(one);
     const int64_t begin = plan.offsets[one];
@@ -149,9 +152,9 @@ std::string explain_violation(const std::vector<BufferRequest>& requests, const 
   std::sort(order.begin(), order.end(), [&](size_t left, size_t right) {
     return std::pair(requests[left].lower, left) < std::pair(requests[right].lower, right);
   });
-  // What is live lies apart, so that only the two neighbours of a new one can reach into it.
+  // Live buffers do not overlap, so a new one can only overlap its two neighbours.
   std::map<int64_t, size_t> live;                 // by offset
-  std::set<std::pair<int64_t, size_t>> by_upper;  // the same
+  std::set<std::pair<int64_t, size_t>> by_upper;  // the same buffers
   const auto overlap = [&](size_t one, size_t other) {
     return plan.offsets[one] < plan.offsets[other] + requests[other].bytes &&
            plan.offsets[other] < plan.offsets[one] + requests[one].bytes;

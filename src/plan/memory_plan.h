@@ -1,4 +1,4 @@
-// Where buffers lie in the arena.
+// Finds the offsets of buffers in the arena.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-// One buffer to place. It is live during [lower, upper): of a plan's steps, or of any other time.
+// A buffer that needs an offset. It is live during [lower, upper), in steps of a plan or any other
+// unit of time.
 struct BufferRequest {
   int64_t lower = 0;
   int64_t upper = 0;  // > lower
@@ -15,30 +16,32 @@ struct BufferRequest {
 };
 
 struct PackingOptions {
-  // Offsets are multiples of it, and sizes are rounded up to one.
+  // Every offset is a multiple of it, and sizes are rounded up to a multiple.
   int64_t alignment = 1;
-  // An arrangement no larger than this is not improved.
+  // The search stops if the arena is at most this large.
   int64_t enough_bytes = 0;
-  // How long to search where quick arrangements may not be the smallest: buffers to look at, some
-  // nanoseconds each; 0: not at all. No clock, so that equal requests get equal plans.
+  // The limit of the exact search, which runs if the quick packings may not be optimal: the number
+  // of buffers to visit, at some nanoseconds each. 0: no search. Not a time limit, so that equal
+  // requests get equal plans.
   int64_t search_effort = 4'000'000;
 };
 
 struct MemoryPlan {
   std::vector<int64_t> offsets;   // one for each request
-  int64_t arena_bytes = 0;        // the end of the last buffer, rounded up to the alignment
-  int64_t lower_bound_bytes = 0;  // what is live at once, at most, so rounded
-  bool is_smallest = true;        // no arrangement is smaller: it equals the bound, or is proven
+  int64_t arena_bytes = 0;        // the end of the highest buffer, rounded up to the alignment
+  int64_t lower_bound_bytes = 0;  // the maximum live at the same time, with sizes rounded up
+  bool is_smallest = true;        // proven: equals the bound, or all smaller sizes are excluded
 };
 
-// Packs `requests` into one arena, the smallest that is found: by the quick arrangements of
-// first_fit.h, then by the exact search of search_offsets.h. Pure. Throws Error (InvalidModel)
-// where sizes together exceed 64 bits.
+// Packs `requests` into one arena, the smallest that is found: first by the quick packings of
+// first_fit.h, then by the exact search of search_offsets.h. Pure. Throws Error (InvalidModel) if
+// the sum of the sizes exceeds 64 bits.
 MemoryPlan plan_memory(const std::vector<BufferRequest>& requests,
                        const PackingOptions& options = {});
 
-// Says what is wrong with `plan`, or "" when it is sound: goes through time with what is live by
-// offset. Shares no code with plan_memory(), so that neither can hide the other's mistake.
+// Returns what is wrong with `plan`, or "" if it is sound. Sweeps over time with the live buffers
+// sorted by offset. Shares no code with plan_memory(), so that neither can hide a mistake of the
+// other.
 std::string explain_violation(const std::vector<BufferRequest>& requests, const MemoryPlan& plan,
                               int64_t alignment = 1);
 

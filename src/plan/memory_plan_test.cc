@@ -25,8 +25,8 @@ std::vector<BufferRequest> random_requests(std::mt19937& random, int count, int 
   return requests;
 }
 
-// The smallest height of buffers of few bytes, found without a thought: each is tried at every
-// offset, one after the other, on a board of a bit for each step and byte.
+// Finds the smallest height of a few small buffers by exhaustive search: tries each buffer at every
+// offset, on a board with one bit for each step and byte.
 class BruteForce {
  public:
   explicit BruteForce(std::vector<BufferRequest> requests) : requests_(std::move(requests)) {
@@ -74,7 +74,8 @@ class BruteForce {
   int64_t height_ = 0;
 };
 
-// Buffers that take `bytes` together in every step: where some end, others of their sum begin.
+// Buffers that take `bytes` in total in every step: if some end, others of the same total size
+// begin.
 std::vector<BufferRequest> full_steps(std::mt19937& random, int bytes, int steps) {
   std::vector<BufferRequest> requests;
   std::vector<size_t> live;
@@ -96,7 +97,8 @@ std::vector<BufferRequest> full_steps(std::mt19937& random, int bytes, int steps
   return requests;
 }
 
-// `count` buffers that fill all of `steps` times `bytes`: a rectangle, cut again and again.
+// `count` buffers that fill an area of `steps` times `bytes` completely: a rectangle that is cut
+// again and again.
 std::vector<BufferRequest> cut_rectangle(std::mt19937& random, int count, int steps, int bytes) {
   struct Piece {
     int left, right, bottom, top;

@@ -1,4 +1,4 @@
-// All memory that a plan takes, by what it is for.
+// The total memory of a plan, by purpose.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace tessera {
 
-// What counts against a budget, as BindOptions::memory_budget_bytes declares it.
+// The memory that counts against a budget, as defined by BindOptions::memory_budget_bytes.
 struct MemoryUse {
   int64_t arena_bytes = 0;
-  int64_t output_bytes = 0;   // of results that are new in each run; 0 for unknown sizes
-  int64_t weight_bytes = 0;   // of constants as steps read them, packed or not
-  int64_t library_bytes = 0;  // that libraries keep for the kernels
+  int64_t output_bytes = 0;   // results that are allocated in each run; 0 for unknown sizes
+  int64_t weight_bytes = 0;   // constants as steps read them, packed or not
+  int64_t library_bytes = 0;  // memory that libraries keep for their kernels
 
-  // At most what 64 bits hold.
+  // Saturates at the maximum of int64_t.
   int64_t total_bytes() const;
 };
 

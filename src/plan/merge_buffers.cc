@@ -8,13 +8,14 @@
 namespace tessera {
 namespace {
 
-// How many buffers may become one at once, and how many of equal lifetimes are tried in all ways.
+// The maximum number of buffers that are joined in one step, and the maximum number with equal
+// lifetime of which all subsets are tried.
 constexpr size_t kMaxJoined = 10;
 constexpr size_t kMaxForAllSubsets = 10;
-// Of larger groups, subsets of so many.
+// The maximum size of the subsets that are tried of larger groups.
 constexpr size_t kMaxOfLargeGroup = 2;
 
-// Some of the buffers with one lifetime, to lie one above the other.
+// Some of the buffers with equal lifetime, stacked on each other.
 struct Stack {
   std::vector<size_t> buffers;
   int64_t units = 0;
@@ -28,7 +29,7 @@ class Merger {
   }
 
   MergedBuffers run() {
-    // The fewer there are, the less likely it is an accident that they are equally high.
+    // The fewer buffers there are, the less likely it is that their heights are equal by accident.
     size_t joined = 2;
     while (joined <= kMaxJoined) joined = join_neighbours(joined) ? 2 : joined + 1;
     stack_equal_lifetimes();
@@ -53,7 +54,7 @@ class Merger {
     return groups;
   }
 
-  // Calls `use` with each stack of up to `most` of `group`.
+  // Calls `use` with each stack of up to `most` buffers of `group`.
   template <class Use>
   void visit_stacks(const std::vector<size_t>& group, size_t next, size_t most, Stack& stack,
                     const Use& use) const {
@@ -75,11 +76,12 @@ class Merger {
     visit_stacks(group, 0, most, stack, use);
   }
 
-  // Makes stacks of up to `joined` buffers in all one where one begins when the other ends and they
-  // are equally high. Gives whether any were.
+  // Joins pairs of stacks with up to `joined` buffers in total if they have equal heights and one
+  // begins when the other ends. Returns whether it joined any.
   bool join_neighbours(size_t joined) {
     const std::map<Lifetime, std::vector<size_t>> groups = by_lifetime();
-    std::map<std::pair<int, int64_t>, Stack> beginning;  // by section and height: the smallest
+    std::map<std::pair<int, int64_t>, Stack>
+        beginning;  // by section and height: the fewest buffers
     for (const auto& [lifetime, group] : groups) {
       visit_stacks(group, joined - 1, [&, begin = lifetime.first](const Stack& stack) {
         Stack& known = beginning[{begin, stack.units}];
@@ -103,7 +105,7 @@ class Merger {
     return has_joined;
   }
 
-  // Whether none of them has become another one in this round.
+  // Whether no buffer of `stack` was joined with others in this round.
   bool are_as_they_were(const Stack& stack) const {
     return std::none_of(stack.buffers.begin(), stack.buffers.end(),
                         [&](size_t buffer) { return is_changed_.contains(buffer); });
@@ -123,7 +125,7 @@ class Merger {
     for (const auto& [lifetime, group] : by_lifetime()) stacked({.buffers = group});
   }
 
-  // The first one, which becomes all of them.
+  // Stacks the buffers on the first one, which represents all of them, and returns it.
   size_t stacked(const Stack& stack) {
     const size_t whole = stack.buffers.front();
     for (size_t place = 1; place < stack.buffers.size(); ++place) {
@@ -146,7 +148,7 @@ class Merger {
   std::vector<GridBuffer> buffers_;
   std::vector<std::vector<MergedPart>> parts_;
   std::vector<bool> is_gone_;
-  std::set<size_t> is_changed_;  // in this round
+  std::set<size_t> is_changed_;  // joined in this round
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Fewer buffers whose arrangement is one of the given ones.
+// Merges buffers, which makes packing problems smaller.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,26 @@
 
 namespace tessera {
 
-// One of the buffers that make up another one.
+// A buffer that is part of a merged buffer.
 struct MergedPart {
   size_t buffer = 0;
-  int64_t offset = 0;  // from the beginning of the whole
+  int64_t offset = 0;  // from the beginning of the merged buffer
 };
 
 struct MergedBuffers {
   std::vector<GridBuffer> buffers;
-  std::vector<std::vector<MergedPart>> parts;  // by buffer of the above
+  std::vector<std::vector<MergedPart>> parts;  // by index in `buffers`
 };
 
-// Joins what may well lie together: some that live equally long, one above the other, and some that
-// begin where these end and are as high, take the same place one after the other. The fewest first,
-// and again with what came of it, until nothing fits together any more; last, what lives equally
-// long is one. What is a rectangle that was cut in two again and again comes out as a whole. Every
-// arrangement of what is left is one of `buffers`, but not the other way round. Pure.
+// Merges buffers that probably fit together (a heuristic). Buffers of equal lifetime that are
+// stacked on each other can be joined with a stack of the same total height that begins when they
+// end: both then use the same offsets, one after the other. Joins the smallest stacks first, and
+// repeats with the results until nothing fits together any more; at last, stacks all buffers of
+// equal lifetime. So a rectangle that was cut into pieces recursively becomes whole again. Every
+// packing of the merged buffers is a packing of `buffers`, but not the other way round. Pure.
 MergedBuffers merge_buffers(std::span<const GridBuffer> buffers);
 
-// One offset for each of the `count` buffers that were merged, from those of the merged ones.
+// Returns an offset for each of the `count` original buffers, given the offsets of the merged ones.
 std::vector<int64_t> offsets_of_parts(const MergedBuffers& merged, std::span<const int64_t> offsets,
                                       size_t count);
 

@@ -14,14 +14,15 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kBeamWidth = 24;
-// Of the steps that a beam looks at, how many for each of its states and each step of the piece.
+// The number of step evaluations that beam search needs for each of its states and each step of the
+// piece.
 constexpr int64_t kLooksInBeam = 4;
 
 constexpr int64_t kMaxLookCost = 10'000'000;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// Some of the steps of a piece.
+// A subset of the steps of a piece.
 class StepSet {
  public:
   explicit StepSet(size_t size) : words_((size + 63) / 64, 0) {}
@@ -46,20 +47,21 @@ struct HashOfSet {
   size_t operator()(const StepSet& set) const { return set.hash(); }
 };
 
-// Steps [begin, end) of the given order, which run after all before and before all behind.
+// Steps [begin, end) of the given order. They run after all steps before `begin` and before all
+// steps from `end` on.
 struct Piece {
   int begin = 0;
   int end = 0;
-  int64_t peak_bytes = 0;  // in the order that is known
+  int64_t peak_bytes = 0;  // of the best known order
 };
 
-// What running a step does to what is live.
+// How a step changes the live memory.
 struct Effect {
   int64_t peak_bytes = 0;  // while it runs
   int64_t live_bytes = 0;  // afterwards
 };
 
-// The blocks as steps see them: who uses one.
+// Which steps use each block.
 class BlockUsers {
  public:
   explicit BlockUsers(const OrderProblem& problem)
@@ -71,7 +73,7 @@ class BlockUsers {
     }
   }
 
-  // What looking at all steps of a piece once takes.
+  // The cost of evaluating all steps of a piece once.
   int64_t look_cost(const Piece& piece) const {
     int64_t cost = 0;
     for (int step = piece.begin; step < piece.end; ++step) {
@@ -82,14 +84,15 @@ class BlockUsers {
     return cost;
   }
 
-  // The same in the given order: of a step after all before it.
+  // The effect of `step` in the given order: all steps before it have run.
   Effect effect_in_order(int step, int64_t live_bytes) const {
     return effect_of(
         step, live_bytes, [&](int block) { return users_[at(block)].front() == step; },
         [&](int block) { return users_[at(block)].back() == step; });
   }
 
-  // Of `step` after all for which `has_run` holds, with `live_bytes` live before.
+  // The effect of `step` after the steps for which `has_run` holds, if `live_bytes` are live before
+  // it.
   template <class HasRun>
   Effect effect(int step, int64_t live_bytes, const HasRun& has_run) const {
     return effect_of(
@@ -132,7 +135,7 @@ class BlockUsers {
   std::vector<std::vector<int>> users_;  // by block, ascending
 };
 
-// Orders one piece. What ran before it and what comes behind are known.
+// Orders one piece. Which steps run before and after the piece is fixed.
 class PieceSearch {
  public:
   PieceSearch(const OrderProblem& problem, const BlockUsers& users, const Piece& piece,
@@ -144,12 +147,12 @@ class PieceSearch {
         live_before_(live_before) {}
 
   struct Result {
-    std::vector<int> order;  // empty: none is below the limit
-    bool is_exact = true;    // no order has a lower peak, or none is below the limit
+    std::vector<int> order;  // empty: none was found below the limit
+    bool is_exact = true;    // proven: none has a lower peak, or none is below the limit
   };
 
-  // Looks for an order with a peak below `limit`, and no further than one of `enough`, which is
-  // less. Lessens `effort`.
+  // Searches for an order with a peak below `limit`; a peak of `enough`, which is lower, need not
+  // be improved. Subtracts the work done from `effort`.
   Result search(int64_t limit, int64_t enough, int64_t& effort) {
     enough_ = enough;
     limit_ = limit;
@@ -167,8 +170,8 @@ class PieceSearch {
     size_t count = 0;
     int64_t peak_bytes = 0;
     int64_t live_bytes = 0;
-    int parent = -1;         // a state
-    std::vector<int> steps;  // that lead here from it
+    int parent = -1;         // index of a state
+    std::vector<int> steps;  // that lead from the parent to this state
   };
 
   auto has_run(const StepSet& done) const {
@@ -189,8 +192,8 @@ class PieceSearch {
     return state;
   }
 
-  // Nothing is lost by running it now: it is live bytes that it lowers, or leaves as they are, for
-  // all that run before it otherwise.
+  // Running such a step now is optimal: it does not raise the peak, and it lowers the live memory,
+  // or leaves it unchanged, for all steps that would otherwise run before it.
   void run_what_costs_nothing(State& state) {
     bool has_run_one = true;
     while (has_run_one && effort_ > 0) {
@@ -214,7 +217,7 @@ class PieceSearch {
     state.steps.push_back(step);
   }
 
-  // Calls `use` with each state that one more step leads to and that stays below the limit.
+  // Calls `use` with each state that one more step leads to, if its peak is below the limit.
   template <class Use>
   void expand(int parent, const Use& use) {
     for (int step = piece_.begin; step < piece_.end; ++step) {
@@ -233,7 +236,8 @@ class PieceSearch {
     }
   }
 
-  // Whether no way to the same set with as low a peak is known.
+  // Whether the state has a lower peak than all known states with the same set of steps. Records it
+  // if so.
   bool is_better(const State& state) {
     const auto [known, is_new] = best_.try_emplace(state.done, state.peak_bytes);
     if (!is_new && known->second <= state.peak_bytes) return false;
@@ -246,10 +250,11 @@ class PieceSearch {
     return static_cast<int>(states_.size()) - 1;
   }
 
-  // The state with the lowest peak first, of these the one with most steps: the first that has all
-  // of them has the lowest peak there is. nullopt: none is below the limit, or effort is spent.
+  // Expands the state with the lowest peak first and, of these, the one with the most steps. So the
+  // first complete state has the lowest possible peak. nullopt: no order is below the limit, or the
+  // effort is spent.
   std::optional<int> best_first() {
-    using Entry = std::pair<std::pair<int64_t, size_t>, int>;  // peak, steps missing; state
+    using Entry = std::pair<std::pair<int64_t, size_t>, int>;  // (peak, missing steps), state
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
     const auto add = [&](State state) {
       if (!is_better(state)) return;
@@ -267,8 +272,8 @@ class PieceSearch {
     return std::nullopt;
   }
 
-  // The best of each number of steps. Small sets wait for larger ones that others have reached
-  // already.
+  // Expands the best states of each number of steps, in ascending order of that number. A state may
+  // run several steps more than its parent; it waits until the search reaches its number.
   std::optional<int> beam(int64_t effort) {
     states_.clear();
     best_.clear();
@@ -318,13 +323,12 @@ class PieceSearch {
   int64_t limit_ = 0;
   int64_t effort_ = 0;
   std::vector<State> states_;
-  std::unordered_map<StepSet, int64_t, HashOfSet>
-      best_;  // the lowest peak with which a set was seen
+  std::unordered_map<StepSet, int64_t, HashOfSet> best_;  // the lowest known peak by set
 };
 
-// Steps that all others wait for or that wait for all others end a piece. A step is one where each
-// before it is waited for by another one that is not behind it, and so on to the step itself; and
-// where each behind it waits for one that is not before it.
+// Cuts the order after each step that all earlier steps precede and all later steps follow. This is
+// true of a step if each earlier step has a user that is not after the step (so a chain of users
+// leads to it), and each later step waits for one that is not before the step.
 std::vector<Piece> cut(const OrderProblem& problem) {
   const int count = static_cast<int>(problem.steps.size());
   std::vector<int> first_user(at(count), count);
@@ -335,7 +339,7 @@ std::vector<Piece> cut(const OrderProblem& problem) {
       last_source[at(step)] = std::max(last_source[at(step)], source);
     }
   }
-  std::vector<int> earliest_source(at(count) + 1, count);  // of the steps from an index on
+  std::vector<int> earliest_source(at(count) + 1, count);  // of all steps from an index on
   for (int step = count - 1; step >= 0; --step) {
     earliest_source[at(step)] = std::min(earliest_source[at(step) + 1], last_source[at(step)]);
   }
@@ -352,7 +356,8 @@ std::vector<Piece> cut(const OrderProblem& problem) {
   return pieces;
 }
 
-// What no order of a step's piece can change: it needs its own blocks, at least.
+// A lower bound for all orders of `piece`: each step needs at least its workspace and its own
+// blocks, except outputs that may be in place.
 int64_t min_peak(const OrderProblem& problem, const Piece& piece) {
   int64_t least = 0;
   for (int step = piece.begin; step < piece.end; ++step) {
@@ -389,7 +394,8 @@ class Orderer {
       const int64_t least = min_peak(problem_, pieces_[highest]);
       is_smallest = pieces_[highest].peak_bytes <= least;
       if (is_smallest || effort <= 0) break;
-      // Of a piece with so many users of its blocks not even a first look is worth its time.
+      // If the blocks of a piece have very many users, even one evaluation of its steps takes too
+      // long.
       if (users_.look_cost(pieces_[highest]) > kMaxLookCost) break;
       PieceSearch search(problem_, users_, pieces_[highest], live_before_[highest]);
       const PieceSearch::Result result =
@@ -409,7 +415,7 @@ class Orderer {
     return static_cast<size_t>(highest - pieces_.begin());
   }
 
-  // The highest peak below that of piece `highest`.
+  // The highest peak that is below that of piece `highest`.
   int64_t next_peak(size_t highest) const {
     int64_t next = 0;
     for (const Piece& piece : pieces_) {

@@ -13,12 +13,12 @@ int below(std::mt19937& random, int limit) {
   return static_cast<int>(random() % static_cast<unsigned>(limit));
 }
 
-// Each step makes a block of its own size and reads those of the steps that it waits for.
+// A step that makes a block of `bytes` and reads the blocks of the steps that it waits for.
 struct Made {
   std::vector<int> reads;
   int64_t bytes = 0;
   int64_t workspace_bytes = 0;
-  bool is_in_place = false;  // of the first that it reads
+  bool is_in_place = false;  // over the first block that it reads
 };
 
 OrderProblem problem_of(const std::vector<Made>& made) {
@@ -52,7 +52,7 @@ OrderProblem random_problem(std::mt19937& random, int count) {
   return problem_of(made);
 }
 
-// The least peak of all orders, each of which is looked at.
+// The lowest peak of all orders that begin with `order`, by exhaustive search.
 int64_t min_of_all(const OrderProblem& problem, std::vector<int>& order) {
   if (order.size() == problem.steps.size()) return peak_of(problem, order);
   int64_t least = INT64_MAX;
@@ -85,12 +85,12 @@ TEST(OrderSteps, OrdersWhatItIsGiven) {
       {"nothing", {}, {}, 0},
       {"a chain", {{{}, 4}, {{0}, 4}, {{1}, 4}}, {0, 1, 2}, 8},
       {"a chain in place", {{{}, 4}, {{0}, 4, 0, true}, {{1}, 4, 0, true}}, {0, 1, 2}, 4},
-      // Both wide ones at once, or one after the other.
+      // Both wide blocks are live at the same time, or one after the other.
       {"two branches that widen",
        {{{}, 1}, {{0}, 9}, {{0}, 9}, {{1}, 1}, {{2}, 1}, {{3, 4}, 1}},
        {0, 1, 3, 2, 4, 5},
        11},
-      // As Sethi and Ullman: what needs most comes first.
+      // As in Sethi and Ullman's algorithm: the branch that needs most memory runs first.
       {"a tree", {{{}, 1}, {{}, 8}, {{1}, 1}, {{0, 2}, 1}}, {1, 2, 0, 3}, 9},
       {"workspace counts", {{{}, 2}, {{}, 1, 9}, {{0, 1}, 1}}, {1, 0, 2}, 10},
       {"what is as good stays", {{{}, 1}, {{}, 1}, {{0, 1}, 1}}, {0, 1, 2}, 3},

@@ -10,12 +10,12 @@
 namespace tessera {
 namespace {
 
-// Bytes as the arena stores them.
+// The size rounded up to the alignment.
 int64_t stored_bytes(int64_t bytes, int64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// No sum of sizes, however they are placed, may leave 64 bits.
+// Ensures that the sum of all sizes, in any packing, fits into 64 bits.
 void check_sizes(std::span<const BufferRequest> requests, int64_t alignment) {
   int64_t room = std::numeric_limits<int64_t>::max();
   for (const BufferRequest& request : requests) {
@@ -29,7 +29,7 @@ void check_sizes(std::span<const BufferRequest> requests, int64_t alignment) {
   }
 }
 
-// The requests that have bytes, by when they begin.
+// The requests that have bytes, in the order in which their lifetimes begin.
 std::vector<size_t> placed_requests(std::span<const BufferRequest> requests) {
   std::vector<size_t> order;
   for (size_t index = 0; index < requests.size(); ++index) {

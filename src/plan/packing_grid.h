@@ -1,4 +1,5 @@
-// The problem of memory_plan.h without units: time as sections, bytes as multiples of a unit.
+// The packing problem of memory_plan.h without units of measure: times become sections, and bytes
+// become multiples of a unit.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +10,31 @@
 
 namespace tessera {
 
-// Live in the sections [first, end), which are the times between two at which a buffer begins or
-// ends.
+// A buffer that is live in the sections [first, end). A section is the time between two adjacent
+// beginnings or ends of lifetimes.
 struct GridBuffer {
   int first = 0;
   int end = 0;        // > first
   int64_t units = 0;  // > 0
 };
 
-// Buffers that others connect in time: what is decided for one part says nothing of another one.
+// Buffers whose lifetimes are connected by overlaps. The packing of one part does not affect
+// another part.
 struct GridPart {
-  std::vector<GridBuffer> buffers;  // with sections from 0 on
-  std::vector<size_t> requests;     // which these are
-  int64_t load = 0;                 // units that are live at once, at most
+  std::vector<GridBuffer> buffers;  // sections count from 0
+  std::vector<size_t> requests;     // by buffer: index of the request
+  int64_t load = 0;                 // the maximum number of units live at the same time
 };
 
 struct PackingGrid {
-  int64_t unit_bytes = 1;  // every offset and size of an arrangement without gaps is a multiple
+  int64_t unit_bytes = 1;  // divides every size, and every offset of a packing without gaps
   std::vector<GridPart> parts;
 };
 
-// Requests without bytes are left out. Throws as plan_memory().
+// Requests of 0 bytes are omitted. Throws like plan_memory().
 PackingGrid make_grid(std::span<const BufferRequest> requests, int64_t alignment);
 
-// Units from the ground to the top of `buffers` at `offsets`.
+// The height in units of the highest top of `buffers` at `offsets`.
 int64_t height_of(std::span<const GridBuffer> buffers, std::span<const int64_t> offsets);
 
 }  // namespace tessera

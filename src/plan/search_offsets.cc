@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max() / 4;
 constexpr size_t kRememberedStates = size_t{1} << 17U;
-// Decisions one after the other. Each takes some hundred bytes of stack, of which a thread has few
-// megabytes.
+// The limit of nested decisions. Each takes some hundred bytes of stack, and a thread has only a
+// few megabytes.
 constexpr int kMaxDecisions = 4000;
 
 size_t at(int index) { return static_cast<size_t>(index); }
@@ -111,8 +111,8 @@ void OffsetSearch::raise_buffer(int buffer, int64_t level) {
   for (int section = raised.first; section < raised.end; ++section) mark_dirty(section);
 }
 
-// Raises the floor of a section to the lowest level of those who are to be placed there. These will
-// lie one above the other, each at its lowest level or higher: gives whether that can be.
+// Raises the floor of a section to the lowest level of the buffers that are not placed yet. These
+// must be stacked, each at its lowest level or higher; returns whether they fit below the height.
 bool OffsetSearch::check_section(int section) {
   by_level_.clear();
   for (const int buffer : members_[at(section)]) {
@@ -141,7 +141,7 @@ bool OffsetSearch::propagate() {
   return true;
 }
 
-// At its lowest level, where nothing that is to be placed can be below it.
+// Places a buffer at its lowest level. No unplaced buffer can be below it there.
 bool OffsetSearch::place(int buffer) {
   const GridBuffer& placed = buffers_[at(buffer)];
   const int64_t offset = lowest_[at(buffer)];
@@ -159,7 +159,7 @@ bool OffsetSearch::place(int buffer) {
   return fits && propagate();
 }
 
-// The lowest level of `buffer` where it rests on one that is not placed.
+// The lowest level of `buffer` if it rests on a buffer that is not placed yet.
 int64_t OffsetSearch::level_on_others(int buffer) {
   const GridBuffer& raised = buffers_[at(buffer)];
   int64_t level = kNever;
@@ -173,7 +173,7 @@ int64_t OffsetSearch::level_on_others(int buffer) {
   return level;
 }
 
-// Decides that none of the choice's buffers lies on the floor: all rest on others.
+// Decides that none of the choice's buffers rests on the floor: each rests on another buffer.
 bool OffsetSearch::skip(const Choice& choice) {
   for (const int buffer : choice.buffers) {
     const int64_t level = level_on_others(buffer);
@@ -190,7 +190,7 @@ bool OffsetSearch::is_supported(int buffer) const {
   return level == 0 || std::find(begin, end, level) != end;
 }
 
-// Raises those that would float at their lowest level.
+// Raises the buffers that nothing would support at their lowest level.
 bool OffsetSearch::raise_unsupported(const Part& part) {
   bool has_raised = true;
   while (has_raised) {
@@ -223,7 +223,8 @@ bool OffsetSearch::fits_below_all_others(int buffer) const {
   return true;
 }
 
-// Whether one could lie where nothing will ever be: then it would lie there, not higher.
+// Whether an unplaced buffer fits into a gap in which nothing will be placed any more. Then a
+// packing with a lower sum of offsets exists, and this branch need not be searched.
 bool OffsetSearch::has_wasted_place(const Part& part) {
   for (int section = part.begin; section < part.end; ++section) {
     if (floors_[at(section)] == tops_[at(section)]) continue;
@@ -235,7 +236,7 @@ bool OffsetSearch::has_wasted_place(const Part& part) {
   return false;
 }
 
-// Of all sections with no lower one beside them, the one with the fewest buffers to try.
+// Of all sections in valleys, selects the one with the fewest buffers to try.
 OffsetSearch::Choice OffsetSearch::choose(const Part& part) {
   Choice best;
   for (int run = part.begin; run < part.end;) {
@@ -258,8 +259,8 @@ OffsetSearch::Choice OffsetSearch::choose(const Part& part) {
   return best;
 }
 
-// The largest first, by area or by size in turns, each with some luck: a try that begins badly
-// ends, and the next one begins differently.
+// Sorts by area or by size, depending on the seed, the largest first, with random weights: a try
+// that begins badly ends early, and the next try begins differently.
 void OffsetSearch::order(std::vector<int>& candidates) {
   std::vector<std::pair<double, int>> keys;
   for (const int buffer : candidates) {
@@ -273,7 +274,8 @@ void OffsetSearch::order(std::vector<int>& candidates) {
   for (size_t index = 0; index < keys.size(); ++index) candidates[index] = keys[index].second;
 }
 
-// Two states with the same number have the same arrangements left, but for an accident in 2^63.
+// A hash of the state. Two states with equal hashes leave the same packings, except for collisions
+// of 63 bits.
 uint64_t OffsetSearch::state_of(const Part& part) {
   uint64_t state = mixed(static_cast<uint64_t>(height_));
   for (int section = part.begin; section < part.end; ++section) {
@@ -284,10 +286,10 @@ uint64_t OffsetSearch::state_of(const Part& part) {
       state += mixed(~static_cast<uint64_t>(buffer), lowest_[at(buffer)]);
     }
   }
-  return state | 1U;  // 0 is none
+  return state | 1U;  // 0 means empty
 }
 
-// Sections that no buffer connects any more, the ones with the least room first.
+// Ranges of sections that no unplaced buffer connects, the range with the least slack first.
 std::vector<OffsetSearch::Part> OffsetSearch::parts_of(int begin, int end) const {
   std::vector<Part> parts;
   for (int section = begin; section < end; ++section) {
@@ -305,7 +307,7 @@ std::vector<OffsetSearch::Part> OffsetSearch::parts_of(int begin, int end) const
   return parts;
 }
 
-// Each part once: what is placed in one changes nothing in another.
+// Parts are solved separately, because a placement in one does not affect the others.
 SearchResult OffsetSearch::solve_parts(int begin, int end) {
   for (const Part& part : parts_of(begin, end)) {
     const SearchResult result = solve(part);

@@ -1,4 +1,4 @@
-// The exact search behind plan_memory(), in memory_plan.h.
+// The exact search of plan_memory() (memory_plan.h).
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,29 @@ namespace tessera {
 enum class SearchResult : uint8_t {
   Found,
   Impossible,  // proven
-  Unknown,     // the effort was spent
+  Unknown,     // the effort was spent before a proof or a packing was found
 };
 
-// Whether buffers fit in a memory of a given height. Searches depth first, in the manner of
-// "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning" (Moffitt,
-// ASPLOS 2023), among the arrangements in which every buffer rests on the ground or on another one,
-// but place by place: in a section of a valley of the skyline it tries each buffer as the lowest
-// there, and none. docs/decisions/0016-memory-planning.md says which arrangements are left out, and
-// why one that fits is always among those that remain.
+// Decides whether buffers fit into a memory of a given height. A depth-first search in the manner
+// of "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning"
+// (Moffitt, ASPLOS 2023), over the packings in which every buffer rests on the ground or on another
+// buffer. It differs in what it branches on: it selects a section in a valley of the skyline, tries
+// each buffer as the lowest one there, and then tries that no buffer rests on the floor there.
+// docs/decisions/0016-memory-planning.md explains which packings are pruned, and why a packing that
+// fits always remains.
 class OffsetSearch {
  public:
   explicit OffsetSearch(std::vector<GridBuffer> buffers);
   OffsetSearch(const OffsetSearch&) = delete;
   OffsetSearch& operator=(const OffsetSearch&) = delete;
 
-  // Tries `height` units, looking at about `effort` buffers; `seed` decides which of the ways from
-  // one arrangement comes first. What was found to be impossible is remembered for later calls.
+  // Tries to pack into `height` units, visiting about `effort` buffers. `seed` varies the order in
+  // which branches are tried. States that are proven impossible are remembered for later calls.
   SearchResult search(int64_t height, int64_t effort, uint64_t seed);
 
   // Of the last search.
   int64_t effort_spent() const { return effort_; }
-  // After Found, one for each buffer.
+  // After Found: one offset for each buffer.
   const std::vector<int64_t>& offsets() const { return offsets_; }
 
  private:
@@ -41,7 +42,8 @@ class OffsetSearch {
     int64_t* place;
     int64_t old;
   };
-  // The buffers that could lie on the floor of a section, which is as low as its neighbours.
+  // A section whose floor is not above those of its neighbours, and the buffers that can rest on
+  // this floor.
   struct Choice {
     int section = 0;
     std::vector<int> buffers;
@@ -49,7 +51,7 @@ class OffsetSearch {
   struct Part {
     int begin = 0;  // sections [begin, end)
     int end = 0;
-    int64_t room = 0;  // between what must lie there and the height, where there is the least
+    int64_t room = 0;  // slack in units: the minimum of height - floor - load over the sections
   };
 
   void reset(int64_t height);
@@ -78,25 +80,25 @@ class OffsetSearch {
   bool is_placed(int buffer) const { return is_placed_[static_cast<size_t>(buffer)] != 0; }
 
   std::vector<GridBuffer> buffers_;
-  std::vector<std::vector<int>> members_;  // by section: the buffers that are live there
-  std::vector<int64_t> offsets_;           // of buffers that are placed
-  // By buffer. Numbers, so that one trail undoes all.
+  std::vector<std::vector<int>> members_;  // by section: the buffers that are live in it
+  std::vector<int64_t> offsets_;           // by buffer, if it is placed
+  // By buffer. All int64_t, so that one trail can undo all changes.
   std::vector<int64_t> is_placed_;
-  std::vector<int64_t> lowest_;  // where it can lie at the lowest if it is not placed
+  std::vector<int64_t> lowest_;  // the lowest possible offset of a buffer that is not placed
   // By section.
-  std::vector<int64_t> tops_;       // the end of the highest buffer that is placed
-  std::vector<int64_t> floors_;     // below which nothing more will be placed
-  std::vector<int64_t> loads_;      // units that are not placed
-  std::vector<int64_t> crossings_;  // how many that are not placed are live in the one before, too
+  std::vector<int64_t> tops_;       // the end of the highest placed buffer
+  std::vector<int64_t> floors_;     // no more buffers will be placed below it
+  std::vector<int64_t> loads_;      // the units of the buffers that are not placed
+  std::vector<int64_t> crossings_;  // unplaced buffers that are also live in the section before
   std::vector<Change> trail_;
-  std::vector<int> dirty_;  // sections to look at again
+  std::vector<int> dirty_;  // sections to check again
   std::vector<bool> is_dirty_;
-  std::vector<uint64_t> impossible_;  // states, each in the place that its bits say
+  std::vector<uint64_t> impossible_;  // hashes of states; a table indexed by their bits; 0: empty
   std::vector<std::pair<int64_t, int64_t>> by_level_;
   int64_t height_ = 0;
   int64_t effort_ = 0;
   int64_t effort_limit_ = 0;
-  int decisions_ = 0;  // that are open
+  int decisions_ = 0;  // current depth of nested decisions
   uint64_t seed_ = 0;
   uint64_t random_ = 0;
 };

@@ -7,8 +7,8 @@ namespace {
 
 constexpr int64_t kPlenty = 1'000'000;
 
-// Four units are live at once, at most, but only five do: the long buffers (1) and (3) can lie in
-// neither order above what is live with one of them alone.
+// At most four units are live at the same time, but five are needed: the long buffers (1 and 3)
+// cannot be ordered so that each is above the buffers that are live with only one of them.
 std::vector<GridBuffer> pinwheel() {
   return {{0, 2, 3}, {0, 4, 1}, {3, 5, 3}, {2, 6, 1}, {2, 3, 2}, {5, 6, 2}};
 }
@@ -33,7 +33,7 @@ TEST(OffsetSearch, DoesNotKnowWhatItHadNoTimeFor) {
 }
 
 TEST(OffsetSearch, EndsBeforeTheStackDoes) {
-  // A chain of 6,000 that each overlap the next: as many decisions in a row.
+  // A chain of 6,000 buffers, each of which overlaps the next one: it needs 6,000 nested decisions.
   std::vector<GridBuffer> buffers;
   for (int index = 0; index < 6000; ++index) buffers.push_back({index, index + 2, 1 + index % 3});
   OffsetSearch search(buffers);

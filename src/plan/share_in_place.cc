@@ -19,7 +19,8 @@ class InPlaceSharer {
   }
 
   void share() {
-    std::vector<std::pair<size_t, ExecutionStep>> copies;  // before which step
+    std::vector<std::pair<size_t, ExecutionStep>>
+        copies;  // index of the step that follows, and the copy
     for (size_t index = 0; index < plan_.steps.size(); ++index) {
       if (plan_.steps[index].kind == ExecutionStep::Kind::Kernel) share_step(index, copies);
     }
@@ -57,8 +58,8 @@ class InPlaceSharer {
     return plan_.buffers[at(buffer)].bytes == plan_.buffers[at(owner_of(plan_, buffer))].bytes;
   }
 
-  // Whether nothing that lies in the memory of `owner` is needed once step `index` has read input
-  // `port`, and that step neither reads nor writes anything else there.
+  // Whether nothing in the memory of `owner` is needed after step `index` has read input `port`,
+  // and the step reads and writes nothing else in that memory.
   bool is_free_after(size_t index, int port, int owner) const {
     const ExecutionStep& step = plan_.steps[index];
     if (last_use_[at(owner)] > index) return false;
@@ -72,14 +73,14 @@ class InPlaceSharer {
     });
   }
 
-  // Lets `output` have the memory of input `port` where that is free once the step has read it. One
-  // of the two may be part of something larger: until a part is written, nobody uses its place.
+  // Lets `output` share the memory of input `port` if that is free after the step has read it. One
+  // of the two may be part of a larger buffer: before a part is written, nothing uses its memory.
   bool share_memory(size_t index, int port, int output) {
     const int input = plan_.steps[index].inputs[at(port)];
     const PlanBuffer& from = plan_.buffers[at(input)];
     const PlanBuffer& to = plan_.buffers[at(output)];
     const bool is_ours = from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
-    // Nothing cannot be shared.
+    // A buffer of 0 bytes has no memory to share.
     const bool is_same_size =
         from.bytes == to.bytes && from.bytes > 0 && from.strides.empty() && to.strides.empty();
     const int from_owner = owner_of(plan_, input);
@@ -126,7 +127,8 @@ class InPlaceSharer {
   ExecutionPlan& plan_;
   const Offers& offers_;
   AliasTracker users_;
-  std::vector<size_t> last_use_;  // by owner, of its memory: a step, or one past the last
+  std::vector<size_t> last_use_;  // by owner: the last step that uses its memory; the number of
+                                  // steps if a result does
 };
 
 }  // namespace

@@ -9,8 +9,8 @@ size_t at(int index) { return static_cast<size_t>(index); }
 
 static_assert(TESSERA_ALIGNMENT_BYTES == 64, "a bit of 64 for each offset that is not aligned");
 
-// Bit i: i bytes behind an aligned address a buffer that lies `offset` bytes further is aligned to
-// `alignment`, a power of two up to 64.
+// Bit i is set if a buffer that begins `offset` bytes after the beginning of its memory is aligned
+// to `alignment` (a power of two up to 64) if that memory begins i bytes after an aligned address.
 uint64_t aligned_offsets(int64_t alignment, int64_t offset) {
   uint64_t bits = 0;
   const int64_t first = (alignment - offset % alignment) % alignment;

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = PlanBuffer::Kind;
 
-// Of views, copies and joint values.
+// The requirements of copies and joint values, and of views.
 constexpr PortRequirements kAnything{.alignment_bytes = 1, .accepts_strides = true};
 constexpr PortRequirements kDense{.alignment_bytes = 1, .accepts_strides = false};
 
@@ -69,7 +69,7 @@ void StepBuilder::add_view(int index) {
   ExecutionStep step;
   step.kind = ExecutionStep::Kind::View;
   step.candidate = index;
-  // Where parts lie is told of dense storage.
+  // The parts of a view are defined by their positions in dense storage.
   const int whole = graph_[port.value].is_constant() ? constant(port, index)
                                                      : obtain(port.value, port.layout, kDense);
   step.inputs.push_back(whole);
@@ -112,10 +112,11 @@ void StepBuilder::add_joint(int index) {
   add_step(std::move(step));
 }
 
-// Moves memory into that of `whole`, so that what is there need not be copied: all that lies in one
-// buffer's memory at once, where the inputs of the joint candidate are all that is in it, and lie
-// there as they do in the whole. So a joint value goes into a larger one with all of its parts.
-// Gives for each input whether it is where it belongs.
+// Moves inputs of a joint candidate into the memory of its output `whole`, so that they need not be
+// copied. The memory of an owner moves as a unit. It moves if the inputs of the candidate fill it
+// completely and are at the same distances from each other in `whole`. So a joint value moves into
+// a larger joint value together with all its parts. Returns for each input whether it is at its
+// position in `whole`.
 std::vector<bool> StepBuilder::allocate_parts(const Candidate& candidate,
                                               const std::vector<int>& inputs, int whole) {
   std::vector<bool> is_placed(inputs.size(), false);
@@ -161,7 +162,8 @@ void StepBuilder::add_result(ValueId value) {
   const int owner = owner_of(plan_, buffer);
   PlanBuffer& memory = plan_.buffers[at(owner)];
   const PlanBuffer& result = plan_.buffers[at(buffer)];
-  // What the caller gets is his, so no two results share memory, nor is most of it waste.
+  // The caller keeps the memory of a result, so two results must not share memory, and a result
+  // must not be a small part of a larger memory.
   const bool is_whole = owner == buffer && memory.kind != Kind::Output;
   const bool is_all_of_it = memory.kind == Kind::Arena && result.bytes == memory.bytes &&
                             result.offset == 0 &&
@@ -227,8 +229,8 @@ void StepBuilder::note(ValueId value, LayoutId layout, int buffer) {
   present_[at(value.index)].emplace_back(layout, buffer);
 }
 
-// The buffer that has `value` in `layout` so that it meets `needs`, after the conversions and the
-// copy that make it.
+// Returns a buffer with `value` in `layout` that meets `needs`. Adds the conversions or the copy
+// that make it if there is none.
 int StepBuilder::obtain(ValueId value, LayoutId layout, const PortRequirements& needs) {
   const auto& present = present_[at(value.index)];
   TESSERA_CHECK(!present.empty(), "a placement's order makes values before they are read");
@@ -253,7 +255,7 @@ std::vector<ConversionStep> StepBuilder::way_to(ValueId value, LayoutId layout) 
   return best;
 }
 
-// By price; empty where prices are not known.
+// The route with the lowest price; empty if prices are not known.
 std::vector<ConversionStep> StepBuilder::cheapest_way_to(ValueId value, LayoutId layout) const {
   if (at(value.index) >= conversion_prices_.size()) return {};
   const std::vector<double>& prices = conversion_prices_[at(value.index)];
@@ -291,7 +293,7 @@ int StepBuilder::convert(ValueId value, LayoutId layout) {
   return from;
 }
 
-// A dense copy of `buffer` with memory of its own, for all who need one.
+// Makes a dense copy of `buffer` in its own memory, which later readers share.
 int StepBuilder::copied(int buffer) {
   const ValueId value = plan_.buffers[at(buffer)].value;
   const LayoutId layout = plan_.buffers[at(buffer)].layout;

@@ -1,4 +1,4 @@
-// The steps of a plan, before it is decided what is written in place and where buffers lie.
+// Builds the steps of a plan, before in-place outputs and offsets are decided.
 #pragma once
 
 #include <map>
@@ -12,17 +12,17 @@
 
 namespace tessera {
 
-// Makes steps with a buffer of its own for every value in every layout; views and the parts of
-// joint values lie in the buffer of another one. Offsets count from the beginning of the owner.
+// Builds steps with a separate buffer for every value in every layout. Views and the parts of joint
+// values are inside other buffers. Offsets count from the beginning of the owner.
 class StepBuilder {
  public:
-  // As make_plan(); all must outlive it.
+  // The parameters of make_plan(); all must outlive this object.
   StepBuilder(const Graph& graph, const Offers& offers, const LayoutTable& layouts,
               const std::vector<std::vector<double>>& conversion_prices);
 
-  // In the order of the placement.
+  // Must be called in the order of the placement.
   void add(int candidate);
-  // After all candidates.
+  // Must be called after all candidates were added.
   void add_result(ValueId value);
   bool is_made(ValueId value) const;
 
