@@ -1,4 +1,4 @@
-// What a bind found out or knew, and what is told of it.
+// Records what a bind found out or loaded, for save_cache() and for reports.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace tessera {
 
-// What save_cache() saves, and what is told of it. Of a plan that was known, the other sections of
-// its files are read at the first call of contents().
+// The data that save_cache() saves, and the report about it. If the plan was known, the other
+// sections of its files are read only at the first call of contents().
 class CacheRecord {
  public:
   struct Contents {
@@ -28,7 +28,7 @@ class CacheRecord {
         read_(std::move(read)),
         is_saved_(is_saved) {}
 
-  // Of the file, and of the plan's section in it.
+  // The ingredients of the file, and those of the plan's section in it.
   const std::vector<cache::Ingredient>& model() const { return model_; }
   const tuning::Binding& binding() const { return binding_; }
   // Whether the bind has written a file.

@@ -28,7 +28,7 @@ bool is_of_same_model(const std::vector<cache::Ingredient>& left,
   return one != nullptr && other != nullptr && *one == *other;
 }
 
-// nullopt where it cannot be used.
+// nullopt if the file cannot be read or decoded.
 std::optional<cache::CacheFile> file_at(const std::filesystem::path& path) {
   const cache::FileText text = cache::read_stored_file(path, cache::kMaxFileBytes);
   if (!text.bytes) return std::nullopt;
@@ -48,7 +48,7 @@ std::string explain_no_plan_in(const cache::CacheFile& file, const tuning::Bindi
   }
 }
 
-// Prices and conversions of one backend that `known` lacks.
+// The number of prices and conversions of one backend that `known` lacks.
 template <class Entries>
 int64_t count_of(const Entries& entries, const std::string& backend, const Entries& known) {
   return std::count_if(entries.begin(), entries.end(), [&](const auto& entry) {

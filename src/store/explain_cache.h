@@ -1,4 +1,4 @@
-// What people are told of caches: why nothing was found, and who found out what was.
+// Describes caches to users: why nothing was found, and who found out the results.
 #pragma once
 
 #include <filesystem>
@@ -14,23 +14,25 @@ namespace tessera {
 // "cache 'x.cache'".
 std::string cache_location(const std::filesystem::path& path);
 
-// Why no file of the folders fits: what differs, where one is of the same model.
+// Why no file of the folders fits. If there are files of the same model, says how the most similar
+// one differs.
 std::string explain_miss(const std::vector<std::filesystem::path>& folders,
                          const std::vector<cache::Ingredient>& model,
                          const tuning::Binding& binding);
 
-// The same of a file of the model, of which `taken` has no plan.
+// The same for one file of the model; `taken` is what was read from it, without a plan.
 std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& place);
 
-// Of measuring that the user stopped.
+// Describes measuring that the user interrupted.
 std::string explain_interrupted(double seconds, bool is_frozen);
 
-// By library what was loaded (`known`), and what `costs`, if it is not null, has besides.
+// Reports by library what was loaded (`known`) and, if `costs` is not nullptr, what `costs` has in
+// addition.
 std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibrary>& libraries,
                                             const tuning::TakenCosts& known,
                                             const tuning::CostTable* costs);
 
-// For people, with digests.
+// For reports to users, with digests.
 std::vector<CacheIngredient> describe(const std::vector<cache::Ingredient>& ingredients);
 
 }  // namespace tessera

@@ -20,10 +20,10 @@ namespace {
 
 constexpr const char* kType = "model";
 constexpr const char* kContent = "graph";
-// Whoever has so many small constants gains little by not reading them from the model.
+// A model with more small constants gains little from an index.
 constexpr int64_t kMaxIndexBytes = int64_t{64} << 20;
 
-// A weight that lies in one of the model's files.
+// A weight that is stored in one of the model's files.
 struct MappedWeight {
   int32_t value = 0;
   uint32_t file = 0;  // of ModelIndex::files
@@ -82,7 +82,7 @@ std::vector<MappedWeight> mapped_weights(const ModelIndex& index) {
   return mapped;
 }
 
-// All but the graph.
+// Transfers all members except the files and the graph.
 template <class Archive>
 void transfer_head(Archive& archive, ModelIndex& index) {
   archive(index.plugins, index.packs, index.warnings, index.weights, index.structure.digest,
@@ -93,7 +93,7 @@ void transfer_head(Archive& archive, ModelIndex& index) {
 
 std::string index_bytes(const ModelIndex& index) {
   ByteWriter content;
-  // One function serves both ways.
+  // transfer_head() serves both reading and writing, so it takes a mutable reference.
   transfer_head(content, const_cast<ModelIndex&>(index));
   content(without_weights(index.model.graph), mapped_weights(index));
   std::vector<BlockRange> places;
@@ -113,7 +113,7 @@ std::string index_bytes(const ModelIndex& index) {
   return bytes;
 }
 
-// The first of the model's files that is another one now, "" where all are as they were.
+// Explains which of the model's files has changed; "" if none has.
 std::string explain_changed(const std::vector<StampedFile>& files) {
   for (const StampedFile& file : files) {
     if (stamp_of(file.path) != file.stamp) return "'" + file.path.string() + "' has changed";
@@ -157,8 +157,8 @@ void map_all(const std::vector<MappedWeight>& mapped, ModelIndex& index) {
     std::shared_ptr<const std::byte>& start = starts[weight.file];
     if (start == nullptr) {
       MappedWeights opened = map_weights(file.path);
-      // The file that is open now may be another one than that whose stamp was compared, and what
-      // lies behind its end would end the process.
+      // The file that was opened may differ from the file whose stamp was compared, and access
+      // beyond its end would kill the process.
       if (opened.mapping.stamp != file.stamp)
         ByteReader::fail("weights in a file that has changed");
       start = std::move(opened.start);

@@ -1,6 +1,6 @@
-// What load() came to, kept for the next process: docs/formats/model_index.md has its bytes. Large
-// weights are not in it: it has their digests, by which packs are found, and the places of those
-// that lie in files beside the model.
+// The result of load(), stored for the next process; docs/formats/model_index.md specifies the
+// bytes. Large weights are not part of it: it has their digests, by which packs are found, and the
+// locations of those weights that are in files beside the model.
 #pragma once
 
 #include <filesystem>
@@ -18,23 +18,23 @@
 
 namespace tessera {
 
-// What fingerprints need of a loaded graph; see tuning::structure_text().
+// The properties of a loaded graph that fingerprints need; see tuning::structure_text().
 struct ModelStructure {
   std::string digest;              // of the text
   std::vector<std::string> names;  // by value
 };
 
 struct ModelIndex {
-  std::vector<StampedFile> files;         // that the model was read from
-  std::vector<RememberedPlugin> plugins;  // that could be used then
-  std::vector<StampedFile> packs;         // files of packs that were found to be right
+  std::vector<StampedFile> files;         // from which the model was read
+  std::vector<RememberedPlugin> plugins;  // that were usable when it was read
+  std::vector<StampedFile> packs;         // pack files that were verified
   std::vector<std::string> warnings;      // of load()
   std::string weights;                    // digest of all weights
   ModelStructure structure;
   LoadedModel model;
 };
 
-// The weights that an index has by digest alone.
+// Whether an index has only the digest of this weight.
 bool is_large_weight(const Value& value);
 
 struct FoundIndex {
@@ -42,14 +42,15 @@ struct FoundIndex {
   std::string reason;  // why there is none
 };
 
-// The index in `file`, where it was made with these ingredients by this user and none of the
-// model's files has changed since. Weights in files beside the model are mapped; the other large
-// ones have no elements.
+// Reads the index in `file` if this user made it with these ingredients and no file of the model
+// has changed since. Weights in files beside the model are mapped; other large weights have no
+// elements.
 FoundIndex read_model_index(const std::filesystem::path& file,
                             std::span<const cache::Ingredient> ingredients,
                             const cache::UserKey& key);
 
-// Gives why it could not be written, or "". Graphs with sparse constants have no index.
+// Returns why the index could not be written, or "". Graphs with sparse constants cannot have an
+// index.
 std::string write_model_index(const std::filesystem::path& file,
                               std::span<const cache::Ingredient> ingredients,
                               const cache::UserKey& key, const ModelIndex& index);

@@ -15,12 +15,12 @@
 namespace tessera {
 namespace {
 
-// The pack of a weight that some kernel reads as it is.
+// The pack id of a weight that some kernel reads unpacked.
 constexpr const char* kPlain = "plain";
 constexpr const char* kKernelFile = "kernel.packs";
 
-// Whether it is in a format of the backend's: its ingredients, behind the weight's digest and the
-// id, begin with the name.
+// Whether the pack is in a format of `backend`. In a key, the digest of the weight and the id are
+// followed by the ingredients, which begin with the name of the backend.
 bool is_pack_of(const std::string& key, const std::string& backend) {
   const size_t id = key.find(';');
   const size_t ingredients = id == std::string::npos ? id : key.find(';', id + 1);
@@ -78,7 +78,7 @@ std::shared_ptr<cache::PackFile> PersistentPacks::open_file(const std::filesyste
   return opened.file;
 }
 
-// Of what it is, whichever model has it: two with the same region have one.
+// Depends only on the key, so models that contain the same region share the kernel.
 std::filesystem::path PersistentPacks::kernel_folder(const std::string& key) const {
   return folder_ / "kernels" / short_digest(key);
 }
@@ -129,7 +129,7 @@ std::optional<StoredKernel> PersistentPacks::find_kernel(const std::string& key)
   return std::nullopt;
 }
 
-// Once there is one it stays: whoever was told so may read it without a lock.
+// A key is never reset: after this function has returned true, `key_` can be read without a lock.
 bool PersistentPacks::has_key() const {
   const std::shared_lock lock(mutex_);
   return key_.has_value();
@@ -182,7 +182,8 @@ void PersistentPacks::add(std::shared_ptr<cache::PackFile> given) {
   given_.push_back(std::move(given));
 }
 
-// Whether there were any. What a library fails to save is built again by the next process.
+// Returns whether there were kernels to store. If a library fails to save a kernel, the next
+// process builds it again.
 bool PersistentPacks::keep_kernels(const std::vector<SavableKernel>& kernels) {
   std::set<std::string> seen;
   for (const SavableKernel& kernel : kernels) {
@@ -228,7 +229,7 @@ std::optional<std::string> PersistentPacks::encode_kernels(const std::string& ba
   return all.empty() ? "" : cache::encode_packs(all, processor_model(), *key_);
 }
 
-// What is damaged makes room for what is not.
+// Removes damaged files, so that sound ones can replace them.
 void PersistentPacks::drop_damaged() {
   const std::unique_lock lock(mutex_);
   std::erase_if(files_, [](const OpenFile& open) {
@@ -239,7 +240,7 @@ void PersistentPacks::drop_damaged() {
   });
 }
 
-// Where it cannot be written, nothing is lost but time.
+// If the file cannot be written, the next process only has to do the work again.
 void PersistentPacks::write_file(const std::filesystem::path& path,
                                  std::span<const cache::StoredPack> packs) {
   if (!cache::make_private_folder(path.parent_path()).empty()) return;

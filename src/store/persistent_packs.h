@@ -1,5 +1,5 @@
-// The packs of one model's weights, and compiled kernels, that the user's folder keeps
-// (cache/pack_file.h). All of it is a shortcut: what is missing or damaged is made anew.
+// Keeps the packs of one model's weights, and compiled kernels, in the user's folder
+// (cache/pack_file.h). All of it is optional: what is missing or damaged is made again.
 #pragma once
 
 #include <cstdint>
@@ -21,37 +21,37 @@
 
 namespace tessera {
 
-// Of names of files.
+// The length of file names, in hexadecimal digits.
 inline constexpr size_t kNameDigits = 16;
 
-// Hex digits of the text's digest, as the name of a file.
+// The first hexadecimal digits of the text's digest, as a file name.
 std::string short_digest(const std::string& text);
 
-// find_pack(), find_kernel() and add() are safe from any thread, the others not.
+// find_pack(), find_kernel() and add() are thread-safe; the other functions are not.
 class PersistentPacks {
  public:
-  // Opens what there is. `folder` is the user's, `weights` names all weights of the model; files
-  // that have stamps in `sound` were found to be right before.
+  // Opens the stored files. `folder` is the user's; `weights` identifies all weights of the model;
+  // files with stamps in `sound` were verified before.
   PersistentPacks(std::filesystem::path folder, const std::string& weights,
                   std::vector<StampedFile> sound, const Log& log);
 
-  // One that was stored; null where there is none.
+  // Returns a stored pack; nullptr if there is none.
   std::shared_ptr<const void> find_pack(const PackKey& key, int64_t bytes) const;
-  // A kernel that was stored, by this model or any other, under a key of StoredKernels.
+  // Returns a kernel that this or another model stored, by a key of StoredKernels.
   std::optional<StoredKernel> find_kernel(const std::string& key);
-  // Packs or kernels that somebody handed over; they are looked at behind the user's own.
+  // Adds packs or kernels that the user loaded. They are searched after the user's own files.
   void add(std::shared_ptr<cache::PackFile> given);
-  // Gives weights back that are stored as they are.
+  // Restores the elements of weights that are stored unpacked.
   void restore_weights(Graph& graph) const;
 
-  // Keeps what is not kept yet: packs, weights of `model` that are in memory as they are, and
-  // kernels. Where it cannot be, nothing is lost but time.
+  // Stores what is not stored yet: packs, weights of `model` that are in memory unpacked and not
+  // mapped from a file, and kernels. If that fails, the next process only has to do the work again.
   void keep(LoadedModel& model, const PackStore& packs, const std::vector<SavableKernel>& kernels);
-  // Those that are right.
+  // The stored files that are not damaged.
   std::vector<StampedFile> sound_files() const;
 
-  // What keep() stores, for a file to ship: of one backend, or, where that is "", of all. nullopt
-  // without a key, "" where there are none.
+  // The packs that keep() stores, encoded as a file to distribute: those of one backend or, if
+  // `backend` is "", of all backends. nullopt without a key, "" if there are none.
   std::optional<std::string> encode_packs(LoadedModel& model, const PackStore& packs,
                                           const std::string& backend);
   std::optional<std::string> encode_kernels(const std::string& backend) const;
@@ -76,7 +76,7 @@ class PersistentPacks {
   std::filesystem::path folder_;
   std::filesystem::path packs_folder_;
   std::vector<StampedFile> sound_;
-  mutable std::shared_mutex mutex_;    // of the next members
+  mutable std::shared_mutex mutex_;    // guards the members below
   std::optional<cache::UserKey> key_;  // none before the first keep() of a user
   std::vector<OpenFile> files_;
   std::vector<std::shared_ptr<cache::PackFile>> given_;

@@ -46,10 +46,11 @@ void PlanLookup::look() {
   if (!question_.looks_up) return;
   std::optional<ProcessPlanCache::Found> found = plans_.find(entry());
   look_into_given();
-  // A file that was given for these libraries is meant, whoever made it.
+  // If a loaded file has a plan for these libraries, the user wants that plan, whoever made it.
   const bool is_given = plan_ && plan_->change.empty();
   if (!is_given) look_into_folders();
-  // What this process found for these libraries goes before what a file has for others.
+  // A plan that this process found for these libraries precedes a plan of a file that is for other
+  // libraries or untrusted.
   if (!found || is_given || is_as_good_as_can_be()) return;
   plan_ = FoundPlan{.plan = std::move(found->plan), .record = std::move(found->record)};
 }
@@ -61,7 +62,7 @@ void PlanLookup::reject_untrusted(const std::string& reason) {
   reasons_.push_back(reason);
 }
 
-// Of many files one is meant: only where none is, that is worth a word.
+// Users may load the files of many models. So this warns only if none of them fits.
 void PlanLookup::look_into_given() {
   std::string unfit;
   bool is_any_fit = false;
@@ -80,13 +81,13 @@ void PlanLookup::look_into_given() {
   log_.warn(unfit);
 }
 
-// Whether nothing can be better than what was found so far.
+// Whether no plan can be better than the one found so far.
 bool PlanLookup::is_as_good_as_can_be() const {
   return plan_ && plan_->change.empty() && cache::may_vouch_for_results(plan_->origin);
 }
 
-// Whether it goes before what was found so far: one for these libraries before one for others, then
-// one that is vouched for before a stranger's.
+// Whether `taken` is better than the plan found so far: a plan for these libraries precedes one for
+// others; if both are equal in that, a trusted plan precedes an untrusted one.
 bool PlanLookup::is_better(const tuning::TakenPlan& taken) const {
   const bool is_vouched = cache::may_vouch_for_results(taken.origin);
   const bool may_be_strangers = question_.takes_proposals && refusal_.empty();
@@ -230,7 +231,7 @@ void PlanLookup::tell(tuning::CostTable& costs, PricingOptions& pricing) {
   tuning::merge(costs, prices().costs);
   costs.machine = tuning::this_machine();
   pricing.known_plan = plan_ ? std::optional(plan_->plan) : std::nullopt;
-  // Where libraries are others now it is one of those that are tried.
+  // If the libraries have changed, the known plan is only one of the plans that are tried.
   pricing.relies_on_known_plan = question_.looks_up && (!plan_ || plan_->change.empty());
   if (question_.is_frozen) pricing.measures = false;
   for (const PriceSource& source : sources_) {

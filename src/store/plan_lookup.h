@@ -1,6 +1,8 @@
-// Looks into the tiers of the store for the plan of one bind, and for prices to find one by. A file
-// that was given for just these libraries counts, else the best plan of the project's folder and
-// the user's, else what this process found. Waits for nobody; changes files' times of use alone.
+// Searches the tiers of the store for the plan of one bind, and for prices that help to find one.
+// In descending order of precedence: a plan for exactly these libraries in a file that the user
+// loaded; a trusted plan for these libraries in the project's or the user's folder; the plan that
+// this process found; the best other plan of these files. Does not wait. Of files, it changes only
+// the times of last use.
 #pragma once
 
 #include <filesystem>
@@ -21,19 +23,19 @@
 
 namespace tessera {
 
-// A plan, and where it was found.
+// A plan and its source.
 struct FoundPlan {
   tuning::KnownPlan plan;
-  // A stranger's is a proposal, whose kernels have to be judged.
+  // A plan of Origin::Stranger is only a proposal, whose kernels must be verified.
   cache::Origin origin = cache::Origin::Here;
-  double seconds = 0;                       // that it took to find
+  double seconds = 0;                       // that the search for it took
   std::vector<cache::Ingredient> versions;  // of the libraries with which it was found
-  std::string change;  // where these are others now: which, in a sentence; else ""
+  std::string change;  // if they have changed since: how, in a sentence; otherwise ""
   std::filesystem::path file;
-  std::shared_ptr<const CacheRecord> record;  // where this process found it
+  std::shared_ptr<const CacheRecord> record;  // if this process found it
 };
 
-// What is told of a look-up, also after it.
+// The data for the report on a look-up. It does not refer to the look-up and may outlive it.
 struct LookupReport {
   std::vector<cache::Ingredient> model;
   tuning::Binding binding;
@@ -47,29 +49,31 @@ struct LookupReport {
   std::string reason() const;
 };
 
-// A file that fits, of which prices of `type` count ("": all).
+// A file of this model. Its prices of `type` are used; "": all prices.
 struct PriceSource {
-  cache::CacheFile file;  // whole, or plans alone: whoever has a plan needs no prices
+  cache::CacheFile file;  // complete, or only the plans, if no prices are needed so far
   std::string type;
   std::filesystem::path path;
-  // Of a file of which only plans are decoded; whoever needs prices decodes it whole.
+  // Set if only the plans of the file are decoded: the bytes of the file, from which prices are
+  // decoded if they are needed.
   std::shared_ptr<const std::string> bytes = nullptr;
 };
 
-// `key_folder` as PlanRequest has it.
+// Reads the prices of all sources. `key_folder` is that of PlanRequest.
 tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
                             const std::filesystem::path& key_folder,
                             const std::vector<tuning::PricedLibrary>& libraries);
 
-// Not safe from several threads.
+// Not thread-safe.
 class PlanLookup {
  public:
-  // `plans` and `log` must outlive it.
+  // `plans` and `log` must outlive this object.
   PlanLookup(PlanRequest question, ProcessPlanCache& plans, const Log& log);
 
-  // What there is now.
+  // Searches for what is known now.
   void look();
-  // From now on plans of third_party_plugins do not count, and the one that was found does not.
+  // Drops an untrusted plan and ignores untrusted plans (Origin::Stranger) from now on. Warns with
+  // `reason`.
   void reject_untrusted(const std::string& reason);
 
   const PlanRequest& question() const { return question_; }
@@ -78,18 +82,18 @@ class PlanLookup {
   const std::optional<FoundPlan>& plan() const { return plan_; }
   const std::string& untrusted_rejection() const { return refusal_; }
   const std::vector<PriceSource>& sources() const { return sources_; }
-  // Reads them when they are first asked for: they are of use only where something is still to be
+  // Reads the prices at the first call, because they are needed only if something is still to be
   // found out.
   const tuning::TakenCosts& prices();
-  // Empty where nobody has.
+  // The prices that prices() has read; empty if it was not called.
   tuning::TakenCosts prices_read() const { return prices_.value_or(tuning::TakenCosts()); }
   const std::vector<tuning::PricedLibrary>& versions();
-  // Of the plan, for turns and locks.
+  // The fingerprint of the requested plan, which names turns and locks.
   const cache::Fingerprint& entry();
   LookupReport told();
-  // What is told of it, where nothing else comes of it.
+  // The report of a look-up that is not followed by a bind.
   CacheReport describe();
-  // Puts what is known into `costs`, and the plan into `pricing`.
+  // Adds the known prices to `costs`, and sets the known plan in `pricing`.
   void tell(tuning::CostTable& costs, PricingOptions& pricing);
   [[noreturn]] void fail_frozen();
 
@@ -105,12 +109,12 @@ class PlanLookup {
   const Log& log_;
   std::optional<std::vector<tuning::PricedLibrary>> versions_;
   std::optional<cache::Fingerprint> entry_;
-  std::string refusal_;  // why third_party_plugins' plans do not count; "": they do
-  // What look() found:
+  std::string refusal_;  // why untrusted plans are ignored; "": they are not
+  // The results of look():
   std::optional<FoundPlan> plan_;
   std::vector<PriceSource> sources_;
   std::optional<tuning::TakenCosts> prices_;
-  std::vector<std::string> reasons_;  // why there is not more
+  std::vector<std::string> reasons_;  // why nothing more was found
 };
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// What a bind asks the store.
+// The request of a bind to the store.
 #pragma once
 
 #include <filesystem>
@@ -12,27 +12,28 @@
 
 namespace tessera {
 
-// A file that load_cache() was called with.
+// A file that was passed to load_cache().
 struct LoadedCache {
   std::filesystem::path path;
   cache::CacheFile file;
-  std::string type;  // of sections; "" for all
+  std::string type;  // the type of the sections to use; "" for all
 };
 
 struct PlanRequest {
-  std::vector<cache::Ingredient> model;  // of the file
-  std::string model_name;                // for people
-  tuning::Binding binding;               // of the plan
-  // Of all that the bind may use; opens none that is remembered.
+  std::vector<cache::Ingredient> model;  // the ingredients of the file
+  std::string model_name;                // for messages
+  tuning::Binding binding;               // the ingredients of the plan
+  // Returns the versions of all libraries that the bind may use. Does not open libraries that are
+  // remembered.
   std::function<std::vector<tuning::PricedLibrary>()> find_versions;
-  // Opens what it is asked for; no names: all that the model is bound with.
+  // Opens the named libraries; without names, all with which the model is bound.
   tuning::FindLibraries find_libraries;
   std::vector<LoadedCache> given;
-  std::vector<std::filesystem::path> folders;  // in the order in which they are looked into
-  std::filesystem::path key_folder;            // the user's; "" for none
+  std::vector<std::filesystem::path> folders;  // in the order of the search
+  std::filesystem::path key_folder;            // the folder of the user's key; "" for none
   bool is_frozen = false;
   bool looks_up = true;
-  // Plans of third_party_plugins are found too, as proposals that the caller judges.
+  // Whether to return untrusted plans too, as proposals that the caller verifies.
   bool takes_proposals = true;
 };
 

@@ -1,5 +1,5 @@
-// The plans that this process found, by fingerprint, and whose turn it is to find one: of many
-// binds of one model at once, one measures.
+// The plans that this process found, by fingerprint, and turns to search for them: if several
+// threads bind one model at the same time, only one of them measures.
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,16 @@ namespace tessera {
 
 class CacheRecord;
 
-// Safe from any thread.
+// Thread-safe.
 class ProcessPlanCache {
  public:
-  // Held by whoever is finding the plan.
+  // Held while a thread searches for the plan.
   struct Turn {
     std::shared_ptr<std::mutex> mutex;
-    std::unique_lock<std::mutex> lock;  // unlocked before its mutex goes
+    std::unique_lock<std::mutex> lock;  // declared after `mutex`, so it is unlocked first
   };
 
-  // A plan, and what was found with it.
+  // A plan, and the record of its search.
   struct Found {
     tuning::KnownPlan plan;
     std::shared_ptr<const CacheRecord> record;
@@ -45,18 +45,19 @@ class ProcessPlanCache {
     plans_[fingerprint] = std::move(found);
   }
 
-  // Has other processes know that this one uses a file of caches: they do not remove it to make
-  // room.
+  // Marks a cache file as used by this process, so that other processes do not remove it to free
+  // space.
   void hold(const std::filesystem::path& file) {
     FileHandle handle = cache::hold_in_use(file);
     const std::lock_guard lock(mutex_);
     held_[file] = std::move(handle);
   }
 
-  // True once: to warn, one time, that plans are kept elsewhere than in the working folder.
+  // Returns true only at the first call, so that the user is warned once that plans are not kept in
+  // the working folder.
   bool is_first_to_tell_of_folder() { return !is_folder_told_.exchange(true); }
 
-  // nullopt where somebody else is finding the plan.
+  // nullopt if another thread searches for the plan.
   std::optional<Turn> try_turn(const cache::Fingerprint& fingerprint) {
     Turn turn{.mutex = mutex_of(fingerprint)};
     turn.lock = std::unique_lock(*turn.mutex, std::try_to_lock);
@@ -64,7 +65,7 @@ class ProcessPlanCache {
     return turn;
   }
 
-  // Waits until nobody else is.
+  // Waits until no other thread searches for the plan.
   Turn wait_for_turn(const cache::Fingerprint& fingerprint) {
     Turn turn{.mutex = mutex_of(fingerprint)};
     turn.lock = std::unique_lock(*turn.mutex);

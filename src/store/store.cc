@@ -16,13 +16,15 @@
 namespace tessera {
 namespace {
 
-// Less than it takes to sync a file: a program that meets new graphs all the time spends no more.
+// A plan that was found in less time is not saved: syncing a file takes longer, and programs that
+// meet new graphs all the time would pay it for each graph.
 constexpr double kSecondsWorthSaving = 0.005;
-// Of measuring; adding to the user's prices what took less is not worth its time.
+// Prices that were measured in less time are not added to the user's prices.
 constexpr double kSecondsWorthSharing = 0.5;
 constexpr auto kPollTime = std::chrono::milliseconds(20);
 
-// After something was kept in a folder: without what killed processes left, and within limits.
+// Called after something was stored in a folder: removes what killed processes left, and enforces
+// the limits.
 void tidy_up(const std::filesystem::path& folder, bool is_users) {
   cache::sweep(folder);
   if (is_users) {
@@ -34,13 +36,13 @@ void tidy_up(const std::filesystem::path& folder, bool is_users) {
     const std::optional<FileStamp> stamp = stamp_of(path);
     if (stamp) all.push_back({path, stamp->bytes, stamp->modified_ns});
   }
-  // What is in them is looked at only where there are too many.
+  // Reads the files only if their number, sizes or ages exceed the limits.
   const bool is_too_much = !cache::beyond(all, cache::kWorkingLimits, system_time_ns()).empty();
   if (is_too_much) cache::prune(cache::list_automatic_files(folder), cache::kWorkingLimits);
 }
 
-// The folder that will be written to is where others look whether somebody is at it. Nothing where
-// none can be locked, or nobody waits any longer.
+// Locks the first folder that can be written to: other processes that search for the plan check the
+// lock there. nullopt if no folder can be locked, or `keeps_waiting` returns false.
 std::optional<cache::FileLock> wait_for_lock(PlanLookup& lookup,
                                              const KeepsWaiting& keeps_waiting) {
   const std::string name = "." + text(lookup.entry()) + ".lock";
@@ -73,7 +75,7 @@ LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keep
   return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
 }
 
-// Into the first folder that can be written to.
+// Saves `contents` to the first folder that can be written to.
 void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
   const PlanRequest& question = lookup.question();
   const cache::CacheFile file{
@@ -110,7 +112,7 @@ void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
   lookup.log().warn("what was measured is not saved, the next process measures again: " + reasons);
 }
 
-// Saves it if that is worth it; else it is read when somebody asks.
+// Saves the record if `is_worth_saving`; otherwise, `read` is called when the contents are needed.
 std::shared_ptr<const CacheRecord> record(const PlanLookup& lookup, bool is_worth_saving,
                                           std::function<CacheRecord::Contents()> read) {
   const PlanRequest& question = lookup.question();
@@ -126,9 +128,9 @@ std::shared_ptr<const CacheRecord> record(const PlanLookup& lookup, bool is_wort
       is_saved);
 }
 
-// Copies what it reads from: it may be asked long after this bind.
+// Copies everything that `read` needs, because it may be called long after this bind.
 std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResult& result) {
-  // What was measured in this process may be enough to know it.
+  // Without a plan from the look-up, the plan was known from prices that this process measured.
   const FoundPlan found = lookup.plan().value_or(FoundPlan());
   CacheReport report = lookup.told().report();
   report.is_hit = true;
@@ -158,7 +160,7 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
     for (const auto& [type, spent] : known.seconds) contents.found.seconds += spent;
     return contents;
   };
-  // A stranger's plan was judged; the next process need not judge it again.
+  // An untrusted plan was verified. It is saved, so that the next process need not verify it again.
   const bool is_worth_saving =
       found.origin == cache::Origin::Stranger && !lookup.question().is_frozen;
   return record(lookup, is_worth_saving, std::move(read));
@@ -184,17 +186,18 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
   });
   tuning::FoundCosts& found = finding->found;
   for (const auto& [type, seconds] : finding->known.seconds) found.seconds += seconds;
-  // Whoever was interrupted knows no plan that is worth keeping.
+  // An interrupted search has no plan that is worth keeping.
   const bool is_interrupted = result.tuning.is_stopped && !result.tuning.is_out_of_time;
   if (is_interrupted) {
     found.interrupted_seconds = result.tuning.seconds;
   } else {
     found.plan = result.plan;
   }
-  // What stands there instead would be judged again.
+  // If an untrusted plan was rejected, the result replaces it in the file; otherwise, the next
+  // process would verify that plan again.
   const bool is_worth_saving =
       found.seconds >= kSecondsWorthSaving || !lookup.untrusted_rejection().empty();
-  // Programs that meet new graphs all the time do not ask, so nothing is read for them.
+  // Contents are read lazily: programs that meet new graphs all the time do not ask for them.
   auto kept = record(lookup, is_worth_saving, [finding] {
     CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
                                    .found = finding->found,

@@ -1,6 +1,6 @@
-// The store of what was found out: who asks it for a plan gets either one that is known, or the
-// task to find one. Its tiers are this process, the project's folder and the user's; which of them
-// may vouch for what is in cache/origin.h.
+// The store of plans. A caller that asks for a plan gets either a known plan, or the task to find
+// one. The tiers of the store are this process, the project's folder and the user's folder;
+// cache/origin.h decides what the results in them may be used for.
 #pragma once
 
 #include <filesystem>
@@ -29,39 +29,45 @@ class Store;
 class StoredPlan;
 class PlanSearch;
 
-// What a look-up comes to.
+// The result of a look-up.
 using LookupResult = std::variant<StoredPlan, PlanSearch>;
 
-// Called repeatedly while waiting, with what is waited for; gives false to stop waiting.
+// Called repeatedly while waiting; `what` describes the reason. Returns false to stop waiting.
 using KeepsWaiting = std::function<bool(const std::string& what)>;
 
-// A plan that is known. It is built and kept, or refused, or another one is searched.
+// A known plan. The caller builds it and calls keep(), or rejects it with refuse(), or calls
+// search() to find another one.
 class StoredPlan {
  public:
-  // Of a look-up that has found one.
+  // The look-up must have found a plan.
   explicit StoredPlan(std::unique_ptr<PlanLookup> lookup) : lookup_(std::move(lookup)) {}
 
   const tuning::KnownPlan& plan() const { return lookup_->plan()->plan; }
-  // Whose word it is. A stranger's is a proposal: refuse() it where one of its kernels is wrong.
+  // Who found the plan. A plan of Origin::Stranger is only a proposal: call refuse() if one of its
+  // kernels is wrong.
   cache::Origin origin() const { return lookup_->plan()->origin; }
-  // Where it was found with other libraries than there are now: which, in a sentence; else "".
+  // If the plan was found with other libraries than the current ones: how they differ, in a
+  // sentence; otherwise "".
   const std::string& change() const { return lookup_->plan()->change; }
   // See PlanLookup::tell().
   void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
 
-  // It was built. A stranger's becomes this user's own, but with `frozen`, which writes nothing.
+  // The plan was built. An untrusted plan is saved as this user's own, except with `frozen`, which
+  // writes nothing.
   std::shared_ptr<const CacheRecord> keep(const PlanResult& result) &&;
-  // It is no good, for this reason: what there is besides. Throws CacheMiss as Store::look_up().
+  // The plan is rejected for `reason`. Looks up again without untrusted plans. Throws CacheMiss
+  // like Store::look_up().
   LookupResult refuse(const std::string& reason, const KeepsWaiting& keeps_waiting) &&;
-  // It cannot be built any more. Takes no turn and no lock: who meets this is alone with it.
+  // The plan cannot be built any more. Takes no turn and no lock, because only this bind has that
+  // problem.
   PlanSearch search() &&;
 
  private:
   std::unique_ptr<PlanLookup> lookup_;
 };
 
-// The task to find a plan. While it holds a turn and a lock, nobody else in this process, or in
-// others that write to the same folder, is at it.
+// The task to find a plan. While it holds a turn and a lock, no other thread of this process, and
+// no other process that writes to the same folder, searches for the plan.
 class PlanSearch {
  public:
   explicit PlanSearch(std::unique_ptr<PlanLookup> lookup,
@@ -69,11 +75,12 @@ class PlanSearch {
                       std::optional<cache::FileLock> lock = {})
       : lookup_(std::move(lookup)), turn_(std::move(turn)), lock_(std::move(lock)) {}
 
-  // One that cannot be built, or that others are to compete with.
+  // Whether a plan is known nevertheless: one that cannot be built, or that has to compete with new
+  // ones.
   bool has_plan() const { return lookup_->plan().has_value(); }
   void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
 
-  // Keeps what was found. Throws CacheMiss where it should have been known.
+  // Stores the result. Throws CacheMiss if nothing may be measured and the plan was not known.
   std::shared_ptr<const CacheRecord> keep(const PlanResult& result,
                                           const tuning::CostTable& costs) &&;
 
@@ -83,31 +90,31 @@ class PlanSearch {
   std::optional<cache::FileLock> lock_;
 };
 
-// Of one process, for all models on the same backends. Safe from any thread; answers are for one
-// thread, and must not outlive it.
+// The store of one process, for all models on the same backends. Thread-safe; its answers are not,
+// and must not outlive the store.
 class Store {
  public:
-  // Waits until the plan is known, or it is the caller's turn to find it. Throws CacheMiss where
-  // nothing may be found out. `log` must outlive the answer.
+  // Waits until the plan is known, or the caller may search for it. Throws CacheMiss if the plan is
+  // not known and nothing may be measured. `log` must outlive the answer.
   LookupResult look_up(PlanRequest question, const KeepsWaiting& keeps_waiting, const Log& log);
-  // For a bind beside the runs of another: nullopt where somebody else is finding the plan. Nobody
-  // judges there, so plans of third_party_plugins do not count.
+  // For a bind in the background, while another plan runs. nullopt if somebody else searches for
+  // the plan. Ignores untrusted plans, because a background bind does not verify them.
   std::optional<LookupResult> try_look_up(PlanRequest question, const Log& log);
-  // What there is now, for people.
+  // Reports what is known now.
   CacheReport describe(PlanRequest question, const Log& log);
-  // The same for a plan that is neither waited for nor kept; plans of third_party_plugins do not
-  // count.
+  // Like PlanLookup::tell(), for a bind that neither waits for a plan nor stores one. Ignores
+  // untrusted plans.
   void tell(PlanRequest question, const Log& log, tuning::CostTable& costs,
             PricingOptions& pricing);
 
-  // What the process knows of candidates, whatever their models.
+  // The prices of candidates that this process knows, shared by all models.
   tuning::SharedCosts& prices() { return prices_; }
-  // Takes the user's prices from `folder` to these, once; "" is no folder.
+  // Adds the user's prices in `folder` to prices(), once; does nothing if `folder` is "".
   void read_users_prices(const std::filesystem::path& folder,
                          const std::vector<cache::Ingredient>& machine,
                          const std::function<std::vector<tuning::PricedLibrary>()>& libraries);
-  // Adds what was measured in `seconds` to the user's. Where it cannot be, nothing is lost but
-  // time.
+  // Adds prices, which took `seconds` to measure, to the user's prices in `folder`. If that fails,
+  // they only have to be measured again.
   static void keep_users_prices(
       const std::filesystem::path& folder, const std::vector<cache::Ingredient>& machine,
       const std::function<std::vector<tuning::PricedLibrary>()>& libraries, double seconds,

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// One user with a working folder. A Store is a process.
+// One user with a working folder. Each Store stands for one process.
 class Stores : public testing::Test {
  protected:
   PlanRequest question() const {
@@ -37,14 +37,14 @@ class Stores : public testing::Test {
     result.tuning.measured = 3;
     return result;
   }
-  // What a process finds that has to find one.
+  // Searches for a plan, as a process does that knows none, and keeps the result.
   std::shared_ptr<const CacheRecord> find(Store& store, const std::string& algorithm) {
     LookupResult answer = look_up(store);
     auto* const search = std::get_if<PlanSearch>(&answer);
     EXPECT_NE(search, nullptr);
     return search == nullptr ? nullptr : std::move(*search).keep(found(algorithm), costs_);
   }
-  // "" where it has to find one.
+  // "" if the store has to search for a plan.
   std::string algorithm_known_to(Store& store) {
     LookupResult answer = look_up(store);
     const auto* const stored = std::get_if<StoredPlan>(&answer);
@@ -103,7 +103,7 @@ TEST_F(Stores, AStrangersPlanThatWasRefusedIsNeverFoundAgain) {
   search->tell(costs, pricing);
   EXPECT_FALSE(pricing.known_plan) << "nobody builds it after all";
   EXPECT_THAT(told_, testing::Contains(HasSubstr("it is wrong")));
-  // Even what took no time is kept, so that nobody judges the other again.
+  // A result that took no time is saved too, so that nobody verifies the rejected plan again.
   PlanResult result = found("right");
   result.tuning.seconds = 0;
   EXPECT_TRUE(std::move(*search).keep(result, costs_)->is_saved());
@@ -123,7 +123,7 @@ TEST_F(Stores, AStrangersPlanThatIsRightBecomesOnesOwn) {
   EXPECT_EQ(std::get<StoredPlan>(look_up(next)).origin(), cache::Origin::Vouched);
 }
 
-// Who looks beside runs, or for other shapes, does not judge.
+// Background look-ups, and those for other shapes, do not verify plans.
 TEST_F(Stores, WhereNobodyJudgesStrangersDoNotCount) {
   Store first;
   find(first, "wrong");
@@ -163,7 +163,7 @@ TEST_F(Stores, APlanOfOtherLibrariesCompetes) {
     LookupResult answer = look_up(second);
     EXPECT_THAT(std::get<StoredPlan>(answer).change(), HasSubstr("version 1.0 in the file"));
   }
-  // It is not enough for who competes with it.
+  // A background bind that competes with it has to search.
   std::optional<LookupResult> answer = second.try_look_up(question(), log_);
   ASSERT_TRUE(answer);
   auto& search = std::get<PlanSearch>(*answer);

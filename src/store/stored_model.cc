@@ -20,19 +20,19 @@ std::string stamp_text(const FileStamp& stamp) {
          std::to_string(stamp.changed_ns);
 }
 
-// Which code it was that loaded: an index holds what that came to.
+// Identifies the code that loads the model, because the index contains its result.
 std::string build_text() {
   const std::optional<FileStamp> stamp = stamp_of(module_file());
   return stamp ? stamp_text(*stamp) : "";
 }
 
-// Names all weights. Reads those whose digest is not known yet.
+// A digest that identifies all large weights. Reads the weights whose digests are not known yet.
 std::string name_weights(Graph& graph, ThreadPool& pool) {
   std::string digests;
   for (Value& value : graph.values) {
     if (!value.is_constant() || value.is_state || value.sparse_constant) continue;
     if (value.constant.bytes() <= TESSERA_SMALL_CONSTANT_BYTES) continue;
-    // Tables of whole numbers have digests too: the text of a group contains them.
+    // Large integer tensors get digests too, because the text of a group contains them.
     if (!value.digest) value.digest = digest_of(value.constant, &pool);
     if (!is_large_weight(value)) continue;
     digests += text(PackKey{.weight = *value.digest});
@@ -127,12 +127,13 @@ void StoredModel::keep(LoadedModel& model, const ModelStructure& structure, cons
   std::vector<StampedFile> sound = shelf_->sound_files();
   std::vector<RememberedPlugin> plugins = set.remembered();
   if (has_index_ && are_same(sound, sound_) && plugins == plugins_) return;
-  // Somebody could write to a file while it was read, without a trace in its stamp.
+  // The file was open for writing, so it may have changed during reading without a change of its
+  // stamp.
   if (model.source.lease == ReadLease::Writer) return;
   if (place_.is_strict && model.source.lease != ReadLease::Granted) return;
   std::vector<StampedFile> files;
   for (const StampedFile& file : model.source.files) {
-    // Written to while it was read, perhaps.
+    // The file may have been written to while it was read.
     if (!is_reliable(file.stamp, place_.started_ns)) return;
     files.push_back({std::filesystem::absolute(file.path), file.stamp});
   }

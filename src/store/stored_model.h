@@ -1,7 +1,7 @@
-// What of a model is kept in the user's folder beside plans and prices, so that the next process
-// need not read, rewrite and pack it again: the index of the model (model_index.h), its packs and
-// its compiled kernels (pack_shelf.h). All of it is a shortcut: where anything is missing, damaged,
-// or not as it was, the model's file is read as if there were none.
+// Keeps parts of a model in the user's folder, in addition to plans and prices, so that the next
+// process need not read, rewrite and pack the model again: the index of the model (model_index.h),
+// its packs and its compiled kernels (persistent_packs.h). All of it is optional: if anything is
+// missing, damaged or changed, the model's file is read as if there were none.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@
 
 namespace tessera {
 
-// Where the index of a model is kept, and all that it depends on but the model's files.
+// The location of a model's index, and all ingredients of the index except the model's files.
 struct IndexLocation {
   std::filesystem::path folder;  // the user's
   std::filesystem::path file;
   std::vector<cache::Ingredient> ingredients;
   int64_t started_ns = 0;  // when loading began
-  // It is kept only of a model whose files were read under leases.
+  // If set, the index is written only if the model's files were read under leases.
   bool is_strict = false;
 };
 
-// For a model in a file; `version` is Tessera's. nullopt without a folder (""), and where it cannot
-// be seen which code and which file it is.
+// For a model in a file; `version` is that of Tessera. nullopt if `folder` is "", or if the running
+// code or the model's file cannot be identified.
 std::optional<IndexLocation> index_location(const std::filesystem::path& folder,
                                             const std::filesystem::path& model,
                                             const std::string& version,
@@ -41,50 +41,51 @@ std::optional<IndexLocation> index_location(const std::filesystem::path& folder,
 
 class StoredModel;
 
-// A model as an earlier process loaded it.
+// A model that was restored from the index of an earlier process.
 struct FoundModel {
   LoadedModel model;
   ModelStructure structure;
   std::unique_ptr<StoredModel> stored;
 };
 
-// nullopt where it must be read. Makes nothing.
+// nullopt if the model must be read from its file. Creates no files.
 std::optional<FoundModel> find_model(const IndexLocation& place, BackendSet& set, const Log& log);
 
-// Of one model that is loaded. Not safe from several threads at once.
+// The stored parts of one loaded model. Not thread-safe.
 class StoredModel {
  public:
-  // Of one that was read, with these warnings.
+  // For a model that was read from its file, with these warnings.
   StoredModel(IndexLocation place, std::vector<std::string> warnings);
-  // Of one that was found.
+  // For a model that was restored from its index.
   StoredModel(IndexLocation place, ModelIndex& index);
 
-  // It was read though there is an index: weights were needed that it has by digest alone. keep()
-  // writes another, with the places of those that are in memory by then.
+  // Must be called if the model was read although it has an index, because a weight was needed of
+  // which the index has only the digest. keep() then writes a new index, with the locations of the
+  // weights that are in memory by then.
   void note_read_again() { has_index_ = false; }
 
-  // Opens what is stored of the weights of `graph`, once, and gives weights back that are stored as
-  // they are. Reads all weights, on the threads of `pool`, where their digest is not known yet. The
-  // shelf lives as long as this.
+  // At the first call, opens the packs for the weights of `graph` and restores weights that are
+  // stored unpacked. Reads all weights, on the threads of `pool`, if their digests are not known
+  // yet. The result lives as long as this object.
   PersistentPacks& open_packs(Graph& graph, ThreadPool& pool, const Log& log);
-  // null before that.
+  // nullptr before open_packs().
   PersistentPacks* shelf() const { return shelf_.get(); }
-  // Packs or kernels that somebody handed over. Gives why they are not used, or "".
+  // Adds packs or kernels that the user loaded. Returns why they are not used, or "".
   std::string add_packs(const std::string& bytes, const std::filesystem::path& file);
 
-  // Keeps what is not kept yet, once the shelf is open: what belongs on it, and the index. Where it
-  // cannot be, nothing is lost but time.
+  // Stores packs, kernels and the index if they are not stored yet; does nothing before
+  // open_packs(). If that fails, the next process only has to do the work again.
   void keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
             const std::vector<SavableKernel>& kernels, const BackendSet& set);
 
  private:
   IndexLocation place_;
-  bool has_index_ = false;          // as it would be written now
-  std::vector<StampedFile> sound_;  // files of packs that were right under these stamps
+  bool has_index_ = false;          // equal to what keep() would write
+  std::vector<StampedFile> sound_;  // pack files that were verified, with the stamps of then
   std::vector<RememberedPlugin> plugins_;
   std::vector<std::string> warnings_;
-  std::string weights_;                                  // names all of them; "": not known yet
-  std::vector<std::shared_ptr<cache::PackFile>> given_;  // before the shelf is open
+  std::string weights_;  // identifies all weights; "": not known yet
+  std::vector<std::shared_ptr<cache::PackFile>> given_;  // before open_packs()
   std::unique_ptr<PersistentPacks> shelf_;
 };
 
