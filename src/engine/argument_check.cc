@@ -12,8 +12,9 @@ namespace {
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// Whether an op's rule knows all that it can ask for of an input: a tensor of known size with
-// fractions that is no list and no single number. Saves asking for nearly all nodes of a network.
+// Whether everything that an op's rule can ask about the input is known: a constant, or a tensor of
+// known size and floating-point type that is neither a list nor a single number. Avoids evaluating
+// the rule for nearly all nodes of a network.
 bool is_plain(const Value& value) {
   if (value.is_constant()) return true;
   if (!value.type.is_known_tensor()) return false;
@@ -32,7 +33,8 @@ bool agrees(const Type& planned, const Type& actual) {
                             [](const Dim& one, const Dim& other) { return agrees(one, other); });
 }
 
-// As `error`, which the rule of `node` threw: what it refuses came from the caller.
+// Rethrows `error`, which the rule of `node` threw, as InvalidArgument if the refused values come
+// from the caller.
 [[noreturn]] void blame_arguments(const Node& node, const Error& error) {
   const bool is_callers_fault =
       error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument;
@@ -40,7 +42,7 @@ bool agrees(const Type& planned, const Type& actual) {
   if (error.where().starts_with(place(node))) {
     throw Error(ErrorKind::InvalidArgument, error.where(), error.message());
   }
-  // The arithmetic of dimensions knows no node.
+  // Errors of the arithmetic on dimensions do not name the node.
   throw Error(ErrorKind::InvalidArgument, place(node), error.where() + ": " + error.message());
 }
 
@@ -112,8 +114,8 @@ std::unique_ptr<const ArgumentCheck> ArgumentCheck::of(const BuiltPlan& built,
   return std::unique_ptr<const ArgumentCheck>(new ArgumentCheck(built, step, std::move(nodes)));
 }
 
-// Other layouts, and parts of something larger, are for kernels only: of these a rule is told the
-// size.
+// Whether a rule can read the elements: they are in the default layout and without strides. Of
+// other tensors, it gets only the size.
 bool ArgumentCheck::can_be_read(int buffer) const {
   const PlanBuffer& described = built_.plan.buffers[at(buffer)];
   return described.layout == kDefaultLayout && described.strides.empty();
@@ -128,7 +130,7 @@ ops::InferInput ArgumentCheck::known_of(ValueId id, const KnownValues& known) co
 void ArgumentCheck::run(std::span<const tessera_buffer> inputs) const {
   const Candidate& candidate = built_.offers.candidates[at(step_.candidate)];
   std::vector<Tensor> tensors;
-  tensors.reserve(inputs.size());  // rules are told addresses
+  tensors.reserve(inputs.size());  // InferInput points to its tensor
   KnownValues known;
   for (size_t port = 0; port < inputs.size(); ++port) {
     const ValueId value = candidate.inputs[port].value;

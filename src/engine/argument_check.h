@@ -1,5 +1,6 @@
-// Holds what running shows of a step's arguments against what its plan was made for. All that a
-// plan knows of them came from the ops' rules; so the rules are asked again, with what there is.
+// Compares the arguments that a step gets in a run with the assumptions of its plan. The plan
+// derived these from the ops' type rules, so the rules are evaluated again with the actual
+// arguments.
 #pragma once
 
 #include <memory>
@@ -14,30 +15,30 @@
 
 namespace tessera {
 
-// Whether the rule of `node` could answer otherwise, or refuse, once all is known: the size of an
-// input is not, or elements that it asked for, or an output has a size that only the model
-// declares. `graph` as it was planned.
+// Whether the type rule of `node` could give another result, or refuse, when everything is known in
+// the run: if the size of an input is unknown, if elements that the rule asked for are unknown, or
+// if an output has a size that only the model declares. `graph` is the graph as it was planned.
 bool needs_check(const Graph& graph, const Node& node, const ops::Registry& registry);
 
-// The types of the outputs of `node` for `inputs`, by its op's rule. Throws InvalidArgument at the
-// node or its input where the rule refuses them, and at the output whose type contradicts the one
-// that `graph` gives it, for which memory was laid out.
+// Returns the types of the outputs of `node` for `inputs`, by its op's type rule. Throws
+// InvalidArgument at the node or its input if the rule refuses the inputs, and at an output if its
+// type contradicts the one in `graph`, for which memory was allocated.
 std::vector<ops::InferOutput> check_arguments(const Graph& graph, const Node& node,
                                               const ops::Registry& registry,
                                               std::vector<ops::InferInput> inputs);
 
-// The same for the nodes of a step. Refers to the plan, which must outlive it and stay where it is.
+// Checks the nodes of a step. Refers to the plan, which must outlive this object and not move.
 class ArgumentCheck {
  public:
-  // Null where no node of the step needs one.
+  // nullptr if no node of the step needs a check.
   static std::unique_ptr<const ArgumentCheck> of(const BuiltPlan& built, const ExecutionStep& step);
 
-  // `inputs` are the step's, complete but for what they are checked for. Throws as
-  // check_arguments().
+  // `inputs` are the arguments of the step; only their sizes and elements are still unchecked.
+  // Throws like check_arguments().
   void run(std::span<const tessera_buffer> inputs) const;
 
  private:
-  // What is known by now of the values that the step reads or makes.
+  // The values that the step reads or makes, as far as they are known by now.
   using KnownValues = std::vector<std::pair<ValueId, ops::InferInput>>;
 
   ArgumentCheck(const BuiltPlan& built, const ExecutionStep& step, std::vector<NodeId> nodes)
@@ -48,7 +49,7 @@ class ArgumentCheck {
 
   const BuiltPlan& built_;
   const ExecutionStep& step_;
-  std::vector<NodeId> nodes_;  // each after those that it reads from
+  std::vector<NodeId> nodes_;  // each after the nodes whose outputs it reads
 };
 
 }  // namespace tessera

@@ -51,7 +51,7 @@ class ArgumentChecks : public testing::Test {
     return false;
   }
 
-  // `condition` picks rows of `x`, so that how many there are only running shows.
+  // `condition` selects rows of `x`, so their number is known only in the run.
   void add_rows(std::vector<Dim> dims) {
     builder_.input("x", float_type(std::move(dims)));
     builder_.input("condition", Type::tensor(DataType::Bool, Shape{4}));
@@ -95,7 +95,7 @@ TEST_F(ArgumentChecks, ListsThatDecideSizesNeedOne) {
   builder_.input("axis", Type::tensor(DataType::Int64, Shape{}));
   Attributes dropping;
   dropping.set("keepdims", int64_t{0});
-  // The result is a scalar whatever the axes are, if they are legal.
+  // The result is a scalar for any legal axes.
   builder_.node("sum", "ReduceSum", {"x", "two"}, {"a"}, dropping);
   builder_.node("reshape", "Reshape", {"x", "two"}, {"b"});
   builder_.node("running", "CumSum", {"x", "axis"}, {"c"});

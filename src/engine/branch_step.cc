@@ -52,7 +52,7 @@ struct BranchStep::Branch {
     return TESSERA_OK;
   }
 
-  // Where a result's elements are when all steps have run.
+  // The address of a result's elements after all steps have run.
   const void* place_of(int index) const {
     const PlanBuffer& buffer = plan.buffers[at(index)];
     if (buffer.kind == Kind::Constant) {
@@ -63,7 +63,7 @@ struct BranchStep::Branch {
     return static_cast<const char*>(slot->data) + (buffer.owner < 0 ? 0 : buffer.offset);
   }
 
-  // One of the step's inputs or outputs.
+  // An input or output of the step.
   struct Port {
     const MemorySlot* slot = nullptr;
     size_t position = 0;

@@ -1,4 +1,4 @@
-// A step that runs one of several plans of its own.
+// A step that runs one of several plans.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,19 @@
 
 namespace tessera {
 
-// The branches of one step, resolved: arguments that lie in a branch's arena
-// point into the step's workspace, its inputs and results to the step's own.
-// For one thread at a time. A run is ended between the steps of the plan
-// around, not within.
+// The branches of one step, resolved: arguments in the arena of a branch point into the workspace
+// of the step, and the inputs and results of a branch point to those of the step. Not thread-safe.
+// A run can be stopped only between the steps of the outer plan, not within a branch.
 class BranchStep {
  public:
-  // Both must outlive this: the plan with the step, and the plans of its
-  // branches.
+  // The plan that contains `step`, and `branches`, must outlive this object.
   BranchStep(const ExecutionStep& step, const std::vector<BuiltPlan>& branches);
   ~BranchStep();
   BranchStep(const BranchStep&) = delete;
   BranchStep& operator=(const BranchStep&) = delete;
 
-  // A StepCall::run; `self` is the BranchStep. The first input is a bool: where
-  // it is true the first branch runs, else the last.
+  // A StepCall::run; `self` is the BranchStep. The first input is a bool: if it is true, the first
+  // branch runs, otherwise the last.
   static int32_t run(void* self, tessera_run_context* context, const tessera_buffer* inputs,
                      const tessera_buffer* outputs, tessera_error* error);
 

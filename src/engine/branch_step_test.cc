@@ -1,5 +1,5 @@
-// A step with plans of its own: what runs, where it lies, and what
-// explain_violation() finds.
+// Tests a step with branches: which branch runs, where its memory is, and what explain_violation()
+// finds.
 #include "engine/branch_step.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using testing_plugins::plus_one;
 using testing_plugins::Proposals;
 using testing_plugins::SharedViews;
 
-// The plan of one branch.
+// Builds the plan of one branch.
 class Branch : public SharedViews {
  public:
   using SharedViews::build;
@@ -29,8 +29,7 @@ class Branch : public SharedViews {
   void TestBody() override {}
 };
 
-// What stands for a step with branches until it gets them: it takes the memory
-// that they need.
+// A placeholder for a step with branches. Its workspace is as large as the branches need.
 plugin::Candidate branching(const plugin::Node& node, int64_t workspace_bytes) {
   plugin::Candidate candidate = plugin::candidate_for(node);
   candidate.workspace_bytes = workspace_bytes;

@@ -1,4 +1,4 @@
-// A plan with everything that it runs on: kernels, packed constants, and who keeps them alive.
+// A plan with everything that it needs to run: kernels, packed constants, and their owners.
 #pragma once
 
 #include <memory>
@@ -15,20 +15,20 @@ namespace tessera {
 
 struct BuiltPlan {
   Graph graph;
-  const ops::Registry* registry = nullptr;             // of the graph's ops; outlives this
-  std::vector<std::shared_ptr<const Plugin>> plugins;  // outlive all below
+  const ops::Registry* registry = nullptr;             // of the graph's ops; must outlive this
+  std::vector<std::shared_ptr<const Plugin>> plugins;  // must outlive all members below
   std::shared_ptr<const LayoutTable> layouts;
-  Offers offers;  // those chosen are referred to by the plan's steps
+  Offers offers;  // steps of the plan refer to its candidates
   ExecutionPlan plan;
-  std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; null where none runs
-  // By step, the plans of its branches; may be shorter than the steps are many.
+  std::vector<std::shared_ptr<const Kernel>> kernels;  // by step; nullptr if the step has none
+  // By step: the plans of its branches. May be shorter than the list of steps.
   std::vector<std::vector<BuiltPlan>> branches;
-  std::vector<std::shared_ptr<const void>> constants;  // by PlanConstant: their bytes
-  std::vector<Tensor> constant_results;  // by result: the tensor, where it is a constant's
+  std::vector<std::shared_ptr<const void>> constants;  // by PlanConstant: its bytes
+  std::vector<Tensor> constant_results;                // by result: the tensor, if it is a constant
 };
 
-// How a step is called in errors: that of its node, or of the last one of its group; the value that
-// a conversion is for.
+// The name of a step in errors: that of its node, or of the last node of its group; for a
+// conversion or a copy, the name of the value.
 std::string step_location(const BuiltPlan& plan, const ExecutionStep& step);
 
 }  // namespace tessera

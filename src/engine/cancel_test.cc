@@ -1,4 +1,4 @@
-// Runs that end early, and executors that go on after them.
+// Runs that are stopped early, and the runs after them.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -55,7 +55,7 @@ class Runs : public SharedViews {
   std::vector<float> run_whole(PlanRunner& runner) { return elements(runner.run(inputs_)[0]); }
 };
 
-// One among several of a test.
+// For tests that need several instances.
 class OneRun : public Runs {
  public:
   using Runs::chain;
@@ -75,7 +75,7 @@ TEST_F(Runs, EndBeforeTheNextStepWhenCancelled) {
   const std::string text = error_of([&] { runner->run(inputs_); });
   EXPECT_THAT(text, HasSubstr("Cancelled: node 'make_v3' (Relu)"));
   EXPECT_EQ(steps, 2);
-  // The next run is whole; a wish from before it counts no more.
+  // The next run is complete: a cancellation has no effect on runs that start after it.
   runner->cancel();
   EXPECT_THAT(run_whole(*runner), ElementsAre(105, 106, 107));
 }

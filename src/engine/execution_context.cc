@@ -12,7 +12,8 @@ namespace {
 
 using Kind = PlanBuffer::Kind;
 
-// What a run takes besides inputs, constants and the arena: results are new in each.
+// The memory that a run needs in addition to inputs, constants and the arena: results are allocated
+// in each run.
 int64_t result_bytes(const ExecutionPlan& plan) {
   int64_t total = 0;
   for (const PlanBuffer& buffer : plan.buffers) {

@@ -1,5 +1,5 @@
-// What plans run on that take turns: threads, one arena for all of them, temporary memory, and the
-// run that is going on.
+// The resources that plans share when they run in turns: threads, one arena, scratch memory, and
+// the state of the active run.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 
 namespace tessera {
 
-// For one thread at a time, but for cancel(). The plans that run here lie in the same arena, which
-// is as large as the largest needs, and find whatever the others left there.
+// Not thread-safe, except cancel(). The plans that run here share the arena, which is as large as
+// the largest of them needs. At the start of a run, it contains what the previous run left.
 class ExecutionContext {
  public:
-  // `threads` and `denormals` as ThreadPool has them.
+  // The parameters of ThreadPool.
   ExecutionContext(int threads, Denormals denormals)
       : pool_(threads, denormals), denormals_(denormals) {}
   ExecutionContext(const ExecutionContext&) = delete;
@@ -27,30 +27,31 @@ class ExecutionContext {
 
   ThreadPool& pool() { return pool_; }
   const ThreadPool& pool() const { return pool_; }
-  // For steps on one thread; null where the pool has no more.
+  // A pool for steps on one thread; nullptr if pool() has only one thread.
   ThreadPool* one_thread();
 
-  // What reference kernels work in beside the arena, kept from run to run.
+  // Memory that reference kernels use in addition to the arena, kept from run to run.
   ScratchMemory& scratch() { return scratch_; }
 
-  // Makes the arena large enough for `built`. Throws OutOfMemory with the bytes asked for and the
-  // plan's largest buffers where the machine has not that much; then all is as it was.
+  // Makes the arena large enough for `built`. Throws OutOfMemory, with the needed bytes and the
+  // plan's largest buffers, if the machine has not that much memory; then nothing is changed.
   void reserve_arena(const BuiltPlan& built);
   char* arena() const { return arena_.data(); }
   int64_t arena_bytes() const { return arena_.bytes(); }
 
-  // Ends the run that is going on, if one is, before its next step. From any thread, also in a
-  // signal's handler.
+  // Stops the active run, if there is one, before its next step. May be called from any thread and
+  // from signal handlers.
   void cancel() {
     int running = kRunning;
     state_.compare_exchange_strong(running, kCancelled);
   }
-  // The same for every run that takes longer; 0: none.
+  // Stops every run that takes longer in the same way; 0: no limit.
   void set_time_limit(std::chrono::nanoseconds limit) { time_limit_ = limit; }
   std::chrono::nanoseconds time_limit() const { return time_limit_; }
   bool has_time_limit() const { return time_limit_.count() > 0; }
 
-  // While the outermost one lives, a run is going on: what it does before its first step, too.
+  // A run is active as long as its outermost ActiveRun exists. So callers can include work that
+  // precedes the first step.
   class ActiveRun {
    public:
     explicit ActiveRun(ExecutionContext& place);
@@ -63,11 +64,11 @@ class ExecutionContext {
     bool is_outermost_ = false;
   };
 
-  // Of the run that is going on.
+  // The state of the active run.
   bool goes_on() const { return state_.load(std::memory_order_relaxed) == kRunning; }
   bool is_cancelled() const { return state_.load() == kCancelled; }
   bool is_late(std::chrono::steady_clock::time_point now) const { return now >= deadline_; }
-  // Another number for each.
+  // A different number for each run.
   uint64_t seed() const { return runs_ - 1; }
 
  private:

@@ -20,8 +20,8 @@ void check_fits(int64_t bytes, const std::string& where) {
                   " bytes that are available, found a need of " + std::to_string(bytes) + " bytes");
 }
 
-// Sizes below this are not held against the available memory one by one: asking costs a read of
-// /proc, and an allocation this small that fails is told by the allocator itself.
+// Smaller allocations are not compared with the available memory one by one: the query costs a read
+// of /proc, and the allocator reports it if such a small allocation fails.
 constexpr int64_t kLargeBytes = int64_t{1} << 24;
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace tessera {
 
-// One node of one run, told to whoever watches.
+// A node that was run, as reported to a watcher.
 struct StepEvent {
   const Node& node;
   std::span<const Tensor> inputs;
@@ -23,22 +23,23 @@ struct StepEvent {
   std::chrono::steady_clock::time_point start;
   std::chrono::nanoseconds duration;
 };
-// Gives whether the run shall go on.
+// Returns whether the run continues.
 using StepWatcher = std::function<bool(const StepEvent& event)>;
 
-// For one thread at a time. Tensors of constants are shared with the graph it was made from.
+// Not thread-safe. Shares the tensors of constants with the graph from which it was made.
 class Interpreter {
  public:
-  // `graph` has all types that can be known before running; `registry` must outlive this.
-  // Throws OutOfMemory where the values alive at once need more than the machine has.
+  // `graph` has all types that can be known before running; `registry` must outlive this object.
+  // Throws OutOfMemory if the values that are live at the same time need more than the available
+  // memory.
   Interpreter(Graph graph, const ops::Registry& registry, int threads,
               Denormals denormals = Denormals::Keep);
 
-  // `inputs` in the order of graph().inputs; an empty tensor where nothing reads the input. Gives
-  // the graph's outputs, then its kept values. Types of inputs must be those of the graph (the
-  // caller has checked). Where not all was known before running, the op's rule is asked again with
-  // the actual inputs; throws InvalidArgument where it refuses them or contradicts the graph.
-  // Nothing is given where the watcher ended the run.
+  // `inputs` are in the order of graph().inputs; a tensor may be empty if nothing reads the input.
+  // The caller has checked their types. Returns the graph's outputs, then its kept values; returns
+  // nothing if the watcher stopped the run. If not everything was known before running, evaluates
+  // the op's type rule again with the actual inputs; throws InvalidArgument if the rule refuses
+  // them or contradicts the graph.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const StepWatcher& watcher = {});
 
   const Graph& graph() const { return graph_; }

@@ -158,7 +158,7 @@ void IoBinding::arrange(std::span<const Tensor> given) {
   check_overlaps();
   for (Input& input : inputs_) arrange_input(input);
   for (const StateAccess& state : states_) {
-    // What the last arrangement may have changed.
+    // The previous arrangement may have changed the request.
     if (state.is_in_place) {
       program_.set_request(state.call, state.output, TESSERA_REQUEST_WRITE);
     }
@@ -188,7 +188,7 @@ void IoBinding::arrange_input(Input& input) {
     program_.set_bytes(*input.slot, input.now->bytes());
 }
 
-// Steps write where the first result is bound that they can write to.
+// Steps write to the first bound result whose memory they can write to directly.
 void IoBinding::arrange_memory(OutputMemory& memory) {
   memory.direct = -1;
   bool is_bound = false;
@@ -209,7 +209,8 @@ void IoBinding::arrange_memory(OutputMemory& memory) {
   program_.point(*memory.slot, memory.own.mutable_data());
 }
 
-// A result that is an input, written over another one, waits until all have read that.
+// A result that is an input, written over another input, is copied only after all steps have read
+// that other input.
 void IoBinding::arrange_input_result(size_t index) {
   Result& result = results_[index];
   const int source = input_of(result);
@@ -268,7 +269,7 @@ void IoBinding::check_overlaps() const {
 
 Tensor IoBinding::new_memory(const OutputMemory& memory) const {
   const PlanBuffer& buffer = built_.plan.buffers[at(memory.slot->buffer)];
-  // A sparse one is told by its bytes.
+  // The size of sparse storage is known in bytes.
   const bool is_sparse = built_.layouts->sparse_form(buffer.layout).has_value();
   return is_sparse ? Tensor(DataType::UInt8, {buffer.bytes})
                    : Tensor(buffer.type->element, buffer.type->dims);
@@ -279,7 +280,7 @@ int IoBinding::input_of(const Result& result) const {
   return buffer.kind == Kind::Input ? buffer.index : -1;
 }
 
-// Where the result's elements are after the run, before anything was copied.
+// The address of the result's elements after the run, before anything is copied.
 const void* IoBinding::source_of(const Result& result) const {
   if (result.memory >= 0) return memories_[at(result.memory)].slot->data;
   const int input = input_of(result);
@@ -293,7 +294,7 @@ void IoBinding::finish() {
     if (!result.is_staged) continue;
     copy_bytes(result.staging.mutable_data(), source_of(result), result.bound.bytes());
   }
-  // First what is an input: others may be written over it.
+  // Results that are inputs come first, because others may be written over these inputs.
   for (const bool is_input : {true, false}) {
     for (Result& result : results_) {
       if (result.bound.is_empty() || (input_of(result) >= 0) != is_input || result.is_staged) {
@@ -319,7 +320,7 @@ std::vector<Tensor> IoBinding::results(std::span<const Tensor> dynamic) {
       given.push_back(result.bound);
     } else if (result.memory >= 0) {
       const OutputMemory& memory = memories_[at(result.memory)];
-      // What is bound, or staging, the next run writes to.
+      // The next run writes to bound memory and to staging memory.
       const bool is_shared = memory.direct >= 0 || memory.is_kept;
       Tensor tensor = memory.direct >= 0 ? results_[at(memory.direct)].bound : memory.own;
       if (is_shared) {

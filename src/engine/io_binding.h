@@ -1,5 +1,5 @@
-// In whose memory the inputs and results of a run lie: in the caller's where he bound some, else in
-// memory that is new in each run.
+// Decides in which memory the inputs and results of a run are: in memory that the caller bound, or
+// in memory that is allocated in each run.
 #pragma once
 
 #include <cstddef>
@@ -14,40 +14,40 @@
 
 namespace tessera {
 
-// A result that may be written over an input: what a network remembers from run to run.
+// A result that may be written over an input: state that a network keeps from run to run.
 struct StatePorts {
   size_t input = 0;   // of the graph
   size_t result = 0;  // of the plan
 };
 
-// Points the arguments of a program there. For one thread at a time. Inputs are only read, unless
-// they are the memory of a state pair's result; where a result may not be written over its input
-// while steps still read it, it is written elsewhere and copied at the end. So is what begins at an
-// address that its kernels do not take.
+// Points the arguments of a program to the memory of inputs and results. Not thread-safe. Inputs
+// are only read, unless they share memory with the result of their state pair. If a result must not
+// be written over its input because steps still read the input, it is written elsewhere and copied
+// at the end. Memory at an address that the kernels do not accept is replaced by an aligned copy.
 class IoBinding {
  public:
-  // Both must outlive this and stay where they are.
+  // Both must outlive this object and not move.
   IoBinding(const BuiltPlan& built, StepProgram& program, std::vector<StatePorts> pairs);
   IoBinding(const IoBinding&) = delete;
   IoBinding& operator=(const IoBinding&) = delete;
 
-  // Memory for all later runs; an empty tensor ends that. The caller has checked types. Throws
-  // InvalidArgument for a result whose size only running shows.
+  // Binds memory for all later runs; an empty tensor removes the binding. The caller has checked
+  // the types. Throws InvalidArgument for a result whose size is known only in the run.
   void bind_input(size_t input, Tensor tensor);
   void bind_result(size_t result, Tensor tensor);
   bool is_input_bound(size_t input) const { return !inputs_[input].bound.is_empty(); }
   bool is_result_bound(size_t result) const { return !results_[result].bound.is_empty(); }
 
-  // Before a run. `given` by input, empty ones as bound; or none at all, where everything is bound:
-  // then nothing is allocated from the second run on. Throws InvalidArgument where memory overlaps
-  // that may not.
+  // Must be called before a run. `given` has a tensor for each input, an empty one if the input is
+  // bound; or `given` itself is empty if everything is bound: then nothing is allocated from the
+  // second run on. Throws InvalidArgument if memory overlaps that must not.
   void begin(std::span<const Tensor> given);
-  // After it: what has to be copied into bound memory.
+  // Must be called after the run. Copies what has to be copied into bound memory.
   void finish();
-  // Then: all results, `dynamic` being those whose size the run has shown, by buffer. Bound ones
-  // are the tensors that were bound.
+  // Returns all results; must be called after finish(). `dynamic` has, by buffer, the results whose
+  // sizes became known in the run. For a bound result, returns the bound tensor.
   std::vector<Tensor> results(std::span<const Tensor> dynamic);
-  // Lets go of what belonged to one run.
+  // Releases the memory of the run.
   void end();
 
  private:
@@ -55,31 +55,31 @@ class IoBinding {
     const MemorySlot* slot = nullptr;
     bool is_sparse = false;
     Tensor bound;
-    Tensor staging;               // where the memory begins at an address that kernels do not take
-    const Tensor* now = nullptr;  // of this run, as the caller gave it, or what is bound
+    Tensor staging;               // an aligned copy, if kernels do not accept the address
+    const Tensor* now = nullptr;  // of this run: given by the caller, or `bound`
     bool is_staged = false;
   };
   struct Result {
     int buffer = 0;
     int memory = -1;  // index into memories_; -1: an input, a constant, or of unknown size
     Tensor bound;
-    Tensor staging;  // of an input that is a result written over another input
+    Tensor staging;  // a copy, if the result is an input that is written over another input
     bool is_staged = false;
   };
-  // Of one or more results that are the same value.
+  // The memory of one or more results that are the same value.
   struct OutputMemory {
     const MemorySlot* slot = nullptr;
     std::vector<size_t> results;
     Tensor own;            // new in each run, or staging
-    int direct = -1;       // the result in whose bound memory the steps write; -1: in `own`
-    bool is_kept = false;  // `own` is staging, for all runs
+    int direct = -1;       // the result to whose bound memory the steps write; -1: to `own`
+    bool is_kept = false;  // `own` is staging memory for all runs
   };
-  // How a result may be written over its input.
+  // How a result may be written over the input of its state pair.
   struct StateAccess {
     StatePorts pair;
-    bool is_direct = false;    // all have read the input by then
-    bool is_in_place = false;  // the one who writes is the last to read, and can do it in place
-    size_t call = 0;           // then: who that is
+    bool is_direct = false;    // all steps have read the input before
+    bool is_in_place = false;  // the writing step is the last reader and can work in place
+    size_t call = 0;           // if so: the call that writes, and its output
     size_t output = 0;
   };
 
@@ -105,7 +105,7 @@ class IoBinding {
   std::vector<Result> results_;
   std::vector<OutputMemory> memories_;
   std::vector<StateAccess> states_;
-  bool is_arranged_ = false;  // for what is bound alone, and nothing changed since
+  bool is_arranged_ = false;  // for bound memory alone, and unchanged since then
 };
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-// Runs in memory of the caller's own: what is written where, what is refused, and what is copied.
+// Runs on memory of the caller: what is written where, what is refused, and what is copied.
 #include "engine/io_binding.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using testing_plugins::kOdd;
 using testing_plugins::Needs;
 using testing_plugins::SharedViews;
 
-// A whole page, so that tests choose where memory begins.
+// More memory than the tensors need, so that tests can choose the addresses.
 struct Memory {
   alignas(64) float elements[256] = {};
 
@@ -35,7 +35,7 @@ struct Memory {
 
 class Exchanges : public SharedViews {
  protected:
-  // Runs what was built on bound memory alone.
+  // Builds a runner, whose inputs and results the tests bind.
   PlanRunner& runner(const Needs& needs, std::vector<StatePorts> pairs = {}) {
     BuiltPlan built = SharedViews::build(needs);
     runner_ = std::make_unique<PlanRunner>(
@@ -48,7 +48,7 @@ class Exchanges : public SharedViews {
   std::unique_ptr<PlanRunner> runner_;
 };
 
-// One among several of a test.
+// For tests that need several instances.
 class OneExchange : public Exchanges {
  public:
   using Exchanges::input;
@@ -74,7 +74,7 @@ TEST_F(Exchanges, ReadAndWriteWhereTheyAreBound) {
     runner.run_bound();
     EXPECT_THAT(memory_.read(16, 4), ElementsAre(first + 2, 4, 5, 6));
   }
-  // Somewhere else from now on: what was there stays.
+  // From now on, the result is written elsewhere; the old memory keeps its values.
   runner.io_binding().bind_result(0, memory_.at(32, {4}));
   memory_.write(0, {5, 6, 7, 8});
   runner.run_bound();
@@ -213,7 +213,7 @@ TEST_F(Exchanges, RefuseMemoryThatOverlaps) {
   const std::string output_text = error_of([&] { runner.run_bound(); });
   EXPECT_THAT(output_text, HasSubstr("InvalidArgument: output 'z'"));
   EXPECT_THAT(output_text, HasSubstr("output 'y' lies in too"));
-  // An input that is given for one run counts too.
+  // An input that is given for only one run counts too.
   runner.io_binding().bind_result(0, memory_.at(32, {4}));
   EXPECT_THAT(error_of([&] { runner.run(std::vector{memory_.at(33, {4})}); }),
               HasSubstr("input 'x' lies in too"));
@@ -222,7 +222,7 @@ TEST_F(Exchanges, RefuseMemoryThatOverlaps) {
 }
 
 TEST_F(Exchanges, WriteStateOverItsInputOnceAllHaveReadIt) {
-  // y is made of x alone; that z still reads x decides whether y may be written there at once.
+  // y depends on x alone. If z reads x later, y must not be written over x directly.
   struct Case {
     std::string what;
     Needs needs;
@@ -287,7 +287,7 @@ TEST_F(Exchanges, WriteStateThatOverlapsInPart) {
   runner.io_binding().bind_result(0, memory_.at(2, {4}));
   runner.run_bound();
   EXPECT_THAT(memory_.read(0, 6), ElementsAre(1, 2, 2, 3, 4, 5));
-  // Memory of its own is as good.
+  // Separate memory works too.
   memory_.write(0, {1, 2, 3, 4});
   runner.io_binding().bind_result(0, memory_.at(16, {4}));
   runner.run_bound();

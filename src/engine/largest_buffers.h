@@ -1,4 +1,4 @@
-// What takes the most memory of a plan, for errors.
+// Names the largest buffers of a plan in errors.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-// "'conv1' with 4096 bytes, ...": the largest of what lies in the arena, of the results and of the
-// weights that are written anew for the plan.
+// "'conv1' with 4096 bytes, ...": the largest of the buffers in the arena, the results, and the
+// weights that are packed or converted for the plan.
 std::string largest_buffers_text(const BuiltPlan& built);
 
 }  // namespace tessera

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kDispatchTime{50};
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-// Null where no step wants it, or all are.
+// nullptr if no step asks for one thread, or the pool has only one.
 ThreadPool* one_thread(const ExecutionPlan& plan, ExecutionContext& place) {
   const bool has_lonely_step =
       std::any_of(plan.steps.begin(), plan.steps.end(),
@@ -28,7 +28,7 @@ ThreadPool* one_thread(const ExecutionPlan& plan, ExecutionContext& place) {
   return has_lonely_step ? place.one_thread() : nullptr;
 }
 
-// Before anything refers to the arena.
+// Must be called before anything refers to the arena.
 ExecutionContext& with_room(ExecutionContext& place, const BuiltPlan& built) {
   place.reserve_arena(built);
   return place;
@@ -93,11 +93,11 @@ void PlanRunner::run_bound(const PlanWatcher& watcher) {
 
 void PlanRunner::run_steps(const PlanWatcher& watcher) {
   const ExecutionContext::ActiveRun turn(place_);
-  // Another plan may have needed a larger one since.
+  // Another plan may have needed a larger arena since the last run.
   program_.move_arena(place_.arena());
   context_.set_random_seed(place_.seed());
   if (alone_context_) alone_context_->set_random_seed(place_.seed());
-  // Libraries on the same thread runtime then use this pool's threads and no others.
+  // Libraries that use the same thread runtime then use only the threads of this pool.
   place_.pool().execute([&] { run_regions(watcher); });
 }
 
@@ -132,7 +132,8 @@ void PlanRunner::run_region(const StaticSegment& region, RunContext& context,
   for (const int buffer : region.released) dynamic_[at(buffer)] = Tensor();
 }
 
-// What the region reads of values whose size is known by now, and what it will make of them.
+// Sets the arguments of the region whose sizes became known in this run, and clears the values that
+// the region will make.
 void PlanRunner::prepare_dynamic(const StaticSegment& region) {
   for (const StaticSegment::DynamicArgument& argument : region.arguments) {
     const Tensor& tensor = dynamic_[at(argument.owner)];
@@ -176,7 +177,7 @@ void PlanRunner::run_calls(size_t begin, size_t end, RunContext& context) {
   if (begin + stop.call != end) stop_at(begin + stop.call);
 }
 
-// The same step by step, with the time of each.
+// Like run_calls(), but call by call, with the time of each.
 void PlanRunner::run_watched(size_t begin, size_t end, RunContext& context,
                              const PlanWatcher& watcher) {
   for (size_t call = begin; call < end; ++call) {

@@ -19,8 +19,8 @@
 
 namespace tessera {
 
-// One step of one run, told to whoever watches; views are no steps of a run. What a watcher writes
-// into outputs, later steps see: tests inject faults this way.
+// One step of a run, as reported to a watcher; views are not reported. Later steps see what a
+// watcher writes into outputs: tests inject faults this way.
 struct PlanEvent {
   size_t step = 0;
   std::span<const tessera_buffer> inputs;
@@ -36,49 +36,50 @@ struct RunnerOptions {
   std::vector<StatePorts> state_pairs = {};
 };
 
-// For one thread at a time; several runners of one model share kernels' packs, and those that take
-// turns a workplace.
+// Not thread-safe. Runners of one model share the packs of kernels; runners that run in turns share
+// an execution context.
 class PlanRunner {
  public:
-  // Runs at `place`, which must outlive it. Throws OutOfMemory where the arena needs more than the
-  // machine has, before it is allocated.
+  // Runs on `place`, which must outlive this object. Throws OutOfMemory, before allocating, if the
+  // arena needs more than the available memory.
   PlanRunner(BuiltPlan plan, ExecutionContext& place, std::vector<StatePorts> state_pairs = {});
-  // Has a workplace of its own.
+  // Makes an execution context of its own.
   PlanRunner(BuiltPlan plan, RunnerOptions options);
   PlanRunner(BuiltPlan plan, int threads)
       : PlanRunner(std::move(plan), RunnerOptions{.threads = threads}) {}
   PlanRunner(const PlanRunner&) = delete;
   PlanRunner& operator=(const PlanRunner&) = delete;
 
-  // `inputs` in the order of the graph's inputs; an empty tensor where nothing reads the input or
-  // it is bound. Sparse inputs and results are the bytes of their storage, as
-  // SparseTensor::storage(). Gives the plan's results; those that are not bound in memory that the
-  // next run leaves alone. Throws what a kernel fails with, at its node, and Cancelled.
+  // `inputs` are in the order of the graph's inputs; a tensor may be empty if nothing reads the
+  // input or it is bound. Sparse inputs and results are the bytes of their storage, as in
+  // SparseTensor::storage(). Returns the plan's results; the next run does not change those that
+  // are not bound. Throws the error of a kernel, at its node, and Cancelled.
   std::vector<Tensor> run(std::span<const Tensor> inputs, const PlanWatcher& watcher = {});
 
-  // The same where all that is read and all results are bound (io_binding()): allocates nothing but
-  // what the first run after binding needs, and what kernels do.
+  // Like run(), if all inputs that are read and all results are bound (io_binding()). Allocates
+  // nothing, except in the first run after binding and in kernels.
   void run_bound(const PlanWatcher& watcher = {});
 
-  // Where inputs and results lie in memory of the caller's.
+  // Binds inputs and results to memory of the caller.
   IoBinding& io_binding() { return io_binding_; }
   const IoBinding& io_binding() const { return io_binding_; }
 
-  // Ends the run that is going on, if one is, before its next step; run() throws Cancelled. From
-  // any thread, also in a signal's handler.
+  // Stops the active run, if there is one, before its next step; run() throws Cancelled. May be
+  // called from any thread and from signal handlers.
   void cancel() { place_.cancel(); }
-  // The same for every run that takes longer; 0: none. Costs a look at the clock for each step.
+  // Stops every run that takes longer in the same way; 0: no limit. Costs a clock read for each
+  // step.
   void set_time_limit(std::chrono::nanoseconds limit) { place_.set_time_limit(limit); }
 
-  // What a step takes beside its kernel: the median time of running all calls with an empty
-  // function for each, over their number; 0 without any.
+  // The overhead of a step: the median time of running all calls, with an empty function in place
+  // of each, divided by their number; 0 if there are none.
   double measure_dispatch_ns();
 
   const BuiltPlan& built() const { return built_; }
   int threads() const { return place_.pool().threads(); }
 
  private:
-  // The call that was not made or failed, or one past the last.
+  // The call that was not made or that failed; one past the last if all succeeded.
   struct Stop {
     size_t call = 0;
     int32_t status = TESSERA_OK;
@@ -98,15 +99,15 @@ class PlanRunner {
   void* allocate_dynamic(int32_t output, std::span<const int64_t> dims);
 
   BuiltPlan built_;
-  std::unique_ptr<ExecutionContext> own_;  // null where `place_` is somebody else's
+  std::unique_ptr<ExecutionContext> own_;  // nullptr if the context is not owned
   ExecutionContext& place_;
-  ThreadPool* one_;  // for steps on one thread, where the pool has several and some step wants it
+  ThreadPool* one_;  // for steps on one thread; nullptr if there are none, or the pool has only one
   StepProgram program_;
   IoBinding io_binding_;
   RunContext context_;
   std::optional<RunContext> alone_context_;
-  std::vector<Tensor> dynamic_;  // by buffer: values whose size this run has shown
-  size_t dynamic_step_ = 0;      // that is running
+  std::vector<Tensor> dynamic_;  // by buffer: values whose sizes became known in this run
+  size_t dynamic_step_ = 0;      // the step that is running
   tessera_error error_ = {};
 };
 

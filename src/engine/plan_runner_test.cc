@@ -1,5 +1,5 @@
-// Plans made and run with plug-ins whose layouts can be told apart: conversions, in-place outputs,
-// outputs that are added to, watchers, failures.
+// Plans that are made and run with plug-ins whose layouts are distinguishable: conversions,
+// in-place outputs, outputs that are added to, watchers, failures.
 #include "engine/plan_runner.h"
 
 #include <gmock/gmock.h>
@@ -99,7 +99,7 @@ TEST_F(PlanRunners, ConvertOnceIntoALayoutAndOnceBack) {
   }
 }
 
-// Each step adds the number of threads it may use to what came before.
+// Each step adds the number of threads that it may use to its input.
 plugin::Candidate thread_counting(const plugin::Node& node) {
   plugin::Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT);
   candidate.build = [](const plugin::BuildOptions&) {
@@ -154,7 +154,8 @@ TEST_F(PlanRunners, ShareOneConvertedCopy) {
     proposals.add(relu_candidate(graph.node(0), "mirror:a"));
     proposals.add(relu_candidate(graph.node(1), "mirror:a"));
   });
-  // One result goes back before the other is made: one buffer less is alive at once.
+  // One result is converted back before the other is made, so one buffer less is live at the same
+  // time.
   EXPECT_THAT(kinds(built),
               ElementsAre(Kind::Convert, Kind::Kernel, Kind::Convert, Kind::Kernel, Kind::Convert));
 }
@@ -168,7 +169,7 @@ TEST_F(PlanRunners, WriteInPlaceWhereTheInputIsNotNeededAnyMore) {
   EXPECT_EQ(built.plan.steps[1].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
   EXPECT_EQ(built.plan.steps[2].outputs[0].request, TESSERA_REQUEST_IN_PLACE);
   EXPECT_EQ(built.plan.arena_bytes, 64);
-  // Somebody else wants the value between: it has to stay.
+  // The value in between is requested too, so it must be kept.
   const BuiltPlan kept = build(two_relus(), in_place, {{1}});
   EXPECT_EQ(kept.plan.steps[2].outputs[0].request, TESSERA_REQUEST_WRITE);
 }
@@ -186,7 +187,7 @@ TEST_F(PlanRunners, GiveNothingForNothing) {
   EXPECT_EQ(results[0].dims(), std::vector<int64_t>{0});
 }
 
-// x -> Relu -> y; Add(x, y) -> z; where `keeps_y`, y is an output, too.
+// x -> Relu -> y; Add(x, y) -> z; if `keeps_y`, y is an output too.
 TEST_F(PlanRunners, CopyBeforeAddingToWhatIsStillNeeded) {
   for (const bool keeps_y : {false, true}) {
     GraphBuilder builder(registry_);

@@ -1,4 +1,4 @@
-// Plans in which values are parts of others: what is copied, what is not, and that nothing is lost.
+// Plans in which values are parts of others: tests which values are copied, and that none is lost.
 #include "engine/shared_views_test.h"
 
 namespace tessera {
@@ -63,7 +63,7 @@ TEST_F(SharedViews, OfInputsConstantsAndOutputsBecomeTheCallersOwn) {
   }
   std::sort(begins.begin(), begins.end());
   EXPECT_EQ(std::adjacent_find(begins.begin(), begins.end()), begins.end());
-  // One of y, z has the memory that the kernel wrote.
+  // y or z uses the memory that the kernel wrote.
   EXPECT_EQ(copies(), 5);
 }
 
@@ -81,7 +81,7 @@ TEST_F(SharedViews, KeepMemoryFromBeingOverwritten) {
   input("x", {32});
   relu("x", "y");
   split("y", {"low", "high"}, {16, 16});
-  relu("y", "first");  // may not be in place: high is read later
+  relu("y", "first");  // must not be in place: high is read later
   relu("high", "second");
   concat({"first", "second"}, "out");
   relu("out", "last");
@@ -138,7 +138,7 @@ TEST_F(SharedViews, PutJointValuesIntoLargerOnes) {
   concat({"a", "b"}, "ab");
   relu("ab", "ab1");
   split("ab1", {"c", "d"}, {1, 1});
-  concat({"a", "b", "c"}, "abc");  // c is part of what has to stay whole
+  concat({"a", "b", "c"}, "abc");  // c is part of a value that must stay complete
   relu("abc", "abc1");
   relu("c", "e");
   concat({"abc", "e"}, "all");
@@ -152,7 +152,7 @@ TEST_F(SharedViews, TakeSumsIntoJointValues) {
   input("x", {1, 16});
   relu("x", "a");
   relu("a", "b");
-  builder_.node("add", "Add", {"a", "b"}, {"sum"});  // adds a to what b holds
+  builder_.node("add", "Add", {"a", "b"}, {"sum"});  // adds a to the contents of b
   relu("x", "c");
   concat({"c", "sum"}, "joint");
   relu("joint", "last");
@@ -166,7 +166,7 @@ TEST_F(SharedViews, AreHeldInMemoryUntilTheirLastReader) {
   relu("x", "y");
   split("y", {"low", "high"}, {32, 32});
   relu("low", "a");
-  // These could have y's memory if nobody minded `high`.
+  // These could use y's memory if `high` were not needed.
   relu("a", "b");
   relu("b", "c");
   relu("c", "d");

@@ -7,8 +7,8 @@
 namespace tessera {
 namespace {
 
-// For each value the index of the last node that reads or makes it; nodes.size() where it is needed
-// after the last one.
+// By value: the index of the last node that reads or makes it; nodes.size() if the value is needed
+// after the last node.
 std::vector<size_t> last_uses(const Graph& graph) {
   constexpr size_t kNever = 0;
   std::vector<size_t> last(graph.values.size(), kNever);

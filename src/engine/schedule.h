@@ -1,4 +1,4 @@
-// In which order nodes run, and when their values may be let go.
+// The order in which nodes run, and when their values may be released.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace tessera {
 struct Schedule {
   struct Step {
     NodeId node;
-    // Values that nothing reads after this step. Inputs and constants are among them: the runner
-    // lets go of its reference only.
+    // Values that nothing reads after this step, including inputs and constants: the runner drops
+    // only its own reference.
     std::vector<ValueId> released;
   };
   std::vector<Step> steps;  // the graph's own order
-  // Bytes of node outputs alive at once, at most; nullopt while a size is unknown. Counts neither
-  // inputs nor constants.
+  // The maximum number of bytes of node outputs that are live at the same time; nullopt if a size
+  // is unknown. Counts neither inputs nor constants.
   std::optional<int64_t> peak_bytes;
 };
 
-// Pure. Outputs and kept values are never released. Throws InvalidModel where sizes exceed 64 bits.
+// Pure. Outputs and kept values are never released. Throws InvalidModel if sizes exceed 64 bits.
 Schedule make_schedule(const Graph& graph);
 
 }  // namespace tessera

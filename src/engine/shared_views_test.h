@@ -1,5 +1,6 @@
-// Graphs in which values are parts of others, planned and run on kernels that take strides and odd
-// addresses, or do not. plan_runner_views_test.cc runs them, view_violations_test.cc spoils plans.
+// Graphs in which values are parts of others, planned and run on kernels that accept strides and
+// odd addresses, or do not. plan_runner_views_test.cc runs them, view_violations_test.cc breaks the
+// plans.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -23,7 +24,7 @@ using Kind = ExecutionStep::Kind;
 using plugin::Part;
 using Dims = std::vector<int64_t>;
 
-// What the ports of a kernel ask for.
+// The requirements of a kernel's ports.
 struct Needs {
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
   bool accepts_strides = false;
@@ -33,7 +34,7 @@ inline constexpr Needs kEasy{.alignment_bytes = 4, .accepts_strides = true};
 inline constexpr Needs kOdd{.alignment_bytes = 4};
 inline constexpr Needs kInPlace{.may_be_in_place = true};
 
-// Calls use(index of the element with the buffer's strides) for all elements in row-major order.
+// Calls `use` for all elements in row-major order, with the index of each by the buffer's strides.
 template <class Use>
 void for_each_place(const Buffer& buffer, Use use) {
   const size_t rank = static_cast<size_t>(buffer.rank);
@@ -51,7 +52,7 @@ void for_each_place(const Buffer& buffer, Use use) {
   }
 }
 
-// output = input + 1, with strides where it is given some.
+// output = input + 1, with the strides of the buffers.
 inline Candidate plus_one(const plugin::Node& node, const Needs& needs) {
   Candidate candidate = relu_candidate(node, TESSERA_LAYOUT_DEFAULT, needs.may_be_in_place);
   candidate.inputs[0].alignment_bytes = needs.alignment_bytes;
@@ -142,7 +143,8 @@ class SharedViews : public testing::Test {
     builder_.node("reshape_" + to, "Reshape", {from, "dims_" + to}, {to});
   }
 
-  // Every Relu adds one with these needs; Add adds to its second input; the rest shares memory.
+  // Every Relu becomes a kernel with these requirements that adds one; Add adds to its second
+  // input; the other ops become views and joint values.
   BuiltPlan build(const Needs& needs) {
     BuiltPlan built;
     built.graph = infer_types(builder_.graph(), registry_, Log());
@@ -190,7 +192,7 @@ class SharedViews : public testing::Test {
     return built;
   }
 
-  // Runs it twice, and checks each output by `evaluate`.
+  // Runs the graph twice, and compares each output with evaluate().
   void run(const Needs& needs) {
     BuiltPlan built = build(needs);
     const tessera::Graph graph = built.graph;
@@ -235,7 +237,7 @@ class SharedViews : public testing::Test {
     return attributes;
   }
 
-  // Node by node, each value with memory of its own. Relu stands for adding one.
+  // Evaluates node by node, each value in its own memory. Relu stands for adding one.
   std::vector<Tensor> evaluate(const tessera::Graph& graph) const {
     std::vector<std::vector<float>> values(graph.values.size());
     const auto of = [&](ValueId id) -> std::vector<float>& {

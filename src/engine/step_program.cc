@@ -47,7 +47,7 @@ StepProgram::StepProgram(const BuiltPlan& built, char* arena, bool has_several_t
 
 StepProgram::~StepProgram() = default;
 
-// Calls point to their arguments and copies, so these must not move once they are there.
+// Calls point to their arguments and copies, so these vectors must not reallocate.
 void StepProgram::count_arguments() {
   size_t count = 0;
   for (const ExecutionStep& step : built_.plan.steps) {
@@ -205,7 +205,7 @@ void StepProgram::move_arena(char* arena) {
   }
 }
 
-// Those of one slot in a row.
+// The relocations of one slot are contiguous.
 void StepProgram::collect_patches() {
   std::vector<std::vector<size_t>> faces_of(slots_.size());
   for (size_t face = 0; face < faces_.size(); ++face) {

@@ -6,11 +6,11 @@
 namespace tessera {
 namespace {
 
-// Bytes that one thread copies at least.
+// The minimum number of bytes that one thread copies.
 constexpr int64_t kGrainBytes = 64 * 1024;
 constexpr int64_t kMaxCuts = 64;
 
-// A constant size makes one instruction of the copy.
+// With a constant size, the copy compiles to one instruction.
 template <int64_t Bytes>
 void copy_pieces(const char* from, char* to, const StridedCopy::Loop& loop, int64_t count,
                  int64_t bytes) {
@@ -37,7 +37,7 @@ void copy_row(const char* from, char* to, const StridedCopy::Loop& loop, int64_t
   }
 }
 
-// A copy of many bytes in one piece is cut, so that several threads can share it.
+// Cuts a large contiguous copy, so that several threads can share it.
 void cut_long_piece(StridedCopy& copy) {
   if (!copy.loops.empty() || copy.piece_bytes < 2 * kGrainBytes) return;
   int64_t cuts = std::min(copy.piece_bytes / kGrainBytes, kMaxCuts);
@@ -59,7 +59,7 @@ StridedCopy plan_copy(const std::vector<int64_t>& dims, int64_t element_bytes,
     loops.push_back(
         {dims[axis], from_strides[axis] * element_bytes, to_strides[axis] * element_bytes});
   }
-  // Written in order, whatever the order of the dimensions.
+  // Loops over ascending destination addresses, whatever the order of the dimensions.
   std::stable_sort(loops.begin(), loops.end(), [](const auto& left, const auto& right) {
     return left.to_step > right.to_step;
   });

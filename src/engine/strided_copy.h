@@ -1,4 +1,4 @@
-// Copies between two places of one tensor, of which either may have strides.
+// Copies a tensor; its source and its destination may have strides.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Loops, outermost first, round pieces that lie without gaps on both sides.
+// Nested loops, outermost first, over pieces that are contiguous on both sides.
 struct StridedCopy {
   struct Loop {
     int64_t count = 0;

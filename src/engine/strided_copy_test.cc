@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Element by element.
+// Compares every element.
 template <class T>
 void expect_copied(const std::vector<int64_t>& dims, const std::vector<int64_t>& from_strides,
                    const std::vector<int64_t>& to_strides, ThreadPool& pool) {
@@ -46,7 +46,7 @@ TEST(StridedCopies, EqualElementByElement) {
     std::vector<int64_t> dims;
     for (int64_t rank = below(5); rank > 0; --rank)
       dims.push_back(below(9) == 0 ? 0 : 1 + below(9));
-    // Strides that leave gaps at random, in a random order of dimensions.
+    // Strides with random gaps, in a random order of dimensions.
     const auto strides = [&] {
       std::vector<size_t> order(dims.size());
       std::iota(order.begin(), order.end(), size_t{0});

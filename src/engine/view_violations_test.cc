@@ -1,4 +1,4 @@
-// What explain_violation() finds in plans in which values are parts of others.
+// Tests what explain_violation() finds in plans in which values are parts of others.
 #include <functional>
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@ using testing_plugins::SharedViews;
 
 class ViewViolations : public SharedViews {
  protected:
-  // A split of y, read by others, and the halves of a joint value.
+  // A split of y, whose parts other steps read, and the halves of a joint value.
   ExecutionPlan sound() {
     input("x", {32});
     relu("x", "y");
@@ -50,15 +50,15 @@ TEST_F(ViewViolations, AreFound) {
     std::function<void(ExecutionPlan&)> spoil;
   } cases[] = {
       {"elsewhere than it should", [&](auto& p) { buffer(p, high).offset += 4; }},
-      // Over the other part.
+      // Overlaps the other part.
       {"unwritten", [&](auto& p) { buffer(p, part).offset -= 64; }},
       {"elsewhere than it should", [&](auto& p) { buffer(p, high).strides = {2}; }},
       {"outside of memory", [&](auto& p) { buffer(p, high).offset = p.arena_bytes; }},
       {"outside of memory", [&](auto& p) { buffer(p, part).bytes += p.arena_bytes; }},
       {"unwritten", [&](auto& p) { std::swap(p.steps[view], p.steps[view - 1]); }},
-      // Joint before its second part is written.
+      // The joint value is complete before its second part is written.
       {"unwritten", [&](auto& p) { std::swap(p.steps[joint], p.steps[joint - 1]); }},
-      // Something writes over a part between it and the whole.
+      // Another step overwrites a part before the whole value is complete.
       {"unwritten",
        [&](auto& p) {
          ExecutionStep copy;
