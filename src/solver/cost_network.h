@@ -46,16 +46,17 @@ struct NetworkSolution {
   double work_cells = 0;
 };
 
-// Finds an assignment of least cost. Removes dominated values, and eliminates variables in the
-// order of the smallest resulting table (so degrees one and two first). If such tables would be too
-// large, alternates between moving costs between the small ones for a bound, improving an
-// assignment piece by piece, and removing values that bound and assignment exclude, until the rest
-// is small enough; otherwise branches on the values of one variable, in the order of their
-// mini-bucket bounds. If `effort` is exhausted, returns the best assignment found, with a bound.
-// Variable elimination: Bertele and Brioschi, Nonserial Dynamic Programming, 1972; dominated
-// values: Goldstein, Biophysical Journal 66, 1994; mini-buckets: Dechter and Rish, JACM 50, 2003.
-// Searches only for assignments that cost less than `upper_bound`: if there is none, `values` is
-// empty and `lower_bound` is at most `upper_bound`. Pure, except for `may_go_on`.
+// Finds an assignment of minimum cost. Removes dominated values, and eliminates variables in the
+// order of the smallest resulting table (so variables of degree one and two first). If the tables
+// become too large, alternates three steps until the rest is small enough: it moves costs between
+// the small tables to get a bound, improves an assignment piece by piece, and removes values that
+// the bound and the assignment exclude. If the rest stays too large, branches on the values of one
+// variable, in the order of their mini-bucket bounds. If `effort` is exhausted, returns the best
+// assignment found, with a bound. Variable elimination: Bertele and Brioschi, Nonserial Dynamic
+// Programming, 1972; dominated values: Goldstein, Biophysical Journal 66, 1994; mini-buckets:
+// Dechter and Rish, JACM 50, 2003. Searches only for assignments that cost less than `upper_bound`:
+// if there is none, `values` is empty and `lower_bound` is at most `upper_bound`. Pure, except for
+// `may_go_on`.
 NetworkSolution minimise(const CostNetwork& network, const NetworkEffort& effort = {},
                          double upper_bound = kForbidden);
 

@@ -154,7 +154,7 @@ class Remover {
 
   static bool is_dominated(const std::vector<View>& views,
                            const std::vector<std::vector<double>>& minima, int a, int b) {
-    // A cheap test that decides most pairs: if `a` costs its minimum, `b` costs at least its own
+    // A quick test that decides most pairs: if `a` costs its minimum, `b` costs at least its own
     // minimum.
     double lower_bound = 0;
     for (const std::vector<double>& costs : minima) {

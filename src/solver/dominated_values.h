@@ -13,9 +13,9 @@ struct ReducedNetwork {
 };
 
 // Drops value a of a variable if some value b never costs more, whatever the values of other
-// variables (Goldstein's criterion, factor by factor; of equal values the first is kept), and
-// values that are always forbidden. A variable with one value left is in no factor. Keeps at least
-// one assignment of minimum cost. Pure.
+// variables are (Goldstein's criterion, factor by factor; of equal values, the first is kept). Also
+// drops values that are always forbidden. A variable with one value left is in no factor. Keeps at
+// least one assignment of minimum cost. Pure.
 ReducedNetwork remove_dominated_values(const CostNetwork& network);
 
 }  // namespace tessera

@@ -137,7 +137,7 @@ void DualAscent::visit(int variable, bool is_forward) {
     ahead += table.last != variable ? 1 : 0;
     behind += table.first != variable ? 1 : 0;
     cells_ += static_cast<double>(2 * table.costs.size());
-    // Tables whose other variables are all ahead gave their share in the pass in the other
+    // A table whose other variables are all ahead has already contributed in the pass in the other
     // direction.
     if (variable == (is_forward ? table.first : table.last)) continue;
     minimum_by_value(table, incidence.position, minima_);

@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-// What is wrong with `solution`, or "": a variable without a value of its domain, a cost that is
-// not the sum of the factors, a bound above the cost. Pure.
+// Returns what is wrong with `solution`, or "": a variable without a value of its domain, a cost
+// that is not the sum of the factors, a bound above the cost. Pure.
 std::string explain_violation(const CostNetwork& network, const NetworkSolution& solution);
 
 }  // namespace tessera
