@@ -60,8 +60,8 @@ struct CacheFile {
   void set_note(std::string_view name, std::string value);
 };
 
-// If `key` is not null, sections made in this process get a MAC; sections that others authenticated
-// keep theirs.
+// If `key` is not null, sections that were made in this process get a MAC; other sections keep the
+// MAC that they have.
 std::string encode(const CacheFile& file, const UserKey* key);
 
 // Reads what encode() wrote. Throws Corrupt, naming `place`, for anything else: every byte is

@@ -173,7 +173,7 @@ TEST(CacheFile, TheIngredientsOfADamagedFileCanBeRead) {
   EXPECT_EQ(decode_head(bytes, "file").ingredients, example().ingredients);
 }
 
-// An attacker writes matching checksums, so everything behind them must be checked too.
+// An attacker can write matching checksums, so everything that they cover must be checked too.
 TEST(CacheFile, DamageUnderRightChecksumsIsFoundOrHarmless) {
   const std::string bytes = encode(example(), &kKey);
   std::mt19937 random(7);

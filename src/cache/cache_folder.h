@@ -50,8 +50,8 @@ using MergeSections = std::function<Section(const Section& present, Section adde
 SavedCache save_in_folder(const std::filesystem::path& folder, const CacheFile& file,
                           const UserKey* key, const MergeSections& merge = nullptr);
 
-// Merges them into the file `path` if it has the same fingerprint; else replaces the file. Returns
-// the reason of a failure, or "".
+// Merges the sections into the file `path` if it has the same fingerprint; otherwise replaces the
+// file. Returns the reason of a failure, or "".
 std::string save_in_file(const std::filesystem::path& path, const CacheFile& file,
                          const UserKey* key, const MergeSections& merge = nullptr);
 

@@ -57,7 +57,7 @@ TEST(CacheFolder, SectionsAreReplacedOneByOne) {
   EXPECT_EQ(again.file->find("other", "costs")->bytes, "a");
 }
 
-// Constructs a collision: gives the name of one file to the bytes of another.
+// Constructs a collision: copies the bytes of one file to the name of another.
 TEST(CacheFolder, OnACollisionTheSecondTakesMoreDigits) {
   const TemporaryFolder folder;
   const CacheFile ours = file_of("a");

@@ -1,5 +1,5 @@
-// Decides what stored bytes may be used for, depending on who vouches for them. The only place that
-// does.
+// Decides what stored bytes may be used for, depending on who vouches for them. No other file
+// decides that.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace tessera::cache {
 
 // Whether its claims of correctness are trusted: a plan runs, and a kernel that was found correct
-// needs no new check. A stranger's plan is only a proposal, and each of its kernels is checked
-// before its results count; its refusals are respected anyway.
+// needs no new check. An untrusted plan (Origin::Stranger) is only a proposal, and each of its
+// kernels is checked before its results count; its refusals are respected anyway.
 constexpr bool may_vouch_for_results(Origin origin) { return origin != Origin::Stranger; }
 
 // Whether its bytes may be executed, mapped as weights, or replace reading a model: packs, compiled
