@@ -30,7 +30,7 @@ constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 // Shows the only node of a graph to `look` as a plug-in sees it: `op` reads float32 "x" of `dims`,
-// and `constants` behind it (an entry without elements is an input left out).
+// followed by `constants` (an entry without elements is an omitted input).
 struct OneNode {
   std::string op;
   Integers dims;
@@ -132,7 +132,8 @@ TEST(BackendOps, SliceListsAreInputsOrAttributes) {
   });
 }
 
-// Against a list whose elements are taken one by one, between bounds as ONNX's text clamps them.
+// Compares with a list whose elements are selected one by one, between bounds that are clamped as
+// ONNX's text defines.
 TEST(BackendOps, SliceRangesAreThoseOfOnnx) {
   for (int64_t size = 0; size <= 4; ++size) {
     for (const int64_t start : {kMin, int64_t{-5}, int64_t{-2}, int64_t{0}, int64_t{3}, kMax}) {

@@ -183,7 +183,8 @@ void BackendSet::add_files(const std::filesystem::path& path, From from) {
   for (const auto& file : std::filesystem::directory_iterator(path, failure)) {
     if (file.path().extension() == ".so") files.push_back(file.path());
   }
-  // The program may be in a folder beside a stranger's; it must run anyway.
+  // The plug-in folder beside the program may belong to somebody else and be unreadable; the
+  // program must run anyway.
   if (failure && from == From::OwnFolder) return;
   if (failure) {
     throw Error(ErrorKind::InvalidArgument, "backend path '" + path.string() + "'",

@@ -64,7 +64,7 @@ class Candidates : public testing::Test {
   std::unique_ptr<LayoutTable> table_;
 };
 
-// Records what it is asked for.
+// Records the options with which propose() is called.
 class AskedBackend : public plugin::Backend {
  public:
   explicit AskedBackend(ProposeOptions& asked) : asked_(asked) {}

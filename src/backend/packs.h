@@ -19,7 +19,7 @@
 namespace tessera {
 
 // Identifies the elements of a weight, independent of its name and location. Cryptographic, because
-// stored packs are looked up by it and models may come from third_party_plugins.
+// stored packs are looked up by it and models may come from untrusted sources.
 using Digest = cache::Digest;
 
 // A tree hash with BLAKE2b (cache/digest.h); docs/formats/packs.md defines its input. `constant`

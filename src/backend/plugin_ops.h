@@ -19,8 +19,8 @@ std::string explain_illegal_op(const tessera_op& op);
 //
 // Rules and kernels get as many inputs and outputs as the op declares, except variadic ones, even
 // if the node omits the last ones. If a rule fails with InvalidModel, InvalidArgument, Unsupported
-// or OutOfMemory, that is a verdict on the model and thrown as such. Any other failure, and an
-// impossible type, is the backend's fault: DeviceFailed at the node, naming the backend. An
+// or OutOfMemory, the error concerns the model and is thrown with this kind. Any other failure, and
+// an impossible type, is the backend's fault: DeviceFailed at the node, naming the backend. An
 // elementwise op propagates symbols of its inputs' dimensions.
 std::vector<ops::Op> make_ops(const tessera_backend& backend,
                               const std::shared_ptr<const void>& keeps_open);

@@ -188,7 +188,7 @@ class OfferReader {
     return *layout;
   }
 
-  // The name has no capacity; the value's sparse form gives it.
+  // The layout name does not contain the capacity; the sparse form of the value does.
   LayoutId read_sparse_layout(const char* name, int32_t value) const {
     const std::optional<SparseForm>& form = graph_.graph[ValueId{value}].sparse;
     const std::optional<LayoutId> layout =

@@ -28,7 +28,7 @@ class RunContext {
   void set_random_seed(uint64_t seed) { face_.random_seed = seed; }
   void set_allocator(AllocateOutput allocate) { allocate_ = std::move(allocate); }
 
-  // The members behind a context that a plug-in passes back.
+  // The pool and scratch memory of a context that a plug-in passes back.
   static ThreadPool& pool_of(tessera_run_context* context) { return of(context).pool_; }
   static std::pmr::memory_resource& scratch_of(tessera_run_context* context) {
     return of(context).scratch_;
