@@ -105,15 +105,16 @@ struct SubPlan {
 int64_t workspace_bytes_of(std::span<const SubPlan> branches);
 
 // Makes the steps, buffers and offsets for `placement`:
-// - Conversions are inserted if a step needs a value in a layout in which it does not exist yet.
-// One converted copy serves all readers.
+// - Inserts conversions if a step needs a value in a layout in which it does not exist yet. One
+//   converted copy serves all readers.
 // - Results are in the caller's layout and have memory of their own.
 // - An output is written in place if the candidate allows that and no later step needs the input.
-// If a kernel adds to a value that other steps still need, the value is copied first.
+// If
+//   a kernel adds to a value that other steps still need, the value is copied first.
 // - Views share the memory of the value that they are part of. The parts of a joint value are
-// written directly to their position in it if possible, otherwise copied there. A port gets a
-// dense, aligned copy if it accepts nothing else.
-// - At last, all buffers and workspaces get offsets in the arena.
+//   written directly to their position in it if possible, otherwise copied there. A port gets a
+//   dense, aligned copy if it accepts nothing else.
+// - Finally, all buffers and workspaces in the arena get offsets.
 //
 // `also` lists further values to return; values that no step makes are skipped. `graph` must
 // contain all ids that `offers` uses; both must live until the kernels are built.

@@ -81,7 +81,7 @@ class ProblemMaker {
     step.blocks.push_back(used);
   }
 
-  // The outputs that share_in_place() will write over an input if no later step needs the input.
+  // Adds the outputs that share_in_place() writes over an input if no later step needs the input.
   void add_in_place(const ExecutionStep& step, OrderStep& added) {
     const Candidate& candidate = offers_.candidates[at(step.candidate)];
     constexpr uint32_t kInPlace = TESSERA_REQUEST_ADD | TESSERA_REQUEST_IN_PLACE;

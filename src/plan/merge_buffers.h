@@ -23,7 +23,7 @@ struct MergedBuffers {
 // Merges buffers that probably fit together (a heuristic). Buffers of equal lifetime that are
 // stacked on each other can be joined with a stack of the same total height that begins when they
 // end: both then use the same offsets, one after the other. Joins the smallest stacks first, and
-// repeats with the results until nothing fits together any more; at last, stacks all buffers of
+// repeats with the results until nothing fits together any more; finally, stacks all buffers of
 // equal lifetime. So a rectangle that was cut into pieces recursively becomes whole again. Every
 // packing of the merged buffers is a packing of `buffers`, but not the other way round. Pure.
 MergedBuffers merge_buffers(std::span<const GridBuffer> buffers);
