@@ -1,6 +1,6 @@
-// The plug-in contract: what the owner of a library writes so that Tessera runs models with it.
-// This header is all that a plug-in includes of Tessera; it needs no library to link with.
-// docs/backends.md tells the contract in the order in which an author meets it.
+// The plug-in contract: the code that the owner of a library writes so that Tessera can run models
+// with it. A plug-in includes only this header of Tessera and links with no library of it.
+// docs/backends.md explains the contract in the order in which an author needs it.
 //
 //   struct MyBackend : tessera::plugin::Backend {
 //     Description describe() override { ... }                       // name, layouts, ops
@@ -8,9 +8,9 @@
 //   };
 //   TESSERA_PLUGIN(MyBackend)
 //
-// Code here throws freely: an exception (Failure with its kind, any other as a bug of the plug-in)
-// becomes a reason on the host's side. Nothing of the C++ library crosses the border, so host and
-// plug-in may be built by different compilers with different standard libraries.
+// A plug-in may throw: an exception becomes an error of the host, with the kind of a Failure, or as
+// a bug of the plug-in for any other exception. No C++ type crosses the boundary between host and
+// plug-in, so they may be built by different compilers with different standard libraries.
 #pragma once
 
 #include "tessera/backend_faces.h"

@@ -1,16 +1,15 @@
 /* The binary side of the plug-in contract: plain C structs and functions. Plug-in authors include
- * tessera/backend.h, which puts C++ on top; this file is what both sides agree on byte by byte, so
- * that a plug-in may be built by another compiler, with another standard library, than the host.
+ * tessera/backend.h, which wraps this file in C++. Host and plug-in agree on this file byte by
+ * byte, so a plug-in may be built with another compiler and another standard library than the host.
  *
  * Rules that hold everywhere:
- *  - Strings are UTF-8 and end with a zero byte. A pointer given to the other side stays valid for
- *    as long as the thing that it is part of, unless a comment says otherwise.
- *  - A function that can fail returns TESSERA_OK or the kind of its failure, and then has written
+ *  - Strings are UTF-8 and end with a zero byte. A pointer that is passed to the other side stays
+ *    valid as long as the object that it is part of, unless a comment says otherwise.
+ *  - A function that can fail returns TESSERA_OK, or the kind of its failure after it has written
  *    the reason into `error`. No exception leaves a function of either side.
- *  - Structs that begin with struct_size may grow at their end; a reader looks at struct_size
- *    before it reads what a later version added. The others are fixed for this contract version.
- *  - Memory is freed by the side that allocated it, through the `release` that came with it.
- */
+ *  - Structs that begin with struct_size may grow at their end. A reader checks struct_size before
+ *    it reads a member that a later version added. The others are fixed for this contract version.
+ *  - Memory is freed by the side that allocated it, through the `release` that came with it. */
 #ifndef TESSERA_BACKEND_ABI_H
 #define TESSERA_BACKEND_ABI_H
 
@@ -23,8 +22,8 @@ extern "C" {
 
 #define TESSERA_CONTRACT_VERSION 1u
 
-/* Every buffer that a conversion or a pack function sees starts at a multiple of this, and every
- * one that a kernel sees, unless its port asks for less. */
+/* Alignment of every buffer that a conversion, a pack function or a kernel gets. Only a kernel's
+ * buffer may be less aligned, if its port asks for less. */
 #define TESSERA_ALIGNMENT_BYTES 64
 
 /* --- Status and errors ------------------------------------------------------------------------ */
@@ -37,17 +36,17 @@ enum {
   TESSERA_OUT_OF_MEMORY = 4,
   TESSERA_DEVICE_FAILED = 5,
   TESSERA_CORRUPT = 6,
-  TESSERA_INTERNAL = 7 /* a bug of whoever returns it */
+  TESSERA_INTERNAL = 7 /* a bug in the code that returns it */
 };
 
-/* Owned by the caller, so that reporting a failure allocates nothing. */
+/* The caller owns it, so reporting a failure allocates nothing. */
 typedef struct tessera_error {
   uint32_t struct_size;
   int32_t kind;
-  char message[1000]; /* ends with a zero byte; cut where it is too long */
+  char message[1000]; /* ends with a zero byte; cut if it is too long */
 } tessera_error;
 
-/* Receives bytes that live only during the call. */
+/* Receives bytes that are valid only during the call. */
 typedef void (*tessera_bytes_visitor)(void* user, const void* bytes, size_t size);
 
 /* --- Types and values ------------------------------------------------------------------------- */
@@ -70,17 +69,16 @@ enum {
   TESSERA_STRING = 14
 };
 
-/* The logical type of a tensor, whatever its layout. rank -1: not known before running. A dimension
- * of -1: not known before running. */
+/* The logical type of a tensor, independent of its layout. A rank or a dimension of -1 is not known
+ * before running. */
 typedef struct tessera_type {
   int32_t data_type;
   int32_t rank;
   const int64_t* dims;
 } tessera_type;
 
-/* A tensor in memory. `dims` are the logical dimensions; `bytes` what it takes in its layout.
- * `strides`, in elements, is null for dense storage; else the caller's port said that it accepts
- * strides. */
+/* A tensor in memory. `dims` are the logical dimensions; `bytes` is its size in its layout.
+ * `strides`, in elements, is null for dense storage; it is set only if the port accepts strides. */
 typedef struct tessera_buffer {
   void* data; /* null: an optional input or output that is left out */
   int64_t bytes;
@@ -94,21 +92,20 @@ typedef struct tessera_buffer {
 
 enum {
   TESSERA_REQUEST_WRITE = 1,    /* the buffer holds nothing yet */
-  TESSERA_REQUEST_IN_PLACE = 2, /* the buffer is that of the port's in_place_input */
+  TESSERA_REQUEST_IN_PLACE = 2, /* the output has the buffer of the port's in_place_input */
   TESSERA_REQUEST_ADD = 4,      /* add to what the buffer holds */
-  TESSERA_REQUEST_NONE = 8      /* nobody reads it: data is null */
+  TESSERA_REQUEST_NONE = 8      /* nothing reads the output: data is null */
 };
 
-/* --- The graph, as a plug-in sees it -----------------------------------------------------------
- */
+/* --- The graph, as a plug-in sees it ---------------------------------------------------------- */
 
 typedef struct tessera_graph tessera_graph; /* opaque */
 
-/* Nodes and values are numbered from 0; -1 is an optional input or output that is left out. Nodes
- * stand in an order in which they can run. */
+/* Nodes and values are numbered from 0; -1 stands for an optional input or output that is left out.
+ * Nodes are in an order in which they can run. */
 typedef struct tessera_node {
   uint32_t struct_size;
-  int32_t version; /* of the op: the newest one that the model's operator set contains */
+  int32_t version; /* of the op: the newest in the model's operator set */
   const char* name;
   const char* op;     /* "Conv" */
   const char* domain; /* "" is ONNX's own */
@@ -117,7 +114,7 @@ typedef struct tessera_node {
   int32_t output_count;
   const int32_t* outputs;
   int32_t body_count; /* nested graphs (If, Loop, Scan) */
-  int32_t is_random;  /* two runs differ: may not be computed twice */
+  int32_t is_random;  /* two runs differ: it must not be computed twice */
   int64_t flops;      /* a multiply-add is 2; -1 while shapes are unknown */
   int64_t bytes;      /* read and written, once each; -1 while shapes are unknown */
 } tessera_node;
@@ -125,7 +122,7 @@ typedef struct tessera_node {
 enum {
   TESSERA_VALUE_INPUT = 1,    /* fed when run */
   TESSERA_VALUE_CONSTANT = 2, /* known before running; see `constant` */
-  TESSERA_VALUE_NEEDED = 4,   /* an output of the graph or fetched: no group may swallow it */
+  TESSERA_VALUE_NEEDED = 4,   /* an output of the graph or fetched: a group must return it */
   TESSERA_VALUE_STATE = 8     /* kept between runs */
 };
 
@@ -134,14 +131,15 @@ typedef struct tessera_value {
   uint32_t flags; /* TESSERA_VALUE_ */
   const char* name;
   tessera_type type;
-  /* Elements of a constant, dense row-major. Null for one whose elements were let go after packing
-   * (then it has more than TESSERA_SMALL_CONSTANT_BYTES). */
+  /* The elements of a constant, dense row-major. Null if they were released after packing; only
+   * constants of more than TESSERA_SMALL_CONSTANT_BYTES are released. */
   const void* constant;
-  int32_t producer;         /* the node that makes it, or -1 */
+  int32_t producer;         /* the node that computes it, or -1 */
   int32_t consumer_count;   /* one for each input of a node that reads it */
   const int32_t* consumers; /* nodes */
-  /* The sparse layout that the value may lie in: one of TESSERA_DENSE (none), _CSR, _ROW_SPARSE,
-   * and the most elements or rows that it can store there. */
+  /* The sparse layout in which the value may be stored: TESSERA_DENSE (none), TESSERA_CSR or
+   * TESSERA_ROW_SPARSE; and the maximum number of elements or rows that it can store in that
+   * layout. */
   int32_t sparse_format;
   int32_t reserved;
   int64_t sparse_capacity;
@@ -160,7 +158,7 @@ enum {
   TESSERA_ATTRIBUTE_TENSOR = 7
 };
 
-/* Which member counts is told by `kind`; `count` is the length of the arrays. */
+/* `kind` says which member holds the value; `count` is the length of the arrays. */
 typedef struct tessera_attribute {
   uint32_t struct_size;
   int32_t kind;
@@ -174,69 +172,73 @@ typedef struct tessera_attribute {
   tessera_buffer tensor;
 } tessera_attribute;
 
-/* One match of a pattern: the node for each step of the pattern, in the pattern's order. Valid
- * during the call. */
+/* Receives one match of a pattern: the node of each step of the pattern, in its order. The array is
+ * valid only during the call. */
 typedef void (*tessera_match_visitor)(void* user, const int32_t* nodes, int32_t node_count);
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-/* What a kernel may use while it runs; valid during the call. */
+/* Services of the host for a running kernel; valid only during the call. */
 typedef struct tessera_run_context tessera_run_context;
 struct tessera_run_context {
   uint32_t struct_size;
-  int32_t threads; /* how many parallel_for may use, the calling one included */
+  int32_t threads; /* maximum for parallel_for, with the calling thread */
   int32_t is_training;
-  int32_t is_bulk;  /* the caller synchronises at the end of several kernels: do not */
-  void* host_state; /* the host's own */
-  void* queue;      /* of the device; null on the host's processor */
-  void* workspace;  /* as many bytes as the kernel asked for; aligned */
+  int32_t is_bulk;  /* the caller synchronises once after several kernels: do not synchronise */
+  void* host_state; /* for the host only */
+  void* queue;      /* of the device; null on the host's CPU */
+  void* workspace;  /* of the size that the kernel asked for; aligned */
   int64_t workspace_bytes;
   uint64_t random_seed; /* differs from run to run */
-  /* Calls body(argument, begin, end) on ranges that together cover [0, count) once each, in any
-   * order and from any thread of the host's pool, in pieces of about `grain` or more. `body` must
-   * not throw. */
+  /* Calls body(argument, begin, end) for ranges of about `grain` elements or more, which together
+   * cover [0, count) exactly once. The order is arbitrary, and any thread of the host's pool may
+   * make a call. `body` must not throw. */
   void (*parallel_for)(tessera_run_context* context, int64_t count, int64_t grain,
                        void (*body)(void* argument, int64_t begin, int64_t end), void* argument);
-  /* Memory for an output whose size only running shows (TESSERA_OUTPUT_SIZE_UNKNOWN), dense
-   * row-major; once for each such output. Null where there is none left. */
+  /* Returns memory, dense row-major, for an output whose size is known only in the run
+   * (TESSERA_OUTPUT_SIZE_UNKNOWN). Call it once for each of these outputs. Null if no memory is
+   * left. */
   void* (*allocate_output)(tessera_run_context* context, int32_t output, int32_t rank,
                            const int64_t* dims);
 };
 
-/* --- Devices, layouts, conversions --------------------------------------------------------------
- */
+/* --- Devices, layouts, conversions ------------------------------------------------------------ */
 
 typedef struct tessera_device {
-  const char* kind; /* "cpu"; another name for each kind of accelerator */
+  const char* kind; /* "cpu", or another name for each kind of accelerator */
   int32_t ordinal;
   int32_t reserved;
-  const char* architecture; /* what its code depends on: "x86-64 avx512", "sm_90" */
+  const char* architecture; /* the instruction set of its code: "x86-64 avx512", "sm_90" */
 } tessera_device;
 
-/* Copies `from` to `to`: equal logical types, each in the layout that the conversion names. */
+/* Copies `from` to `to`. Both have the same logical type, each is in the layout that the conversion
+ * names. */
 typedef int32_t (*tessera_convert)(void* self, tessera_run_context* context,
                                    const tessera_buffer* from, const tessera_buffer* to,
                                    tessera_error* error);
 
-/* The default layout: dense, row-major, in the host's memory. Never listed by a plug-in. */
+/* The default layout: dense, row-major, in host memory. A plug-in must not list it. */
 #define TESSERA_LAYOUT_DEFAULT "row_major"
-/* In a port: any dense layout, the same for every port of the candidate that says so. */
+/* In a port: any dense layout, but the same one for all ports of the candidate that use this
+ * name. */
 #define TESSERA_LAYOUT_ANY_DENSE "*"
 
 enum {
-  /* Each stored element belongs to one logical element or is padding, and an elementwise kernel may
-   * compute all of storage in order. Padding holds zero whenever a kernel is done: a kernel that
-   * makes something else of zero must clear it again. */
+  /* Each stored element is one logical element or padding, and an elementwise kernel may compute
+   * the whole storage in order. Padding must be zero when a kernel returns: a kernel that maps zero
+   * to another value must clear the padding again. */
   TESSERA_LAYOUT_IS_DENSE = 1
 };
 
-/* Sparse layouts are the host's own: it brings their conversions, and no plug-in lists them. A port
- * may name one where its value has that sparse_format; the value's sparse_capacity then says how
- * much room the buffer has. What is not stored is zero; what is stored may be zero too. csr rank 2:
- * for each row the columns of its stored elements, ascending row_sparse  rank 1 and more: some rows
- * (of axis 0), ascending, each with all of its elements A buffer is one piece: this header, then
- * the parts that it names, each at a multiple of TESSERA_ALIGNMENT_BYTES after the start. What lies
- * between and behind them is undefined. */
+/* Sparse layouts belong to the host: it provides their conversions, and a plug-in must not list
+ * them. A port may name one if its value has that sparse_format; the value's sparse_capacity then
+ * says how much room the buffer has. Elements that are not stored are zero; stored elements may be
+ * zero too.
+ *  - csr: rank 2. For each row, the columns of its stored elements, ascending.
+ *  - row_sparse: rank 1 or more. Some rows (of axis 0), ascending, each with all of its elements.
+ * A buffer is one block of memory: this header, then the arrays that it names. Each array begins at
+ * a multiple of TESSERA_ALIGNMENT_BYTES from the start of the buffer. The bytes between and after
+ * the arrays are undefined. */
 #define TESSERA_LAYOUT_CSR "csr"
 #define TESSERA_LAYOUT_ROW_SPARSE "row_sparse"
 
@@ -246,19 +248,20 @@ typedef struct tessera_sparse_header {
   uint32_t format; /* TESSERA_CSR or TESSERA_ROW_SPARSE */
   uint32_t reserved;
   int64_t stored;   /* elements (csr) or rows (row_sparse) */
-  int64_t capacity; /* the most that there is room for */
-  int64_t
-      offsets_at; /* csr: int64, one more than rows: where each begins among the stored; else 0 */
+  int64_t capacity; /* maximum of `stored` */
+  /* csr: position of the int64 array, with one entry more than rows, that says where each row
+   * begins among the stored elements; else 0. */
+  int64_t offsets_at;
   int64_t indices_at; /* csr: int32 columns; row_sparse: int64 rows */
   int64_t values_at;  /* the elements, in the order of the indices */
   int64_t reserved_too[2];
 } tessera_sparse_header;
 
-/* How a tensor lies in memory. Names without a colon are shared by all libraries and mean the same
- * everywhere:
- *   nhwc      rank 3 to 5; axis 1 (channels) innermost, the others in order
- *   nchw8c    rank 3 to 5; channels in blocks of 8, the block innermost, the last one padded
- *   nchw16c   the same in blocks of 16
+/* How a tensor is stored in memory. Names without a colon are shared by all libraries and mean the
+ * same everywhere:
+ *    nhwc      rank 3 to 5; axis 1 (channels) innermost, the other axes in order
+ *    nchw8c    rank 3 to 5; channels in blocks of 8, the block innermost, the last block padded
+ *    nchw16c   the same in blocks of 16
  * Any other name must begin with the backend's name and a colon ("mylib:tiled"). */
 typedef struct tessera_layout {
   uint32_t struct_size;
@@ -266,14 +269,15 @@ typedef struct tessera_layout {
   const char* name;
   int32_t device; /* index into the backend's devices */
   int32_t reserved;
-  /* Bytes that such a tensor takes; -1 where this layout does not hold it. All dims are known. */
+  /* Returns the bytes that a tensor of this type needs; -1 if the layout cannot store this type.
+   * All dims are known. */
   int64_t (*storage_bytes)(void* self, const tessera_type* type);
   tessera_convert to_default;   /* required */
   tessera_convert from_default; /* required */
   void* self;                   /* for the functions above */
 } tessera_layout;
 
-/* A direct way from one layout to another; may copy between devices. */
+/* A direct conversion from one layout to another; it may copy between devices. */
 typedef struct tessera_conversion {
   uint32_t struct_size;
   uint32_t reserved;
@@ -283,42 +287,44 @@ typedef struct tessera_conversion {
   void* self;
 } tessera_conversion;
 
-/* --- Candidates ---------------------------------------------------------------------------------
- */
+/* --- Candidates ------------------------------------------------------------------------------- */
 
-/* How a kernel wants a constant input. The host packs once for each (weight, id, version of the
- * library) and shares the result between shapes, threads and executors; the kernel then gets the
- * packed bytes in place of the tensor. */
+/* The form in which a kernel needs a constant input. The host packs once for each (weight, id,
+ * library version) and shares the result between shapes, threads and executors. The kernel then
+ * gets the packed bytes in place of the tensor. */
 typedef struct tessera_pack {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* id; /* equal ids give equal bytes for equal weights: name format and blocking */
+  const char* id; /* equal ids mean equal bytes for equal weights: name format and blocking */
   int64_t bytes;
   int32_t (*pack)(void* self, tessera_run_context* context, const tessera_buffer* from, void* to,
                   int64_t to_bytes, tessera_error* error);
   void* self;
 } tessera_pack;
 
-/* Where a tensor lies in the storage of another one, which is dense in the layout of its port. */
+/* The position of a tensor in the storage of another tensor, which is dense in the layout of its
+ * port. */
 typedef struct tessera_part {
-  int64_t offset_bytes; /* a multiple of the element's size */
-  /* In elements, one for each dimension of the part, none below 1; only in row_major and nhwc can
-   * elements be told by strides. With a count of 0 the part is dense in the layout of its port. */
+  int64_t offset_bytes; /* a multiple of the element size */
+  /* In elements, one for each dimension of the part, each at least 1. Only elements of row_major
+   * and nhwc can be addressed by strides. If stride_count is 0, the part is dense in the layout of
+   * its port. */
   const int64_t* strides;
   int32_t stride_count;
   int32_t reserved;
 } tessera_part;
 
-/* A buffer begins at a multiple of `alignment_bytes` (a power of two, TESSERA_ALIGNMENT_BYTES at
- * most; 0: that) and, unless the port accepts strides, is dense: views that are not so are copied
- * before they come to this port. Strides are known only when the kernel runs. */
+/* A buffer begins at a multiple of `alignment_bytes`: a power of two, at most
+ * TESSERA_ALIGNMENT_BYTES; 0 means TESSERA_ALIGNMENT_BYTES. A buffer is dense unless the port
+ * accepts strides: the host copies a view that is not dense before it passes it to such a port.
+ * Strides are known only when the kernel runs. */
 typedef struct tessera_input_port {
   int32_t value;
   int32_t accepts_strides;
   const char* layout; /* null: the default */
   int64_t alignment_bytes;
   const tessera_pack* pack; /* null: the tensor itself */
-  /* Of a joint candidate: where in output 0 this input lies; null: at its beginning, dense. */
+  /* Of a joint candidate: the position of this input in output 0; null: at its beginning, dense. */
   const tessera_part* part;
 } tessera_input_port;
 
@@ -329,17 +335,17 @@ enum {
 
 typedef struct tessera_output_port {
   int32_t value;
-  uint32_t requests;       /* which TESSERA_REQUEST_ it can serve, or-ed; 0 means WRITE */
+  uint32_t requests;       /* supported TESSERA_REQUEST_, or-ed; 0 means WRITE */
   const char* layout;      /* null: the default */
   int32_t in_place_input;  /* for IN_PLACE: index of the input port that it may overwrite; for ADD:
-                              of the input port whose contents it adds to; else -1 */
+                              index of the input port to whose contents it adds; else -1 */
   uint32_t flags;          /* TESSERA_OUTPUT_ */
   int64_t alignment_bytes; /* as for an input port */
-  /* Of a view: where in input 0 this output lies; null: at its beginning, dense. */
+  /* Of a view: the position of this output in input 0; null: at its beginning, dense. */
   const tessera_part* part;
 } tessera_output_port;
 
-/* A dimension (of an input port) that the kernel is built for; the others are arguments. */
+/* A dimension of an input port that is a constant in the kernel; the others are arguments. */
 typedef struct tessera_built_for {
   int32_t input_port;
   int32_t axis;
@@ -350,80 +356,88 @@ enum { TESSERA_POOL_HOST = 0, TESSERA_POOL_OWN = 1 };
 enum {
   TESSERA_CANDIDATE_NOT_DETERMINISTIC = 1,
   TESSERA_CANDIDATE_INFERENCE_ONLY = 2,
-  TESSERA_CANDIDATE_VIEW = 4, /* every output is part of input 0: no kernel is built or run */
+  TESSERA_CANDIDATE_VIEW = 4,             /* every output is part of input 0; without a kernel */
   TESSERA_CANDIDATE_STORES_CONSTANTS = 8, /* a saved kernel contains weights */
-  TESSERA_CANDIDATE_BUILT_FOR_ALL = 16,   /* built for every dimension; `built_for` is not read */
-  /* The inputs together make up the one output, each being part of it: no kernel is built or run.
-   * Who makes an input writes it to its place, where it can; else the host copies it there. */
+  TESSERA_CANDIDATE_BUILT_FOR_ALL = 16,   /* built for every dimension; `built_for` is ignored */
+  /* The inputs are parts that together fill the only output; without a kernel. The step that
+   * computes an input writes it into its part of the output if possible; otherwise the host copies
+   * it there. */
   TESSERA_CANDIDATE_JOINT = 32,
-  /* Chosen only where its time was measured, or where the user pins a node to it: for groups that
-   * take long to build, and of which nobody knows beforehand whether they are worth it. */
+  /* Chosen only if its time was measured, or if the user pins a node to it: for groups that take
+   * long to build, and that may not be worth it. */
   TESSERA_CANDIDATE_MEASURED_ONLY = 64,
-  /* A NaN or an infinity in an input may reach output elements that do not read it, as within a
-   * tile of Winograd's algorithm. Others are judged by not doing so. */
+  /* A NaN or an infinity in an input may reach output elements that do not read it, for example
+   * within a tile of Winograd's algorithm. The host refuses candidates without this flag that do
+   * this. */
   TESSERA_CANDIDATE_SPREADS_NAN = 128
 };
 
 typedef struct tessera_build_options {
   uint32_t struct_size;
   int32_t threads;
-  const char* dense_layout; /* what TESSERA_LAYOUT_ANY_DENSE became; null without such a port */
-  /* The constants of tessera_candidate::absorbed, in that order, dense row-major. They stay where
-   * they are until the kernel is released; their dimensions only during the call. */
+  /* The layout that was chosen for TESSERA_LAYOUT_ANY_DENSE; null if no port uses that name. */
+  const char* dense_layout;
+  /* The constants of tessera_candidate::absorbed, in that order, dense row-major. Their elements
+   * stay at the same address until the kernel is released; their dimensions are valid only during
+   * the call. */
   const tessera_buffer* absorbed;
   int32_t absorbed_count;
   int32_t reserved;
 } tessera_build_options;
 
-/* A built kernel. Used from one thread at a time for each set of buffers, from several at once for
- * different ones: whatever changes while it runs belongs into the workspace. */
+/* A built kernel. One thread at a time uses it with the same set of buffers, but several threads
+ * may use it simultaneously with different sets. So everything that changes while it runs must be
+ * in the workspace. */
 typedef struct tessera_kernel {
   uint32_t struct_size;
   uint32_t reserved;
   void* self;
-  int64_t workspace_bytes; /* at most what the candidate said */
+  int64_t workspace_bytes; /* at most that of the candidate */
   /* Inputs and outputs in the order of the candidate's ports. */
   int32_t (*run)(void* self, tessera_run_context* context, const tessera_buffer* inputs,
                  const tessera_buffer* outputs, tessera_error* error);
-  /* Null, or gives bytes from which tessera_candidate::load makes the kernel again. */
+  /* Null, or passes bytes to `visitor` from which tessera_candidate::load builds the kernel
+   * again. */
   int32_t (*save)(void* self, tessera_bytes_visitor visitor, void* user, tessera_error* error);
   void (*release)(void* self);
 } tessera_kernel;
 
-/* One way to compute a node or a group of nodes. Belongs to the plug-in; the host keeps it until it
- * calls `release`, and may outlive the graph that it was proposed for, so a candidate keeps copies
- * of what it needs from there. */
+/* One way to compute a node or a group of nodes. The plug-in owns it; the host uses it until it
+ * calls `release`. That may be after the end of the graph for which it was proposed, so a candidate
+ * keeps copies of everything that it needs from the graph. */
 typedef struct tessera_candidate {
   uint32_t struct_size;
   uint32_t flags;        /* TESSERA_CANDIDATE_ */
-  const char* algorithm; /* "winograd:avx512"; "" where there is but one */
+  const char* algorithm; /* "winograd:avx512"; "" if there is only one */
   const int32_t* nodes;  /* ascending */
   int32_t node_count;
   int32_t input_count;
-  const tessera_input_port* inputs; /* each value once; constants that the kernel reads too */
+  const tessera_input_port* inputs; /* each value once, also constants that the kernel reads */
   const tessera_output_port* outputs;
   int32_t output_count;
-  int32_t threads; /* the most it uses; 0: all of the pool */
+  int32_t threads; /* the maximum that it uses; 0: all of the pool */
   int32_t pool;    /* TESSERA_POOL_ */
   int32_t built_for_count;
   const tessera_built_for* built_for;
   int64_t workspace_bytes;
-  int64_t library_bytes;     /* memory that the library keeps for it, weights not packed included */
-  double optimistic_seconds; /* it cannot be faster; 0: no idea */
-  double build_seconds;      /* expected; 0: no idea */
+  /* Memory that the library keeps for it, including weights that are not packed. */
+  int64_t library_bytes;
+  double optimistic_seconds; /* a lower bound of its time; 0: not known */
+  double build_seconds;      /* estimate; 0: not known */
   void* self;
   /* Null for views and joint candidates. */
   int32_t (*build)(void* self, const tessera_build_options* options, tessera_kernel* kernel,
                    tessera_error* error);
-  /* Null, or makes a kernel from bytes that tessera_kernel::save gave, perhaps in another process:
-   * on the same processor, with the same ingredients of the backend, and of a candidate with equal
-   * nodes, ports, algorithm, threads, and absorbed constants. The bytes stay where they are until
-   * the kernel is released. Nobody else can have written them. */
+  /* Null, or creates a kernel from bytes that tessera_kernel::save returned, perhaps in another
+   * process. The host calls it only on the same processor, with the same ingredients of the
+   * backend, and for a candidate with equal nodes, ports, algorithm, threads and absorbed
+   * constants. The bytes stay at the same address until the kernel is released. Nobody else can
+   * have written them. */
   int32_t (*load)(void* self, const void* bytes, size_t size, tessera_kernel* kernel,
                   tessera_error* error);
   void (*release)(void* self);
-  /* Constants that the nodes read and that become part of the kernel while it is built: `build`
-   * gets their elements, and no port has them. */
+  /* Constants that the nodes read and that become part of the kernel when it is built. `build` gets
+   * their elements; they have no port. */
   const int32_t* absorbed;
   int32_t absorbed_count;
   int32_t reserved;
@@ -431,13 +445,14 @@ typedef struct tessera_candidate {
 
 enum { TESSERA_PRECISION_FLOAT32 = 0, TESSERA_PRECISION_BFLOAT16 = 1 };
 
-/* EXACT: where the op's reference gives NaN, so does a kernel; where it gives an infinity, a kernel
- * gives no finite number. FAST: neither is asked for. */
+/* EXACT: if the op's reference returns NaN, a kernel does so too; if the reference returns an
+ * infinity, a kernel returns no finite number. FAST: neither is required. */
 enum { TESSERA_NAN_EXACT = 0, TESSERA_NAN_FAST = 1 };
 
-/* One candidate that is asked for: the nodes of its group, ascending, its algorithm, and its ports
- * as they were offered: the layouts of the inputs, each with ":" and the id of its pack where it
- * has one, then "->", then the layouts of the outputs; a space between two. */
+/* A candidate that the host asks for: the nodes of its group, ascending; its algorithm; and its
+ * ports as they were offered. The text of the ports is: the layouts of the inputs, each followed by
+ * ":" and the id of its pack if it has one; then "->"; then the layouts of the outputs; with a
+ * space between two items. */
 typedef struct tessera_wanted {
   const int32_t* nodes;
   int32_t node_count;
@@ -449,42 +464,42 @@ typedef struct tessera_wanted {
 typedef struct tessera_propose_options {
   uint32_t struct_size;
   int32_t threads;
-  int32_t precision;   /* the least that float32 arithmetic may be done in: TESSERA_PRECISION_ */
-  int32_t is_training; /* candidates for inference only are of no use */
-  /* Those of TESSERA_CANDIDATE_MEASURED_ONLY are of no use: nothing is measured, nothing pinned. */
+  int32_t precision;   /* minimum for float32 arithmetic: TESSERA_PRECISION_ */
+  int32_t is_training; /* 1: candidates for inference only are ignored */
+  /* 1: candidates with TESSERA_CANDIDATE_MEASURED_ONLY are ignored, because nothing is measured and
+   * nothing is pinned. */
   int32_t skips_measured_only;
   int32_t wanted_count;
-  /* Where a plan is known: only these candidates are of use, and nobody asks why others are
-   * refused. Whatever else is offered is let go of at once. Null: everything is of use. */
+  /* Set if a plan is known: the host needs only these candidates and no refusals, and releases any
+   * other candidate immediately. Null: the host considers all candidates. */
   const tessera_wanted* wanted;
-  /* What candidates may do with NaN and infinities: TESSERA_NAN_. Not sent by older hosts (see
-   * struct_size), for which EXACT is right. */
+  /* What candidates may do with NaN and infinities: TESSERA_NAN_. Older hosts do not send it (see
+   * struct_size); assume EXACT for them. */
   int32_t nan;
   int32_t reserved;
 } tessera_propose_options;
 
-/* Where a backend puts what it can do; the host's. */
+/* Receives the candidates and refusals of a backend; implemented by the host. */
 typedef struct tessera_proposals tessera_proposals;
 struct tessera_proposals {
   uint32_t struct_size;
   uint32_t reserved;
   void* host_state;
-  /* Takes the candidate over: from here on only the host calls its `release`. */
+  /* Takes ownership of the candidate: from now on only the host calls its `release`. */
   void (*add)(tessera_proposals* proposals, const tessera_candidate* candidate);
-  /* Why nothing can be done for `node`: a sentence without a final stop. */
+  /* The reason why the backend cannot compute `node`: a sentence without a final stop. */
   void (*refuse)(tessera_proposals* proposals, int32_t node, const char* reason);
 };
 
-/* --- Ops of a backend's own domain
- * ---------------------------------------------------------------- */
+/* --- Ops of a backend's own domain ------------------------------------------------------------ */
 
 enum { TESSERA_ARITY_REQUIRED = 0, TESSERA_ARITY_OPTIONAL = 1, TESSERA_ARITY_VARIADIC = 2 };
 
 typedef struct tessera_parameter {
   const char* name;
-  const char* type_variable; /* parameters with one variable have one element type */
-  uint32_t data_types;       /* which it takes: bit i is data type i */
-  int32_t arity;             /* VARIADIC only as the last one */
+  const char* type_variable; /* parameters with the same variable have the same element type */
+  uint32_t data_types;       /* accepted types: bit i is data type i */
+  int32_t arity;             /* VARIADIC only for the last parameter */
 } tessera_parameter;
 
 typedef struct tessera_attribute_schema {
@@ -494,7 +509,7 @@ typedef struct tessera_attribute_schema {
   const tessera_attribute* default_value; /* null: none */
 } tessera_attribute_schema;
 
-/* What a type rule sees of one node; valid during the call. */
+/* The node for which a type rule infers types; valid only during the call. */
 typedef struct tessera_infer_context tessera_infer_context;
 struct tessera_infer_context {
   uint32_t struct_size;
@@ -502,19 +517,20 @@ struct tessera_infer_context {
   int32_t output_count;
   int32_t reserved;
   void* host_state;
-  /* rank and dims are -1 where unknown; data_type TESSERA_UNDEFINED for an omitted input. */
+  /* A rank or dimension of -1 is unknown; data_type is TESSERA_UNDEFINED for an input that is left
+   * out. */
   const tessera_type* inputs;
-  const void* const* constants; /* elements of each input, where they are known; else null */
+  const void* const* constants; /* elements of each input, or null if they are not known */
   const tessera_attribute* (*attribute)(const tessera_infer_context* context, const char* name);
-  /* A dimension of -1 is one that is not known before running. */
+  /* A dimension of -1 is not known before running. */
   void (*set_output)(tessera_infer_context* context, int32_t output, const tessera_type* type);
 };
 
-/* What a reference kernel of a plug-in's op sees besides its buffers. */
+/* The node that a reference kernel of a plug-in's op or a simple kernel computes. */
 typedef struct tessera_node_context tessera_node_context;
 struct tessera_node_context {
   uint32_t struct_size;
-  int32_t input_count; /* as many buffers as inputs and outputs are given */
+  int32_t input_count; /* the number of input buffers */
   int32_t output_count;
   int32_t reserved;
   void* host_state;
@@ -524,7 +540,7 @@ struct tessera_node_context {
 typedef struct tessera_op {
   uint32_t struct_size;
   int32_t version;
-  const char* domain; /* not "" */
+  const char* domain; /* must not be "" */
   const char* name;
   const tessera_parameter* inputs;
   const tessera_parameter* outputs;
@@ -534,32 +550,32 @@ typedef struct tessera_op {
   int32_t attribute_count;
   int32_t is_elementwise;
   int32_t (*infer)(void* self, tessera_infer_context* context, tessera_error* error);
-  /* Null: the op has no reference, and what computes it stays unverified. Row-major buffers. */
+  /* Null if the op has no reference kernel; then its candidates cannot be verified. Buffers are
+   * row-major. */
   int32_t (*reference)(void* self, const tessera_node_context* node, tessera_run_context* context,
                        const tessera_buffer* inputs, const tessera_buffer* outputs,
                        tessera_error* error);
   void* self; /* for the functions above */
 } tessera_op;
 
-/* --- The short form
- * -------------------------------------------------------------------------------- */
+/* --- The short form --------------------------------------------------------------------------- */
 
 /* A kernel for single nodes on row-major buffers of known sizes. Inputs and outputs are those of
- * the node, in its order; `data` is null where one is left out. */
+ * the node, in its order; `data` is null for one that is left out. */
 typedef struct tessera_simple_kernel {
   uint32_t struct_size;
   uint32_t reserved;
   const char* domain;
   const char* op;
-  /* Null where it can compute the node, else the reason why not. Valid until the next call. */
+  /* Returns null if the kernel can compute the node, else the reason why not. The text is valid
+   * until the next call. */
   const char* (*explain_refusal)(void* self, const tessera_graph* graph, int32_t node);
   int32_t (*run)(void* self, const tessera_node_context* node, tessera_run_context* context,
                  const tessera_buffer* inputs, const tessera_buffer* outputs, tessera_error* error);
   void* self;
 } tessera_simple_kernel;
 
-/* --- What a plug-in gives
- * ------------------------------------------------------------------------- */
+/* --- What a plug-in provides ------------------------------------------------------------------ */
 
 typedef struct tessera_ingredient {
   const char* name; /* "version" */
@@ -571,8 +587,8 @@ typedef struct tessera_backend {
   uint32_t reserved;
   void* self;
   const char* name;                      /* "mylib": lower case letters, digits and '_' */
-  const char* version;                   /* for people */
-  const tessera_ingredient* ingredients; /* what measured times and packed weights depend on */
+  const char* version;                   /* shown to users */
+  const tessera_ingredient* ingredients; /* measured times and packed weights depend on them */
   const tessera_device* devices;         /* at least one */
   const tessera_layout* layouts;
   const tessera_conversion* conversions;
@@ -584,8 +600,8 @@ typedef struct tessera_backend {
   int32_t conversion_count;
   int32_t op_count;
   int32_t simple_kernel_count;
-  /* Null where the simple kernels are all there is. Every node that is in no candidate should be
-   * refused with a reason. From one thread at a time. */
+  /* Null if there are only simple kernels. The backend should refuse every node that is in no
+   * candidate, with a reason. Called from one thread at a time. */
   int32_t (*propose)(void* self, const tessera_graph* graph, const tessera_propose_options* options,
                      tessera_proposals* proposals, tessera_error* error);
   void (*release)(void* self);

@@ -1,5 +1,5 @@
-// How the structs that a plug-in fills become those of the C side. Included by tessera/backend.h;
-// nothing here is for authors.
+// Adapters from the C++ structs that a plug-in fills to the C structs of tessera/backend_abi.h.
+// Included by tessera/backend.h; plug-in authors need nothing of it.
 #pragma once
 
 #include <memory>
@@ -58,7 +58,7 @@ inline int32_t run_pack(void* self, tessera_run_context* context, const tessera_
   });
 }
 
-// A candidate with its C face; lives until the host releases it.
+// A candidate with its C struct, which points into it; lives until the host releases it.
 struct CandidateAdapter {
   explicit CandidateAdapter(Candidate given) : candidate(std::move(given)) {
     packs.reserve(candidate.inputs.size());
@@ -177,7 +177,7 @@ inline tessera_layout layout_face(Layout& layout) {
   face.name = layout.name.c_str();
   face.device = layout.device;
   face.self = &layout;
-  // What is missing stays null, so that the host can refuse the layout by name.
+  // A missing function stays null, so that the host can refuse the layout by name.
   if (layout.storage_bytes) {
     face.storage_bytes = [](void* self, const tessera_type* type) -> int64_t {
       int64_t bytes = -1;
@@ -228,7 +228,7 @@ inline void run_node_function(const NodeFunction& function, const tessera_node_c
            buffers(outputs, static_cast<size_t>(node->output_count)));
 }
 
-// An op with its C face.
+// An op with its C struct, which points into it.
 struct OpAdapter {
   explicit OpAdapter(Op& given) : op(given) {
     for (const Parameter& parameter : op.inputs) inputs.push_back(parameter_face(parameter));
@@ -266,7 +266,7 @@ struct OpAdapter {
     made.attribute_count = static_cast<int32_t>(attributes.size());
     made.is_elementwise = op.is_elementwise ? 1 : 0;
     made.self = &op;
-    // What is missing stays null, so that the host can refuse the op by name.
+    // A missing function stays null, so that the host can refuse the op by name.
     if (op.infer) {
       made.infer = [](void* self, tessera_infer_context* context, tessera_error* error) {
         return guarded(error, [&] {
@@ -294,7 +294,7 @@ struct OpAdapter {
   std::vector<tessera_attribute_schema> attributes;
 };
 
-// A simple kernel with its C face.
+// A simple kernel with its C struct, which points into it.
 struct SimpleKernelAdapter {
   SimpleKernel& kernel;
   const tessera_host* host;
@@ -335,7 +335,7 @@ struct SimpleKernelAdapter {
   }
 };
 
-// A backend with its C face; lives until the host releases it.
+// A backend with its C struct, which points into it; lives until the host releases it.
 class BackendAdapter {
  public:
   BackendAdapter(std::unique_ptr<Backend> backend, const tessera_host* host)
@@ -425,12 +425,12 @@ class BackendAdapter {
 
 inline void Proposals::add(Candidate candidate) {
   auto held = std::make_unique<border::CandidateAdapter>(std::move(candidate));
-  // The host takes it over even where it then refuses it.
+  // The host owns the candidate even if it refuses it.
   const tessera_candidate* face = &held.release()->face;
   proposals_->add(proposals_, face);
 }
 
-// What TESSERA_PLUGIN exports.
+// Implements the function tessera_open_backend, which TESSERA_PLUGIN exports.
 template <class MyBackend>
 int32_t open_backend(const tessera_host* host, tessera_backend* face, tessera_error* error) {
   return border::guarded(error, [&] {

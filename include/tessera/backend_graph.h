@@ -1,5 +1,5 @@
-// What the host gives to a plug-in, in C++: the graph, buffers, the context of a run. Included by
-// tessera/backend.h, which authors include.
+// The objects that the host passes to a plug-in, in C++: the graph, buffers, the context of a run.
+// Included by tessera/backend.h, which authors include.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace tessera::plugin {
 
-// Ends a call with a kind (TESSERA_UNSUPPORTED, ...) and a message for people.
+// Ends a call with a kind (TESSERA_UNSUPPORTED, ...) and a message for users.
 class Failure : public std::runtime_error {
  public:
   Failure(int32_t kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -32,7 +32,7 @@ class Failure : public std::runtime_error {
 
 namespace border {
 
-// Writes a reason into the other side's memory, cut where it is too long.
+// Writes a reason into the caller's memory, cut if it is too long.
 inline int32_t report(tessera_error* error, int32_t kind, const char* message) noexcept {
   if (error != nullptr) {
     error->kind = kind;
@@ -42,7 +42,7 @@ inline int32_t report(tessera_error* error, int32_t kind, const char* message) n
   return kind;
 }
 
-// Runs `body` and turns whatever it throws into a status.
+// Runs `body` and turns any exception into a status.
 template <class Body>
 int32_t guarded(tessera_error* error, const Body& body) noexcept {
   try {
@@ -67,7 +67,7 @@ inline tessera_error empty_error() {
   tessera_error error;
   error.struct_size = sizeof(error);
   error.kind = TESSERA_OK;
-  // All of it would be a thousand bytes for each loop of a kernel.
+  // To clear the whole message would cost a thousand bytes for each parallel loop of a kernel.
   error.message[0] = '\0';
   return error;
 }
@@ -78,9 +78,9 @@ inline void append_bytes(void* user, const void* bytes, size_t size) {
 
 }  // namespace border
 
-// --- What the host gives -----------------------------------------------------------------------
+// --- What the host provides --------------------------------------------------------------------
 
-// Bytes of one element of a data type; 0 for those without a fixed size.
+// The size of one element of a data type in bytes; 0 for types without a fixed size.
 inline int64_t element_bytes(int32_t data_type) {
   switch (data_type) {
     case TESSERA_BOOL:
@@ -121,15 +121,15 @@ struct Type {
   bool is_known() const {
     return rank >= 0 && std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim >= 0; });
   }
-  // Only where is_known().
+  // Requires is_known().
   int64_t elements() const {
     int64_t count = 1;
     for (const int64_t dim : dims) count *= dim;
     return count;
   }
-  // Where it lies dense. Only where is_known().
+  // The size in dense storage. Requires is_known().
   int64_t dense_bytes() const { return elements() * element_bytes(data_type); }
-  // "2x3x?"; for the reasons of refusals.
+  // "2x3x?"; for the text of refusals.
   std::string shape_text() const {
     if (rank < 0) return "any rank";
     std::string text;
@@ -145,8 +145,8 @@ struct Type {
 
 class Node;
 
-// An input, output or constant of a node. Copies are cheap; valid as long as the graph. One that is
-// left out has no name, an unknown type and no elements.
+// An input, output or constant of a node. Copying is inexpensive; valid as long as the graph. A
+// value that is left out has no name, an unknown type and no elements.
 class Value {
  public:
   Value(const tessera_value* value, int32_t id) : value_(value), id_(id) {}
@@ -157,25 +157,26 @@ class Value {
   Type type() const { return is_present() ? Type(value_->type) : Type(); }
   bool is_input() const { return has_flag(TESSERA_VALUE_INPUT); }
   bool is_constant() const { return has_flag(TESSERA_VALUE_CONSTANT); }
-  // An output of the graph or fetched: it must be among the outputs of whatever makes it.
+  // An output of the graph or fetched: the group that computes it must have it as an output.
   bool is_needed() const { return has_flag(TESSERA_VALUE_NEEDED); }
   bool is_state() const { return has_flag(TESSERA_VALUE_STATE); }
-  // Elements of a constant; null where there are none, or they were let go.
+  // The elements of a constant; null if the value is no constant, or if they were released.
   const void* constant() const { return is_present() ? value_->constant : nullptr; }
-  // The same as a span of `T`, which must be of the size of an element; else it is empty.
+  // The same as a span of `T`; empty if `T` does not have the size of an element.
   template <class T>
   std::span<const T> constant_as() const {
     if (constant() == nullptr || element_bytes(value_->type.data_type) != sizeof(T)) return {};
     return {static_cast<const T*>(constant()), static_cast<size_t>(type().elements())};
   }
-  // The sparse layout that it may lie in (TESSERA_DENSE: none), and how much it can store there.
+  // The sparse layout in which it may be stored (TESSERA_DENSE: none), and the maximum number of
+  // elements or rows that it can store in that layout.
   int32_t sparse_format() const {
     return is_present() ? value_->sparse_format : int32_t{TESSERA_DENSE};
   }
   int64_t sparse_capacity() const { return is_present() ? value_->sparse_capacity : 0; }
-  // The node that makes it, or -1.
+  // The node that computes it, or -1.
   int32_t producer() const { return is_present() ? value_->producer : -1; }
-  // The nodes that read it, one entry for each of their inputs that it is.
+  // The nodes that read it, one entry for each input of a node that reads it.
   std::span<const int32_t> consumers() const {
     if (!is_present()) return {};
     return {value_->consumers, static_cast<size_t>(value_->consumer_count)};
@@ -188,7 +189,7 @@ class Value {
   int32_t id_;
 };
 
-// The attributes of one node, wherever they come from.
+// The attributes of one node; `find` looks them up.
 class Attributes {
  public:
   using Find = std::function<const tessera_attribute*(const char* name)>;
@@ -196,7 +197,7 @@ class Attributes {
 
   const tessera_attribute* find(const char* name) const { return find_(name); }
   bool has(const char* name) const { return find_(name) != nullptr; }
-  // The value, or `otherwise` where the node has no such attribute of this kind.
+  // Returns the attribute, or `otherwise` if the node has no attribute with this name and kind.
   int64_t get_int(const char* name, int64_t otherwise = 0) const {
     const tessera_attribute* found = of_kind(name, TESSERA_ATTRIBUTE_INT);
     return found == nullptr ? otherwise : found->int_value;
@@ -234,24 +235,25 @@ class Attributes {
   Find find_;
 };
 
-// The graph for which candidates are wanted. Copies are cheap.
+// The graph for which the host asks for candidates. Copying is inexpensive.
 class Graph {
  public:
   Graph(const tessera_host* host, const tessera_graph* graph) : host_(host), graph_(graph) {}
 
   int32_t node_count() const { return host_->node_count(graph_); }
   int32_t value_count() const { return host_->value_count(graph_); }
-  // Throws Failure where there is no such node.
+  // Throws Failure if there is no such node.
   Node node(int32_t id) const;
-  // All of them, in an order in which they can run.
+  // All nodes, in an order in which they can run.
   std::vector<Node> nodes() const;
-  // For an id that no value has: one that is not present.
+  // Returns a value that is not present if no value has this id.
   Value value(int32_t id) const { return {id < 0 ? nullptr : host_->value(graph_, id), id}; }
   const tessera_attribute* attribute(int32_t node, const char* name) const {
     return host_->attribute(graph_, node, name);
   }
 
-  // Every place where `pattern` occurs: the node of each step, in the pattern's order.
+  // All matches of `pattern`, each as the node of each step, in the pattern's order. Throws Failure
+  // if the pattern cannot be parsed.
   std::vector<std::vector<int32_t>> match(const std::string& pattern) const {
     std::vector<std::vector<int32_t>> matches;
     tessera_error error = border::empty_error();
@@ -276,7 +278,8 @@ class Graph {
     return bytes;
   }
 
-  // The same with `constants` as further inputs, behind those of the group.
+  // The same with `constants` as further inputs, after those of the group. Throws Failure
+  // (TESSERA_UNSUPPORTED) if the host is too old for this.
   std::string open_group_as_onnx(std::span<const int32_t> nodes,
                                  std::span<const int32_t> constants) const {
     if (host_->struct_size < offsetof(tessera_host, open_group_as_onnx) + sizeof(void*)) {
@@ -299,7 +302,7 @@ class Graph {
   const tessera_graph* graph_;
 };
 
-// One operator of the graph. Copies are cheap; valid as long as the graph.
+// One operator of the graph. Copying is inexpensive; valid as long as the graph.
 class Node {
  public:
   Node(Graph graph, int32_t id) : graph_(graph), id_(id) {
@@ -316,7 +319,8 @@ class Node {
   int32_t version() const { return node_->version; }
   size_t input_count() const { return static_cast<size_t>(node_->input_count); }
   size_t output_count() const { return static_cast<size_t>(node_->output_count); }
-  // Past the last one, as for one left out: a Value that is not present.
+  // Returns a value that is not present if the index is past the last input or output, or if that
+  // one is left out.
   Value input(size_t index) const {
     return graph_.value(index < input_count() ? node_->inputs[index] : -1);
   }
@@ -357,7 +361,7 @@ struct Buffer : tessera_buffer {
     return count;
   }
   Type type() const { return {data_type, {dims, dims + rank}}; }
-  // Dense elements. A kernel reads through inputs and writes through outputs only.
+  // The elements, if they are dense. A kernel reads through inputs and writes through outputs only.
   template <class T>
   T* as() const {
     return static_cast<T*>(data);
@@ -365,7 +369,7 @@ struct Buffer : tessera_buffer {
 };
 static_assert(sizeof(Buffer) == sizeof(tessera_buffer));
 
-// What a kernel may use while it runs.
+// Services of the host for a running kernel; see tessera_run_context.
 class RunContext {
  public:
   explicit RunContext(tessera_run_context* context) : context_(context) {}
@@ -378,14 +382,14 @@ class RunContext {
   int64_t workspace_bytes() const { return context_->workspace_bytes; }
   uint64_t random_seed() const { return context_->random_seed; }
 
-  // Calls body(begin, end) on pieces of [0, count), on the host's threads. After all pieces are
-  // done, what the first of them to fail threw is thrown here, as a Failure with its text: an
-  // exception object cannot be carried from thread to thread where host and plug-in use different
-  // C++ libraries.
+  // Calls body(begin, end) on pieces of [0, count), on the host's threads, and returns after all
+  // pieces are done. If pieces throw, it throws a Failure with the text of the first exception. It
+  // cannot pass on the exception object, because an exception cannot cross from host to plug-in if
+  // they use different C++ libraries.
   template <class Body>
   void parallel_for(int64_t count, int64_t grain, const Body& body) {
     if (count <= 0) return;
-    // What fits one piece, or has one thread, need not go to the host and back.
+    // A call of the host is not needed for one piece or one thread.
     if (context_->threads == 1 || count <= grain) {
       body(int64_t{0}, count);
       return;
@@ -410,7 +414,8 @@ class RunContext {
     border::throw_on_failure(call.status, call.error);
   }
 
-  // Memory for an output whose size only running shows.
+  // Returns memory for an output whose size is known only in the run. Throws Failure
+  // (TESSERA_OUT_OF_MEMORY) if there is none.
   void* allocate_output(int32_t output, std::span<const int64_t> dims) {
     void* memory =
         context_->allocate_output(context_, output, static_cast<int32_t>(dims.size()), dims.data());

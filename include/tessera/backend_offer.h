@@ -1,5 +1,5 @@
-// What a plug-in gives to the host, in C++: layouts, ops, candidates, kernels. Included by
-// tessera/backend.h, which authors include.
+// The objects that a plug-in passes to the host, in C++: layouts, ops, candidates, kernels.
+// Included by tessera/backend.h, which authors include.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace tessera::plugin {
 
-// How a kernel wants a constant input; see tessera_pack.
+// The form in which a kernel needs a constant input; see tessera_pack.
 struct Pack {
   std::string id;
   int64_t bytes = 0;
   std::function<void(RunContext& context, const Buffer& from, void* to)> pack = {};
 };
 
-// Where a tensor lies in the storage of another; see tessera_part.
+// The position of a tensor in the storage of another tensor; see tessera_part.
 struct Part {
   int64_t offset_bytes = 0;
   std::vector<int64_t> strides = {};  // in elements; empty: dense
@@ -35,7 +35,7 @@ struct InputPort {
   std::optional<Pack> pack = {};
   bool accepts_strides = false;
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
-  Part part = {};  // of a joint candidate: where in output 0 it lies
+  Part part = {};  // of a joint candidate: its position in output 0
 };
 
 struct OutputPort {
@@ -46,14 +46,14 @@ struct OutputPort {
   bool is_size_unknown = false;
   bool accepts_strides = false;
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
-  Part part = {};  // of a view: where in input 0 it lies
+  Part part = {};  // of a view: its position in input 0
 };
 
 struct BuildOptions {
   int32_t threads = 1;
-  std::string dense_layout;  // what TESSERA_LAYOUT_ANY_DENSE became
-  // The candidate's absorbed constants. Their elements stay where they are until the kernel is
-  // gone.
+  std::string dense_layout;  // the layout that was chosen for TESSERA_LAYOUT_ANY_DENSE
+  // The candidate's absorbed constants. Their elements stay at the same address until the kernel is
+  // released.
   std::span<const Buffer> absorbed = {};
 };
 
@@ -65,14 +65,14 @@ class Kernel {
   virtual void run(RunContext& context, std::span<const Buffer> inputs,
                    std::span<const Buffer> outputs) = 0;
   virtual int64_t workspace_bytes() const { return 0; }
-  // Bytes from which Candidate::load makes it again; nullopt where that cannot be done.
+  // Bytes from which Candidate::load creates the kernel again; nullopt if it cannot be saved.
   virtual std::optional<std::string> save() const { return std::nullopt; }
 };
 
 using KernelFunction = std::function<void(RunContext& context, std::span<const Buffer> inputs,
                                           std::span<const Buffer> outputs)>;
 
-// A kernel that is just a function.
+// Wraps a function as a kernel.
 inline std::unique_ptr<Kernel> make_kernel(KernelFunction function) {
   class FunctionKernel : public Kernel {
    public:
@@ -88,8 +88,9 @@ inline std::unique_ptr<Kernel> make_kernel(KernelFunction function) {
   return std::make_unique<FunctionKernel>(std::move(function));
 }
 
-// One way to compute a node or a group; see tessera_candidate. `build` must not look at the graph,
-// which is gone by then: let it capture copies. Views and joint candidates (`flags`) have none.
+// One way to compute a node or a group; see tessera_candidate. `build` is called when the graph no
+// longer exists, so it must capture copies of what it needs from there. Views and joint candidates
+// (`flags`) have no `build`.
 struct Candidate {
   std::vector<int32_t> nodes = {};  // ascending
   std::string algorithm = {};
@@ -109,7 +110,7 @@ struct Candidate {
   std::function<std::unique_ptr<Kernel>(std::string_view bytes)> load = {};
 };
 
-// The candidate's ports as tessera_wanted has them.
+// The candidate's ports in the text form of tessera_wanted.
 inline std::string ports_text(const Candidate& candidate) {
   std::string text;
   for (const InputPort& port : candidate.inputs) {
@@ -121,9 +122,9 @@ inline std::string ports_text(const Candidate& candidate) {
   return text;
 }
 
-// A candidate for one node: a row-major port for each input and output that is present, in the
-// node's order. A value that the node reads twice, as in Mul(x, x), is one port. The author sets
-// layouts and packs, and `build`.
+// Returns a candidate for one node, with a row-major port for each input and output that is
+// present, in the node's order. A value that the node reads twice, as in Mul(x, x), has one port.
+// The author sets `build`, and other layouts and packs.
 inline Candidate candidate_for(const Node& node) {
   Candidate candidate;
   candidate.nodes = {node.id()};
@@ -141,20 +142,20 @@ inline Candidate candidate_for(const Node& node) {
   return candidate;
 }
 
-// One candidate that is asked for.
+// A candidate that the host asks for; see tessera_wanted.
 struct Wanted {
   std::vector<int32_t> nodes;  // ascending
   std::string algorithm;
-  std::string ports;  // as ports_text() has them
+  std::string ports;  // as ports_text() writes them
 };
 
 struct ProposeOptions {
   int32_t threads = 1;
   int32_t precision = TESSERA_PRECISION_FLOAT32;
   bool is_training = false;
-  bool skips_measured_only = false;  // TESSERA_CANDIDATE_MEASURED_ONLY are of no use
+  bool skips_measured_only = false;  // TESSERA_CANDIDATE_MEASURED_ONLY is ignored
   int32_t nan = TESSERA_NAN_EXACT;   // what candidates may do with NaN and infinities
-  // Where a plan is known: only these candidates are of use; nullopt: all are.
+  // If a plan is known: the only candidates that the host needs; nullopt: it considers all.
   std::optional<std::vector<Wanted>> wanted = {};
 };
 
@@ -179,18 +180,18 @@ struct Device {
 using ConvertFunction =
     std::function<void(RunContext& context, const Buffer& from, const Buffer& to)>;
 
-// How tensors lie in memory; see tessera_layout.
+// How tensors are stored in memory; see tessera_layout.
 struct Layout {
   std::string name = {};
   bool is_dense = true;
   int32_t device = 0;
-  // nullopt where the layout does not hold such tensors.
+  // nullopt if the layout cannot store this type.
   std::function<std::optional<int64_t>(const Type& type)> storage_bytes = {};
   ConvertFunction to_default = {};
   ConvertFunction from_default = {};
 };
 
-// A direct way between two layouts, neither of them the default one.
+// A direct conversion between two layouts, neither of which is the default layout.
 struct Conversion {
   std::string from = {};
   std::string to = {};
@@ -205,7 +206,7 @@ struct Parameter {
   int32_t arity = TESSERA_ARITY_REQUIRED;
 };
 
-// An int, a float or a string; what else an attribute may hold has no default.
+// An attribute of an op. Only an int, a float or a string can have a default.
 struct AttributeSchema {
   std::string name = {};
   int32_t kind = TESSERA_ATTRIBUTE_INT;
@@ -215,16 +216,17 @@ struct AttributeSchema {
   std::optional<std::string> default_string = {};
 };
 
-// A type rule's view of one node.
+// The node for which a type rule infers types.
 class InferContext {
  public:
   explicit InferContext(tessera_infer_context* context) : context_(context) {}
   size_t input_count() const { return static_cast<size_t>(context_->input_count); }
-  // Past the last one, as for one left out: a type whose element type is TESSERA_UNDEFINED.
+  // Returns a type with element type TESSERA_UNDEFINED if the index is past the last input, or if
+  // that input is left out.
   Type input(size_t index) const {
     return index < input_count() ? Type(context_->inputs[index]) : Type();
   }
-  // Elements of an input where they are known, else null.
+  // The elements of an input, or null if they are not known.
   const void* constant(size_t index) const {
     return index < input_count() ? context_->constants[index] : nullptr;
   }
@@ -256,14 +258,15 @@ struct Op {
   bool is_elementwise = false;
   // Sets the type of every output, or throws Failure(TESSERA_INVALID_MODEL, ...).
   std::function<void(InferContext& context)> infer = {};
-  NodeFunction reference = {};  // may be empty: then the op stays unverified
+  NodeFunction reference = {};  // may be empty; then candidates for the op cannot be verified
 };
 
 // The short form: a kernel for single nodes on row-major buffers of known sizes.
 struct SimpleKernel {
   std::string domain = {};
   std::string op = {};
-  // nullopt where it can compute the node, else why not. Empty: it can compute every such node.
+  // Returns nullopt if the kernel can compute the node, else the reason why not. Empty: the kernel
+  // can compute every node of the op.
   std::function<std::optional<std::string>(const Node& node)> explain_refusal = {};
   NodeFunction run = {};
 };
@@ -279,14 +282,14 @@ struct Description {
   std::vector<SimpleKernel> simple_kernels = {};
 };
 
-// A library, wrapped. Made when the plug-in is opened, with a constructor that takes nothing or the
-// host.
+// The base class of a plug-in. Created when the plug-in is opened, with a constructor that takes no
+// argument or a `const tessera_host*`.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual Description describe() = 0;
-  // Offers candidates and says why nodes are refused. Where there are simple kernels only, the host
-  // does it.
+  // Offers candidates, and refuses nodes with a reason. A backend that has only simple kernels need
+  // not override it: the host offers them.
   virtual void propose(const Graph& /*graph*/, const ProposeOptions& /*options*/,
                        Proposals& /*proposals*/) {}
 };

@@ -1,12 +1,13 @@
-// What the attributes and constant inputs of ONNX's operators mean, resolved once for all plug-ins:
-// axes counted from the front, slices clamped to their axis, windows with their padding, the
-// coordinates of Resize, the bounds of Clip, the strides of operands that broadcast. This part of
-// the contract is optional: a plug-in includes it besides tessera/backend.h if it wants it.
+// Decodes the attributes and constant inputs of ONNX's operators, once for all plug-ins: axes
+// counted from the front, slices clamped to their axis, windows with their padding, the coordinates
+// of Resize, the bounds of Clip, the strides of operands that broadcast. This part of the contract
+// is optional: a plug-in includes it in addition to tessera/backend.h if it wants it.
 //
-// backends/reference and src/ops do not include this header. They judge the results of plug-ins, so
-// they have implementations of their own: nobody would notice a mistake in shared code.
+// backends/reference and src/ops do not include this header. The results of plug-ins are compared
+// with theirs, so they have implementations of their own: the comparison could not find a mistake
+// in shared code.
 //
-// The functions rely on the host: it has checked the node against its operator's type rule.
+// The functions rely on the host, which has checked the node against its operator's type rule.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,8 @@ namespace tessera::plugin {
 
 // --- Constants ----------------------------------------------------------------------------------
 
-// The number in a constant of one element; nullopt if `value` is no such constant, or its type is
-// none of float32, float64, int32 and int64.
+// The value of a constant with one element; nullopt if `value` is not such a constant, or if its
+// type is not float32, float64, int32 or int64.
 inline std::optional<double> constant_number(const Value& value) {
   if (!value.is_constant() || value.constant() == nullptr || !value.type().is_known() ||
       value.type().elements() != 1) {
@@ -47,7 +48,7 @@ inline std::optional<double> constant_number(const Value& value) {
   }
 }
 
-// The elements of a constant of int32 or int64; nullopt if `value` is no such constant.
+// The elements of a constant of type int32 or int64; nullopt for any other value.
 inline std::optional<std::vector<int64_t>> constant_integers(const Value& value) {
   if (!value.is_constant()) return std::nullopt;
   if (value.type().elements() == 0) return std::vector<int64_t>();
@@ -66,8 +67,8 @@ inline std::optional<std::vector<int64_t>> constant_integers(const Value& value)
 
 // --- Axes ---------------------------------------------------------------------------------------
 
-// `axis`, which counts from the back if it is negative, counted from the front; nullopt outside
-// [-rank, rank).
+// Returns `axis` counted from the front; a negative `axis` counts from the back. nullopt if it is
+// outside [-rank, rank).
 inline std::optional<size_t> find_axis(int64_t axis, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
   if (axis < -count || axis >= count) return std::nullopt;
@@ -114,13 +115,14 @@ inline std::vector<int64_t> transpose_order(const Node& node) {
 
 // --- Slice --------------------------------------------------------------------------------------
 
-// `index`, which counts from the back if it is negative, pulled into [0, size].
+// Returns `index` counted from the front and clamped to [0, size]; a negative `index` counts from
+// the back.
 inline int64_t clamped_index(int64_t index, int64_t size) {
   return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
 }
 
-// The lists of a Slice, which are attributes up to version 9 and inputs since. `axes` and `steps`
-// have the length of `starts`; axes are as the model gives them, perhaps negative.
+// The lists of a Slice: attributes up to version 9, inputs since then. `axes` and `steps` have the
+// length of `starts`; axes are those of the model and may be negative.
 struct SliceLists {
   std::vector<int64_t> starts;
   std::optional<std::vector<int64_t>> ends;  // nullopt: not known before running
@@ -168,7 +170,7 @@ struct SliceRange {
 // The elements that a Slice takes of an axis with `size` elements; `step` is not 0.
 inline SliceRange slice_range(int64_t size, int64_t start, int64_t end, int64_t step) {
   if (size == 0) return {};
-  // The smallest step has no positive counterpart; both of them take one element at most.
+  // -INT64_MIN is not an int64. Either step takes one element at most.
   step = std::max(step, -std::numeric_limits<int64_t>::max());
   if (step > 0) {
     start = clamped_index(start, size);
@@ -185,8 +187,8 @@ inline SliceRange slice_range(int64_t size, int64_t start, int64_t end, int64_t 
 
 // --- Windows of convolutions and poolings -------------------------------------------------------
 
-// One spatial axis. Tap t of output o reads input o * stride + t * dilation - pad_begin if that
-// lies in [0, input), else padding.
+// One spatial axis. Tap t of output o reads input o * stride + t * dilation - pad_begin if that is
+// in [0, input), else padding.
 struct WindowAxis {
   int64_t input = 1;
   int64_t output = 1;
@@ -194,11 +196,11 @@ struct WindowAxis {
   int64_t stride = 1;
   int64_t dilation = 1;
   int64_t pad_begin = 0;
-  int64_t pad_end = 0;  // as the model asks for; with ceil_mode windows may reach beyond it
+  int64_t pad_end = 0;  // as the model specifies; with ceil_mode windows may exceed it
 
-  // Of the kernel, with the gaps between its taps.
+  // The size of the kernel with the gaps between its taps.
   int64_t extent() const { return (kernel - 1) * dilation + 1; }
-  // Inputs and padding from the begin of the first window to the end of the last one.
+  // The length of input and padding from the start of the first window to the end of the last one.
   int64_t reach() const { return (output - 1) * stride + extent(); }
 };
 
@@ -209,7 +211,7 @@ struct TapRange {
   int64_t count() const { return end - begin; }
 };
 
-// The taps that read inside the input.
+// The taps of output position `output` that read the input, not padding.
 inline TapRange taps_inside(const WindowAxis& axis, int64_t output) {
   const auto floor_quotient = [](int64_t left, int64_t right) {
     return left / right - (left % right < 0 ? 1 : 0);
@@ -221,14 +223,14 @@ inline TapRange taps_inside(const WindowAxis& axis, int64_t output) {
   return {begin, std::max(begin, end)};
 }
 
-// The number of taps that read inside the input or the padding that the model asks for.
+// The number of taps that read the input or the padding that the model specifies.
 inline int64_t taps_inside_padding(const WindowAxis& axis, int64_t output) {
   const int64_t room = axis.input + axis.pad_begin + axis.pad_end - output * axis.stride;
   return std::min(axis.kernel, (room - 1) / axis.dilation + 1);
 }
 
-// A list attribute of `count` entries; if the node has none, `count` times `otherwise`. Throws
-// Failure (TESSERA_UNSUPPORTED) if it has another number of entries.
+// Returns a list attribute of `count` entries, or `count` times `otherwise` if the node has none.
+// Throws Failure (TESSERA_UNSUPPORTED) if the list has another number of entries.
 inline std::vector<int64_t> attribute_list(const Attributes& attributes, const char* name,
                                            size_t count, int64_t otherwise) {
   std::vector<int64_t> found = attributes.get_ints(name);
@@ -239,14 +241,14 @@ inline std::vector<int64_t> attribute_list(const Attributes& attributes, const c
   return found;
 }
 
-// Whether attribute pads says how much padding there is, and not auto_pad.
+// Whether the attribute pads defines the padding, and not auto_pad.
 inline bool has_explicit_pads(const Attributes& attributes) {
   const std::string auto_pad = attributes.get_string("auto_pad", "NOTSET");
   return auto_pad.empty() || auto_pad == "NOTSET";
 }
 
-// The part of `total` padding that lies before the input, if auto_pad is SAME_UPPER or SAME_LOWER:
-// of an odd number, the larger half is at the end or at the begin.
+// The part of `total` padding that is before the input, if auto_pad is SAME_UPPER or SAME_LOWER. If
+// `total` is odd, SAME_UPPER puts the larger half at the end, SAME_LOWER at the start.
 inline int64_t same_pad_begin(std::string_view auto_pad, int64_t total) {
   return auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
 }
@@ -296,10 +298,11 @@ enum class ResizeCoordinates : uint8_t {
   TfCropAndResize
 };
 
-// Attribute nearest_mode. Legacy is what version 10 means: up if the axis shrinks, else down.
+// Attribute nearest_mode. Legacy is the rule of version 10: up if the axis shrinks, else down.
 enum class ResizeRounding : uint8_t { PreferFloor, PreferCeil, Floor, Ceil, Legacy };
 
-// Both throw Failure (TESSERA_UNSUPPORTED) for a name that ONNX does not define.
+// resize_coordinates() and resize_rounding() throw Failure (TESSERA_UNSUPPORTED) for a name that
+// ONNX does not define.
 inline ResizeCoordinates resize_coordinates(std::string_view name) {
   constexpr std::pair<std::string_view, ResizeCoordinates> kNames[] = {
       {"half_pixel", ResizeCoordinates::HalfPixel},
@@ -378,7 +381,8 @@ inline float source_position(ResizeCoordinates coordinates, const ResizeAxis& ax
          x * (axis.crop_end - axis.crop_start) * (input - 1) / (output - 1);
 }
 
-// A position that fits an integer: two elements beyond the edge stand for any distance. NaN is 0.
+// Clamps a position so that it can be converted to an integer. Positions of more than two elements
+// outside the input all have the same nearest element. NaN becomes 0.
 inline float bounded_position(const ResizeAxis& axis, float position) {
   if (std::isnan(position)) return 0;
   return std::clamp(position, -2.0F, static_cast<float>(axis.input) + 1);
@@ -410,14 +414,14 @@ inline int64_t nearest_source(ResizeRounding rounding, const ResizeAxis& axis, f
 
 // --- Clip ---------------------------------------------------------------------------------------
 
-// nullopt: not known before running.
+// A bound is nullopt if it is not known before running.
 struct ClipBounds {
   std::optional<double> min;
   std::optional<double> max;
 };
 
-// The bounds are attributes up to version 10, by default the largest finite float32; since then
-// they are inputs, and without one there is no bound, which an infinity stands for.
+// The bounds of a Clip. Up to version 10 they are attributes, by default the largest finite
+// float32. Since then they are inputs; a bound that is left out is infinite.
 inline ClipBounds clip_bounds(const Node& node) {
   constexpr int32_t kFirstInputVersion = 11;
   if (node.version() < kFirstInputVersion) {
@@ -432,7 +436,7 @@ inline ClipBounds clip_bounds(const Node& node) {
 
 // --- Strides and broadcasting -------------------------------------------------------------------
 
-// Elements between neighbours along each axis of a dense row-major tensor.
+// The strides, in elements, of a dense row-major tensor.
 inline std::vector<int64_t> dense_strides(std::span<const int64_t> dims) {
   std::vector<int64_t> strides(dims.size(), 1);
   for (size_t axis = dims.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * dims[axis];
@@ -449,8 +453,8 @@ inline bool broadcasts_to(std::span<const int64_t> dims, std::span<const int64_t
   return true;
 }
 
-// For each of the `rank` axes of a result that a dense row-major operand of `dims` broadcasts to:
-// elements of the operand between neighbours, 0 along axes where it has only one.
+// The strides, in elements, with which a dense row-major operand of `dims` is read for a result of
+// `rank` axes to which it broadcasts: 0 along axes of which the operand has only one element.
 inline std::vector<int64_t> broadcast_strides(std::span<const int64_t> dims, size_t rank) {
   const std::vector<int64_t> own = dense_strides(dims);
   std::vector<int64_t> strides(rank, 0);

@@ -1,11 +1,11 @@
-// Proposing op by op: what a backend with several families of kernels works with while it offers
-// candidates. Included by tessera/backend.h, which authors include.
+// Helps a backend with several families of kernels to offer candidates op by op. Included by
+// tessera/backend.h, which authors include.
 //
 //   void propose(const Graph& graph, const ProposeOptions& options, Proposals& proposals) override
 //   {
 //     ProposeContext context(graph, options, proposals);
-//     context.for_each({"MatMul", "Gemm"}, [&](const Node& node) { offer_product(context, node);
-//     }); context.report_refusals("there is no kernel for this op");
+//     context.for_each({"MatMul", "Gemm"}, [&](const Node& node) { offer_matmul(context, node); });
+//     context.report_refusals("there is no kernel for this op");
 //   }
 #pragma once
 
@@ -27,8 +27,8 @@
 
 namespace tessera::plugin {
 
-// The node, of ONNX's own domain, that alone reads `value`, which nobody else needs: what a fused
-// kernel can take along.
+// Returns the only node that reads `value`, if nothing else needs the value and the node is of
+// ONNX's own domain: a fused kernel can include this node.
 inline std::optional<Node> only_reader(const Graph& graph, const Value& value) {
   if (!value.is_present() || value.is_needed() || value.consumers().size() != 1) {
     return std::nullopt;
@@ -38,8 +38,8 @@ inline std::optional<Node> only_reader(const Graph& graph, const Value& value) {
   return node;
 }
 
-// The place of `value` among the candidate's inputs, where it is put if it is not there; -1 where
-// it is absent. Throws Failure where it is there in another format.
+// Returns the index of the candidate's input port for `value`, and adds a port if there is none; -1
+// if the value is not present. Throws Failure if the existing port or the new one has a pack.
 inline int32_t input_port(Candidate& candidate, const Value& value,
                           std::optional<Pack> pack = std::nullopt) {
   if (!value.is_present()) return -1;
@@ -54,15 +54,15 @@ inline int32_t input_port(Candidate& candidate, const Value& value,
   return static_cast<int32_t>(candidate.inputs.size() - 1);
 }
 
-// Puts `value` behind the candidate's outputs and gives its place; -1 where it is absent.
+// Adds an output port for `value` and returns its index; -1 if the value is not present.
 inline int32_t output_port(Candidate& candidate, const Value& value) {
   if (!value.is_present()) return -1;
   candidate.outputs.push_back({.value = value.id()});
   return static_cast<int32_t>(candidate.outputs.size() - 1);
 }
 
-// One call of Backend::propose(), whose arguments must outlive it. Refusals wait until the end, so
-// that a node that one family refuses and another one takes is not refused.
+// One call of Backend::propose(), whose arguments must outlive it. Refusals are collected until the
+// end, because another family of kernels may offer a candidate for a node that one family refused.
 class ProposeContext {
  public:
   ProposeContext(const Graph& graph, const ProposeOptions& options, Proposals& proposals)
@@ -77,21 +77,21 @@ class ProposeContext {
   const Graph& graph() const { return graph_; }
   const ProposeOptions& options() const { return options_; }
 
-  // For Candidate::optimistic_seconds of kernels on the processor: the least time in which these
-  // threads could do so many operations and move so many bytes. The choice without measured costs
-  // compares such estimates of different backends, which must be in the same units for that.
+  // For Candidate::optimistic_seconds of CPU kernels: the minimum time in which these threads could
+  // execute so many operations and transfer so many bytes. Without measured prices, the choice
+  // compares these estimates between backends, so all backends must use the same assumptions.
   double optimistic_seconds(double flops, double bytes) const {
-    // Above what a core does at its best: two fused multiply-adds of 16 lanes a cycle at 4 GHz, and
-    // what one core reads from memory, where most of a large model's tensors are.
+    // Upper bounds for a core: two fused multiply-adds of 16 lanes a cycle at 4 GHz; and the rate
+    // at which one core reads from memory, where most tensors of a large model are.
     constexpr double kFlopsPerSecond = 2 * 16 * 2 * 4e9;
     constexpr double kBytesPerSecond = 20e9;
     const double threads = std::max(options_.threads, 1);
     return std::max(flops / (kFlopsPerSecond * threads), bytes / kBytesPerSecond);
   }
 
-  // Whether some candidate for this node may be of use; whether one for just these nodes
-  // (ascending) may be, perhaps with this algorithm. All are, but where the plan is known already:
-  // then a backend need not look at the rest, which add() would drop.
+  // Whether the host considers a candidate for this node; for exactly these nodes (ascending); or
+  // for these nodes with this algorithm. Always true unless the plan is known. A backend need not
+  // offer candidates for which it is false, because add() drops them.
   bool is_wanted(const Node& node) const {
     return !options_.wanted || wanted_nodes_.contains(node.id());
   }
@@ -103,24 +103,24 @@ class ProposeContext {
     return std::ranges::any_of(
         wanted_for(nodes), [&](const Wanted* wanted) { return wanted->algorithm == algorithm; });
   }
-  // What is asked for with just these nodes (ascending); empty where everything is of use.
+  // The wanted candidates for exactly these nodes (ascending); empty if the plan is not known.
   std::span<const Wanted* const> wanted_for(const std::vector<int32_t>& nodes) const {
     const auto found = wanted_.find(nodes);
     return found == wanted_.end() ? std::span<const Wanted* const>() : found->second;
   }
 
-  // Hands a candidate over. Its nodes count as taken.
+  // Offers a candidate. Its nodes will not be refused.
   void add(Candidate candidate) {
     if (!is_wanted(candidate.nodes, candidate.algorithm)) return;
     taken_.insert(candidate.nodes.begin(), candidate.nodes.end());
     proposals_.add(std::move(candidate));
   }
 
-  // Why `node` alone cannot be computed. The first reason stands, unless a candidate is added.
+  // Refuses `node`. The first reason is reported, unless a candidate for the node is added.
   void refuse(int32_t node, const std::string& reason) { reasons_.try_emplace(node, reason); }
 
-  // Calls `offer` for every node of use whose op is among `ops` (of ONNX's own domain). What it
-  // throws becomes the node's refusal.
+  // Calls `offer` for every wanted node whose op is among `ops` (of ONNX's own domain). If it
+  // throws, the text of the exception becomes the reason for refusing the node.
   void for_each(std::initializer_list<std::string_view> ops,
                 const std::function<void(const Node& node)>& offer) {
     for (const Node& node : graph_.nodes()) {
@@ -136,7 +136,8 @@ class ProposeContext {
     }
   }
 
-  // Tells the host of every node that nobody took: the reason given for it, or `otherwise`. Last.
+  // Reports to the host every node without a candidate, with the reason that refuse() got, or
+  // `otherwise`. Does nothing if the plan is known. Call it last.
   void report_refusals(const std::string& otherwise) {
     if (options_.wanted) return;
     for (int32_t node = 0; node < graph_.node_count(); ++node) {

@@ -8,7 +8,7 @@
 
 namespace tessera::plugin {
 
-// Where the parts of a sparse buffer begin, and how long it is; bytes is -1 where that exceeds 64
+// The positions of the arrays in a sparse buffer, and its size; bytes is -1 if the size exceeds 64
 // bits.
 struct SparseParts {
   int64_t offsets_at = 0;
@@ -19,8 +19,8 @@ struct SparseParts {
 
 namespace border {
 
-// Adds a part of `count` entries of `size` bytes behind `end`, which moves to the next aligned
-// place after it. False where that exceeds 64 bits.
+// Adds an array of `count` entries of `size` bytes at `end`, and moves `end` to the next aligned
+// position after the array. Returns false if that exceeds 64 bits.
 inline bool add_sparse_part(int64_t count, int64_t size, int64_t& begin, int64_t& end) {
   int64_t bytes = 0;
   begin = end;
@@ -46,7 +46,7 @@ const T* sparse_part(const void* buffer, int64_t at) {
 
 }  // namespace border
 
-// All arguments at least 0.
+// All arguments must be at least 0.
 inline SparseParts csr_parts(int64_t rows, int64_t capacity, int64_t element_bytes) {
   SparseParts parts;
   int64_t end = sizeof(tessera_sparse_header);
@@ -105,7 +105,7 @@ struct RowSparseView {
   const void* values;   // stored() rows
 };
 
-// A csr buffer to fill: making one writes its header. Set `header->stored` last, to at most
+// A csr buffer to fill: the constructor writes its header. Set `header->stored` last, to at most
 // header->capacity.
 struct CsrTarget {
   CsrTarget(void* buffer, int64_t rows, int64_t capacity, int64_t element_bytes)
