@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// The order is part of no file format. `Undefined` is the type of a value not yet inferred.
+// No file format depends on the order. `Undefined` is the type of a value that is not inferred yet.
 enum class DataType : uint8_t {
   Undefined,
   Bool,
@@ -23,7 +23,7 @@ enum class DataType : uint8_t {
   BFloat16,
   Float32,
   Float64,
-  String,  // known to the type system; no kernel computes with it
+  String,  // known to type inference; no kernel computes with it
 };
 
 // Bytes of one element; 0 for Undefined and String, which have no fixed size.
@@ -32,7 +32,7 @@ int64_t element_bytes(DataType type);
 // "float32", "int64", "bool", ...
 std::string_view name(DataType type);
 
-// The inverse of name(); nullopt when `text` names no type.
+// The inverse of name(); nullopt if `text` is not the name of a type.
 std::optional<DataType> data_type_from_name(std::string_view text);
 
 bool is_floating(DataType type);  // the two 16-bit floats, float32, float64

@@ -1,6 +1,6 @@
-// What models, plans and measurements are made of, for people and programs that look at them: plain
-// data, which tessera.h's functions give. Times are in seconds and sizes in bytes where a name does
-// not say otherwise.
+// Descriptions of models, plans and measurements, for users and programs that inspect them: plain
+// data, which the functions of tessera.h return. Times are in seconds and sizes in bytes unless a
+// name says otherwise.
 #pragma once
 
 #include <chrono>
@@ -27,10 +27,11 @@ struct ValueDescription {
   DataType type = DataType::Undefined;
   std::optional<std::vector<Dimension>> shape;  // nullopt: rank unknown
   bool is_read = true;                          // false: nothing reads it, so it need not be fed
-  // For integer inputs that only index (Gather): the number of things to choose from.
+  // For integer inputs that are only used as an index (Gather): the number of elements to choose
+  // from.
   std::optional<int64_t> index_limit;
   std::string text;  // "float32 1x3xHx224"
-  // In which an executor takes or gives it: "row_major", "csr:400000".
+  // The layout in which an executor accepts or returns it: "row_major", "csr:400000".
   std::string layout = "row_major";
 };
 
@@ -43,16 +44,16 @@ struct NodeDescription {
   std::vector<ValueDescription> outputs;
   std::optional<int64_t> flops;  // a multiply-add is 2; nullopt while shapes are unknown
   std::optional<int64_t> bytes;  // read and written; nullopt while shapes are unknown
-  std::string inference_only;    // the pass that made it right for inference only, else ""
+  std::string inference_only;    // the pass after which it is correct for inference only, or ""
 };
 
-// What one rewriting pass did when the model was loaded.
+// The effect of one rewriting pass when the model was loaded.
 struct PassDescription {
   std::string name;
   int64_t nodes_before = 0;
   int64_t nodes_after = 0;
   double seconds = 0;
-  std::vector<std::string> changes;  // one sentence a change; empty: nothing changed
+  std::vector<std::string> changes;  // a sentence for each change; empty: nothing changed
 };
 
 struct ModelDescription {
@@ -65,13 +66,15 @@ struct ModelDescription {
   std::vector<ValueDescription> weights;  // constants that a node reads
   std::vector<NodeDescription> nodes;     // after rewriting, in the order in which they run
   std::vector<PassDescription> passes;
-  std::vector<std::string> fetchable;  // values that the file's nodes make and no pass has removed
+  // Outputs of the file's nodes that no pass has removed.
+  std::vector<std::string> fetchable;
   int64_t weight_bytes = 0;
-  std::optional<int64_t> flops;       // of all nodes
-  std::optional<int64_t> peak_bytes;  // of inner values alive at once, when run in order
+  std::optional<int64_t> flops;  // of all nodes
+  // The largest sum of inner values that are live at the same time, if nodes run in order.
+  std::optional<int64_t> peak_bytes;
 };
 
-// What one step of the plan did during a run.
+// One step of the plan in a recorded run.
 struct StepRecord {
   std::string node;  // PlanStep::name
   std::string op;    // PlanStep::op
@@ -83,7 +86,7 @@ struct StepRecord {
   int64_t bytes = 0;
 };
 
-// One thing that was done before running: "load", "propose", "place", "build", "pack", "plan".
+// One stage of load() or bind(): "load", "propose", "place", "build", "pack", "plan", ...
 struct StageRecord {
   std::string name;
   std::chrono::nanoseconds start{};  // since load() or bind() began
@@ -91,16 +94,16 @@ struct StageRecord {
   int64_t bytes = 0;  // of packs
 };
 
-// A value as a step reads or makes it.
+// A value that a step reads or writes, in the layout in which it does so.
 struct PlanPort {
   std::string value;
   std::string type;    // "float32 1x64x56x56"
   std::string layout;  // "nchw16c"
-  std::string device;  // that the layout is on: "cpu"
-  std::string pack;    // id of the pack that is read instead; "" for none
+  std::string device;  // device of the layout: "cpu"
+  std::string pack;    // id of the pack that is read instead of the value; "": none
   bool is_constant = false;
-  // Of a sparse layout: the most that it stores, elements (csr) or rows (row_sparse), and which
-  // part of all that is.
+  // Of a sparse layout: the maximum number of stored elements (csr) or rows (row_sparse), and its
+  // share of all elements or rows.
   std::optional<int64_t> capacity = {};
   std::optional<double> density = {};
 };
@@ -111,8 +114,8 @@ struct BackendRefusal {
   std::string reason;
 };
 
-// One step of a plan: a kernel for a node or a group, a conversion or a copy, or a view, which no
-// run executes.
+// One step of a plan: a kernel for a node or a group, a conversion, a copy, or a view, for which
+// nothing is executed.
 struct PlanStep {
   std::string name;  // of the node; of a group's last node; of a conversion's value
   // "Conv", "Conv+Add+Relu", "convert", "convert+copy" (to another device), "copy"
@@ -120,34 +123,36 @@ struct PlanStep {
   std::string backend;
   std::string algorithm;
   int threads = 1;
-  std::vector<std::string> nodes;  // all that it covers
+  std::vector<std::string> nodes;  // all nodes that it computes
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;
   int64_t flops = 0;
   int64_t bytes = 0;  // read and written, as stored
   int64_t workspace_bytes = 0;
   bool is_in_place = false;
-  std::optional<double> predicted_seconds;  // what the choice reckons with; nullopt without costs
-  std::vector<BackendRefusal> refusals;     // of the other backends, for its nodes
+  // The price that the choice used; nullopt without costs.
+  std::optional<double> predicted_seconds;
+  std::vector<BackendRefusal> refusals;  // by the other backends, for its nodes
 };
 
 struct MeasuredTime {
   double seconds = 0;  // the lower quartile of the rounds
-  double low = 0;      // in another process the same is found between these, 19 times of 20
+  // The interval in which 19 of 20 other processes would measure this time.
+  double low = 0;
   double high = 0;
-  int rounds = 0;  // 0: not measured, but in proportion to what it took for other shapes
+  int rounds = 0;  // 0: not measured, but scaled from the time for other shapes
 };
 
 enum class Verdict {
   NotMeasured,
   Fine,
-  Refused,   // wrong, or it failed, or it took too long
-  NotBuilt,  // its kernel could not be made
+  Refused,   // its results were wrong, or it failed, or it took too long
+  NotBuilt,  // its kernel could not be built
 };
 
-// One way to compute a node or a group, with what is known of it.
+// A candidate: one way to compute a node or a group, with its price and verdict.
 struct CandidateDescription {
-  std::vector<std::string> nodes;  // all that it covers
+  std::vector<std::string> nodes;  // all nodes that it computes
   std::string op;                  // "Conv+Relu"
   std::string backend;
   std::string algorithm;
@@ -155,28 +160,28 @@ struct CandidateDescription {
   std::vector<PlanPort> inputs;
   std::vector<PlanPort> outputs;
   Verdict verdict = Verdict::NotMeasured;
-  std::string refusal;               // why it may not be used; "": it may
-  std::optional<MeasuredTime> time;  // of what may be used and was measured
+  std::string refusal;               // why it may not be used; "": it may be used
+  std::optional<MeasuredTime> time;  // if it may be used and was measured
   bool has_cold_weights = false;     // whether `time` is with weights evicted from the caches
-  double price_seconds = 0;          // what the choice reckons with: `time`, or a guess
-  double error = 0;                  // found, relative to the magnitude of what was summed
-  double tolerance = 0;              // what it may be
+  double price_seconds = 0;          // used by the choice: `time`, or an estimate
+  double error = 0;                  // measured, relative to the magnitude of what was summed
+  double tolerance = 0;              // maximum of `error`
   double build_seconds = 0;
   int64_t workspace_bytes = 0;
   int64_t pack_bytes = 0;     // of its packed weights
-  int64_t library_bytes = 0;  // that its library keeps to itself
+  int64_t library_bytes = 0;  // memory that its library keeps
   bool is_chosen = false;
-  // With BindOptions::margin_search_seconds; nullopt: not found out. By how much the cheapest
-  // choice with it is dearer than the cheapest of all: so much cheaper it would have to become.
-  // Infinity: there is no choice with it. What is 0 and not chosen is in the cheapest choice, or in
-  // one as cheap, where running whole plans chose another.
+  // The increase of the optimal price if this candidate is forced: it would have to become faster
+  // by more than that to be chosen. Infinity: no placement can use it. 0 for a candidate that is
+  // not chosen: it is in a placement of optimal price, but runs of whole plans selected another
+  // one. nullopt: not computed (BindOptions::margin_search_seconds).
   std::optional<double> behind_seconds;
-  // By how much the cheapest choice without it is dearer: so much dearer it may become. 0 for what
-  // the cheapest choice does not have.
+  // The increase of the optimal price if this candidate is forbidden: it stays in the optimal
+  // placement unless it becomes slower by more than that. 0 if it is not in the optimal placement.
   std::optional<double> ahead_seconds;
 };
 
-// One step from a layout to another, with its price for tensors of about `bytes`.
+// A conversion from one layout to another, with its price for tensors of about `bytes`.
 struct ConversionDescription {
   std::string backend;
   std::string from;
@@ -187,111 +192,114 @@ struct ConversionDescription {
   std::string refusal;  // why it could not be measured
 };
 
-// What was measured when binding.
+// The measurements of bind().
 struct TuningDescription {
   int measured = 0;           // candidates and conversions
-  int known = 0;              // that had been measured before, or stand in the graph twice
-  int refused = 0;            // of those measured
-  int reused = 0;             // prices of this graph that were known when measuring began
-  double reused_seconds = 0;  // that measuring those took, at least
-  int offered = 0;            // candidates in all: those that could not win are not measured
+  int known = 0;              // those that had been measured before, or occur twice
+  int refused = 0;            // how many of the measured ones were refused
+  int reused = 0;             // prices of this graph that were known before measuring
+  double reused_seconds = 0;  // minimum time that measuring those took
+  int offered = 0;            // all candidates; those that cannot win are not measured
   bool is_stopped = false;
-  bool is_out_of_time = false;  // BindOptions::tune_budget_seconds were spent
+  bool is_out_of_time = false;  // BindOptions::tune_budget_seconds ran out
   double seconds = 0;
-  // The most memory that this process and the one that measured had resident, each at its own time.
+  // The sum of the peak resident memory of this process and of the measuring process, which may
+  // reach their peaks at different times.
   int64_t peak_bytes = 0;
-  std::map<std::string, double> phases;  // seconds by what was done: "build", "check", "time"...
-  std::vector<std::string> notes;        // what was odd, a sentence each
+  std::map<std::string, double> phases;  // seconds by activity: "build", "check", "time"...
+  std::vector<std::string> notes;        // remarks, a sentence each
 };
 
-// A choice of candidates that was run as a whole, in turns with others.
+// A placement that was run as a whole, in turns with others.
 struct ContenderDescription {
-  // How it was chosen. "chosen": the cheapest by prices before whole plans ran; "known": the plan
-  // of an earlier tuning; "solved": the cheapest by the prices that those runs gave; "greedy": the
-  // same prices, node by node; "in order": what is chosen without prices; "mylib alone": the
-  // cheapest with the kernels of one backend, and others only where it has none. "..., round 2": by
-  // the prices of a later round of runs.
+  // How it was found. "chosen": the cheapest by the prices before whole plans ran; "known": the
+  // plan of an earlier tuning; "solved": the cheapest by the prices from those runs; "greedy": by
+  // the same prices, but node by node; "in order": without prices; "mylib alone": the cheapest that
+  // uses other backends only where this one has no kernel. "..., round 2": by the prices of a later
+  // round of runs.
   std::string name;
   double seconds = 0;  // of a run
-  double low = 0;      // its interval of 95 %
+  double low = 0;      // its 95 % confidence interval
   double high = 0;
 };
 
-// How good the choice by price is. A price is of kernels and conversions alone, so a run may take
-// longer or, where caches are warm, less.
+// The quality of the chosen placement. Prices only count kernels and conversions, so a run may take
+// longer than the price or, if caches are warm, less.
 struct PlacementDescription {
-  double predicted_seconds = 0;  // the price of what was chosen, as far as each run pays it
-  // What building the chosen kernels takes, as far as that was measured, one after the other.
+  double predicted_seconds = 0;  // price of the chosen placement, without build time
+  // The time to build the chosen kernels one after the other, as far as it was measured.
   double build_seconds = 0;
-  // The same by what each kernel took alone, before it was timed amid the others.
+  // The price by the times of kernels that run alone, before they were timed in the context of the
+  // plan.
   std::optional<double> isolated_seconds;
-  std::optional<double> measured_seconds;  // of a run of it; nullopt: none was timed when binding
-  // No choice has a lower price: time of a run and, with BindOptions::optimize_for "N-runs", the
-  // Nth part of what its kernels take to build.
+  std::optional<double> measured_seconds;  // of a run; nullopt: none was timed when binding
+  // No placement has a lower price. The price is the time of a run; with BindOptions::optimize_for
+  // "N-runs" plus the Nth part of the time to build its kernels.
   double lower_bound_seconds = 0;
-  bool is_proven_optimal = false;  // the solver found a choice whose price is that bound
-  double gap = 0;                  // the part by which the choice's price is above the bound: 0.02
-  double solve_seconds = 0;        // that the solver took
-  std::vector<ContenderDescription> contenders;  // the fastest first; empty: no run-off was held
+  bool is_proven_optimal = false;  // the solver found a placement with that price
+  double gap = 0;                  // relative distance of the price from the bound: 0.02
+  double solve_seconds = 0;        // of the solver
+  std::vector<ContenderDescription> contenders;  // the fastest first; empty: none was run
 };
 
-// Memory of its own in the arena: a value with those that share its memory, or a workspace.
+// A block of memory in the arena: a value together with those that share its memory, or a
+// workspace.
 struct MemoryBlock {
-  std::string name;    // the value's, or the step's whose workspace it is
+  std::string name;    // of the value, or of the step that has the workspace
   std::string text;    // "float32 1x64x56x56, nchw16c"; "" for a workspace
-  int lower = 0;       // the first step of the plan that uses it
-  int upper = 0;       // one past the last
+  int lower = 0;       // index of the first step that uses it
+  int upper = 0;       // index after that of the last step that uses it
   int64_t bytes = 0;   // as its layout stores it
   int64_t offset = 0;  // in the arena
   bool is_workspace = false;
 };
 
-// How inner values and workspaces lie in the arena. Inputs, and outputs, which are new memory in
-// each run, are not among them.
+// The positions of inner values and workspaces in the arena. It has no inputs, and no outputs,
+// which are new memory in each run.
 struct MemoryDescription {
   int64_t arena_bytes = 0;
-  int64_t lower_bound_bytes = 0;    // live at once, at most, in this order of steps
+  int64_t lower_bound_bytes = 0;    // largest sum of live blocks in this order of steps
   bool is_proven_smallest = false;  // no offsets for these steps give a smaller arena
-  int64_t naive_bytes = 0;          // if each value and workspace had memory of its own
-  int64_t padding_bytes = 0;        // of those, what layouts store beside the elements
+  int64_t naive_bytes = 0;          // if no values and workspaces shared memory
+  int64_t padding_bytes = 0;        // the part of naive_bytes that is padding
   int64_t weight_bytes = 0;         // of the constants that the steps read, packed or not
   int64_t output_bytes = 0;         // of outputs, as far as their sizes are known
-  int64_t library_bytes = 0;        // that libraries keep to themselves
+  int64_t library_bytes = 0;        // memory that libraries keep
   int64_t total_bytes = 0;          // of arena, weights, outputs and libraries
   std::vector<MemoryBlock> blocks;  // by first step
 };
 
 struct PlanDescription {
   std::vector<PlanStep> steps;
-  // With costs (BindOptions::optimize or cost_table): everything that was offered, what it costs,
-  // and how good the choice is.
+  // With costs (BindOptions::optimize or cost_table): all candidates and conversions with their
+  // prices, and the quality of the placement.
   std::vector<CandidateDescription> candidates;
   std::vector<ConversionDescription> conversions;
   std::optional<PlacementDescription> placement;
   TuningDescription tuning;
   int64_t arena_bytes = 0;    // inner values and workspaces
   int64_t pack_bytes = 0;     // packed weights that this plan reads
-  int64_t library_bytes = 0;  // that libraries keep to themselves
+  int64_t library_bytes = 0;  // memory that libraries keep
   MemoryDescription memory;
 };
 
 // An executor's plan for one set of input shapes.
 struct ShapePlanDescription {
-  std::map<std::string, std::vector<int64_t>> shapes;  // by input, of all whose shape is read
-  int64_t arena_bytes = 0;                             // that it needs
-  int64_t pack_bytes = 0;                              // of packed weights, shared with the others
+  std::map<std::string, std::vector<int64_t>> shapes;  // of the inputs whose shape is read
+  int64_t arena_bytes = 0;                             // needed by this plan
+  int64_t pack_bytes = 0;                              // packed weights, shared with other plans
   int kernels = 0;
-  int reused_kernels = 0;  // of these, that another plan had built
-  int loaded_kernels = 0;  // of these, that an earlier process had built and stored
-  double seconds = 0;      // that planning took; 0 for the one of bind()
+  int reused_kernels = 0;  // those that another plan had built
+  int loaded_kernels = 0;  // those that an earlier process had built and stored
+  double seconds = 0;      // time to make the plan; 0 for that of bind()
 };
 
 struct ShapesDescription {
-  std::vector<ShapePlanDescription> plans;  // the one of the newest run first, then by last use
-  int64_t arena_bytes = 0;                  // that they share: as much as one of them ever needed
+  std::vector<ShapePlanDescription> plans;  // most recently used first
+  int64_t arena_bytes = 0;  // of the shared arena: the maximum that a plan ever needed
 };
 
-// What the backends offer for a model, checked: candidates without times or prices.
+// The candidates of all backends for a model, with verdicts but without times and prices.
 struct ModelVerification {
   std::vector<CandidateDescription> candidates;
   TuningDescription tuning;

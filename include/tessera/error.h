@@ -1,4 +1,5 @@
-// Errors that end a request. Everyday answers (not found, refused) are values, never exceptions.
+// Errors that end a request. Expected negative answers (not found, refused) are values, not
+// exceptions.
 #pragma once
 
 #include <stdexcept>
@@ -8,22 +9,24 @@
 namespace tessera {
 
 enum class ErrorKind {
-  InvalidModel,     // the model file says something that cannot be
-  InvalidArgument,  // the caller (or the command line) asked for something that cannot be
-  Unsupported,      // legal, but not something this build can do
-  OutOfMemory,      // more memory is needed than there is
-  DeviceFailed,     // a device failed, or a file that had to be written or to stay as it was
-  Corrupt,          // bytes that Tessera itself once wrote are damaged
-  Internal,         // a broken promise of Tessera's own: a bug, please report it
-  Cancelled,        // the caller ended a run, or its time was up
-  CacheMiss,  // nothing may be measured (BindOptions::frozen), and no cache has what is needed
+  InvalidModel,     // the model file is invalid
+  InvalidArgument,  // the caller (or the command line) passed something invalid
+  Unsupported,      // valid, but this build does not support it
+  OutOfMemory,      // more memory is needed than available
+  DeviceFailed,     // a device failed, or a file could not be written or has changed
+  Corrupt,          // a file that Tessera wrote is damaged
+  Internal,         // a bug in Tessera: please report it
+  Cancelled,        // the caller cancelled a run, or its time limit expired
+  // Measuring is forbidden (BindOptions::frozen), and no cache has what is needed.
+  CacheMiss,
 };
 
 // "InvalidModel", "InvalidArgument", ...
 std::string_view name(ErrorKind kind);
 
-// An error with its kind, a place that the user can find (`node 'conv1' (Conv), input 'W'`) and a
-// message that says what was expected and what was found. what() is "<kind>: <where>: <message>".
+// An error with its kind, its location in the terms of the user (`node 'conv1' (Conv), input 'W'`),
+// and a message that says what was expected and what was found. what() returns "<kind>: <where>:
+// <message>".
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, std::string where, std::string message);

@@ -1,5 +1,5 @@
-// The two 16-bit floating types as storage: arithmetic is done in float.
-// Rounding is to nearest, ties to even; NaN stays NaN, too large becomes infinity.
+// The two 16-bit floating-point types as storage; arithmetic is done in float. Rounding is to
+// nearest, ties to even; NaN stays NaN, and values that are too large become infinity.
 #pragma once
 
 #include <bit>

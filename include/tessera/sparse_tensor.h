@@ -1,5 +1,5 @@
-// Tensors of which only a part is stored: fed and given where bind() was told so (BindOptions::
-// layouts). What is not stored is zero.
+// Tensors of which only some elements are stored; the others are zero. Executors accept and return
+// them if BindOptions::layouts says so.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,34 @@
 namespace tessera {
 
 enum class SparseFormat : uint8_t {
-  Csr = 1,        // rank 2: for each row its stored elements, by ascending column
-  RowSparse = 2,  // rank 1 and more: some rows (of axis 0), by ascending number
+  Csr = 1,        // rank 2: for each row, its stored elements by ascending column
+  RowSparse = 2,  // rank 1 or more: some rows (of axis 0), by ascending index
 };
 
 std::string_view name(SparseFormat format);  // "csr", "row_sparse"
 
-// A value type with shared storage that nobody changes: copies are cheap, any thread may read. Lies
-// in one piece, as docs/formats/sparse.md tells byte by byte, so that running reads it in place.
+// A value type with shared, immutable storage: copying is inexpensive, and any thread may read. The
+// storage is one block of memory in the format of docs/formats/sparse.md, so that runs read it
+// without a copy.
 class SparseTensor {
  public:
   SparseTensor() = default;  // holds nothing: is_empty()
 
-  // A matrix from the arrays that every csr has: `row_offsets` (int32 or int64, one more than
-  // rows), `columns` (int32 or int64) and `values`, one for each stored element; they are copied.
-  // Throws InvalidArgument, saying what is wrong and where: lengths that do not fit together,
-  // offsets that decrease, columns that are out of range, out of order or repeated.
+  // Creates a matrix from copies of the arrays of the csr format: `row_offsets` (int32 or int64,
+  // one more than rows), `columns` (int32 or int64) and `values`, one for each stored element.
+  // Throws InvalidArgument, saying what is wrong and where: lengths that do not match, offsets that
+  // decrease, columns that are out of range, out of order or repeated.
   static SparseTensor csr(std::vector<int64_t> dims, const Tensor& row_offsets,
                           const Tensor& columns, const Tensor& values);
-  // From the numbers of the stored rows (int32 or int64) and their elements, whose dimensions are
-  // those of the tensor with the number of stored rows first. Throws as csr() does.
+  // Creates a tensor from copies of the indices of the stored rows (int32 or int64) and their
+  // elements. `values` has the dimensions of the tensor, except that the first one is the number of
+  // stored rows. Throws as csr() does.
   static SparseTensor row_sparse(std::vector<int64_t> dims, const Tensor& rows,
                                  const Tensor& values);
-  // The elements (or rows) of `tensor` that are not all zero bits. Throws InvalidArgument where the
-  // format does not hold such a tensor.
+  // Stores the elements (or rows) of `tensor` that are not all zero bits. Throws InvalidArgument if
+  // the format does not support such a tensor.
   static SparseTensor from_dense(SparseFormat format, const Tensor& tensor);
-  // Takes over bytes that follow the format, made by a kernel.
+  // Takes ownership of bytes in the storage format, which a kernel wrote.
   static SparseTensor from_storage(DataType type, std::vector<int64_t> dims, Tensor storage);
 
   bool is_empty() const { return type_ == DataType::Undefined; }
@@ -47,17 +49,17 @@ class SparseTensor {
   const std::vector<int64_t>& dims() const { return dims_; }
   // Stored elements (csr) or rows (row_sparse).
   int64_t stored() const;
-  // Stored of all; 1 for a tensor without elements.
+  // The share of elements or rows that are stored; 1 for a tensor without elements.
   double density() const;
 
   std::span<const int64_t> row_offsets() const;  // of csr
   std::span<const int32_t> columns() const;      // of csr
   std::span<const int64_t> rows() const;         // of row_sparse
   Tensor values() const;                         // [stored], or [stored, ...]; shares storage
-  // All of it, as bytes.
+  // The whole storage, as bytes.
   const Tensor& storage() const { return storage_; }
 
-  // Throws OutOfMemory where the machine has not that much.
+  // Throws OutOfMemory if the machine does not have enough memory.
   Tensor to_dense() const;
 
  private:
@@ -67,16 +69,17 @@ class SparseTensor {
   Tensor storage_;
 };
 
-// Stored elements or rows that a tensor of these dimensions can have; -1 where `format` does not
-// hold it: csr is for matrices of less than 2^31 columns, row_sparse for rank 1 and more.
+// The maximum number of stored elements or rows of a tensor of these dimensions; -1 if `format`
+// does not support it: csr is for matrices of less than 2^31 columns, row_sparse for rank 1 or
+// more.
 int64_t max_stored(SparseFormat format, std::span<const int64_t> dims);
 
-// Bytes that a tensor with room for `capacity` takes; -1 where `format` does not hold it, or they
-// exceed 64 bits.
+// The storage size of a tensor with this capacity, in bytes; -1 if `format` does not support it, or
+// if the size exceeds 64 bits.
 int64_t sparse_bytes(SparseFormat format, DataType type, std::span<const int64_t> dims,
                      int64_t capacity);
 
-// What an executor takes and gives where layouts were asked for.
+// An input or output of Executor::run_any().
 using AnyTensor = std::variant<Tensor, SparseTensor>;
 
 }  // namespace tessera

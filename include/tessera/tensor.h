@@ -1,4 +1,4 @@
-// A dense row-major array in host memory: what models take, give, and are made of.
+// A dense row-major array in host memory: the type of inputs, outputs and weights.
 #pragma once
 
 #include <cstddef>
@@ -12,42 +12,45 @@
 
 namespace tessera {
 
-// Every buffer that a kernel sees starts at a multiple of this.
+// The alignment of new tensors, and of every buffer that a kernel gets unless its port asks for
+// less.
 inline constexpr size_t kTensorAlignmentBytes = 64;
 
-// The number of elements of `dims`; 1 for a scalar. Throws InvalidArgument where a dimension is
+// The number of elements of `dims`; 1 for a scalar. Throws InvalidArgument if a dimension is
 // negative or the product exceeds 64 bits.
 int64_t element_count(std::span<const int64_t> dims);
 
-// Bytes that a dense tensor takes. Throws InvalidArgument on overflow.
+// The size of a dense tensor in bytes. Throws InvalidArgument on overflow.
 int64_t tensor_bytes(DataType type, std::span<const int64_t> dims);
 
 // "1x3x224x224"; "scalar" for no dimensions.
 std::string dims_text(std::span<const int64_t> dims);
 
-// A value type with shared storage: copies are cheap and see the same elements. Storage is freed
-// with its last tensor. Writing needs one owner at a time; reading is safe from any thread.
+// A value type with shared storage: copying is inexpensive, and copies refer to the same elements.
+// The storage is freed with the last tensor that refers to it. Writing requires a single owner;
+// reading is safe from any thread.
 class Tensor {
  public:
   Tensor() = default;  // holds nothing: is_empty()
 
-  // New storage, aligned to kTensorAlignmentBytes, uninitialised.
-  // Throws OutOfMemory with the bytes asked for.
+  // Allocates storage, aligned to kTensorAlignmentBytes and uninitialised. Throws OutOfMemory,
+  // naming the requested bytes.
   Tensor(DataType type, std::vector<int64_t> dims);
 
-  // Elements that live in memory of somebody else's, kept alive by `owner`.
+  // Refers to elements in memory of the caller, which `owner` keeps alive.
   Tensor(DataType type, std::vector<int64_t> dims, std::shared_ptr<const void> owner,
          const void* data);
 
-  // The same in memory that may be written: for what an executor writes its outputs to.
+  // The same for memory that may be written, such as memory to which an executor writes its
+  // outputs.
   static Tensor over(DataType type, std::vector<int64_t> dims, std::shared_ptr<void> owner,
                      void* data);
 
   bool is_empty() const { return type_ == DataType::Undefined; }
-  // That no other tensor sees these elements, and they may be written.
+  // Whether no other tensor refers to these elements, and they may be written.
   bool is_sole_owner() const { return is_writable_ && !is_borrowed_ && owner_.use_count() == 1; }
   bool is_writable() const { return is_writable_; }
-  // False for what only tells type and dimensions of elements that were let go.
+  // False for a tensor that has only a type and dimensions, because its elements were released.
   bool has_elements() const { return data_ != nullptr; }
   DataType type() const { return type_; }
   const std::vector<int64_t>& dims() const { return dims_; }
@@ -56,7 +59,8 @@ class Tensor {
   int64_t bytes() const { return elements_ * element_bytes(type_); }
 
   const void* data() const { return data_; }
-  // Only for a tensor that was made by the first constructor or over(); anything else is a bug.
+  // Allowed only for a tensor that was created by the allocating constructor or by over(); anything
+  // else is a bug.
   void* mutable_data();
 
   template <class T>
@@ -71,10 +75,10 @@ class Tensor {
   // Type and dimensions of this tensor without its elements.
   Tensor without_elements() const { return {type_, dims_, nullptr, nullptr}; }
 
-  // The same elements under other dimensions with the same count.
+  // The same elements with other dimensions, which must have the same number of elements.
   Tensor reshaped(std::vector<int64_t> dims) const;
 
-  // A tensor of its own with a copy of `values`. Their count must be that of `dims`.
+  // Creates a tensor with a copy of `values`. Their number must be that of `dims`.
   template <class T>
   static Tensor from(DataType type, std::vector<int64_t> dims, std::span<const T> values) {
     return copy_of(type, std::move(dims), values.data(), values.size_bytes());

@@ -7,14 +7,14 @@
 
 namespace tessera {
 
-// Reads a .npy file (versions 1.0 to 3.0, C or Fortran order, little-endian) or, by its ending, a
-// .pb file. Throws InvalidArgument naming the file where it is missing, damaged, or holds another
-// kind of elements. bfloat16 has no .npy type: numpy writes it as a 2-byte void ("|V2"), which is
-// read as bfloat16.
+// Reads a .npy file (versions 1.0 to 3.0, C or Fortran order, little-endian) or a .pb file,
+// depending on the file name extension. Throws InvalidArgument, naming the file, if it is missing,
+// damaged, or has another type of elements. bfloat16 has no .npy type: NumPy writes it as a 2-byte
+// void ("|V2"), which is read as bfloat16.
 Tensor read_tensor(const std::filesystem::path& file);
 
-// Writes .npy version 1.0. Throws DeviceFailed where the file cannot be written whole; then no file
-// is left behind.
+// Writes .npy version 1.0. Throws DeviceFailed if the file cannot be written completely; then no
+// partial file remains.
 void write_npy(const std::filesystem::path& file, const Tensor& tensor);
 
 }  // namespace tessera

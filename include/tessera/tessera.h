@@ -4,8 +4,9 @@
 //   tessera::Executor executor = model.bind();
 //   const std::vector<tessera::Tensor> outputs = executor.run({{"data_0", picture}});
 //
-// Everything throws tessera::Error (tessera/error.h). A Model may be used from many threads at
-// once; an Executor from one at a time. Executors share the weights of their model.
+// All functions report errors by throwing tessera::Error (tessera/error.h). Several threads may use
+// a Model concurrently, but only one thread at a time may use an Executor. Executors share the
+// weights of their model.
 #pragma once
 
 #include <chrono>
@@ -34,48 +35,49 @@ class Model;
 struct LoadOptions;
 struct ModelBytes;
 
-// Why a library can or cannot run models.
+// Whether a library can run models, and if not, why.
 enum class BackendStatus {
   Usable,
   NotBuilt,        // Tessera was built without its plug-in, or the plug-in's file is missing
   LibraryMissing,  // the library itself is not installed, or too old
-  Refused,         // the plug-in was found, and cannot be used
+  Refused,         // the plug-in exists, but cannot be used
 };
 
 // "usable", "not built", "library missing", "refused".
 const char* name(BackendStatus status);
 
-// Lists a library that can run models, for `tessera backends`.
+// Describes a library that may run models, for `tessera backends`.
 struct BackendDescription {
   std::string name;
-  std::string version;               // "" where it has not been opened
+  std::string version;               // "" if the plug-in has not been opened
   std::vector<std::string> devices;  // "cpu"
-  std::vector<std::string> layouts;  // that it brings
+  std::vector<std::string> layouts;  // layouts of its own
   std::vector<std::string> aliases;
-  std::filesystem::path file;  // "" for what is built in or missing
+  std::filesystem::path file;  // "" if it is built in or missing
   bool is_usable = false;
   BackendStatus status = BackendStatus::Refused;
-  std::string reason;    // why it is not usable
-  std::string remedy;    // what to install, or which command builds it; "" where nothing helps
-  int64_t op_count = 0;  // of the reference: ops with a kernel
+  std::string reason;  // why it is not usable
+  // What to install, or the command that builds it; "" if nothing helps.
+  std::string remedy;
+  int64_t op_count = 0;  // for the reference backend: number of ops with a kernel
 };
 
-// The libraries that models may run on: what was built in, what lies in the folder of plug-ins
-// beside the library, what TESSERA_BACKEND_PATH names (files or folders, separated by colons), and
-// what is added here. Copies share one set. Safe from any thread. A plug-in is opened when it is
-// first needed; one that cannot be opened is a line in describe(), never an error. What was
-// measured with BindOptions::optimize is known to all models on the same set.
+// The backends that models may run on: those that are built in, those in the plug-in folder next to
+// the library, those that TESSERA_BACKEND_PATH names (files or folders, separated by colons), and
+// those that are added here. Copies refer to the same set. Thread-safe. A plug-in is opened when it
+// is first needed; a plug-in that cannot be opened is not an error, but an entry of describe(). All
+// models on the same set share what BindOptions::optimize measured.
 class Backends {
  public:
   Backends();
 
-  // A plug-in, or a folder of them, to be opened when needed. Throws InvalidArgument where there is
-  // no such file or folder.
+  // Adds a plug-in, or a folder of plug-ins, to be opened when needed. Throws InvalidArgument if
+  // there is no such file or folder.
   void add_path(const std::filesystem::path& path);
-  // Opens a plug-in now. Throws Unsupported with the reason where it cannot be used.
+  // Opens a plug-in now. Throws Unsupported with the reason if it cannot be used.
   void load_backend(const std::filesystem::path& library);
 
-  // All known ones, opened to see whether they can be used.
+  // Opens all known backends to find out whether they can be used, and describes them.
   std::vector<BackendDescription> describe() const;
 
  private:
@@ -87,114 +89,117 @@ class Backends {
   std::shared_ptr<State> state_;
 };
 
-// A model that is in memory already.
+// A model in memory.
 struct ModelBytes {
   std::string bytes;  // of an ONNX file
-  // How errors and ModelDescription::file call it.
+  // Its name in errors and in ModelDescription::file.
   std::string name = "the given bytes";
-  // Where its external data is looked for; "": in the working folder.
+  // The folder of its external data; "": the working folder.
   std::filesystem::path folder = {};
 };
 
 struct LoadOptions {
-  // A declared shape of an inner value that contradicts the inferred one is an error, not a
-  // warning.
+  // Whether a declared shape of an inner value that contradicts the inferred shape is an error
+  // instead of a warning.
   bool is_strict = false;
-  // Every value of the model's file can be fetched: no pass removes one. Costs speed and memory.
+  // Every value of the model's file can be fetched, because no pass removes one. This costs speed
+  // and memory.
   bool keeps_all_values = false;
-  // Where warnings go; stderr if empty.
+  // Receives warnings; if empty, they go to stderr.
   LogCallback log = {};
-  // Where goes what is good to know; nowhere if empty. Before this process measures for the first
-  // time, and that takes more than a second: for about how long, where the plan is kept, and how to
-  // switch it off.
+  // Receives information that is not a warning; if empty, it is dropped. Before this process
+  // measures for the first time, if that takes more than a second: about how long it takes, where
+  // the plan is kept, and how to switch it off.
   LogCallback information_log = {};
   Backends backends = {};
-  // Threads for the work at load (constants that are computed); 0 means all cores.
+  // Threads for loading (to compute constants); 0 means all cores.
   int threads = 0;
-  // Keep in the user's folder what the model came to, with its packed weights, once a bind with
-  // optimize has found a plan; and take it from there as long as the model's files are as they
-  // were. Not set: true, but for TESSERA_OPTIMIZE=0 in the environment.
+  // Keep an index of the model (the loaded and rewritten graph) and its packed weights in the
+  // user's folder as soon as a bind with optimize has found a plan; and load the model from there
+  // as long as its files are unchanged. Not set: true unless TESSERA_OPTIMIZE=0 is in the
+  // environment.
   std::optional<bool> keeps_index = {};
-  // Keep and use that only where the system granted a read lease on every file of the model
-  // (fcntl(2), F_SETLEASE) while it was read: nobody had it open for writing. Only the owner of a
-  // file gets one, and not on every file system. Not set: a writer who is seen keeps it from being
-  // kept, but what the system cannot tell does not.
+  // Keep and use the index only if the system granted a read lease on every file of the model
+  // (fcntl(2), F_SETLEASE) while it was read, which guarantees that nobody had the file open for
+  // writing. Only the owner of a file gets a lease, and not on every file system. Not set: the
+  // index is not kept if a writer is noticed, but the system cannot report every writer.
   bool strict_stamps = false;
-  // Copy weights from files beside the model into memory instead of mapping these files. It costs
-  // as much memory as there are weights, and the time to read them. A mapped file must not be
-  // written to or cut as long as the model or an executor of it lives: bind() finds that and throws
-  // DeviceFailed, but while bind() or a run reads it, the values change, or the system ends the
-  // process (SIGBUS). To replace a file by renaming another one does no harm.
+  // Copy weights from external files into memory instead of mapping these files. This costs as much
+  // memory as there are weights, and the time to read them. A mapped file must not be written or
+  // truncated as long as the model or one of its executors exists: bind() throws DeviceFailed if it
+  // finds such a change, but a change while bind() or a run reads the file changes values, or the
+  // system ends the process (SIGBUS). It is safe to replace a file by renaming another one.
   bool copies_weights = false;
 };
 
-// The least that float32 arithmetic may be done in. float32 stays float32 unless asked.
+// The minimum precision of float32 arithmetic. float32 stays float32 unless the user allows less.
 enum class Precision { Float32, BFloat16 };
 
-// What kernels may do with NaN and infinities. Exact: where the ops' definitions give NaN, so
-// does every kernel; where they give an infinity, an infinity or NaN; and elements that read none
-// are what they are without; but for convolutions by Winograd's algorithm, where what is read by
-// one element reaches those of the same tile of 4 x 4. Fast: kernels that give a finite number
-// there are allowed too, such as a maximum that drops NaN.
+// What kernels may do with NaN and infinities. Exact: if the definition of an op gives NaN, every
+// kernel returns NaN; if it gives an infinity, every kernel returns an infinity or NaN; and
+// elements that depend on neither are not affected. The exception is Winograd's algorithm for
+// convolutions: NaN or an infinity that is read by one element reaches the other elements of the
+// same tile of 4 x 4. Fast: kernels that return a finite number instead are allowed too, such as a
+// maximum that drops NaN.
 enum class NanMode { Exact, Fast };
 
-// Forces nodes onto a backend, and onto one of its algorithms.
+// Forces nodes to run on a backend, and optionally with one of its algorithms.
 struct Pin {
-  // A node's name; a prefix of names that ends with '*'; or a metadata property of the model's file
-  // "key=value".
+  // The name of a node; or a prefix of names, followed by '*'; or "key=value", a metadata property
+  // of nodes in the model's file.
   std::string nodes;
   std::string backend;
-  std::string algorithm;  // "": any; else a candidate whose algorithm begins so
+  std::string algorithm;  // "": any; else a prefix of the name of the algorithm
 };
 
-// Keeps a backend from nodes.
+// Forbids a backend for nodes.
 struct Exclusion {
   std::string backend;
   std::string op;  // "": every op
 };
 
-// What binding is doing. Which phases come, and how often, depends on the model and on what is
-// known; from Starting to Comparing they belong to measuring.
+// The current activity of bind(). Which phases occur, and how often, depends on the model and on
+// what caches know. The phases from Starting to Comparing belong to measuring.
 enum class BindPhase : uint8_t {
-  Waiting,      // for another process, which measures this model
-  Preparing,    // caches are read, shapes set, backends asked what they can do
-  Starting,     // the process that measures, and how fast the processor is
-  Reference,    // reference kernels compute the values that candidates are compared with
-  Measuring,    // candidates and conversions
-  Checking,     // whether candidates agree with the reference, by verify(), which measures nothing
-  Choosing,     // the cheapest placement
-  Building,     // kernels
-  TimingSteps,  // runs of a whole plan, for the time of each of its steps
-  Comparing,    // runs of whole plans by turns
-  Margins,      // what each candidate lacks to be chosen
-  Packing,      // the plan is laid out, and weights are packed
-  Storing,      // what was found out is written down
+  Waiting,      // waits for another process that measures this model
+  Preparing,    // reads caches, binds shapes, asks backends for candidates
+  Starting,     // starts the measuring process, measures the processor's speed
+  Reference,    // computes reference values, to compare candidates with
+  Measuring,    // measures candidates and conversions
+  Checking,     // verify() compares candidates with the reference, without timing
+  Choosing,     // finds the cheapest placement
+  Building,     // builds kernels
+  TimingSteps,  // runs a whole plan to time each of its steps
+  Comparing,    // runs whole plans in turns
+  Margins,      // computes the margin of each candidate
+  Packing,      // lays out the plan, and packs weights
+  Storing,      // writes caches
 };
 
 // "measuring candidates", "comparing whole plans".
 std::string_view name(BindPhase phase);
 
-// How far binding has come.
+// The progress of bind().
 struct TuneProgress {
-  std::string what;         // "Conv+Relu mylib:winograd"; "" where there is nothing to name
-  size_t done = 0;          // of `total`, in this phase
-  size_t total = 0;         // as far as is known now; 0: not known
-  double best_seconds = 0;  // of the group of nodes that is measured; 0: none so far
-  // That the phase still takes, judged by what of it was done. Not set where nothing was, and where
-  // it takes longer than was estimated.
+  std::string what;         // "Conv+Relu mylib:winograd"; "" if there is nothing to name
+  size_t done = 0;          // finished items of `total`, in this phase
+  size_t total = 0;         // items that are known so far; 0: not known
+  double best_seconds = 0;  // best time of the group that is measured; 0: none so far
+  // Remaining time of the phase, estimated from the finished items. Not set if none is finished, or
+  // if the phase takes longer than estimated.
   std::optional<double> seconds_left = {};
   BindPhase phase = BindPhase::Measuring;
-  // That the phase may take at most, by tune_budget_seconds or another limit; not set: no limit
-  // that it keeps to.
+  // Maximum time of the phase, by tune_budget_seconds or another limit; not set: the phase has no
+  // limit.
   std::optional<double> seconds_allowed = {};
-  // Whether measuring goes on, which ends early where the callback gives false.
+  // Whether bind() is measuring, which the callback can end early by returning false.
   bool can_stop = false;
-  // Whether what is found may add to `total`, and so to seconds_left.
+  // Whether results may increase `total`, and thereby seconds_left.
   bool may_grow = false;
 };
 
-// An input and an output that may lie in one memory: what a network remembers from run to run, such
-// as past and present keys and values, or running statistics.
+// An input and an output that may share memory: the state that a network keeps from run to run,
+// such as past and present keys and values, or running statistics.
 struct StatePair {
   std::string input;
   std::string output;
@@ -312,96 +317,106 @@ class Executor {
   Executor& operator=(Executor&&) noexcept;
   ~Executor();
 
-  // Runs on `inputs`, by name, and gives the outputs in the model's order, then the fetched values.
-  // Inputs that nothing reads may be left out. Throws InvalidArgument where an input is missing,
-  // unknown, or not of the type that was bound (naming both).
+  // Runs on `inputs`, by name. Returns the outputs in the model's order, then the fetched values.
+  // Inputs that nothing reads may be left out. Throws InvalidArgument if an input is missing,
+  // unknown, or not of the bound type (naming both types).
   //
-  // Inputs of other shapes, where the model leaves them open, switch the executor to a plan for
-  // these: in microseconds where it has one, else it plans as bind() does, but measures nothing.
-  // What was chosen stays chosen where it is offered for the new shapes; the rest is chosen by the
-  // known prices in proportion to the work, or by a plan that caches know. All plans share one
-  // arena, the weights, and the kernels that are not built for what differs. Then inputs(),
-  // outputs(), plan() and steps() are those of the newest run, and what they gave before is gone.
-  // Throws as Model::bind() does where a shape contradicts the model; the executor is as it was.
+  // If the model leaves shapes of inputs open, and inputs have other shapes than in the previous
+  // run, the executor switches to a plan for these shapes. That takes microseconds if it has such a
+  // plan; otherwise it plans as bind() does, but without measuring. Candidates that were chosen
+  // before are chosen again if they are offered for the new shapes; the others are chosen by the
+  // known prices, scaled by the work, or by a plan from a cache. All plans share one arena, the
+  // weights, and the kernels that are not built for a dimension that differs. Afterwards inputs(),
+  // outputs(), plan() and steps() describe the newest run, and references that they returned before
+  // are invalid. Throws as Model::bind() does if a shape contradicts the model; then the executor
+  // is unchanged.
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
 
-  // The same where BindOptions::layouts named sparse ones: such inputs and outputs are
-  // SparseTensors, all others Tensors. Throws InvalidArgument also where more is stored than was
-  // bound, and where an output becomes more than its layout has room for. run() gives no sparse
+  // The same if BindOptions::layouts has sparse layouts: inputs and outputs in these layouts are
+  // SparseTensors, all others are Tensors. Also throws InvalidArgument if an input stores more than
+  // was bound, or if an output does not fit the capacity of its layout. run() cannot return sparse
   // outputs.
   std::vector<AnyTensor> run_any(const std::map<std::string, AnyTensor>& inputs);
 
-  // Has all later runs read an input, or write an output or a fetched value, in the caller's own
-  // memory, which `memory` refers to (Tensor's constructor with an owner, Tensor::over) and keeps
-  // alive. It may begin at any multiple of the element's size; where a kernel asks for more, the
-  // values are copied. Not given to run() again; what run() is given counts for that run. Memory of
-  // another shape is for runs that come to it: the shapes of a run are those of all that it is
-  // given, or that is bound, and it throws InvalidArgument where an output is bound to memory of
-  // another shape than these lead to. Throws InvalidArgument where the name is unknown, the type
-  // or layout is not what was bound, nor the shape where there is no other, and for outputs that
-  // are sparse or whose size only running shows.
+  // Bind an input, or an output or fetched value, to memory of the caller, which all later runs
+  // read or write directly. `memory` refers to it (a Tensor with an owner, or from Tensor::over)
+  // and keeps it alive. The memory may begin at any multiple of the element size; if a kernel needs
+  // a larger alignment, the values are copied. A bound input need not be passed to run(); a tensor
+  // that is passed to run() replaces it for that run.
+  //
+  // Memory of another shape than the current one is used in runs with that shape. The shapes of a
+  // run are those of all inputs that are passed or bound; the run throws InvalidArgument if an
+  // output is bound to memory of another shape than these inputs lead to.
+  //
+  // Throws InvalidArgument if the name is unknown; if the type or layout is not the bound one; if
+  // the shape is not the bound one and no other is possible; and for outputs that are sparse or
+  // whose size is known only in the run.
   void bind_input(const std::string& name, const AnyTensor& memory);
   void bind_output(const std::string& name, Tensor memory);
-  // Ends that for all of them.
+  // Removes all bindings of inputs and outputs.
   void clear_bindings();
 
-  // A run where all inputs that are read and all outputs are bound. It allocates nothing, but for
-  // the first one after binding, and what libraries do. As run() does, it throws InvalidArgument
-  // where bound memory of an output overlaps that of another output, or that of an input with which
-  // it is no state pair. Nobody else writes to inputs.
+  // A run in which all inputs that are read and all outputs are bound. It allocates nothing, except
+  // in the first run after binding, and inside libraries. Throws InvalidArgument if an input or
+  // output is not bound. Like run(), it throws InvalidArgument if the bound memory of an output
+  // overlaps that of another output, or that of an input with which it does not form a state pair.
+  // Apart from state pairs, a run never writes to inputs.
   void run_bound();
 
-  // Ends the run that is going on, if one is, before its next step: it throws Cancelled, and what
-  // outputs hold is undefined. The executor is fit for the next run. From any thread, and from a
-  // signal's handler.
+  // Cancels the current run, if there is one, before its next step: the run throws Cancelled, and
+  // the contents of outputs are undefined. The executor can run again. May be called from any
+  // thread, and from a signal handler.
   void cancel();
-  // The same for every later run that takes longer than so many seconds, planning for new shapes
-  // included; 0: none does. What was planned stays. Throws InvalidArgument below 0.
+  // Cancels every later run that takes longer than this many seconds, including planning for new
+  // shapes; 0: no limit. Plans that were finished are kept. Throws InvalidArgument if `seconds` is
+  // negative.
   void set_time_limit(double seconds);
 
-  // Waits for the plan that BindOptions::swap is about, and has the next run take it. Nothing to
-  // wait for where none is to come.
+  // Waits for the faster plan of BindOptions::swap, which the next run then uses. Does nothing if
+  // there will be no such plan.
   void wait_for_swap();
 
-  // What a step takes beside its kernel, measured for some milliseconds: all steps with an empty
-  // function each, over their number; 0 without any.
+  // Measures the dispatch time of a step, which is its time without the kernel: the time of all
+  // steps with an empty function in place of each kernel, divided by their number; 0 if there are
+  // no steps. Takes some milliseconds.
   double measure_dispatch_ns();
 
-  // Inputs and outputs with the shapes of the newest run, before any those that were bound; outputs
-  // are followed by the fetched values.
+  // Inputs and outputs with the shapes of the newest run, or with the bound shapes before the first
+  // run. The fetched values follow the outputs.
   const std::vector<ValueDescription>& inputs() const;
   const std::vector<ValueDescription>& outputs() const;
 
   int threads() const;
 
-  // For the same shapes.
+  // The plan for the same shapes.
   const PlanDescription& plan() const;
-  // The sets of input shapes that there are plans for.
+  // The sets of input shapes for which the executor has plans.
   ShapesDescription shapes() const;
-  // All costs that binding measured, read from a file, or knew of this graph's candidates, as JSON
-  // (docs/formats/costs.md); "" without any.
+  // All costs of this graph's candidates that bind() measured, read from a file or knew, as JSON
+  // (docs/formats/costs.md); "" if there are none.
   const std::string& costs() const;
-  // What bind() did, in order.
+  // The stages of bind(), in order.
   const std::vector<StageRecord>& stages() const;
 
-  // Keeps what bind() found out, or knew: all of it, or of one `type`: "all", "plan", or a
-  // backend's name or alias: its prices and verdicts, and its compiled kernels. In a file of the
-  // same model that replaces this alone. Throws InvalidArgument for an unknown type, for a file
-  // that is none of Tessera's, where there is nothing of this type to save, and where this was
-  // bound without optimize; Unsupported for a backend that this machine does not have; DeviceFailed
-  // where the file cannot be written. With `include_packs` also the packed weights, which only the
-  // same user on a machine with the same processor and key can use.
+  // Saves what bind() found out or knew. `type` selects what: "all"; "plan"; or a backend's name or
+  // alias, for its prices, verdicts and compiled kernels. In an existing file of the same model,
+  // only this part is replaced. With `include_packs` it also saves the packed weights, which only
+  // the same user with the same key can use, on a machine with the same processor. Throws
+  // InvalidArgument for an unknown type, for an existing file that Tessera did not write, if there
+  // is nothing of this type to save, and if the executor was bound without optimize; Unsupported
+  // for a backend that this machine does not have; DeviceFailed if the file cannot be written.
   void save_cache(const std::filesystem::path& file, const std::string& type = "all",
                   bool include_packs = false) const;
-  // Plans anew, for the shapes that bind() was given, with what the file knows, and measures what
-  // is missing. Not while it runs. What was bound to the caller's memory is not any more. Throws as
-  // save_cache() does, InvalidArgument where the file is missing or does not fit (saying what
-  // differs), and Corrupt; then all is as it was.
+  // Plans again for the shapes that were passed to bind(), with the contents of the file, and
+  // measures what is missing. Must not be called during a run. Bindings of inputs and outputs are
+  // lost. Throws as save_cache() does, InvalidArgument if the file is missing or does not fit
+  // (saying what differs), and Corrupt; then nothing has changed.
   void load_cache(const std::filesystem::path& file, const std::string& type = "all");
-  // Of the plan that runs now, where it was bound with optimize.
+  // The report of the current plan, if it was bound with optimize.
   CacheReport cache_report() const;
 
-  // One record for each step of the newest run, in order. Recording is off until switched on.
+  // Recording is off by default. While it is on, steps() has a record for each step of the newest
+  // run, in order.
   void record_steps(bool is_on);
   const std::vector<StepRecord>& steps() const;
 
@@ -419,40 +434,42 @@ class Model {
   ~Model();
 
   // Plans for the given shapes. Throws InvalidArgument (unknown name, shape that contradicts the
-  // model, dimension still unknown), InvalidModel (shapes that do not fit together), OutOfMemory
-  // (more than the machine has, found before anything is allocated) or DeviceFailed (a file of the
-  // model has changed since load(), and is needed again).
+  // model, dimension still unknown), InvalidModel (shapes that do not match each other),
+  // OutOfMemory (the model needs more than the machine has, which is checked before anything is
+  // allocated) or DeviceFailed (a file of the model has changed since load(), and must be read
+  // again).
   Executor bind(const BindOptions& options = {}) const;
 
-  // Checks everything that the backends offer for these shapes against the reference, on the
-  // tuning inputs. Throws as bind() does.
+  // Compares all candidates of the backends for these shapes with the reference, on the tuning
+  // inputs. Throws as bind() does.
   ModelVerification verify(const BindOptions& options = {}) const;
 
-  // The graph that bind() plans for `options`, rewritten and with its weights, as the bytes of an
-  // ONNX file. `notes` are added to the metadata_props of its nodes, by the node's name; what no
-  // node is called is passed over. Throws as bind() does, and Unsupported where the graph has no
-  // form as a file.
+  // Returns the graph that bind() plans for `options`, rewritten and with its weights, as the bytes
+  // of an ONNX file. `notes` are added to the metadata_props of its nodes, by the name of the node;
+  // notes for unknown names are ignored. Throws as bind() does, and Unsupported if the graph cannot
+  // be expressed as an ONNX file.
   std::string to_onnx(
       const BindOptions& options,
       const std::map<std::string, std::map<std::string, std::string>>& notes = {}) const;
 
-  // What the newest bind() with optimize found out, as Executor::save_cache() has it. Throws
-  // InvalidArgument where there was none.
+  // Saves what the newest bind() with optimize found out; see Executor::save_cache(). Throws
+  // InvalidArgument if there was no such bind().
   void save_cache(const std::filesystem::path& file, const std::string& type = "all",
                   bool include_packs = false) const;
-  // For the binds that follow, which take what fits them; several files add up. Throws as
-  // Executor::load_cache() does; what depends on shapes and options only a bind finds out, which
-  // then tells the log.
+  // Loads a cache file for later calls of bind(), which use the parts of it that fit; the contents
+  // of several files add up. Throws as Executor::load_cache() does. Only bind() can find that
+  // contents do not fit its shapes and options, and then warns in the log.
   void load_cache(const std::filesystem::path& file, const std::string& type = "all");
-  // Of the newest bind() with optimize; empty before.
+  // The report of the newest bind() with optimize; empty before.
   CacheReport cache_report() const;
-  // What a bind with optimize would find: nothing is bound or measured, and nobody waited for.
+  // Reports what a bind with optimize would find in caches. It does not bind or measure, and does
+  // not wait for other processes.
   CacheReport find_cache(const BindOptions& options = {}) const;
 
   ModelDescription describe() const;
-  // What load() did, in order.
+  // The stages of load(), in order.
   const std::vector<StageRecord>& stages() const;
-  // The same with shapes bound, so that sizes and work are known.
+  // Describes the model with these shapes bound, so that sizes and work are known.
   ModelDescription describe(const std::map<std::string, std::vector<int64_t>>& shapes) const;
 
  private:
@@ -464,12 +481,12 @@ class Model {
   std::shared_ptr<State> state_;
 };
 
-// Loads an ONNX file. Throws InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or
-// version that this build does not know), OutOfMemory.
+// Loads an ONNX file. Throws InvalidArgument (the file cannot be read), InvalidModel, Unsupported
+// (an op or version that this build does not know) or OutOfMemory.
 Model load(const std::filesystem::path& file, const LoadOptions& options = {});
 
-// The same from memory. The Model keeps the bytes, because a bind may read weights again. Plans and
-// prices are cached as for a file, but no index is kept (LoadOptions::keeps_index).
+// Loads a model from memory. The Model keeps the bytes, because bind() may read weights again.
+// Plans and prices are cached as for a file, but no index is kept (LoadOptions::keeps_index).
 Model load(ModelBytes model, const LoadOptions& options = {});
 
 // "0.1.0"
