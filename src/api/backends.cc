@@ -1,4 +1,5 @@
-// Backends: the set of plug-ins behind the public handle, and what the environment says of them.
+// Backends: the public handle of a set of plug-ins, and the environment variables that configure
+// it.
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -27,8 +28,8 @@ std::vector<std::string> split(const char* text, char separator) {
   return parts;
 }
 
-// The folder of plug-ins that belongs to the program or library that this code is in, a trusted one
-// first; "" where there is none.
+// The plug-in folder of the program or library that contains this code; a trusted folder is
+// preferred. "" if there is none.
 std::filesystem::path plugin_folder() {
   const std::filesystem::path folder = module_folder();
   if (folder.empty()) return {};
@@ -63,7 +64,7 @@ Backends::Backends() : state_(std::make_shared<State>(plugin_folder())) {
     try {
       state_->set.add_path(path);
     } catch (const Error& error) {
-      // A wrong variable must not keep a program from running that does not need it.
+      // A wrong variable must not stop a program that does not need it.
       state_->services->log().warn("TESSERA_BACKEND_PATH: " + error.message());
     }
   }
@@ -95,7 +96,7 @@ std::vector<BackendDescription> Backends::describe() const {
     }
     description.op_count = face.simple_kernel_count;
   }
-  // The last one is the reference, which has all ops that have a kernel.
+  // The last entry is the reference backend, which supports all ops that have a kernel.
   int64_t op_count = 0;
   const ops::Registry registry = ops::make_registry();
   for (const ops::Op* op : registry.all()) op_count += op->kernel != nullptr ? 1 : 0;

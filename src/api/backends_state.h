@@ -1,4 +1,4 @@
-// What stands behind the public handle Backends.
+// The implementation of the public handle Backends.
 #pragma once
 
 #include <filesystem>
@@ -24,11 +24,11 @@ struct Backends::State {
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins bring
   std::shared_ptr<HostServices> services;
   BackendSet set;
-  Store store;                        // of all that was found out with them
-  std::once_flag is_told_to_be_slow;  // that nothing but the reference can be used
+  Store store;                        // artifacts of binds with these backends
+  std::once_flag is_told_to_be_slow;  // for the warning that only the reference can be used
 };
 
-// The names in TESSERA_BACKENDS; empty where it is not set.
+// The names in TESSERA_BACKENDS; empty if it is not set.
 std::vector<std::string> backends_of_environment();
 
 }  // namespace tessera

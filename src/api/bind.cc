@@ -1,5 +1,5 @@
-// Model::bind(): what is known is looked up, judged where it is a stranger's, built, or found anew,
-// and kept.
+// Model::bind(): looks up a known plan and verifies it if it is untrusted, or searches for a plan;
+// builds it; and keeps the results.
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,7 +30,7 @@
 namespace tessera {
 namespace {
 
-// Has whoever is told of a bind know what it waits for.
+// Returns a callback that reports to on_progress what bind() waits for.
 std::function<bool(const std::string& what)> waiting_teller(const BindOptions& options) {
   return [&options](const std::string& what) {
     return !options.on_progress ||
@@ -40,7 +40,7 @@ std::function<bool(const std::string& what)> waiting_teller(const BindOptions& o
 
 }  // namespace
 
-// One bind: looks up, judges, builds, keeps, and makes the executor, in this order.
+// One call of bind(): looks up, verifies, builds, keeps, and creates the executor, in this order.
 class Model::State::Binder {
  public:
   Binder(Model::State& model, const BindOptions& given, const std::vector<LoadedCache>& more)
@@ -72,7 +72,7 @@ class Model::State::Binder {
               : model_.build_anew(options_, wanted_, search_ ? &*search_ : nullptr, *pool_, clock_);
     clock_.note_bytes(result.pack_bytes);
     if (is_optimized_) store_.prices().add(costs_);
-    // What was measured and packed meanwhile is of this model only if its files are as they were.
+    // Measurements and packs are valid only if the files of the model have not changed meanwhile.
     model_.check_weights();
     std::shared_ptr<const CacheRecord> record = keep(result, is_cached);
     return executor(std::move(result), std::move(record), is_cached);
@@ -85,7 +85,8 @@ class Model::State::Binder {
     if (auto* const task = std::get_if<PlanSearch>(&answer)) search_.emplace(std::move(*task));
   }
 
-  // A plan that is known, and right where it is a stranger's, or the task to find one.
+  // Looks up a stored plan, and verifies it if it is untrusted; otherwise takes the task to search
+  // for one.
   void look_up() {
     clock_.begin("look up");
     take(store_.look_up(model_.plan_request(options_, more_, pool_->threads()),
@@ -100,7 +101,8 @@ class Model::State::Binder {
                                     waiting_teller(options_)));
   }
 
-  // nullopt where there is none, or where it cannot be built any more.
+  // nullopt if there is no stored plan, if it can no longer be built, or if all candidates are to
+  // be described.
   std::optional<PlanResult> build_stored() {
     if (!stored_ || options_.describes_candidates) return std::nullopt;
     const tuning::KnownPlan& plan = stored_->plan();
@@ -116,7 +118,7 @@ class Model::State::Binder {
     return model_.build_known(options_, wanted_, plan, *pool_, clock_);
   }
 
-  // Gives null where nothing is to be kept.
+  // Returns null without optimize.
   std::shared_ptr<const CacheRecord> keep(PlanResult& result, bool is_cached) {
     std::shared_ptr<const CacheRecord> record;
     if (is_optimized_) {
@@ -126,7 +128,8 @@ class Model::State::Binder {
       if (!options_.frozen) model_.keep_users_prices(options_, result.tuning.seconds, costs_);
     }
     model_.note_bound(result, record);
-    // Who has saved its plan expects a next process, which will want the rest too.
+    // If a plan was saved, later processes will use it, and will also need its packs, kernels and
+    // index.
     if (record && !options_.frozen && (result.is_known_plan || record->is_saved())) {
       clock_.begin("keep");
       model_.keep_stored(result.built, pool_->threads(), wanted_);
@@ -147,7 +150,8 @@ class Model::State::Binder {
     return Executor(std::move(state));
   }
 
-  // Where another plan is faster, or may be: behind the runs.
+  // Prepares a swap if another plan is faster or may be; it is measured and built in the background
+  // of the runs.
   void begin_swap(Executor::State& state) {
     std::shared_ptr<Model::State> model = model_.shared_from_this();
     if (!change_.empty() && !options_.frozen && may_swap(options_)) {
@@ -175,8 +179,8 @@ class Model::State::Binder {
   PlanOptions wanted_;
   std::optional<StoredPlan> stored_;
   std::optional<PlanSearch> search_;
-  std::optional<tuning::KnownPlan> faster_;  // to change over to
-  std::string change_;                       // of libraries since the stored plan was found
+  std::optional<tuning::KnownPlan> faster_;  // the plan to swap to
+  std::string change_;  // which libraries changed since the stored plan was found
 };
 
 Executor Model::State::bind(const BindOptions& given, const std::vector<LoadedCache>& more) {
@@ -214,7 +218,7 @@ std::string Model::State::verify_untrusted_plan(const BindOptions& options, Plan
   for (const tuning::KnownPlan& other : stored.plan().startup_plan) {
     if (wrong.empty()) wrong = judge(other);
   }
-  // Kernels that were judged and never timed are nothing to choose by.
+  // The choice cannot use kernels that were verified but never timed.
   std::erase_if(costs.kernels, [](const auto& entry) {
     const tuning::Cost& cost = entry.second;
     return cost.refusal.empty() && !cost.cold && !cost.warm;
@@ -241,7 +245,7 @@ std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& gi
   if (!answer) return std::nullopt;
   std::optional<PlanResult> result;
   std::shared_ptr<const CacheRecord> record;
-  // Another process may have held the competition meanwhile.
+  // Another process may have measured and stored the plan meanwhile.
   if (auto* const stored = std::get_if<StoredPlan>(&*answer)) {
     result = build_known(options, wanted, stored->plan(), pool, clock);
     if (!result) return std::nullopt;
@@ -268,7 +272,7 @@ std::optional<NextPlan> Model::State::retune_in_background(const BindOptions& gi
 PlanResult Model::State::build_with_weights(const std::function<BuildOutcome()>& build,
                                             StageClock& clock) {
   BuildOutcome outcome = build();
-  // More than once only if other threads bind this model and release its weights meanwhile.
+  // Repeats only if other threads bind this model and release its weights meanwhile.
   while (std::holds_alternative<ReleasedWeight>(outcome)) {
     clock.begin("restore");
     restore();
@@ -297,7 +301,7 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
     clock.begin("look up");
     search->tell(*wanted.pricing.costs, wanted.pricing);
     if (!search->has_plan() && !options.retune) read_users_prices(options);
-    // Who asks to measure anew knows.
+    // A user who asks for retune needs no notice that this measures.
     if (!options.retune) {
       ProgressCallback& tell = wanted.pricing.tune.on_progress;
       tell = with_measuring_notice(std::move(tell), cache_folders(options), information_log);

@@ -1,4 +1,4 @@
-// Telling whoever waits what a bind is doing.
+// Reports the progress of bind() to the callback of the user.
 #pragma once
 
 #include "api/stage_clock.h"
@@ -6,11 +6,13 @@
 
 namespace tessera {
 
-// `options` with an on_progress that goes on to give false once it has.
+// Returns `options` with an on_progress that keeps returning false after it has returned false
+// once.
 BindOptions with_lasting_stop(BindOptions options);
 
-// For StageClock: tells options.on_progress, which must outlive it, of the phase that each stage
-// belongs to, but for "tune", which tells of its own phases.
+// A watcher for StageClock, which reports to options.on_progress the phase of each stage. The stage
+// "tune" is not reported, because it reports phases of its own. options.on_progress must outlive
+// the watcher.
 StageClock::Watcher stage_teller(const BindOptions& options);
 
 }  // namespace tessera

@@ -14,7 +14,7 @@ std::string type_text(const Tensor& tensor) {
   return std::string(name(tensor.type())) + " " + dims_text(tensor.dims());
 }
 
-// Whether an output of this description, as far as it is known, can be written to `memory`.
+// Whether `memory` has the type and shape of this output, as far as they are known.
 bool is_for(const ValueDescription& output, const Tensor& memory) {
   const bool is_known =
       output.shape && std::all_of(output.shape->begin(), output.shape->end(),
@@ -84,7 +84,7 @@ void BoundMemory::attach(ShapePlan& plan) {
   IoBinding& io_binding = plan.runner->io_binding();
   for (size_t index = 0; index < inputs_.size(); ++index) {
     const std::optional<AnyTensor>& memory = inputs_[index];
-    // The tensor that is given for one run instead may have other dimensions.
+    // Memory of other dimensions is not bound: a tensor that is passed to one run may replace it.
     const bool is_fit = memory && dims_of(*memory) == plan.dims[index];
     const IoValue input{plan.inputs[index], plan.input_forms[index]};
     io_binding.bind_input(index, is_fit ? feed(input, *memory) : Tensor());

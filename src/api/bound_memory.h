@@ -1,4 +1,4 @@
-// Memory of the caller that inputs and outputs are bound to (Executor::bind_input, bind_output).
+// Memory of the caller to which inputs and outputs are bound (Executor::bind_input, bind_output).
 #pragma once
 
 #include <map>
@@ -12,15 +12,16 @@
 
 namespace tessera {
 
-// Stays bound from plan to plan; the current plan has it once attach() was called. `plan` is the
-// current plan in all calls. For one thread.
+// Memory stays bound when the plan changes; attach() passes it to the current plan. `plan` is the
+// current plan in all calls. Not thread-safe.
 class BoundMemory {
  public:
-  // `declared` must outlive it. With `fixed_shapes` all memory is for the shapes that were bound.
+  // `declared` must outlive this object. With `fixed_shapes`, all memory must have the bound
+  // shapes.
   BoundMemory(const DeclaredShapes& declared, bool fixed_shapes)
       : declared_(declared), fixed_shapes_(fixed_shapes), inputs_(declared.input_count()) {}
 
-  // Both throw InvalidArgument if the memory cannot be for this input or output of any plan.
+  // Both throw InvalidArgument if the memory does not fit this input or output in any plan.
   void bind_input(ShapePlan& plan, size_t index, const AnyTensor& memory);
   void bind_output(ShapePlan& plan, size_t index, Tensor memory);
   void clear(ShapePlan& plan);
@@ -28,15 +29,15 @@ class BoundMemory {
   // The dimensions of the memory that an input is bound to; null if it is bound to none.
   const Dims* input_dims(size_t index) const;
 
-  // Hands the memory to `plan`, unless that has it. Throws InvalidArgument if the memory of an
-  // output is not for the shapes of `plan`.
+  // Binds the memory in `plan`, unless that was done. Throws InvalidArgument if the memory of an
+  // output does not have its shape in `plan`.
   void attach(ShapePlan& plan);
-  // Takes it back, before another plan becomes the current one.
+  // Unbinds the memory in `plan`, before another plan becomes the current one.
   void detach(ShapePlan& plan);
 
   // Whether attach() and check_complete() have succeeded since the last change.
   bool is_complete() const { return is_complete_; }
-  // Throws InvalidArgument, naming an input that is read or an output that is bound to nothing.
+  // Throws InvalidArgument, naming it, if an input that is read or an output is not bound.
   void check_complete(const ShapePlan& plan);
 
  private:

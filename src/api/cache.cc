@@ -1,4 +1,4 @@
-// save_cache(), load_cache() and what they and the command line tell of caches.
+// save_cache(), load_cache(), and the descriptions of caches.
 #include "tessera/cache.h"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ std::vector<std::string> type_names_and_aliases() {
   return names;
 }
 
-// The type of sections that is meant, "" for all. Throws InvalidArgument for one that nobody knows,
-// Unsupported for a backend that this machine or this version does not have.
+// Returns the type of sections for an argument `type`; "" for all. Throws InvalidArgument for an
+// unknown type, Unsupported for a backend that this machine or this version does not have.
 std::string section_type(const std::string& type, BackendSet& set) {
   if (type == kAllTypes) return "";
   if (type == tuning::kPlanSection) return type;
@@ -72,12 +72,13 @@ std::string section_type(const std::string& type, BackendSet& set) {
   return set.resolve_alias(type);
 }
 
-// Contents of sections: files of packs (cache/pack_file.h), of the type of a backend, or, where all
-// are saved, of this.
+// Contents of sections that hold a file of packs (cache/pack_file.h) or kernels. Their type is the
+// name of the backend, or kPacks if those of all backends are saved.
 constexpr const char* kPacks = "packs";
 constexpr const char* kKernels = "kernels";
 
-// What is kept in files of its own, of a backend or of all.
+// Returns sections of packs and kernels, which are kept in separate files, of a backend or ("") of
+// all.
 using StoredSections = std::function<std::vector<cache::Section>(const std::string& backend)>;
 
 void save(const CacheRecord* record, const std::filesystem::path& path, const std::string& type,
@@ -125,7 +126,7 @@ void save(const CacheRecord* record, const std::filesystem::path& path, const st
   throw Error(ErrorKind::DeviceFailed, place_of(path), "cannot be written: " + failure);
 }
 
-// The file, which must be of this model on this machine.
+// Reads a file. Throws InvalidArgument if it is not of this model and this machine.
 LoadedCache read_given(const std::filesystem::path& path, const std::string& type, BackendSet& set,
                        const std::vector<cache::Ingredient>& model) {
   LoadedCache given{.path = path, .type = section_type(type, set)};
@@ -135,7 +136,7 @@ LoadedCache read_given(const std::filesystem::path& path, const std::string& typ
   if (!difference.empty()) {
     throw Error(ErrorKind::InvalidArgument, place_of(path), "it does not fit: " + difference);
   }
-  // What is damaged behind right checksums is found now, while all is as it was.
+  // Finds damage behind correct checksums now, before anything is changed.
   std::vector<tuning::PricedLibrary> libraries = tuning::priced_libraries(set.choose({}));
   add_core_revision(libraries);
   tuning::take_costs(given.file, given.type, libraries, place_of(path));
@@ -143,7 +144,8 @@ LoadedCache read_given(const std::filesystem::path& path, const std::string& typ
   return given;
 }
 
-// Whoever gives a file to one executor means the plan for it.
+// Throws InvalidArgument if the file has plans, but none for this binding: a caller who loads a
+// file into one executor expects its plan.
 void check_has_plan(const LoadedCache& given, const tuning::Binding& binding) {
   if (!given.type.empty() && given.type != tuning::kPlanSection) return;
   const tuning::TakenPlan taken = tuning::take_plan(given.file, binding, {}, place_of(given.path));
@@ -186,7 +188,7 @@ void Model::State::take_packs(const LoadedCache& given) {
     std::unique_lock guard(mutex);
     const std::string reason = stored_model ? stored_model->add_packs(section.bytes, given.path)
                                             : "this model keeps no index";
-    // Who is told may ask the model.
+    // The callback of the log may call the model, which locks the mutex.
     guard.unlock();
     if (!reason.empty()) log.warn(reason);
   }

@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// "" where it is not set. XDG has relative paths ignored.
+// "" if it is not set.
 std::filesystem::path folder_of_environment(const char* variable) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? std::filesystem::path() : std::filesystem::path(text);
@@ -16,6 +16,7 @@ std::filesystem::path folder_of_environment(const char* variable) {
 }  // namespace
 
 std::filesystem::path user_cache_folder() {
+  // The XDG specification says that relative paths are ignored.
   const std::filesystem::path caches = folder_of_environment("XDG_CACHE_HOME");
   if (caches.is_absolute()) return caches / "tessera";
   const std::filesystem::path home = folder_of_environment("HOME");

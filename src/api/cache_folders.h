@@ -1,4 +1,4 @@
-// Where caches are looked for and kept: what the options and the environment say.
+// The folders of caches, according to the options and the environment.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,13 @@
 
 namespace tessera {
 
-// Whether binds that do not say so measure: unless TESSERA_OPTIMIZE is 0.
+// The default of BindOptions::optimize: true unless TESSERA_OPTIMIZE is 0.
 bool is_optimize_wanted_by_environment();
 
-// In the order in which they are looked into and, for want of the first, written to: that of the
-// options, of TESSERA_CACHE_DIR or the working folder, then the user's where there is one. Throws
-// InvalidArgument where the options name something that is no folder.
+// The folders in the order in which they are searched: the folder of the options, else that of
+// TESSERA_CACHE_DIR, else the working folder; then the user's folder, if there is one. Caches are
+// written to the first one, or if that is not possible to the next. Throws InvalidArgument if the
+// options name something that is not a folder.
 std::vector<std::filesystem::path> cache_folders(const BindOptions& options);
 
 }  // namespace tessera

@@ -10,7 +10,8 @@
 namespace tessera {
 namespace {
 
-// An export is a cache file with a section for each file, which is called as that was.
+// An export is a cache file with one section for each exported file, whose name is the type of the
+// section.
 constexpr const char* kFileContent = "file";
 constexpr const char* kSharedPrices = "costs";
 
@@ -49,7 +50,7 @@ int64_t export_caches(const std::filesystem::path& folder, const std::filesystem
     try {
       cache::decode(*text.bytes, /*key=*/nullptr, path.string());
     } catch (const Error&) {
-      continue;  // damaged: nobody could use it
+      continue;  // a damaged file is not exported
     }
     all.put({.type = path.filename().string(),
              .content = kFileContent,

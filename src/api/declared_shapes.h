@@ -1,4 +1,4 @@
-// What a model declares about the shapes of its inputs and outputs.
+// The shapes of inputs and outputs that a model declares.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,20 @@ class DeclaredShapes {
   // `loaded` is the graph before any shape was bound.
   explicit DeclaredShapes(const Graph& loaded);
 
-  // Whether anything in the model depends on the dimensions of this input. A node that reads only
-  // the shape no longer reads the input once that is bound.
+  // Whether anything in the model depends on the dimensions of this input. After binding, a node
+  // that reads only the shape no longer counts as a reader of the input, because the shape is then
+  // a constant.
   bool is_read(size_t input) const { return is_read_[input]; }
   size_t input_count() const { return is_read_.size(); }
-  // Whether the model has numbers for the dimensions of all inputs that are read.
+  // Whether the model declares fixed dimensions for all inputs that are read.
   bool are_fixed() const { return are_fixed_; }
-  // Whether a value of this name may have these dimensions, for some shapes of the inputs.
+  // Whether a value of this name can have these dimensions for some shapes of the inputs.
   bool permit(const std::string& name, const Dims& dims) const;
-  // Whether binding other shapes than now could give a value of this name these dimensions.
+  // Whether a value of this name can have these dimensions if other shapes are bound.
   bool may_become(const std::string& name, const Dims& dims) const {
     return !are_fixed_ && permit(name, dims);
   }
-  // Throws InvalidArgument unless `input` may have these dimensions.
+  // Throws InvalidArgument unless `input` can have these dimensions.
   void check(const ValueDescription& input, const Dims& dims) const;
 
  private:

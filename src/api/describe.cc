@@ -12,7 +12,8 @@
 namespace tessera {
 namespace {
 
-// Ops that hand an index on unchanged, so that the limit of what it picks from is its input's too.
+// Ops that pass an index on unchanged, so that the limit of their output is also that of their
+// input.
 constexpr std::array<std::string_view, 9> kIndexCarriers = {"Identity", "Cast",      "Reshape",
                                                             "Flatten",  "Squeeze",   "Unsqueeze",
                                                             "Expand",   "Transpose", "Slice"};
@@ -22,7 +23,7 @@ bool is_index_carrier(const Node& node) {
          std::find(kIndexCarriers.begin(), kIndexCarriers.end(), node.op) != kIndexCarriers.end();
 }
 
-// How many things a Gather's index (input 1) chooses from.
+// The number of elements from which the index of a Gather (input 1) chooses.
 std::optional<int64_t> gather_limit(const Graph& graph, const Node& node) {
   const bool is_gather = node.domain.empty() &&
                          (node.op == "Gather" || node.op == "GatherElements") &&
@@ -39,8 +40,8 @@ std::optional<int64_t> gather_limit(const Graph& graph, const Node& node) {
   return dim.is_known() ? std::optional(dim.value()) : std::nullopt;
 }
 
-// For each value the smallest limit of the Gathers that it reaches as an index. Backwards, so that
-// every reader's limit is known before its input's.
+// For each value, the smallest limit of all Gathers that it reaches as an index. Nodes are visited
+// backwards, so that the limits of all readers are known before the limit of their input.
 std::vector<std::optional<int64_t>> index_limits(const Graph& graph) {
   std::vector<std::optional<int64_t>> limits(graph.values.size());
   const auto lower = [&](ValueId id, std::optional<int64_t> limit) {
@@ -69,7 +70,7 @@ NodeDescription describe_node(const Graph& graph, const Node& node, const ops::R
           .inference_only = node.inference_only};
 }
 
-// What a constant takes in memory.
+// The memory of a constant in bytes.
 int64_t stored_bytes(const Value& value) {
   const bool is_sparse_only = value.sparse_constant && !value.constant.has_elements();
   return is_sparse_only ? value.sparse_constant->storage().bytes() : value.constant.bytes();

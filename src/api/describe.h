@@ -1,4 +1,4 @@
-// From the library's own structures to the plain ones of tessera/tessera.h.
+// Converts the internal structures of the library to the plain descriptions of tessera/tessera.h.
 #pragma once
 
 #include <vector>
@@ -12,11 +12,11 @@
 namespace tessera {
 
 ValueDescription describe_value(const Graph& graph, ValueId id);
-// Inputs know whether they are read and, where they only index, how far.
+// Sets is_read, and index_limit for inputs that are only used as an index.
 std::vector<ValueDescription> describe_inputs(const Graph& graph);
 std::vector<ValueDescription> describe_values(const Graph& graph, const std::vector<ValueId>& ids);
 
-// `graph` is that of `model`, or a specialised one.
+// `graph` is the graph of `model`, or a specialised version of it.
 ModelDescription describe_model(const LoadedModel& model, const Graph& graph,
                                 const ops::Registry& registry);
 

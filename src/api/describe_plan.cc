@@ -33,7 +33,7 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
   return port;
 }
 
-// By node, the places of its refusals in Offers::refusals.
+// For each node, the indices of its refusals in Offers::refusals.
 std::vector<std::vector<size_t>> refusals_of_nodes(const BuiltPlan& built) {
   std::vector<std::vector<size_t>> of_nodes(built.graph.nodes.size());
   for (size_t place = 0; place < built.offers.refusals.size(); ++place) {
@@ -95,13 +95,13 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
   described.op = is_conversion ? "convert" : "copy";
   const bool changes_device = described.inputs[0].device != described.outputs[0].device;
   if (is_conversion && changes_device) described.op = "convert+copy";
-  // Sparse layouts are the host's own.
+  // The host itself converts sparse layouts.
   const bool has_backend = is_conversion && step.conversion.plugin != nullptr;
   if (has_backend) described.backend = step.conversion.plugin->name();
   return described;
 }
 
-// A step's workspace is called as the step, of which each block has one.
+// The block of a workspace has the name of its step, which is the only one that uses the block.
 MemoryBlock describe_block(const BuiltPlan& built, const ArenaBlock& block,
                            const std::vector<PlanStep>& steps) {
   MemoryBlock described{.lower = block.lower,

@@ -1,4 +1,4 @@
-// What a bound plan looks like from outside.
+// Converts a built plan to the descriptions of tessera/descriptions.h.
 #pragma once
 
 #include "engine/built_plan.h"
@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// `threads` of the pool that it runs on.
+// `threads` is the number of threads of the pool on which the plan runs.
 PlanDescription describe_plan(const BuiltPlan& built, int64_t pack_bytes, int threads,
                               const ops::Registry& registry);
 

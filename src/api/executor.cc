@@ -1,4 +1,4 @@
-// Executor: checks what the caller gives, and has the runner of src/engine run it.
+// Executor: checks the arguments of the caller, and runs plans with the PlanRunner of src/engine.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// So many nanoseconds fit 64 bits.
+// In nanoseconds, this fits 64 bits.
 constexpr double kMaxSeconds = 1e9;
 
 std::string list_names(const std::vector<ValueDescription>& values) {
@@ -23,7 +23,7 @@ std::string list_names(const std::vector<ValueDescription>& values) {
   return names.empty() ? "none" : names;
 }
 
-// Throws InvalidArgument where none of `values` has the name.
+// Returns the index of the value with this name. Throws InvalidArgument if there is none.
 size_t find_named(const std::vector<ValueDescription>& values, const std::string& name,
                   const std::string& what) {
   const auto found = std::find_if(values.begin(), values.end(),
@@ -47,7 +47,7 @@ Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOpti
       declared(model->declared_shapes()),
       place(bound.threads, bound.keeps_denormals ? Denormals::Keep : Denormals::Flush),
       memory(declared, bound.fixed_shapes) {
-  // Whoever watches this bind may be gone when a run has to plan again.
+  // The callback may no longer exist when a run has to plan again.
   options.on_progress = {};
   plans.push_back(std::make_unique<ShapePlan>(std::move(first), options, place, *registry));
 }
@@ -180,7 +180,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
 
 template <class AnyOrTensor>
 std::vector<Tensor> Executor::State::run(const std::map<std::string, AnyOrTensor>& given) {
-  // Whoever ends this run ends also what is done before its first step.
+  // Begins before planning, so that cancel() and the time limit also apply to it.
   const ExecutionContext::ActiveRun turn(place);
   if (swap) swap_before_run();
   select_plan(given);
@@ -269,7 +269,7 @@ void Executor::State::take_swap() {
   PlanSwap::Built built = swap->take();
   swap.reset();
   std::string failure = std::move(built.failure);
-  // Plans of other shapes may have taken the place of the one that this is for.
+  // The plan to replace may have been evicted for plans of other shapes.
   if (built.next && swapped != nullptr) {
     try {
       replace_swapped(std::move(built.next->plan));
@@ -291,7 +291,7 @@ void Executor::State::take_swap() {
 void Executor::State::replace_swapped(PlanResult result) {
   PlanDescription description = describe(result, place.pool().threads(), *registry);
   std::unique_ptr<PlanRunner> runner = swapped->runner_of(std::move(result.built), options, place);
-  // What is bound goes to the other one before the next run.
+  // The next run attaches the bound memory to the new plan.
   if (swapped == &plan()) memory.detach(plan());
   swapped->runner = std::move(runner);
   swapped->description = std::move(description);
@@ -327,7 +327,8 @@ ShapesDescription Executor::shapes() const {
 
 const std::string& Executor::costs() const {
   std::call_once(state_->are_costs_written, [&] {
-    // Where a cache knew the plan, nobody has asked for prices yet.
+    // If the plan came from a cache, the prices are in the cache record: bind() did not collect
+    // them.
     const tuning::CostTable& costs =
         state_->is_plan_cached ? state_->cache->contents().found.costs : state_->costs;
     if (state_->has_prices) state_->costs_text = tuning::write_cost_table(costs);

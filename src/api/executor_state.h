@@ -1,4 +1,4 @@
-// The implementation of Executor: its plans, the caller's memory, and what bind() found out.
+// The implementation of Executor: its plans, the memory of the caller, and the results of bind().
 #pragma once
 
 #include <chrono>
@@ -23,16 +23,16 @@
 namespace tessera {
 
 struct Executor::State {
-  // Runs `first`, the plan of a bind of `bound_model` with `bound`.
+  // `first` is the plan that bind() of `bound_model` made with the options `bound`.
   State(std::shared_ptr<Model::State> bound_model, const BindOptions& bound, PlanResult first);
 
-  // Shared with the model, so that an executor may outlive it: reference kernels need it.
+  // Shared with the model: reference kernels need it, and an executor may outlive its model.
   std::shared_ptr<const ops::Registry> registry;
-  // For planning again.
+  // For plans of other shapes.
   std::shared_ptr<Model::State> model;
   BindOptions options;
-  bool has_prices = false;      // chosen by `costs`, not in order
-  bool is_plan_cached = false;  // the cache knew the plan, and has the costs
+  bool has_prices = false;      // the plan was chosen by `costs`, not in order
+  bool is_plan_cached = false;  // the plan and its costs are in the cache record
   tuning::ReusedChoice reused;  // the choice of bind(), for other shapes
   DeclaredShapes declared;
   ExecutionContext place;
@@ -46,7 +46,7 @@ struct Executor::State {
   bool is_recording = false;
   std::vector<StepRecord> steps;
   std::once_flag are_costs_written;
-  std::string costs_text;          // `costs` as text, once somebody asked
+  std::string costs_text;          // `costs` as text, written on first use
   ShapePlan* swapped = nullptr;    // the plan that `swap` will replace; null if it was evicted
   std::unique_ptr<PlanSwap> swap;  // builds a faster plan; null if none is to come
 
@@ -69,9 +69,10 @@ struct Executor::State {
   template <class AnyOrTensor>
   std::vector<Tensor> inputs_in_order(const std::map<std::string, AnyOrTensor>& given) const;
 
-  // Has `build` make a faster plan for the current shapes, beginning before the second run.
+  // Calls `build` in the background to make a faster plan for the current shapes, beginning before
+  // the second run.
   void swap_to(PlanSwap::Build build);
-  // Takes the faster plan if it is ready.
+  // Swaps to the faster plan if it is ready.
   void swap_before_run();
   void take_swap();
   void replace_swapped(PlanResult result);

@@ -1,4 +1,4 @@
-// Several executors of one model at once.
+// Several executors of one model that run concurrently.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ constexpr int kRuns = 20;
 constexpr int64_t kRows = 24;
 constexpr int64_t kColumns = 40;
 
-// y = Softmax(Relu(x * w) * v) + x, with enough elements for loops of several threads.
+// y = Softmax(Relu(x * w) * v) + x, with enough elements for several threads.
 std::string model_bytes() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// One in so many, where no capacity is given.
+// The default capacity is this fraction of all elements: one tenth.
 constexpr int64_t kDefaultShare = 10;
 
 std::string place_of(const IoValue& value) { return "input '" + value.description.name + "'"; }
@@ -34,7 +34,7 @@ std::optional<SparseFormat> format_named(std::string_view text) {
 
 int64_t default_capacity(SparseFormat format, const Graph& graph, const std::string& value) {
   const ValueId id = find_value(graph, value);
-  // What is no such value, or not held, mark_sparse() tells.
+  // mark_sparse() reports names of no value, and types that cannot be sparse.
   if (id.is_none() || !graph[id].type.is_known_tensor()) return 0;
   const int64_t most = max_stored(format, dims_from(*graph[id].type.shape));
   return most <= 0 ? 0 : (most - 1) / kDefaultShare + 1;

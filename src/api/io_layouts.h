@@ -1,4 +1,4 @@
-// The layouts in which a caller gives inputs and gets outputs.
+// The layouts in which a caller passes inputs and receives outputs.
 #pragma once
 
 #include <map>
@@ -11,24 +11,25 @@
 
 namespace tessera {
 
-// BindOptions::layouts as forms: "csr", "row_sparse", with ":<capacity>" behind it or without,
-// which means room for a tenth; "row_major" is no form. Values of `graph` tell types. Throws
-// InvalidArgument for anything else.
+// Parses BindOptions::layouts: "csr" or "row_sparse", optionally followed by ":<capacity>"; without
+// it the capacity is a tenth of all elements or rows. Names with "row_major" are not in the result.
+// `graph` has the types of the values. Throws InvalidArgument for any other text.
 std::map<std::string, SparseForm> parse_layouts(const Graph& graph,
                                                 const std::map<std::string, std::string>& layouts);
 
-// An input or output as the caller sees it.
+// An input or output in the form in which the caller passes or receives it.
 struct IoValue {
   const ValueDescription& description;
   const std::optional<SparseForm>& form;  // nullopt: dense
 };
 
-// By value of `ids` the form in which the caller gives or gets it.
+// For each value of `ids`, the form in which the caller passes or receives it; nullopt: dense.
 std::vector<std::optional<SparseForm>> io_forms(const Graph& graph,
                                                 const std::vector<ValueId>& ids);
 
-// The tensor whose bytes stand for `given` as `input`. Throws InvalidArgument where it is not of
-// the type, shape and layout that was bound, or stores more than that has room for.
+// Returns the tensor with the bytes of `given` as they are stored for `input`. Throws
+// InvalidArgument if `given` does not have the bound type, shape and layout, or stores more than
+// the capacity.
 Tensor feed(const IoValue& input, const Tensor& given);
 Tensor feed(const IoValue& input, const SparseTensor& given);
 Tensor feed(const IoValue& input, const AnyTensor& given);
@@ -36,12 +37,12 @@ Tensor feed(const IoValue& input, const AnyTensor& given);
 const std::vector<int64_t>& dims_of(const Tensor& tensor);
 const std::vector<int64_t>& dims_of(const AnyTensor& tensor);
 
-// Throws as feed() does where `given` is of another element type, or stored in another way;
-// whatever its dimensions.
+// Throws as feed() does if `given` has another element type or storage format; does not check
+// dimensions.
 void check_kind(const IoValue& input, const Tensor& given);
 void check_kind(const IoValue& input, const AnyTensor& given);
 
-// The result whose bytes are `result`.
+// Returns the result in the form of `output`; `result` has its bytes.
 AnyTensor give(const IoValue& output, Tensor result);
 
 }  // namespace tessera

@@ -13,10 +13,11 @@
 namespace tessera {
 namespace {
 
-// Nobody wonders about less.
+// Measuring that takes less needs no notice.
 constexpr double kMinSeconds = 1;
 
-// Of the process, not of a set of backends: whoever loads a hundred models has read it.
+// One flag for the process, not for each set of backends: one notice is enough for a user who loads
+// a hundred models.
 std::atomic<bool> is_told = false;
 
 std::string duration_text(const std::optional<double>& seconds_allowed) {
@@ -24,7 +25,7 @@ std::string duration_text(const std::optional<double>& seconds_allowed) {
   return "at most " + std::to_string(std::lround(*seconds_allowed)) + " s";
 }
 
-// "" where none can be.
+// The absolute path of the first folder that can be written to; "" if there is none.
 std::string written_folder(const std::vector<std::filesystem::path>& folders) {
   const auto is_usable = [](const std::filesystem::path& folder) {
     if (!explain_unwritable_folder(folder).empty()) return false;
@@ -35,7 +36,7 @@ std::string written_folder(const std::vector<std::filesystem::path>& folders) {
   const auto found = std::find_if(folders.begin(), folders.end(), is_usable);
   if (found == folders.end()) return "";
   std::error_code failure;
-  // "folder/." and "folder/" are both the folder.
+  // "folder/." and "folder/" both mean the folder.
   const std::filesystem::path whole = std::filesystem::absolute(*found / "", failure);
   return failure ? found->string() : whole.lexically_normal().parent_path().string();
 }

@@ -1,5 +1,5 @@
-// What a process says before it measures for the first time. Progress, which says how far that is,
-// is told by bind_progress.h.
+// The notice before a process measures for the first time. bind_progress.h reports the progress of
+// measuring.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +15,14 @@ namespace tessera {
 
 using ProgressCallback = std::function<bool(const TuneProgress&)>;
 
-// "the first bind of a model measures ...": for about how long, `seconds_allowed` being the most;
-// where the plan is kept, which is the first of `folders` that can be written to; and how to switch
-// it off.
+// The text "the first bind of a model measures ...". It says about how long that takes, at most
+// `seconds_allowed`; in which folder the plan is kept, which is the first of `folders` that can be
+// written to; and how to switch measuring off.
 std::string measuring_notice(const std::optional<double>& seconds_allowed,
                              const std::vector<std::filesystem::path>& folders);
 
-// `tell`, which may be empty, with a notice to `log` when measuring starts: once in this process,
-// and never for less than a second.
+// Returns a callback that calls `tell`, which may be empty, and writes the notice to `log` when
+// measuring starts: once in a process, and only if measuring may take a second or more.
 ProgressCallback with_measuring_notice(ProgressCallback tell,
                                        std::vector<std::filesystem::path> folders, const Log& log);
 

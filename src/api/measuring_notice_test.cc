@@ -34,7 +34,7 @@ TEST(MeasuringNotice, NamesTheFolderThatWillBeWrittenTo) {
   EXPECT_THAT(measuring_notice({}, {"/proc/1/none"}), HasSubstr("the plan cannot be kept"));
 }
 
-// What is wrong with what a process that measures hears, or "".
+// Describes an error in the notices that a process gets when it measures, or returns "".
 std::string explain_wrong_notices() {
   std::vector<std::string> heard;
   const Log log([&](const std::string& message) { heard.push_back(message); });
@@ -53,7 +53,7 @@ std::string explain_wrong_notices() {
 }
 
 TEST(MeasuringNotice, IsGivenOnceInAProcess) {
-  // One of its own, in which nothing was measured yet.
+  // A separate process, in which nothing was measured yet.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

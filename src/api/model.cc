@@ -1,4 +1,4 @@
-// Model and load(): thin owners around the stages of src/compile.
+// Model and load(): thin wrappers around the stages of src/compile.
 #include <mutex>
 #include <utility>
 
@@ -27,7 +27,7 @@ namespace tessera {
 
 namespace {
 
-// Of all that the model is read from, then and now.
+// Throws DeviceFailed unless all files of the model have the same stamps now as before.
 void check_same_stamps(const std::vector<StampedFile>& expected,
                        const std::vector<StampedFile>& found) {
   for (size_t index = 0; index < expected.size(); ++index) {
@@ -67,7 +67,7 @@ Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
 
 Graph Model::State::bound_graph_with_weights(const BindOptions& wanted, ThreadPool& pool) {
   Graph graph = bound_graph(wanted, pool);
-  // More than once only if other threads bind this model and release its weights meanwhile.
+  // Repeats only if other threads bind this model and release its weights meanwhile.
   while (find_released_weight(graph)) {
     restore();
     graph = bound_graph(wanted, pool);
@@ -90,7 +90,8 @@ void Model::State::restore() {
                                          given_bytes->name, {compile_options.copies_weights}),
                        compile_options, *registry, pool, log)
           : load_model(file, compile_options, *registry, pool, log);
-  // Of what was open: it may have been replaced in between.
+  // Compares the stamps of the files that were opened, because a file may have been replaced after
+  // check_unchanged().
   if (!expected.empty()) check_same_stamps(expected, again.source.files);
   const std::lock_guard lock(mutex);
   loaded = std::move(again);
@@ -161,7 +162,7 @@ std::vector<cache::Ingredient> Model::State::model_ingredients() {
   return tessera::model_ingredients(loaded_structure());
 }
 
-// So much has left pages behind that are worth giving back.
+// After packing this many bytes, it is worth returning the pages of the originals.
 constexpr int64_t kMuchPackedBytes = int64_t{1} << 20;
 
 void Model::State::note_packed(int64_t bytes) {
@@ -182,13 +183,13 @@ int64_t weight_bytes(const Graph& graph) {
   return bytes;
 }
 
-// The registry, with the ops of plug-ins that are not of this project.
+// The registry with the ops of third-party plug-ins; null if they define none.
 std::shared_ptr<const ops::Registry> extended_registry(BackendSet& set) {
   ops::Registry registry = ops::make_registry();
   bool is_extended = false;
   for (const std::shared_ptr<const Plugin>& plugin : set.third_party_plugins()) {
     for (ops::Op& op : make_ops(plugin->face(), plugin)) {
-      // Of two that bring one op, the first counts.
+      // If two plug-ins define the same op, the first one is used.
       if (registry.find(op.domain, op.name) != nullptr) continue;
       registry.add(std::move(op));
       is_extended = true;
@@ -281,7 +282,8 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
       .model_name = file.filename().string(),
       .binding = bind_ingredients(loaded.graph, loaded_structure(), wanted, asked, threads),
       .find_versions = [set, wanted] { return priced_versions(*set, wanted); },
-      // What was found keeps this, and belongs to the backends: it must not keep them in turn.
+      // Cache records keep this function, and the backends own the records: with a shared_ptr to
+      // the backends it would be a reference cycle.
       .find_libraries =
           [known = std::weak_ptr(set), wanted](const std::vector<std::string>& names) {
             const std::shared_ptr<BackendSet> alive = known.lock();
@@ -308,7 +310,8 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
                             .takes_leases = keeps_index};
   state->load_threads = options.threads;
   state->registry = options.backends.state_->registry;
-  // Originals and packs are not in memory together, but for one of them.
+  // Drops pages of original weights while packing, so that not all originals and packs are in
+  // memory at the same time.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
   std::optional<IndexLocation> place;
   if (keeps_index) {
@@ -326,24 +329,24 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
       return Model(state);
     }
   }
-  // Without an index it is all that is done here.
+  // Without an index this is the only stage.
   clock.begin(keeps_index ? "read" : "load");
   try {
     state->restore();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::Unsupported) throw;
-    // Perhaps a plug-in brings the op: only now is it worth opening them.
+    // A plug-in may define the op. Plug-ins are opened only if a model needs this.
     const auto extended = extended_registry(options.backends.state_->set);
     if (!extended) throw;
     state->registry = extended;
     state->restore();
-    // The next process has to open the plug-in too.
+    // No index is kept: the next process has to open the plug-in, too.
     place.reset();
   }
   if (place) {
     state->stored_model = std::make_unique<StoredModel>(*std::move(place), state->log.messages());
   }
-  // Weights that passes have replaced are gone by now.
+  // Passes have freed the weights that they replaced.
   if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();
   state->stages = clock.take();
   return Model(state);

@@ -1,4 +1,4 @@
-// What stands behind the public handle Model.
+// The implementation of the public handle Model.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@
 
 namespace tessera {
 
-// Above this, freed weights are given back to the system at once.
+// If more bytes of weights are freed, they are returned to the system immediately.
 inline constexpr int64_t kMuchMemoryBytes = int64_t{1} << 23;
 
 struct Model::State : std::enable_shared_from_this<Model::State> {
@@ -36,106 +36,111 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
                                                 : [](const std::string&) {}) {}
 
   std::filesystem::path file;
-  std::optional<ModelBytes> given_bytes;  // what it is loaded from instead of the file
+  std::optional<ModelBytes> given_bytes;  // the model, if it is not loaded from a file
   CompileOptions compile_options;
   int load_threads = 0;
   Backends backends;
   std::shared_ptr<const ops::Registry> registry;
-  Log log;              // of warnings
+  Log log;              // for warnings
   Log information_log;  // see LoadOptions
   PackStore packs;
   std::vector<StageRecord> stages;
-  mutable std::mutex mutex;                   // of the next members
-  LoadedModel loaded;                         // its weights come and go
-  std::optional<ModelStructure> structure;    // of the graph that was loaded, once it was needed
-  std::unique_ptr<StoredModel> stored_model;  // null where nothing is to be kept of the model
-  int64_t packed_bytes = 0;                   // since pages were given back
+  mutable std::mutex mutex;                   // protects the members below
+  LoadedModel loaded;                         // its weights may be released and read again
+  std::optional<ModelStructure> structure;    // of the loaded graph; computed on first use
+  std::unique_ptr<StoredModel> stored_model;  // null if the model has no index
+  int64_t packed_bytes = 0;                   // since pages were last returned to the system
   std::vector<LoadedCache> loaded_caches;
-  std::shared_ptr<const CacheRecord> newest_cache;  // of the binds with optimize
+  std::shared_ptr<const CacheRecord> newest_cache;  // of the newest bind with optimize
 
-  // Works while nobody else does on the model, and tells `log` afterwards what it said: whoever is
-  // told may ask the model.
+  // Calls `work` with the mutex locked. Messages to `log` are passed on afterwards, because the
+  // callback of the user may call the model.
   void with_lock(const std::function<void(const Log& log)>& work);
   Graph bound_graph(const BindOptions& wanted, ThreadPool& pool);
-  // tessera::load(), from where `state` says; `keeps_index` as settled.
+  // tessera::load() from the file or bytes in `state`. `keeps_index` replaces
+  // LoadOptions::keeps_index.
   static Model load(const std::shared_ptr<State>& state, const LoadOptions& options,
                     bool keeps_index);
-  // Reads the model; again where weights were let go. Throws DeviceFailed where one of its files
-  // has changed since then.
+  // Reads the model, or reads it again if weights were released. Throws DeviceFailed if one of its
+  // files has changed since the first reading.
   void restore();
-  // What it was read from; none before.
+  // The files from which the model was read; empty before.
   std::vector<StampedFile> files() const;
-  // Throws DeviceFailed where a file whose weights are mapped has changed.
+  // Throws DeviceFailed if a file with mapped weights has changed.
   void check_weights() const;
-  // Gives back the pages of the file's weights that were read, which come again when needed, once
-  // enough was packed for that.
+  // Counts packed bytes. If there are enough of them, returns the resident pages of mapped weights
+  // to the system, which loads them again when they are read.
   void note_packed(int64_t bytes);
-  // Warns, once for all models on the same backends, where only the reference kernels can be used
-  // and nobody asked for them by name.
+  // Warns if only the reference kernels can be used and the user did not ask for backends by name;
+  // once for all models on the same backends.
   void warn_once_if_slow(const BindOptions& options);
-  const ModelStructure& loaded_structure();  // needs the mutex
+  const ModelStructure& loaded_structure();  // requires a locked mutex
   std::vector<cache::Ingredient> model_ingredients();
 
   PlanRequest plan_request(const BindOptions& wanted, const std::vector<LoadedCache>& more,
                            int threads);
 
-  // Opens what is stored of the weights; keeps what is not stored yet.
+  // open_packs() opens the stored packs and kernels of the model; keep_stored() stores those that
+  // are not stored yet.
   void open_packs(ThreadPool& pool);
   void keep_stored(const BuiltPlan& built, int threads, const PlanOptions& options);
-  // Remembers what the newest bind came to know (`record` may be null), and lets go of weights that
-  // its plan has packed.
+  // Stores the record of the newest bind (`record` may be null), and releases weights that its plan
+  // has packed.
   void note_bound(PlanResult& result, const std::shared_ptr<const CacheRecord>& record);
   FindStoredKernel stored_kernel_finder();
-  // For a file to ship: compiled kernels of a backend, or of all where that is "", and their packs.
+  // Sections for save_cache(): compiled kernels of a backend, or of all if it is "", and optionally
+  // their packs.
   std::vector<cache::Section> stored_sections(const std::string& backend, bool with_packs);
-  // Those of a file that was given, where this user packed them; else the log is told.
+  // Takes packs and kernels from a loaded file if this user made them; otherwise warns in the log.
   void take_packs(const LoadedCache& given);
 
-  // Compares each kernel of a stranger's plan that was not judged here with the reference. Gives
-  // why the plan is no good, or "".
+  // Compares with the reference each kernel of an untrusted plan that was not verified here before.
+  // Returns the reason why the plan cannot be used, or "".
   std::string verify_untrusted_plan(const BindOptions& wanted, PlanOptions& plan_options,
                                     StoredPlan& stored, tuning::CostTable& costs, ThreadPool& pool,
                                     StageClock& clock);
-  // Has the process measure that is made for it.
+  // Makes tuning measure in the worker process, unless BindOptions::in_process is set.
   void set_bench(const BindOptions& wanted, PlanOptions& plan_options, ThreadPool& pool);
-  // Measures what libraries offer that a known plan did not know, beside the runs of that plan, and
-  // chooses again. Nothing where somebody else is at it, or where it was cancelled; what was
-  // measured until then is kept.
+  // Measures the candidates that a known plan did not consider, in the background of its runs, and
+  // chooses again. Returns nullopt if another thread or process is doing this, or if it was
+  // cancelled; prices that were measured until then are kept.
   std::optional<NextPlan> retune_in_background(const BindOptions& wanted, CancellationToken& end);
 
-  // bound_graph() with the elements of all weights: reads the model again if some were released.
+  // bound_graph() with the elements of all weights. Reads the model again if some were released.
   Graph bound_graph_with_weights(const BindOptions& wanted, ThreadPool& pool);
-  // What `build` makes; if that needs a released weight, reads the model again and has it build
-  // once more.
+  // Returns the result of `build`. If `build` needs a released weight, reads the model again and
+  // repeats `build`.
   PlanResult build_with_weights(const std::function<BuildOutcome()>& build, StageClock& clock);
-  // Asks everybody for everything, and measures where that is wanted.
+  // Asks all backends for all candidates, and measures them if the options say so.
   PlanResult build_anew(const BindOptions& wanted, PlanOptions& plan_options, PlanSearch* search,
                         ThreadPool& pool, StageClock& clock);
-  // The plan, where nothing else needs to be asked for to build it; see build_known_plan().
+  // Builds a known plan, without asking for other candidates; see build_known_plan(). nullopt if it
+  // can no longer be built.
   std::optional<PlanResult> build_known(const BindOptions& wanted, const PlanOptions& plan_options,
                                         const tuning::KnownPlan& plan, ThreadPool& pool,
                                         StageClock& clock);
 
-  // build_known() in the background of an executor. Throws Cancelled once `end` says so.
+  // build_known() in the background of an executor. Throws Cancelled if `end` is cancelled.
   std::optional<NextPlan> build_in_background(const BindOptions& wanted,
                                               const tuning::KnownPlan& plan,
                                               CancellationToken& end);
 
-  // A plan for the shapes in `options`, for an executor that was bound to others: nothing is
-  // measured and nothing is written. With `reused`, the choice for the other shapes, it chooses by
-  // price; if that is null, in the order of the backends. Kernels of `siblings`, the executor's
-  // other plans, are used again if they fit. Throws as Model::bind() does.
+  // Makes a plan for the shapes in `options`, for an executor that was bound to other shapes. It
+  // measures nothing and writes nothing. It chooses by price, preferring `reused`, the choice for
+  // the other shapes; if `reused` is null, it chooses in the order of the backends. Kernels of
+  // `siblings`, the other plans of the executor, are reused if they fit. Throws as Model::bind()
+  // does.
   PlanResult replan(const BindOptions& options, const tuning::ReusedChoice* reused,
                     std::vector<const BuiltPlan*> siblings);
   DeclaredShapes declared_shapes();
 
-  // The prices of the user's other models.
+  // Read and write the prices that all models of the user share.
   void read_users_prices(const BindOptions& wanted);
   void keep_users_prices(const BindOptions& wanted, double seconds, const tuning::CostTable& costs);
   std::vector<tuning::PricedLibrary> libraries_of(const BindOptions& wanted) const;
 
   class Binder;
-  // Model::bind(), with files that count for this bind alone.
+  // Model::bind() with additional cache files, which are used for this call only.
   Executor bind(const BindOptions& wanted, const std::vector<LoadedCache>& more);
 };
 

@@ -18,9 +18,9 @@ namespace tessera {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
-// Everything before the elements is padded to a multiple of this.
+// The size of everything before the elements is a multiple of this.
 constexpr size_t kHeaderAlignment = 64;
-// NumPy itself does not read longer ones, because it evaluates them as Python.
+// NumPy refuses longer headers, because it evaluates them as Python.
 constexpr uint32_t kMaxHeaderBytes = 1U << 20;
 
 struct CloseFile {
@@ -36,7 +36,7 @@ std::string system_message(int error) { return std::system_category().message(er
   throw Error(ErrorKind::InvalidArgument, place_of(file), message);
 }
 
-// Reads `bytes` or throws: a file can shrink while it is read.
+// Reads exactly `bytes`, or throws: the file may shrink while it is read.
 void read_exactly(std::FILE* stream, void* target, size_t bytes,
                   const std::filesystem::path& file) {
   if (bytes == 0) return;
@@ -63,10 +63,11 @@ File open_to_read(const std::filesystem::path& file, uint64_t& file_bytes) {
   return stream;
 }
 
-// Reads everything before the elements. `used_bytes` becomes where they begin.
+// Reads everything before the elements. Sets `used_bytes` to the position of the first element.
 NpyHeader read_header(std::FILE* stream, const std::filesystem::path& file, uint64_t file_bytes,
                       uint64_t& used_bytes) {
-  // Magic, major and minor version; then the header's length, in 2 bytes or, since 2.0, in 4.
+  // The magic bytes, major and minor version; then the length of the header, in 2 bytes or, since
+  // version 2.0, in 4.
   unsigned char prefix[12] = {};
   constexpr uint64_t kVersionEnd = 8;
   if (file_bytes < kVersionEnd)
@@ -97,7 +98,7 @@ NpyHeader read_header(std::FILE* stream, const std::filesystem::path& file, uint
   return parse_npy_header(text, place_of(file));
 }
 
-// Copies elements whose first index runs fastest to where the last one does.
+// Copies elements from Fortran order (first index fastest) to C order (last index fastest).
 Tensor from_fortran_order(const Tensor& source) {
   Tensor result(source.type(), source.dims());
   const std::vector<int64_t>& dims = source.dims();
@@ -122,7 +123,7 @@ Tensor from_fortran_order(const Tensor& source) {
   return result;
 }
 
-// A bool of C++ may only hold 0 or 1; NumPy takes any other byte for true.
+// In C++ a bool must be 0 or 1; NumPy reads any other byte as true.
 void make_bools_legal(Tensor& tensor) {
   for (uint8_t& byte : tensor.mutable_as<uint8_t>()) byte = byte != 0 ? 1 : 0;
 }
@@ -135,7 +136,7 @@ int64_t expected_bytes(const NpyHeader& header, const std::filesystem::path& fil
   }
 }
 
-// Writes header and elements; gives 0 or the system's error number.
+// Writes header and elements. Returns 0 or the error number of the system.
 int write_to(const std::filesystem::path& file, const std::string& header, const Tensor& tensor) {
   File stream(std::fopen(file.c_str(), "wb"));
   if (!stream) return errno;
@@ -145,7 +146,7 @@ int write_to(const std::filesystem::path& file, const std::string& header, const
       std::fwrite(header.data(), 1, header.size(), stream.get()) == header.size() &&
       std::fwrite(tensor.data(), 1, bytes, stream.get()) == bytes && std::fflush(stream.get()) == 0;
   const int write_error = is_written ? 0 : errno != 0 ? errno : EIO;
-  // Network file systems report a full disk only here.
+  // Network file systems may report a full disk only when the file is closed.
   const bool is_closed = std::fclose(stream.release()) == 0;
   return write_error != 0 ? write_error : is_closed ? 0 : errno;
 }
@@ -192,7 +193,7 @@ void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
   const std::string header = padded_header(tensor, file);
   std::error_code ignored;
   const auto kind = std::filesystem::status(file, ignored).type();
-  // A device or pipe is written to; anything else appears under its name only when it is whole.
+  // Devices and pipes are written directly. Any other file gets its name only when it is complete.
   const bool is_replaced =
       kind == std::filesystem::file_type::not_found || kind == std::filesystem::file_type::regular;
   std::filesystem::path target = file;

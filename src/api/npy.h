@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// Reads a .npy file; see read_tensor() for what it takes and throws. Nothing is allocated before
-// the file is known to hold as many bytes as its header promises.
+// Reads a .npy file; read_tensor() documents the formats and errors. Memory is allocated only after
+// the file is known to have as many bytes as its header says.
 Tensor read_npy(const std::filesystem::path& file);
 
 }  // namespace tessera

@@ -17,8 +17,8 @@ struct ElementCode {
   DataType type;
 };
 
-// The first code of a type is the one that is written. NumPy has no bfloat16: it writes one that
-// another package brought as a void of two bytes.
+// The first code of a type is used for writing. NumPy has no bfloat16: it writes the bfloat16 of
+// another package as a void of two bytes.
 constexpr std::array kElementCodes = {
     ElementCode{"|b1", DataType::Bool},     ElementCode{"|i1", DataType::Int8},
     ElementCode{"<i2", DataType::Int16},    ElementCode{"<i4", DataType::Int32},
@@ -31,10 +31,10 @@ constexpr std::array kElementCodes = {
     ElementCode{"<V2", DataType::BFloat16},
 };
 
-// More dimensions than NumPy itself can have are a sign of damage.
+// More dimensions than NumPy supports mean that the file is damaged.
 constexpr size_t kMaxRank = 64;
 
-// Reads the subset of Python's literals that the format allows.
+// Parses the subset of Python's literals that the format allows.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& where) : text_(text), where_(where) {}
@@ -87,7 +87,7 @@ class HeaderParser {
     return position_ == text_.size();
   }
 
-  // What follows, short enough for a message.
+  // The next characters, short enough for a message.
   std::string rest() const {
     if (position_ >= text_.size()) return "the end";
     return "'" + std::string(text_.substr(position_, 20)) + "'";
@@ -168,7 +168,7 @@ class HeaderParser {
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (error != std::errc() || value < 0) refuse("a dimension of at most 63 bits", rest());
     position_ += static_cast<size_t>(end - begin);
-    // Python 2 wrote its long integers with a suffix.
+    // Python 2 wrote long integers with the suffix L.
     if (position_ < text_.size() && text_[position_] == 'L') ++position_;
     return value;
   }

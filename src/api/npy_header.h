@@ -1,4 +1,4 @@
-// The header of a .npy file: a Python dictionary that says what the bytes after it are.
+// The header of a .npy file: a Python dictionary that describes the elements.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct NpyHeader {
   std::vector<int64_t> dims;  // each at least 0
 };
 
-// The header that `text`, e.g. "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
-// stands for. `where` is the file, for errors. Throws InvalidArgument on anything else, and on
-// elements that are no DataType or not little-endian (naming them).
+// Parses a header such as "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }". `where`
+// names the file in errors. Throws InvalidArgument for any other text, and for elements that are
+// not little-endian or have no DataType (naming their type).
 NpyHeader parse_npy_header(std::string_view text, const std::string& where);
 
 // The inverse of parse_npy_header() for C order. `type` must not be Undefined or String.

@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A file that lives as long as its test.
+// A file that exists as long as its test.
 class Npy : public testing::Test {
  protected:
   ~Npy() override { std::filesystem::remove_all(folder_); }
@@ -27,7 +27,7 @@ class Npy : public testing::Test {
     return read_npy(file_);
   }
 
-  // The message with which `bytes` are refused, or "" where they are read.
+  // Returns the error message for `bytes`, or "" if they can be read.
   std::string refusal(const std::string& bytes) {
     try {
       read(bytes);
@@ -174,7 +174,7 @@ TEST_F(Npy, NamesAFileThatIsNotThere) {
 
 TEST_F(Npy, WritesWhatNumPyWrites) {
   write_npy(file_, Tensor::from<float>(DataType::Float32, {1, 2}, std::vector<float>{1, 2}));
-  // numpy.save() of float32 [[1, 2]].
+  // The file that numpy.save() writes for float32 [[1, 2]].
   const std::string text = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
   const std::string expected = std::string("\x93NUMPY\1\0\x76\0", 10) + text +
                                std::string(117 - text.size(), ' ') + "\n" + raw<float>({1, 2});

@@ -10,7 +10,7 @@ void PlanSwap::begin() {
   built_ = std::make_shared<Built>();
   built_->failure = "the process is about to end";
   const auto work = [built = built_, build = std::exchange(build_, {})](CancellationToken& end) {
-    // Whatever it fails with, there is a plan that runs.
+    // No failure is fatal, because the executor has a plan that runs.
     try {
       *built = {.next = build(end)};
     } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// The plan that an executor changes over to, built beside its runs.
+// The faster plan to which an executor swaps. It is built in the background of the runs.
 #pragma once
 
 #include <functional>
@@ -13,32 +13,32 @@ namespace tessera {
 
 class CacheRecord;
 
-// What is changed over to.
+// The plan to swap to.
 struct NextPlan {
   PlanResult plan;
-  // What save_cache() saves of it; null: keep the executor's.
+  // The record for save_cache(); null: keep that of the executor.
   std::shared_ptr<const CacheRecord> record;
 };
 
-// For one thread at a time. Going, it cancels what is being built, and waits for it; so does the
-// end of the process, for those that stay until then.
+// Used from one thread at a time. The destructor cancels the build and waits for its end; so does
+// the end of the process, for objects that still exist.
 class PlanSwap {
  public:
-  // Runs in a thread of its own. Gives nothing where there is nothing better.
+  // Runs in a thread of its own. Returns nullopt if there is no better plan.
   using Build = std::function<std::optional<NextPlan>(CancellationToken& end)>;
   explicit PlanSwap(Build build) : build_(std::move(build)) {}
 
-  // Called before each run: begins to build before the second one, as a program may be over after
-  // the first. Whether there is something to take.
+  // Called before each run. Begins to build before the second run, because a program may end after
+  // the first. Returns whether the build has ended.
   bool is_ready_before_run();
-  // Builds where that was not begun, and waits.
+  // Begins to build unless it has begun, and waits for the end of the build.
   void wait();
 
   struct Built {
     std::optional<NextPlan> next;
-    std::string failure;  // why there is none, where building failed
+    std::string failure;  // why there is no plan, if building failed
   };
-  // Once, when it is ready.
+  // Waits as wait() does, and returns the result. May be called once.
   Built take();
 
  private:
@@ -46,8 +46,8 @@ class PlanSwap {
 
   bool has_run_ = false;
   Build build_;
-  std::shared_ptr<Built> built_;          // that the task fills
-  std::unique_ptr<BackgroundTask> task_;  // null before it began, and where the process ends
+  std::shared_ptr<Built> built_;          // filled by the task
+  std::unique_ptr<BackgroundTask> task_;  // null before it begins, and if the process is ending
 };
 
 }  // namespace tessera

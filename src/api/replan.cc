@@ -1,4 +1,4 @@
-// Plans for other shapes than those that an executor was bound to.
+// Makes plans for other shapes than those to which an executor was bound.
 
 #include <mutex>
 #include <utility>

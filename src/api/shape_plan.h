@@ -1,4 +1,4 @@
-// What an executor has for one set of input shapes.
+// The plan of an executor for one set of input shapes.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,20 @@ namespace tessera {
 
 using Dims = std::vector<int64_t>;
 
-// Of a plan that was built, for people. Takes what it tells out of `result`.
+// Describes a plan. Moves the descriptions that `result` has out of it.
 PlanDescription describe(PlanResult& result, int threads, const ops::Registry& registry);
 
-// Throws InvalidArgument: an input that was bound with fixed_shapes as `bound` has `dims`.
+// Throws InvalidArgument, because an input that was bound with fixed_shapes as `bound` has the
+// dimensions `dims`.
 [[noreturn]] void refuse_shape(const ValueDescription& bound, const Dims& dims);
 
 struct ShapePlan {
-  // Runs at `place`, which must outlive it. Throws as PlanRunner's and state_ports() do.
+  // Runs in the execution context `place`, which must outlive it. Throws as PlanRunner's
+  // constructor and state_ports() do.
   ShapePlan(PlanResult result, const BindOptions& options, ExecutionContext& place,
             const ops::Registry& registry);
 
-  // What runs another plan of the same graph and shapes at `place`.
+  // A runner for another plan of the same graph and shapes in `place`.
   std::unique_ptr<PlanRunner> runner_of(BuiltPlan built, const BindOptions& options,
                                         ExecutionContext& place) const;
 
@@ -41,7 +43,7 @@ struct ShapePlan {
   int kernels = 0;
   int reused_kernels = 0;
   int loaded_kernels = 0;
-  double seconds = 0;  // that planning took
+  double seconds = 0;  // planning time
   std::unique_ptr<PlanRunner> runner;
 };
 

@@ -11,10 +11,10 @@
 
 namespace tessera {
 
-// A stage ends where the next one begins.
+// A stage ends when the next one begins.
 class StageClock {
  public:
-  // Told when a stage begins.
+  // Called when a stage begins.
   using Watcher = std::function<void(const std::string& stage)>;
   explicit StageClock(Watcher watcher = {}) : watcher_(std::move(watcher)) {}
 
@@ -28,10 +28,10 @@ class StageClock {
     if (is_open_) records_.back().duration = now() - origin_ - records_.back().start;
     is_open_ = false;
   }
-  // Bytes that the newest stage made.
+  // Records the bytes that the newest stage produced.
   void note_bytes(int64_t bytes) { records_.back().bytes = bytes; }
 
-  // When it began to run.
+  // The start of the clock.
   std::chrono::steady_clock::time_point origin() const { return origin_; }
 
   std::vector<StageRecord> take() {

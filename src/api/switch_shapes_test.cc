@@ -36,7 +36,8 @@ void name_dimension(onnx::GraphProto& graph, int input, int axis, const std::str
       ->set_dim_param(symbol);
 }
 
-// y = Softmax(Relu(x * w) + z), with rows that x and z leave open, and 'rows', the shape of 'like'.
+// y = Softmax(Relu(x * w) + z), in which x and z have an unknown number of rows; and 'rows', the
+// shape of 'like'.
 std::string model_bytes() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
@@ -92,7 +93,7 @@ std::string error_text(const std::function<void()>& call) {
   return "no error";
 }
 
-// Of x in each plan, the newest first.
+// The rows of x in each plan, most recently used first.
 std::vector<int64_t> known_rows(const Executor& executor) {
   std::vector<int64_t> rows;
   for (const ShapePlanDescription& plan : executor.shapes().plans) {
@@ -171,7 +172,7 @@ TEST_F(SwitchedShapes, AreCheckedWhereOnlyTheShapeIsRead) {
               HasSubstr("input 'like': expected float32 1x1, found int32 1x1"));
 }
 
-// Such an input is gone from the plan: its size was a constant.
+// The plan has no such input, because its size is a constant.
 TEST(UnreadInputs, AreAsTheModelDeclares) {
   for (const std::vector<int64_t>& declared : {std::vector<int64_t>{3}, std::vector<int64_t>{}}) {
     onnx::ModelProto model = onnx_import::make_model();
@@ -217,7 +218,7 @@ TEST_F(SwitchedShapes, ShareArenaAndKernels) {
   EXPECT_EQ(shapes.arena_bytes, shapes.plans[1].arena_bytes);
   EXPECT_GT(shapes.arena_bytes, 100 * small);
   EXPECT_EQ(executor.plan().arena_bytes, shapes.plans[0].arena_bytes);
-  // Kernels of the reference are built for no dimension.
+  // No dimension is a constant in reference kernels.
   EXPECT_GT(shapes.plans[0].kernels, 2);
   EXPECT_EQ(shapes.plans[0].reused_kernels, shapes.plans[0].kernels);
   EXPECT_EQ(shapes.plans[2].reused_kernels, 0);
@@ -269,7 +270,7 @@ TEST_F(SwitchedShapes, FollowWhatIsBound) {
     Executor fresh = bind(rows);
     EXPECT_TRUE(has_same_bits(y, fresh.run(inputs_of(rows))[0])) << rows;
   }
-  // What is given for one run counts before what is bound, but outputs must fit.
+  // A tensor that is passed to run() replaces bound memory, but the bound outputs must fit it.
   EXPECT_EQ(error_text([&] { executor.run(inputs_of(5)); }),
             "InvalidArgument: output 'y': expected memory for float32 5x6, which it is for these "
             "inputs, found float32 3x6; bind other memory, or clear the bindings");
@@ -305,7 +306,7 @@ TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
   EXPECT_EQ(algorithms(), chosen);
   EXPECT_EQ(executor.plan().tuning.measured, 0);
   EXPECT_EQ(executor.costs(), costs);
-  // Four times the rows are four times the work, but for the weights.
+  // Four times as many rows are four times as much work, except for reading the weights.
   int scaled = 0;
   for (const CandidateDescription& now : executor.plan().candidates) {
     for (const CandidateDescription& before : measured) {
@@ -331,7 +332,7 @@ TEST_F(SwitchedShapes, StayPlannedWhereTheRunIsOutOfTime) {
   EXPECT_EQ(executor.run(inputs_of(3))[0].dims()[0], 3);
 }
 
-// Of all runs of a second or less, the fastest.
+// The time of the fastest of many runs, at most a second.
 double min_seconds(const std::function<void()>& run) {
   double least = 1;
   for (int round = 0; round < 500; ++round) {

@@ -18,7 +18,7 @@ using onnx_import::add_node;
 using onnx_import::add_output;
 using onnx_import::add_weight;
 
-// y = Relu(Identity(x * w)), w = 0.5 in all its two elements; 'unread' is read by nothing.
+// y = Relu(Identity(x * w)), in which both elements of w are 0.5; nothing reads the input 'unread'.
 class ModelFile : public testing::Test {
  protected:
   ModelFile() {
@@ -122,7 +122,8 @@ TEST_F(ModelFile, WhatIsFedIsHeldAgainstWhatWasBound) {
 }
 
 TEST_F(ModelFile, StepsAreRecordedWhenAskedFor) {
-  // The reference fuses nothing, whatever other libraries are here.
+  // Only the reference, which fuses nothing, so that the steps do not depend on the installed
+  // libraries.
   Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}, .backends = {"reference"}});
   executor.run({{"x", input({1, 2})}});
   EXPECT_THAT(executor.steps(), testing::IsEmpty());
