@@ -17,8 +17,8 @@ namespace nb = nanobind;
 namespace tessera::python {
 namespace {
 
-// The type that a buffer's format and element size mean, as Python's struct module defines them;
-// nullopt where the bytes are swapped or are no plain numbers.
+// The element type of a buffer, from its format and element size as Python's struct module defines
+// them; nullopt if the bytes are swapped, or if the elements are not numbers or bools.
 std::optional<DataType> buffer_type(std::string_view format, Py_ssize_t bytes) {
   if (format.size() == 2 && (format[0] == '@' || format[0] == '=' || format[0] == '<')) {
     format.remove_prefix(1);
@@ -53,7 +53,7 @@ std::optional<DataType> buffer_type(std::string_view format, Py_ssize_t bytes) {
   }
 }
 
-// A view of an object's memory, which the object may not move or free meanwhile.
+// A view of the memory of an object. While it exists, the object must not move or free the memory.
 class Buffer {
  public:
   Buffer() = default;
@@ -61,12 +61,12 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() {
     if (!is_open_) return;
-    // The last tensor may go on a thread that runs without the interpreter's lock.
+    // The last tensor may be destroyed on a thread that does not hold the interpreter's lock.
     const nb::gil_scoped_acquire lock;
     PyBuffer_Release(&view_);
   }
 
-  // Says whether `value` gave a dense row-major buffer; `wish`: PyBUF_WRITABLE, or 0.
+  // Returns whether `value` has a dense row-major buffer. `wish` is PyBUF_WRITABLE or 0.
   bool open(nb::handle value, int wish) {
     const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | wish;
     is_open_ = PyObject_GetBuffer(value.ptr(), &view_, flags) == 0;
@@ -80,8 +80,9 @@ class Buffer {
   bool is_open_ = false;
 };
 
-// `value`'s buffer as a tensor of `type`, or of its own type; nullopt where it is not dense,
-// row-major and of numbers in this machine's byte order, or may not be written as wished.
+// The buffer of `value` as a tensor of `type`, or of the type of the buffer. nullopt if the buffer
+// is not dense and row-major, if its elements are not numbers or bools in the byte order of this
+// machine, or if it should be writable and is not.
 std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = std::nullopt,
                              int wish = 0) {
   auto buffer = std::make_shared<Buffer>();
@@ -95,7 +96,8 @@ std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = st
   return Tensor(*type, std::move(dims), std::move(buffer), data);
 }
 
-// borrow() for what must be an array already, as a copy would not do.
+// borrow() for values that must be arrays, because a copy would not refer to their memory. Throws
+// InvalidArgument if `value` cannot be borrowed.
 Tensor borrow_as_it_is(nb::handle value, const std::string& place, int wish) {
   nb::object array = nb::borrow(value);
   std::optional<DataType> type;
@@ -127,7 +129,7 @@ nb::dlpack::dtype storage_type(DataType type) {
   nb::dlpack::dtype_code code = nb::dlpack::dtype_code::UInt;
   if (type == DataType::Bool) code = nb::dlpack::dtype_code::Bool;
   if (is_signed_integer(type)) code = nb::dlpack::dtype_code::Int;
-  // bfloat16 travels as its bits: the array is viewed as the right type afterwards.
+  // bfloat16 is passed as 16-bit integers; the array is viewed as bfloat16 afterwards.
   if (is_floating(type) && type != DataType::BFloat16) code = nb::dlpack::dtype_code::Float;
   return {static_cast<uint8_t>(code), bits, 1};
 }

@@ -10,20 +10,22 @@
 
 namespace tessera::python {
 
-// The elements of `value` (a NumPy array, or what numpy.asarray makes one of), without a copy where
-// they are dense and row-major; the tensor then keeps `value` alive. Throws InvalidArgument, naming
-// `place`, where there is no such element type. Needs the interpreter's lock.
+// The elements of `value`, which is a NumPy array or anything that numpy.asarray accepts. They are
+// not copied if they are dense and row-major; the tensor then keeps `value` alive. Throws
+// InvalidArgument, naming `place`, if there is no such element type. Requires the interpreter's
+// lock.
 Tensor to_tensor(nanobind::handle value, const std::string& place);
 
-// The same without ever a copy: what is done to the array later, the tensor shows. Throws
-// InvalidArgument where `value` is no dense row-major array; the second one, where it may not be
-// written.
+// The same, but never copies: the tensor shows later changes of the array. Both throw
+// InvalidArgument if `value` is not a dense row-major array; to_writable_tensor() also if the array
+// must not be written.
 Tensor to_shared_tensor(nanobind::handle value, const std::string& place);
 Tensor to_writable_tensor(nanobind::handle value, const std::string& place);
 
-// NumPy arrays of their own: no later run, no model and no caller's array shares their memory.
-// Empty tensors become None. Takes over what only `tensors` holds and copies the rest. Throws
-// Unsupported for bfloat16 where the package ml_dtypes is missing. Needs the interpreter's lock.
+// Converts tensors to NumPy arrays that share memory with no later run, no model and no array of
+// the caller. Empty tensors become None. Moves elements that only `tensors` owns, and copies all
+// others. Throws Unsupported for bfloat16 if the package ml_dtypes is missing. Requires the
+// interpreter's lock.
 nanobind::list to_arrays(std::vector<Tensor> tensors);
 
 }  // namespace tessera::python

@@ -1,4 +1,5 @@
-// Descriptions as objects of the Python classes in tessera/descriptions.py, field by field.
+// Converts descriptions to objects of the Python classes in tessera/descriptions.py, field by
+// field.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,7 +8,7 @@
 
 namespace tessera::python {
 
-// All need the interpreter's lock.
+// All functions require the interpreter's lock.
 nanobind::object to_python(const ValueDescription& value);
 nanobind::object to_python(const NodeDescription& node);
 nanobind::object to_python(const PassDescription& pass);
@@ -33,7 +34,7 @@ nanobind::object to_python(const BackendDescription& backend);
 
 nanobind::object to_python(const CacheReport& report);
 
-// One object for each of `items`.
+// A list with one object for each of `items`.
 template <class Items>
 nanobind::list to_list(const Items& items) {
   nanobind::list list;

@@ -70,11 +70,12 @@ NamedTensors in_order(const nb::args& arrays, const std::vector<std::string>& in
 }
 
 bool is_mapping(nb::handle value) {
-  // A list has the mapping protocol's slot too; only mappings have keys.
+  // A list also implements the C slots of the mapping protocol; only mappings have keys().
   return PyDict_Check(value.ptr()) || (PyMapping_Check(value.ptr()) && nb::hasattr(value, "keys"));
 }
 
-// A run: Ctrl-C ends it, and raises what Python raises then, KeyboardInterrupt as a rule.
+// Calls `action` so that Ctrl-C cancels its run. Then it raises the exception of Python's signal
+// handler, by default KeyboardInterrupt.
 template <class Action>
 auto interruptible(SharedExecutor& shared, const Action& action) {
   try {
@@ -100,7 +101,7 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs) {
   std::vector<std::string> names;
   std::vector<AnyTensor> results = interruptible(shared, [&](Executor& executor) {
     std::vector<AnyTensor> given = executor.run_any(tensors);
-    // Shapes may decide which steps there are, whose outputs may be wanted too.
+    // The plan, and with it the outputs of steps that may be fetched, can depend on the shapes.
     for (const ValueDescription& output : executor.outputs()) names.push_back(output.name);
     return given;
   });

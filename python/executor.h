@@ -15,14 +15,15 @@
 
 namespace tessera::python {
 
-// An executor that many threads may hold: the interpreter's lock is not kept while it runs, so a
-// lock of its own makes them take turns.
+// An executor that several threads may use. The interpreter's lock is released during a run, so a
+// mutex makes the threads take turns.
 class SharedExecutor {
  public:
   explicit SharedExecutor(Executor executor) : executor_(std::move(executor)) {
     for (const ValueDescription& input : executor_->inputs()) input_names.push_back(input.name);
   }
-  // What it waits for, such as a plan that is being built, may log, and needs the lock for that.
+  // The destructor may wait, for example for a plan that is being built. That work may write to the
+  // log, which needs the interpreter's lock.
   ~SharedExecutor() {
     if (PyGILState_Check() == 0) return;
     const nanobind::gil_scoped_release unlocked;
@@ -31,22 +32,22 @@ class SharedExecutor {
   SharedExecutor(const SharedExecutor&) = delete;
   SharedExecutor& operator=(const SharedExecutor&) = delete;
 
-  // Calls `action(executor)` alone, without the interpreter's lock, which is held on entry and
-  // exit.
+  // Calls `action(executor)` exclusively. The interpreter's lock must be held; it is released
+  // during the call.
   template <class Action>
   auto alone(const Action& action) {
     const nanobind::gil_scoped_release unlocked;
     const std::scoped_lock turn(mutex_);
     return action(*executor_);
   }
-  // For what never changes after bind(): threads.
+  // Only for properties that never change after bind(), such as the number of threads.
   const Executor& executor() const { return *executor_; }
-  // From any thread, also while another one runs it.
+  // May be called from any thread, also during a run.
   void cancel() { executor_->cancel(); }
 
   std::vector<std::string> input_names;
-  // By name of an output, the array that it is bound to; and whether an input is bound. Need the
-  // interpreter's lock.
+  // The arrays to which outputs are bound, by name; and whether any input is bound. Both require
+  // the interpreter's lock.
   std::map<std::string, nanobind::object> bound_outputs;
   bool has_bound_input = false;
 
@@ -57,10 +58,10 @@ class SharedExecutor {
 
 using NamedTensors = std::map<std::string, AnyTensor>;
 
-// The arrays of a dictionary. Throws InvalidArgument for a key that is no text. Needs the
+// Converts a dictionary of arrays. Throws InvalidArgument if a key is not a string. Requires the
 // interpreter's lock.
 NamedTensors by_name(nanobind::handle mapping);
-// The same where all must be dense: throws InvalidArgument for one that is not.
+// The same for dense arrays only. Throws InvalidArgument if an array is sparse.
 std::map<std::string, Tensor> dense_by_name(nanobind::handle mapping);
 
 void bind_executor(nanobind::module_& module);

@@ -9,11 +9,11 @@
 namespace tessera::python {
 namespace {
 
-// A handler reaches nothing but what is static.
+// A signal handler can only reach static variables.
 std::atomic<Executor*> running = nullptr;
 static_assert(std::atomic<Executor*>::is_always_lock_free, "as a handler must not wait");
 struct sigaction previous;
-std::atomic<int> asked_to_end = 0;  // the signal
+std::atomic<int> asked_to_end = 0;  // number of the signal; 0: none
 
 void note_end(int signal) { asked_to_end = signal; }
 
@@ -60,7 +60,7 @@ BindSignals::BindSignals() {
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   for (size_t index = 0; index < kSignals.size(); ++index) {
     sigaction(kSignals[index], nullptr, &previous_[index]);
-    // What Python code does, or has ignored, stays so.
+    // Signals that Python code handles or ignores are left alone.
     const bool ends_process =
         (previous_[index].sa_flags & SA_SIGINFO) == 0 && previous_[index].sa_handler == SIG_DFL;
     if (ends_process) sigaction(kSignals[index], &action, nullptr);

@@ -8,10 +8,10 @@
 
 namespace tessera::python {
 
-// While one lives on the process's main thread, Ctrl-C (SIGINT) also ends the run of `executor`
-// that is going on. What Python does at Ctrl-C comes as ever, once the interpreter is asked
-// (PyErr_CheckSignals); where it does nothing, neither does this. On other threads it does nothing:
-// signals are the main thread's.
+// While an object of this class exists on the main thread of the process, Ctrl-C (SIGINT) also
+// cancels the current run of `executor`. Python still handles Ctrl-C as before, when the
+// interpreter checks for signals (PyErr_CheckSignals). The class does nothing if SIGINT has no
+// handler; and on other threads, because Python handles signals on the main thread.
 class RunInterrupt {
  public:
   explicit RunInterrupt(Executor& executor);
@@ -23,9 +23,9 @@ class RunInterrupt {
   bool is_installed_ = false;
 };
 
-// While one lives on the process's main thread, the first SIGTERM or SIGHUP is only noted where it
-// would end the process; it is raised again when this goes. A second one ends the process as ever.
-// On other threads it does nothing.
+// While an object of this class exists on the main thread of the process, the first SIGTERM or
+// SIGHUP that would end the process is only recorded; the destructor raises it again. A second one
+// ends the process as usual. On other threads the class does nothing.
 class BindSignals {
  public:
   BindSignals();
@@ -33,7 +33,7 @@ class BindSignals {
   BindSignals(const BindSignals&) = delete;
   BindSignals& operator=(const BindSignals&) = delete;
 
-  // Whether one was noted.
+  // Whether a signal was recorded.
   bool is_asked_to_end() const;
 
  private:

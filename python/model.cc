@@ -31,8 +31,8 @@ namespace {
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Layouts = std::map<std::string, std::string>;
 
-// Python callables for both logs of LoadOptions. What they raise is kept, as no exception may pass
-// through the middle of loading, and raised once the call that logged has returned.
+// Python callables for both logs of LoadOptions. An exception cannot pass through the C++ code that
+// logs, so it is stored, and raised when the call that logged has returned.
 class PythonLog {
  public:
   PythonLog(nb::callable warn, nb::callable inform)
@@ -40,7 +40,7 @@ class PythonLog {
   PythonLog(const PythonLog&) = delete;
   PythonLog& operator=(const PythonLog&) = delete;
   ~PythonLog() {
-    // The last owner may be an executor that goes on a thread of its own.
+    // The last owner may be an executor that is destroyed on a thread of its own.
     const nb::gil_scoped_acquire lock;
     clear();
     error_.reset();
@@ -50,13 +50,13 @@ class PythonLog {
   void inform(const std::string& message) { call(inform_, message); }
 
   std::array<nb::handle, 2> callables() const { return {warn_, inform_}; }
-  // Drops the callables; later messages go nowhere. Needs the interpreter's lock.
+  // Releases the callables; later messages are dropped. Requires the interpreter's lock.
   void clear() {
     warn_.reset();
     inform_.reset();
   }
 
-  // Needs the interpreter's lock.
+  // Requires the interpreter's lock.
   void raise_error() {
     if (!error_) return;
     nb::python_error error = std::move(*error_);
@@ -83,10 +83,10 @@ class PythonLog {
 struct LoadedModel {
   Model model;
   std::shared_ptr<PythonLog> log;
-  std::optional<ModelDescription> description;  // once somebody asked
+  std::optional<ModelDescription> description;  // computed on first use
 };
 
-// `source` is what tessera::load() takes: a path, or ModelBytes.
+// `source` is the first argument of tessera::load(): a path, or ModelBytes.
 template <typename Source>
 LoadedModel load_from(Source source, bool is_strict, bool keeps_all_values,
                       const Backends& backends, nb::callable warn, nb::callable inform, int threads,
@@ -117,8 +117,8 @@ LoadedModel load_bytes(const nb::bytes& bytes, bool is_strict, bool keeps_all_va
                    strict_stamps);
 }
 
-// A log may well be a method of the object that keeps the model: the garbage collector has to see
-// that cycle to end it.
+// A log is often a method of the object that owns the model. The garbage collector needs to see
+// this cycle to break it.
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
@@ -151,8 +151,9 @@ NanMode nan_mode_named(const std::string& text) {
               "expected 'exact' or 'fast', found '" + text + "'");
 }
 
-// A Python callable, or None, that is told of progress. What it raises, or False, ends the tuning,
-// and so do signals; what was raised is raised once bind() has come back.
+// Reports progress to a Python callable, or to nothing if it is None. If the callable raises an
+// exception or returns False, or if a signal arrives, tuning ends. raise_error() raises the
+// exception after bind() has returned.
 class PythonProgress {
  public:
   explicit PythonProgress(nb::object callable) : callable_(std::move(callable)) {}
@@ -170,7 +171,7 @@ class PythonProgress {
     const nb::gil_scoped_acquire lock;
     if (error_) return false;
     try {
-      // Ctrl-C reaches Python code only where somebody asks for it.
+      // Python's handler for Ctrl-C runs only if this code checks for signals.
       if (PyErr_CheckSignals() != 0) nb::raise_python_error();
       if (signals_.is_asked_to_end()) return false;
       if (callable_.is_none()) return true;
@@ -431,7 +432,7 @@ void bind_model(nb::module_& module) {
           "What load() did, in order.")
       .def("__repr__", &text);
   constexpr const char* kLoad = "tessera.load() with every argument given.";
-  // The first that fits: a path may be made of bytes, too.
+  // The first overload that fits is used. Bytes come first, because they also convert to a path.
   module.def("load", &load_bytes, "model"_a, nb::kw_only(), "strict"_a, "keep_all_values"_a,
              "backends"_a, "log"_a, "information_log"_a, "threads"_a, "copies_weights"_a,
              "strict_stamps"_a, kLoad);

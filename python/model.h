@@ -5,7 +5,7 @@
 
 namespace tessera::python {
 
-// Needs Backends, Pin and Exclusion to be bound already: signatures name them.
+// Backends, Pin and Exclusion must be bound before, because signatures name them.
 void bind_model(nanobind::module_& module);
 
 }  // namespace tessera::python

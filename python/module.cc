@@ -1,6 +1,6 @@
-// The Python module tessera._core: load(), Model, Executor, Backends. tessera/__init__.py is the
-// face that programs import; what arrays and descriptions become stands in the files of their
-// names.
+// The Python module tessera._core: load(), Model, Executor, Backends. Programs import
+// tessera/__init__.py instead. The files arrays.* and descriptions.* convert arrays and
+// descriptions.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
@@ -23,14 +23,14 @@ using nb::literals::operator""_a;
 namespace tessera::python {
 namespace {
 
-// Raises the class of tessera/errors.py that has the name of the error's kind.
+// Raises the class of tessera/errors.py with the name of the error's kind.
 void raise_error(const std::exception_ptr& pointer, void* /*unused*/) {
   try {
     std::rethrow_exception(pointer);
   } catch (const Error& error) {
     const std::string kind(name(error.kind()));
     const nb::object type = nb::module_::import_("tessera.errors").attr(kind.c_str());
-    // Paths in messages may hold any bytes.
+    // Messages may contain paths, whose bytes need not be UTF-8.
     const auto decode = [](const std::string& text) {
       return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()),
                                             "backslashreplace"));
@@ -102,7 +102,8 @@ algorithm: "" means any; else one whose name begins so.)")
       });
 }
 
-// Before the interpreter is taken down, which what still runs may need: for its log.
+// Background tasks end before the interpreter is shut down, because they may need it to write to
+// the log.
 void end_background_tasks_at_exit() {
   nb::module_::import_("atexit").attr("register")(
       nb::cpp_function(&end_background_tasks, nb::call_guard<nb::gil_scoped_release>()));

@@ -67,7 +67,7 @@ bool has_csr_attributes(nb::handle value) {
          nb::hasattr(value, "data") && nb::hasattr(value, "shape");
 }
 
-// SciPy's other formats have some of the same attributes, which mean something else there.
+// Other formats of SciPy have attributes of the same names with other meanings.
 void check_is_csr(nb::handle value, const std::string& place) {
   if (!nb::hasattr(value, "format")) return;
   const auto format = nb::cast<std::string>(nb::str(value.attr("format")));

@@ -1,4 +1,4 @@
-// Sparse arrays of Python, and what run() takes and gives besides NumPy's.
+// The Python class SparseArray, and the conversion of dense and sparse arrays for Executor.run().
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -10,13 +10,13 @@
 
 namespace tessera::python {
 
-// `value` as it is to be fed: a SparseArray; what has the attributes of SciPy's csr (indptr,
-// indices, data, shape), copied; or as to_tensor() has it. Throws InvalidArgument, naming `place`.
-// Needs the interpreter's lock.
+// Converts an argument of run(): a SparseArray; an object with the attributes of SciPy's csr arrays
+// (indptr, indices, data, shape), which is copied; or any value that to_tensor() accepts. Throws
+// InvalidArgument, naming `place`. Requires the interpreter's lock.
 AnyTensor to_any_tensor(nanobind::handle value, const std::string& place);
 
-// NumPy arrays, as to_arrays() makes them, and SparseArrays; where `bound` has an object, that one.
-// Needs the interpreter's lock.
+// Converts results to NumPy arrays, as to_arrays() does, and SparseArrays. If `bound` has an object
+// for a result, returns that object. Requires the interpreter's lock.
 nanobind::list to_any_arrays(std::vector<AnyTensor> tensors,
                              const std::vector<nanobind::object>& bound = {});
 
