@@ -150,25 +150,31 @@ std::string text(const Executor& executor) {
 constexpr const char* kRunText =
     R"(Runs on NumPy arrays: a dictionary by name, or one array for each of `inputs`, in order.
 
-Gives the outputs, then the fetched values, in the order of `outputs`; the arrays are the caller's,
-and later runs leave them alone, but for those that bind_output() gave.
-Arrays of other shapes than bind() was given, where the model leaves them open, switch to a plan for
-these: in microseconds where there is one (the newest `most_shapes` are kept), else after planning,
-which measures nothing. Ctrl-C ends a run on the main thread before its next step. Then `inputs`, `outputs` and plan() tell of the new shapes.
-An input is read where it lies if it is dense, row-major and starts at a multiple of 64 bytes, and
-copied otherwise; element types are never converted. Inputs that nothing reads may be left out of a
-dictionary, and so may what bind_input() gave. An input that was bound in csr takes a SparseArray, or a csr array of SciPy, which is
-copied; an output that was bound in a sparse layout is a SparseArray. Raises InvalidArgument where an input is missing, unknown, not of the type
-that was bound, or of a shape that contradicts the model (or, with fixed_shapes, what was bound). Safe from many threads, which take turns.
+Returns the outputs, then the fetched values, in the order of `outputs`. The arrays belong to the
+caller; later runs do not change them, except those that were passed to bind_output().
+
+If the model leaves shapes open, and arrays have other shapes than in the previous run, the executor
+switches to a plan for these shapes. That takes microseconds if it has such a plan (it keeps the most
+recently used `most_shapes`); otherwise it plans, but measures nothing. Afterwards `inputs`, `outputs`
+and plan() describe the new shapes.
+
+An input is read in place if it is dense, row-major and starts at a multiple of 64 bytes, and copied
+otherwise; element types are never converted. A dictionary need not contain inputs that nothing reads,
+nor inputs that were passed to bind_input(). An input that was bound in csr accepts a SparseArray, or a
+csr array of SciPy, which is copied; an output that was bound in a sparse layout is a SparseArray.
+
+Raises InvalidArgument if an input is missing, unknown, not of the bound type, or of a shape that
+contradicts the model (or, with fixed_shapes, is not the bound shape). Thread-safe: threads take turns.
+Ctrl-C cancels a run on the main thread before its next step.
 
     probabilities, = executor.run({"data_0": picture}))";
 
 constexpr const char* kBindInputText =
-    R"(Has all later runs read an input from `array`, as it is then; run() need not be given it.
+    R"(Binds an input to `array`: all later runs read its current contents, without getting it in run().
 
-The array must be dense and row-major. It may begin at any multiple of its elements' size; where a
-kernel asks for more, the values are copied. Nothing writes to it, unless the input is one of a state
-pair whose output is bound to the same memory.
+The array must be dense and row-major. It may begin at any multiple of the element size; if a kernel
+needs a larger alignment, the values are copied. Runs do not write to it, unless the input belongs to a
+state pair whose output is bound to the same memory.
 
     executor.bind_input("x", x)
     executor.bind_output("y", y)
@@ -176,17 +182,18 @@ pair whose output is bound to the same memory.
     executor.run_bound()  # y has the results)";
 
 constexpr const char* kBindOutputText =
-    R"(Has all later runs write an output, or a fetched value, to `array`, which run() then gives.
+    R"(Binds an output or a fetched value to `array`: all later runs write to it, and run() returns it.
 
-The array must be dense, row-major and writable. A run raises InvalidArgument where it shares memory
-with another output, or with an input with which it is no state pair (state_pairs of Model.bind), or has not the shape that the run's inputs lead to.
-Outputs that are sparse, or whose size only running shows, cannot be bound.)";
+The array must be dense, row-major and writable. A run raises InvalidArgument if the array shares memory
+with another output, or with an input with which it does not form a state pair (state_pairs of
+Model.bind); or if it does not have the shape of the output for the inputs of this run.
+Outputs that are sparse, or whose size is known only in the run, cannot be bound.)";
 
 }  // namespace
 
 void bind_executor(nb::module_& module) {
   nb::class_<SharedExecutor>(module, "Executor",
-                             "A model bound to shapes, ready to run. Made by Model.bind().")
+                             "A model bound to shapes, ready to run. Created by Model.bind().")
       .def("run", &run, "inputs"_a,
            nb::sig("def run(self, *inputs: numpy.typing.ArrayLike | SparseArray | "
                    "collections.abc.Mapping[str, numpy.typing.ArrayLike | SparseArray]) -> "
@@ -198,49 +205,50 @@ void bind_executor(nb::module_& module) {
       .def("bind_output", &bind_output, "name"_a, "array"_a,
            nb::sig("def bind_output(self, name: str, array: numpy.ndarray) -> None"),
            kBindOutputText)
-      .def("clear_bindings", &clear_bindings, "Ends what bind_input() and bind_output() began.")
+      .def("clear_bindings", &clear_bindings, "Removes all bindings of inputs and outputs.")
       .def(
           "run_bound",
           [](SharedExecutor& shared) {
             interruptible(shared, [](Executor& executor) { executor.run_bound(); });
           },
-          "A run where all inputs that are read and all outputs are bound; it allocates nothing.")
+          "A run in which all inputs that are read and all outputs are bound; it allocates "
+          "nothing.")
       .def("cancel", &SharedExecutor::cancel,
-           "Ends the run that is going on in another thread, if one is, before its next step: "
-           "run() raises Cancelled there. The executor is fit for the next run.")
+           "Cancels the current run of another thread, if there is one, before its next step: "
+           "run() raises Cancelled there. The executor can run again.")
       .def(
           "set_time_limit",
           [](SharedExecutor& shared, double seconds) {
             shared.alone([&](Executor& executor) { executor.set_time_limit(seconds); });
           },
-          "seconds"_a, "Later runs that take longer raise Cancelled; 0: none does.")
+          "seconds"_a, "Later runs that take longer raise Cancelled; 0: no limit.")
       .def(
           "wait_for_swap",
           [](SharedExecutor& shared) {
             shared.alone([](Executor& executor) { executor.wait_for_swap(); });
           },
-          "Waits for the plan that bind(swap=True) is about, where one is to come: the next run "
-          "takes it.")
+          "Waits for the faster plan of bind(swap=True), if there will be one; the next run uses "
+          "it.")
       .def(
           "measure_dispatch_ns",
           [](SharedExecutor& shared) {
             return shared.alone([](Executor& executor) { return executor.measure_dispatch_ns(); });
           },
-          "What a step takes beside its kernel, in nanoseconds, measured for some milliseconds.")
+          "The time of a step without its kernel, in nanoseconds; measures for some milliseconds.")
       .def_prop_ro(
           "inputs",
           [](SharedExecutor& shared) {
             return to_list(shared.alone([](Executor& executor) { return executor.inputs(); }));
           },
           nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "What run() takes, with the shapes of the newest run, before any the bound ones.")
+          "The inputs of run(), with the shapes of the newest run, or before it the bound ones.")
       .def_prop_ro(
           "outputs",
           [](SharedExecutor& shared) {
             return to_list(shared.alone([](Executor& executor) { return executor.outputs(); }));
           },
           nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "What run() gives for these shapes: the outputs, then the fetched values.")
+          "The results of run() for these shapes: the outputs, then the fetched values.")
       .def_prop_ro(
           "threads", [](const SharedExecutor& shared) { return shared.executor().threads(); },
           "The number of threads that run() uses.")
@@ -250,34 +258,35 @@ void bind_executor(nb::module_& module) {
             return to_python(shared.alone([](Executor& executor) { return executor.plan(); }));
           },
           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
-          "The steps that run() takes for the shapes of the newest run, who runs them, and who "
-          "refused.")
+          "The steps of run() for the shapes of the newest run, which backend runs each, and "
+          "which backends refused.")
       .def(
           "shapes",
           [](SharedExecutor& shared) {
             return to_python(shared.alone([](Executor& executor) { return executor.shapes(); }));
           },
           nb::sig("def shapes(self) -> tessera.descriptions.ShapesDescription"),
-          "The sets of input shapes that there are plans for, and what these share.")
+          "The sets of input shapes for which there are plans, and the arena that they share.")
       .def_prop_ro(
           "costs",
           [](SharedExecutor& shared) {
             return shared.alone([](Executor& executor) { return executor.costs(); });
           },
-          "All costs that bind() knew or measured, as JSON; \"\" without any.")
+          "All costs that bind() knew or measured, as JSON; \"\" if there are none.")
       .def_prop_ro(
           "stages",
           [](SharedExecutor& shared) {
             return to_list(shared.alone([](Executor& executor) { return executor.stages(); }));
           },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
-          "What bind() did, in order.")
+          "The stages of bind(), in order.")
       .def(
           "record_steps",
           [](SharedExecutor& shared, bool is_on) {
             shared.alone([&](Executor& executor) { executor.record_steps(is_on); });
           },
-          "is_on"_a = true, "Switches on that later runs record their steps; off at first.")
+          "is_on"_a = true,
+          "Switches recording of the steps of later runs on or off; off by default.")
       .def_prop_ro(
           "steps",
           [](SharedExecutor& shared) {
@@ -293,7 +302,7 @@ void bind_executor(nb::module_& module) {
                 [&](Executor& executor) { executor.save_cache(filename, type, include_packs); });
           },
           "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false,
-          "Keeps what bind() found out or knew, as Model.save_cache() does.")
+          "Saves what bind() found out or knew, as Model.save_cache() does.")
       .def(
           "load_cache",
           [](SharedExecutor& shared, const std::filesystem::path& filename,
@@ -301,7 +310,7 @@ void bind_executor(nb::module_& module) {
             shared.alone([&](Executor& executor) { executor.load_cache(filename, type); });
           },
           "filename"_a, "type"_a = "all",
-          "Plans anew with what a file knows, and measures what is missing; raises as "
+          "Plans again with the contents of a file, and measures what is missing; raises as "
           "Model.load_cache() does.")
       .def(
           "cache_report",
@@ -310,7 +319,7 @@ void bind_executor(nb::module_& module) {
                 shared.alone([](Executor& executor) { return executor.cache_report(); }));
           },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
-          "Where the plan that runs was found, what was known of it, and what was measured.")
+          "Where the current plan was found, what caches knew, and what was measured.")
       .def("__repr__", [](SharedExecutor& shared) { return shared.alone(text); });
 }
 

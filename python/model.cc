@@ -339,11 +339,11 @@ is allocated, or no plan fits into memory_budget_bytes).
     executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
 
 constexpr const char* kSaveCacheText =
-    R"(Keeps what the newest bind() with optimize found out, in a file.
+    R"(Saves what the newest bind() with optimize found out in a file.
 
-type: "all", "plan", or a backend's name or alias. In a file of the same fingerprint that replaces
-    this type alone.
-include_packs: also the packed weights, which only this user, with the same processor, can use.
+type: "all", "plan", or a backend's name or alias. In a file with the same fingerprint, only this type is
+    replaced.
+include_packs: also save the packed weights, which only this user with the same processor can use.
 
 Raises InvalidArgument (an unknown type; nothing was bound with optimize), Unsupported (a backend
 that this machine does not have) or DeviceFailed.
@@ -351,10 +351,10 @@ that this machine does not have) or DeviceFailed.
     model.save_cache("resnet50.cache"))";
 
 constexpr const char* kLoadCacheText =
-    R"(Takes what a file knows, for the binds that follow; several files add up.
+    R"(Loads a cache file for later binds; the contents of several files add up.
 
-Raises as save_cache() does, InvalidArgument where the file is missing or does not fit, saying what
-differs, and Corrupt; then all is as it was.
+Raises as save_cache() does, InvalidArgument if the file is missing or does not fit (saying what
+differs), and Corrupt; then nothing has changed.
 
     model.load_cache("resnet50.cache", type="onednn"))";
 
@@ -381,7 +381,7 @@ constexpr const char* kBindSignature =
 
 void bind_model(nb::module_& module) {
   nb::class_<LoadedModel>(module, "Model", nb::type_slots(kModelSlots),
-                          "A loaded model. Made by tessera.load().")
+                          "A loaded model. Created by tessera.load().")
       .def("bind", &bind, "shapes"_a = nb::none(), nb::kw_only(), "fetch"_a = nb::tuple(),
            "threads"_a = 0, "device"_a = "cpu", "backends"_a = nb::tuple(),
            "exclude"_a = nb::tuple(), "pins"_a = nb::tuple(), "precision"_a = "float32",
@@ -412,24 +412,24 @@ void bind_model(nb::module_& module) {
       .def(
           "cache_report", [](LoadedModel& self) { return to_python(self.model.cache_report()); },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
-          "What the newest bind() with optimize had from caches.")
+          "What the newest bind() with optimize loaded from caches.")
       .def("describe", &describe, "shapes"_a = nb::none(),
            nb::sig("def describe(self, shapes: collections.abc.Mapping[str, "
                    "collections.abc.Sequence[int]] | None = None) -> "
                    "tessera.descriptions.ModelDescription"),
-           "Nodes, weights and sizes; with `shapes`, as they are when these are bound.")
+           "Nodes, weights and sizes; with `shapes`, those of the model bound to these shapes.")
       .def_prop_ro(
           "inputs", [](LoadedModel& self) { return to_list(description_of(self).inputs); },
           nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "What the model takes, without what has a value in its file.")
+          "The inputs of the model, without those that have a value in its file.")
       .def_prop_ro(
           "outputs", [](LoadedModel& self) { return to_list(description_of(self).outputs); },
           nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
-          "What the model gives.")
+          "The outputs of the model.")
       .def_prop_ro(
           "stages", [](const LoadedModel& self) { return to_list(self.model.stages()); },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
-          "What load() did, in order.")
+          "The stages of load(), in order.")
       .def("__repr__", &text);
   constexpr const char* kLoad = "tessera.load() with every argument given.";
   // The first overload that fits is used. Bytes come first, because they also convert to a path.

@@ -47,33 +47,33 @@ std::vector<BackendDescription> describe(const Backends& backends) {
 
 void bind_backends(nb::module_& module) {
   nb::class_<Backends>(module, "Backends",
-                       R"(A set of libraries that models may run on.
+                       R"(A set of backends that models may run on.
 
-It has what was built in, what lies in the folder of plug-ins beside the library, what
-TESSERA_BACKEND_PATH names, and what is added here. A plug-in is opened when it is first needed.
+It contains the backends that are built in, the plug-ins in the folder next to the library, those that
+TESSERA_BACKEND_PATH names, and those that are added here. A plug-in is opened when it is first needed.
 
     backends = tessera.Backends()
     backends.add_path("/opt/plugins")
     model = tessera.load("model.onnx", backends=backends))")
       .def(nb::init<>())
       .def("add_path", &Backends::add_path, "path"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "A plug-in, or a folder of them, to be opened when needed.")
+           "Adds a plug-in, or a folder of plug-ins, to be opened when needed.")
       .def("load_backend", &Backends::load_backend, "path"_a,
            nb::call_guard<nb::gil_scoped_release>(),
-           "Opens a plug-in now. Raises Unsupported with the reason where it cannot be used.")
+           "Opens a plug-in now. Raises Unsupported with the reason if it cannot be used.")
       .def(
           "describe", [](const Backends& self) { return to_list(describe(self)); },
           nb::sig("def describe(self) -> list[tessera.descriptions.BackendDescription]"),
-          "All known ones, opened to see whether they can be used.");
+          "Opens all known backends to find out whether they can be used, and describes them.");
 }
 
 void bind_placement_rules(nb::module_& module) {
   nb::class_<Pin>(module, "Pin",
-                  R"(Forces nodes onto a backend, and onto one of its algorithms.
+                  R"(Forces nodes to run on a backend, and optionally with one of its algorithms.
 
-nodes: a node's name; a prefix of names that ends with '*'; or a metadata property of the model's
-    file, "key=value".
-algorithm: "" means any; else one whose name begins so.)")
+nodes: the name of a node; or a prefix of names, followed by '*'; or "key=value", a metadata property of
+    nodes in the model's file.
+algorithm: "" means any; else a prefix of the name of the algorithm.)")
       .def(
           "__init__",
           [](Pin* pin, std::string nodes, std::string backend, std::string algorithm) {
@@ -88,7 +88,7 @@ algorithm: "" means any; else one whose name begins so.)")
             .format(pin.nodes, pin.backend, pin.algorithm);
       });
   nb::class_<Exclusion>(module, "Exclusion",
-                        "Keeps a backend from the nodes of an op, or from all (op \"\").")
+                        "Forbids a backend for the nodes of an op, or for all nodes (op \"\").")
       .def(
           "__init__",
           [](Exclusion* exclusion, std::string backend, std::string op) {
@@ -113,9 +113,9 @@ void end_background_tasks_at_exit() {
 }  // namespace tessera::python
 
 NB_MODULE(_core, module) {
-  module.doc() = "The compiled part of tessera; import that instead.";
+  module.doc() = "The compiled part of tessera; import tessera instead.";
   nb::register_exception_translator(tessera::python::raise_error);
-  module.def("version", &tessera::version, "Of the library: three numbers with dots.");
+  module.def("version", &tessera::version, "The version of the library: three numbers with dots.");
   tessera::python::bind_backends(module);
   tessera::python::bind_placement_rules(module);
   tessera::python::bind_sparse_arrays(module);

@@ -78,9 +78,9 @@ void check_is_csr(nb::handle value, const std::string& place) {
 }
 
 constexpr const char* kCsrText =
-    R"(A matrix of `shape` from the arrays that every csr has; they are copied.
+    R"(Creates a matrix of `shape` from copies of the arrays of the csr format.
 
-indptr: where each row begins among the stored elements, and the end of the last.
+indptr: the index of the first stored element of each row, and the end of the last row.
 indices: the columns of the stored elements, ascending within a row.
 data: the stored elements.
 
@@ -89,10 +89,10 @@ Raises InvalidArgument, saying what is wrong and where.
     x = tessera.csr_array([0, 1, 3], [2, 0, 1], numpy.ones(3, numpy.float32), (2, 3)))";
 
 constexpr const char* kRowSparseText =
-    R"(An array of `shape` of which only some rows (along the first axis) are stored.
+    R"(Creates an array of `shape` of which only some rows (along the first axis) are stored.
 
-rows: their numbers, ascending.
-data: their elements; its shape is `shape` with the number of stored rows first.
+rows: the indices of the stored rows, ascending.
+data: their elements; the shape is `shape` with the number of stored rows as the first dimension.
 
 Raises InvalidArgument, saying what is wrong and where.
 
@@ -131,8 +131,8 @@ nb::list to_any_arrays(std::vector<AnyTensor> tensors, const std::vector<nb::obj
 
 void bind_sparse_arrays(nb::module_& module) {
   nb::class_<SparseTensor>(module, "SparseArray",
-                           "An array of which only a part is stored; the rest is zero. Made by "
-                           "csr_array() and row_sparse_array(), and given by Executor.run().")
+                           "An array of which only a part is stored; the rest is zero. Created by "
+                           "csr_array() and row_sparse_array(), and returned by Executor.run().")
       .def_prop_ro(
           "format", [](const SparseTensor& self) { return name(self.format()); },
           "\"csr\" or \"row_sparse\".")
@@ -144,11 +144,12 @@ void bind_sparse_arrays(nb::module_& module) {
           },
           nb::sig("def dtype(self) -> numpy.dtype"))
       .def_prop_ro("stored", &SparseTensor::stored, "Stored elements (csr) or rows (row_sparse).")
-      .def_prop_ro("density", &SparseTensor::density, "Stored of all.")
+      .def_prop_ro("density", &SparseTensor::density,
+                   "The share of elements or rows that are stored.")
       .def_prop_ro("indptr", &indptr_of, nb::sig("def indptr(self) -> numpy.ndarray"),
-                   "Of csr: where each row begins among the stored elements (int64).")
+                   "Of csr: the index of the first stored element of each row (int64).")
       .def_prop_ro("indices", &indices_of, nb::sig("def indices(self) -> numpy.ndarray"),
-                   "Columns (csr, int32) or numbers of rows (row_sparse, int64).")
+                   "Indices of columns (csr, int32) or of rows (row_sparse, int64).")
       .def_prop_ro(
           "data", [](const SparseTensor& self) { return array_of(self.values()); },
           nb::sig("def data(self) -> numpy.ndarray"), "The stored elements, copied.")

@@ -7,9 +7,9 @@
     executor = model.bind()
     probabilities, = executor.run({"data_0": np.zeros((1, 3, 224, 224), np.float32)})
 
-A Model may be used from many threads at once. An Executor runs once at a time: a second thread's
-run waits. For runs at the same time bind one executor a thread; they share the model's weights.
-Loading, binding and running let other Python threads go on.
+Several threads may use a Model concurrently. An Executor runs once at a time: the run of a second
+thread waits. For concurrent runs bind one executor for each thread; they share the model's weights.
+Loading, binding and running release the interpreter's lock, so other Python threads continue.
 """
 
 import functools
@@ -135,25 +135,24 @@ def load(
     copies_weights: bool = False,
     strict_stamps: bool = False,
 ) -> Model:
-    """Loads an ONNX file, or the bytes of one, such as SerializeToString() gives; files of external
-    data that bytes name are looked for in the working folder.
+    """Loads an ONNX file, or the bytes of one, such as SerializeToString() returns. If bytes name files of
+    external data, these must be in the working folder.
 
     strict: a declared shape of an inner value that contradicts the inferred one is an error, not a
         warning.
-    keep_all_values: every value of the file can be fetched; costs speed and memory.
-    backends: the libraries that the model may run on; None means the set that load_backend() adds
-        to.
+    keep_all_values: every value of the file can be fetched; this costs speed and memory.
+    backends: the backends that the model may run on; None means the set to which load_backend() adds.
     log: receives each distinct warning once, on any thread; None means the logger "tessera" of
-        Python's logging. What it raises is raised by load() and bind(). What is no warning goes to
-        that logger at level INFO in any case: before the first bind() that measures, how long that
-        takes, where the plan is kept and how to switch it off.
-    threads: for the work at load (constants that are computed); 0 means all cores.
-    copies_weights: weights from files beside the model are copied into memory, so that these files
-        may change; else they are mapped, and whoever writes to them or cuts them meanwhile changes
-        results or ends the process.
-    strict_stamps: what loading came to is kept for the next process, and taken from the last one,
-        only where the system granted a read lease on every file of the model while it was read; only
-        the owner of a file gets one. Else a writer who is seen keeps it from being kept.
+        Python's logging. Exceptions that it raises are raised again by load() and bind(). Other
+        information always goes to that logger at level INFO: before the first bind() that measures,
+        how long that takes, where the plan is kept and how to switch it off.
+    threads: number of threads for loading (to compute constants); 0 means all cores.
+    copies_weights: weights from external files are copied into memory, so these files may change.
+        Otherwise the files are mapped: writing to them or truncating them changes results or ends the
+        process.
+    strict_stamps: the index of the model (the loaded and rewritten graph) is kept for later processes,
+        and used, only if the system granted a read lease on every file of the model while it was read;
+        only the owner of a file gets one. Otherwise the index is not kept if a writer is noticed.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.
@@ -175,9 +174,9 @@ def load(
 
 
 def load_backend(path: str | os.PathLike) -> None:
-    """Opens a plug-in, for all models that are loaded afterwards without a set of their own.
+    """Opens a plug-in for all models that are loaded later without the argument `backends`.
 
-    Raises Unsupported with the reason where it cannot be used.
+    Raises Unsupported with the reason if it cannot be used.
 
         tessera.load_backend("libtessera_example.so")
     """
@@ -185,7 +184,7 @@ def load_backend(path: str | os.PathLike) -> None:
 
 
 def backends() -> list[BackendDescription]:
-    """The libraries that models run on by default, opened to see whether they can be used.
+    """Opens all default backends to find out whether they can be used, and describes them.
 
         for backend in tessera.backends():
             print(backend.name, backend.version or backend.reason)

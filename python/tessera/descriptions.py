@@ -1,7 +1,7 @@
-"""What models, plans and backends say about themselves: plain data, named as in tessera/tessera.h.
+"""Descriptions of models, plans and backends: plain data, with the names of tessera/descriptions.h.
 
-They compare by value, print all that they hold, and `dataclasses.asdict` makes dictionaries of them
-that fit into JSON. Times are in nanoseconds.
+They compare by value, print all fields, and `dataclasses.asdict` converts them to dictionaries that
+can be written as JSON. The unit of a time is in its name: `_ns` or `seconds`.
 """
 
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class ValueDescription:
     """An input, output or inner value of a model."""
 
     name: str
-    type: str  # "float32", as NumPy calls it; "undefined" where it is not known
+    type: str  # "float32", NumPy's name; "undefined" if not known
     shape: tuple[int | str, ...] | None  # text names an unknown dimension; None: rank unknown
     is_read: bool  # false: nothing reads it, so it need not be fed
-    index_limit: int | None  # of integers that only index: the number of things to choose from
+    index_limit: int | None  # of inputs only used as an index: number of choices
     text: str  # "float32 1x3xHx224"
-    layout: str = "row_major"  # in which an executor takes or gives it
+    layout: str = "row_major"  # in which an executor accepts or returns it
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class NodeDescription:
     outputs: list[ValueDescription]
     flops: int | None  # a multiply-add is 2; None while shapes are unknown
     bytes: int | None  # read and written; None while shapes are unknown
-    inference_only: str  # the pass that made it right for inference only, else ""
+    inference_only: str  # the pass after which it is correct for inference only, or ""
 
 
 @dataclass(frozen=True)
 class PassDescription:
-    """What one rewriting pass did when the model was loaded."""
+    """The effect of one rewriting pass when the model was loaded."""
 
     name: str
     nodes_before: int
     nodes_after: int
     seconds: float
-    changes: list[str]  # one sentence a change
+    changes: list[str]  # a sentence for each change
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class ModelDescription:
     fetchable: list[str]  # values that bind(fetch=...) can name
     weight_bytes: int
     flops: int | None
-    peak_bytes: int | None  # of inner values alive at once, when run in order
+    peak_bytes: int | None  # largest sum of live inner values, if nodes run in order
 
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What one step of the plan did during the newest recorded run."""
+    """One step of the plan in the newest recorded run."""
 
     node: str
     op: str
@@ -97,7 +97,7 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class StageRecord:
-    """One thing that load() or bind() did."""
+    """One stage of load() or bind()."""
 
     name: str
     start_ns: int  # since load() or bind() began
@@ -107,16 +107,16 @@ class StageRecord:
 
 @dataclass(frozen=True)
 class PlanPort:
-    """A value as a step reads or makes it."""
+    """A value that a step reads or writes, in the layout in which it does so."""
 
     value: str
     type: str  # "float32 1x64x56x56"
     layout: str  # "nchw16c"
-    device: str  # that the layout is on: "cpu"
-    pack: str  # id of the pack that is read instead; "" for none
+    device: str  # of the layout: "cpu"
+    pack: str  # id of the pack that is read instead of the value; "": none
     is_constant: bool
-    capacity: int | None = None  # of a sparse layout: the most elements or rows that it stores
-    density: float | None = None  # which part of all that is
+    capacity: int | None = None  # of a sparse layout: maximum of elements or rows
+    density: float | None = None  # capacity as a share of all elements or rows
 
 
 @dataclass(frozen=True)
@@ -137,20 +137,20 @@ class PlanStep:
     backend: str
     algorithm: str
     threads: int
-    nodes: list[str]  # all that it covers
+    nodes: list[str]  # all nodes that it computes
     inputs: list[PlanPort]
     outputs: list[PlanPort]
     flops: int
     bytes: int  # read and written, as stored
     workspace_bytes: int
     is_in_place: bool
-    predicted_seconds: float | None  # what the choice reckons with; None without costs
-    refusals: list[BackendRefusal]  # of the other backends, for its nodes
+    predicted_seconds: float | None  # the price that the choice used; None without costs
+    refusals: list[BackendRefusal]  # by the other backends, for its nodes
 
 
 @dataclass(frozen=True)
 class MeasuredTime:
-    """A time, and between what it lies in another process, 19 times of 20."""
+    """A measured time. 19 of 20 other processes would measure a time between `low` and `high`."""
 
     seconds: float  # the lower quartile of the rounds
     low: float
@@ -160,9 +160,9 @@ class MeasuredTime:
 
 @dataclass(frozen=True)
 class CandidateDescription:
-    """One way to compute a node or a group, with what is known of it."""
+    """A candidate: one way to compute a node or a group, with its price and verdict."""
 
-    nodes: list[str]  # all that it covers
+    nodes: list[str]  # all nodes that it computes
     op: str  # "Conv+Relu"
     backend: str
     algorithm: str
@@ -170,27 +170,27 @@ class CandidateDescription:
     inputs: list[PlanPort]
     outputs: list[PlanPort]
     verdict: str  # "fine", "refused", "not built", "not measured"
-    refusal: str  # why it may not be used; "": it may
-    time: MeasuredTime | None  # of what may be used and was measured
+    refusal: str  # why it may not be used; "": it may be used
+    time: MeasuredTime | None  # if it may be used and was measured
     has_cold_weights: bool  # whether `time` is with weights evicted from the caches
-    price_seconds: float  # what the choice reckons with: `time`, or a guess
-    error: float  # found, relative to the magnitude of what was summed
-    tolerance: float  # what it may be
+    price_seconds: float  # used by the choice: `time`, or an estimate
+    error: float  # measured, relative to the magnitude of what was summed
+    tolerance: float  # maximum of `error`
     build_seconds: float
     workspace_bytes: int
     pack_bytes: int  # of its packed weights
-    library_bytes: int  # that its library keeps to itself
+    library_bytes: int  # memory that its library keeps
     is_chosen: bool
-    # By how much the cheapest choice with it is dearer than the cheapest of all; None: not found
-    # out (bind(margin_search_seconds=...)), infinity: there is no choice with it.
+    # The increase of the optimal price if this candidate is forced; infinity: no placement can use
+    # it; None: not computed (bind(margin_search_seconds=...)).
     behind_seconds: float | None
-    # By how much the cheapest choice without it is dearer; 0 for what the cheapest does not have.
+    # The increase of the optimal price if it is forbidden; 0 if the optimal placement does not have it.
     ahead_seconds: float | None
 
 
 @dataclass(frozen=True)
 class ConversionDescription:
-    """One step from a layout to another, with its price for tensors of about `bytes`."""
+    """A conversion from one layout to another, with its price for tensors of about `bytes`."""
 
     backend: str
     source: str
@@ -203,77 +203,77 @@ class ConversionDescription:
 
 @dataclass(frozen=True)
 class TuningDescription:
-    """What was measured when binding."""
+    """The measurements of bind()."""
 
     measured: int  # candidates and conversions
-    known: int  # that had been measured before, or stand in the graph twice
-    refused: int  # of those measured
-    reused: int  # prices of this graph that were known when measuring began
-    reused_seconds: float  # that measuring those took, at least
-    offered: int  # candidates in all: those that could not win are not measured
+    known: int  # those that had been measured before, or occur twice
+    refused: int  # how many of the measured ones were refused
+    reused: int  # prices of this graph that were known before measuring
+    reused_seconds: float  # minimum time that measuring those took
+    offered: int  # all candidates; those that cannot win are not measured
     is_stopped: bool
-    is_out_of_time: bool  # tune_budget_seconds were spent
+    is_out_of_time: bool  # tune_budget_seconds ran out
     seconds: float
-    peak_bytes: int  # the most that this process and the one that measured had resident
-    phases: dict[str, float]  # seconds by what was done: "build", "check", "time" and others
-    notes: list[str]  # what was odd, a sentence each
+    peak_bytes: int  # peak resident memory of this and the measuring process
+    phases: dict[str, float]  # seconds by activity: "build", "check", "time" and others
+    notes: list[str]  # remarks, a sentence each
 
 
 @dataclass(frozen=True)
 class TuneProgress:
-    """How far binding has come."""
+    """The progress of bind()."""
 
-    what: str  # "Conv+Relu mylib:winograd"; "" where there is nothing to name
-    done: int  # of `total`, in this phase
-    total: int  # as far as is known now; 0: not known
-    best_seconds: float  # of the group of nodes that is measured; 0: none so far
-    seconds_left: float | None  # that the phase still takes, an estimate; None: not known
+    what: str  # "Conv+Relu mylib:winograd"; "" if there is nothing to name
+    done: int  # finished items of `total`, in this phase
+    total: int  # items that are known so far; 0: not known
+    best_seconds: float  # of the group that is measured; 0: none so far
+    seconds_left: float | None  # estimated remaining time of the phase; None: not known
     phase: str  # "measuring candidates", "comparing whole plans", "choosing a plan" and others
-    seconds_allowed: float | None  # that the phase may take at most, by a budget; None: no limit
-    can_stop: bool  # whether measuring goes on, which ends early where the callback gives False
-    may_grow: bool  # whether what is found may add to `total`, and so to seconds_left
+    seconds_allowed: float | None  # maximum time of the phase; None: no limit
+    can_stop: bool  # bind() is measuring; the callback can end that by returning False
+    may_grow: bool  # results may increase `total`, and thereby seconds_left
 
 
 @dataclass(frozen=True)
 class ContenderDescription:
-    """A choice of candidates that was run as a whole, in turns with others."""
+    """A placement that was run as a whole, in turns with others."""
 
-    # How it was chosen. "chosen": the cheapest by prices before whole plans ran; "known": the plan of
-    # an earlier tuning; "solved": the cheapest by the prices that those runs gave; "greedy": the same
-    # prices, node by node; "in order": what is chosen without prices; "mylib alone": the cheapest
-    # with the kernels of one backend, and others only where it has none. "..., round 2": by the
-    # prices of a later round of runs.
+    # How it was found. "chosen": the cheapest by the prices before whole plans ran; "known": the
+    # plan of an earlier tuning; "solved": the cheapest by the prices from those runs; "greedy": by
+    # the same prices, but node by node; "in order": without prices; "mylib alone": the cheapest
+    # that uses other backends only where this one has no kernel. "..., round 2": by the prices of a
+    # later round of runs.
     name: str
     seconds: float  # of a run
-    low: float  # its interval of 95 %
+    low: float  # its 95 % confidence interval
     high: float
 
 
 @dataclass(frozen=True)
 class PlacementDescription:
-    """How good the choice by price is. A price is of kernels and conversions alone."""
+    """The quality of the chosen placement. Prices only count kernels and conversions."""
 
-    predicted_seconds: float  # the price of what was chosen
-    isolated_seconds: float | None  # by what each kernel took alone, before it ran amid the others
-    measured_seconds: float | None  # of a run of it; None: none was timed when binding
-    build_seconds: float  # what building the chosen kernels takes, as far as that was measured
-    # no choice has a lower price: time of a run and, with optimize_for="N-runs", the Nth part of
-    # what its kernels take to build
+    predicted_seconds: float  # price of the chosen placement, without build time
+    isolated_seconds: float | None  # price by the times of kernels that run alone
+    measured_seconds: float | None  # of a run; None: none was timed when binding
+    build_seconds: float  # of the chosen kernels, as far as it was measured
+    # No placement has a lower price. The price is the time of a run; with optimize_for="N-runs"
+    # plus the Nth part of the time to build its kernels.
     lower_bound_seconds: float
-    is_proven_optimal: bool  # the solver found a choice whose price is that bound
-    gap: float  # the part by which the choice's price is above the bound: 0.02
-    solve_seconds: float  # that the solver took
-    contenders: list[ContenderDescription]  # the fastest first; empty: no run-off was held
+    is_proven_optimal: bool  # the solver found a placement with that price
+    gap: float  # relative distance of the price from the bound: 0.02
+    solve_seconds: float  # of the solver
+    contenders: list[ContenderDescription]  # the fastest first; empty: none was run
 
 
 @dataclass(frozen=True)
 class MemoryBlock:
-    """Memory of its own in the arena: a value with those that share its memory, or a workspace."""
+    """A block of memory in the arena: a value and those that share its memory, or a workspace."""
 
-    name: str  # the value's, or the step's whose workspace it is
+    name: str  # of the value, or of the step that has the workspace
     text: str  # "float32 1x64x56x56, nchw16c"; "" for a workspace
-    lower: int  # the first step of the plan that uses it
-    upper: int  # one past the last
+    lower: int  # index of the first step that uses it
+    upper: int  # index after that of the last step that uses it
     bytes: int  # as its layout stores it
     offset: int  # in the arena
     is_workspace: bool
@@ -281,23 +281,23 @@ class MemoryBlock:
 
 @dataclass(frozen=True)
 class MemoryDescription:
-    """How inner values and workspaces lie in the arena, and what else a plan takes."""
+    """The positions of inner values and workspaces in the arena, and the memory of the plan."""
 
     arena_bytes: int
-    lower_bound_bytes: int  # live at once, at most, in this order of steps
+    lower_bound_bytes: int  # largest sum of live blocks in this order of steps
     is_proven_smallest: bool  # no offsets for these steps give a smaller arena
-    naive_bytes: int  # if each value and workspace had memory of its own
-    padding_bytes: int  # of those, what layouts store beside the elements
+    naive_bytes: int  # if no values and workspaces shared memory
+    padding_bytes: int  # the part of naive_bytes that is padding
     weight_bytes: int  # of the constants that the steps read, packed or not
     output_bytes: int  # of outputs, as far as their sizes are known
-    library_bytes: int  # that libraries keep to themselves
-    total_bytes: int  # of arena, weights, outputs and libraries: what memory_budget_bytes limits
+    library_bytes: int  # memory that libraries keep
+    total_bytes: int  # the sum that memory_budget_bytes limits
     blocks: list[MemoryBlock]  # by first step
 
 
 @dataclass(frozen=True)
 class PlanDescription:
-    """The steps that an executor runs, in order; with costs, everything that was offered."""
+    """The steps that an executor runs, in order; with costs, all candidates and conversions."""
 
     steps: list[PlanStep]
     candidates: list[CandidateDescription]
@@ -306,7 +306,7 @@ class PlanDescription:
     tuning: TuningDescription
     arena_bytes: int  # inner values and workspaces
     pack_bytes: int  # packed weights that this plan reads
-    library_bytes: int  # that libraries keep to themselves
+    library_bytes: int  # memory that libraries keep
     memory: MemoryDescription
 
 
@@ -314,21 +314,21 @@ class PlanDescription:
 class ShapePlanDescription:
     """An executor's plan for one set of input shapes."""
 
-    shapes: dict[str, list[int]]  # by input, of all whose shape is read
-    arena_bytes: int  # that it needs
-    pack_bytes: int  # of packed weights, shared with the others
+    shapes: dict[str, list[int]]  # of the inputs whose shape is read
+    arena_bytes: int  # needed by this plan
+    pack_bytes: int  # packed weights, shared with other plans
     kernels: int
-    reused_kernels: int  # of these, that another plan had built
-    loaded_kernels: int  # of these, that an earlier process had built and stored
-    seconds: float  # that planning took; 0 for the one of bind()
+    reused_kernels: int  # those that another plan had built
+    loaded_kernels: int  # those that an earlier process had built and stored
+    seconds: float  # planning time; 0 for the plan of bind()
 
 
 @dataclass(frozen=True)
 class ShapesDescription:
-    """The sets of input shapes that an executor has plans for."""
+    """The sets of input shapes for which an executor has plans."""
 
-    plans: list[ShapePlanDescription]  # the one of the newest run first, then by last use
-    arena_bytes: int  # that they share: as much as one of them ever needed
+    plans: list[ShapePlanDescription]  # most recently used first
+    arena_bytes: int  # of the shared arena: the maximum that a plan ever needed
 
 
 @dataclass(frozen=True)
@@ -336,40 +336,40 @@ class BackendDescription:
     """A library that can run models."""
 
     name: str
-    version: str  # "" where it has not been opened
+    version: str  # "" if it has not been opened
     devices: list[str]
-    layouts: list[str]  # that it brings
+    layouts: list[str]  # layouts of its own
     aliases: list[str]
-    file: str  # "" for what is built in or missing
+    file: str  # "" if it is built in or missing
     is_usable: bool
     status: str  # "usable", "not built", "library missing", "refused"
     reason: str  # why it is not usable
-    remedy: str  # what to install, or which command builds it; "" where nothing helps
-    op_count: int  # of the reference: ops with a kernel
+    remedy: str  # what to install, or the command that builds it; "" if nothing helps
+    op_count: int  # for the reference: number of ops with a kernel
 
 
 @dataclass(frozen=True)
 class CacheTypeReport:
-    """What a bind had from caches and what it found out itself, of one library or of the plan."""
+    """What a bind loaded from caches and measured itself, for one library or for the plan."""
 
     type: str  # a backend's name, or "plan"
     loaded: int  # prices, or plans
     measured: int  # the same
-    seconds_saved: float  # that it took to find out what was loaded
-    origin: str  # of that: "found here", "found by this user", "found by somebody else"; "": nothing
+    seconds_saved: float  # time that it once took to find out what was loaded
+    origin: str  # who made what was loaded: "found here", "found by this user", ...; "": nothing loaded
 
 
 @dataclass(frozen=True)
 class CacheReport:
-    """What a bind with optimize had from caches."""
+    """What a bind with optimize loaded from caches."""
 
-    fingerprint: str  # 40 hexadecimal digits; "" where it was bound without optimize
-    ingredients: dict[str, str]  # of it, by name
+    fingerprint: str  # 40 hexadecimal digits; "" without optimize
+    ingredients: dict[str, str]  # of the fingerprint, by name
     entry_ingredients: dict[str, str]  # of the plan, one of many in the file: shapes, options, ...
     is_hit: bool  # the plan was known, and nothing was measured
-    file: str  # that was loaded; "": none
-    change: str  # what of the libraries is another since the plan was found; they compete behind it
-    reason: str  # why it is no hit
-    saved: str  # where what was found out went; "": nowhere
-    not_saved: str  # why not
+    file: str  # the file that was loaded; "": none
+    change: str  # which libraries changed since the plan was found; they are measured in the background
+    reason: str  # why it is not a hit
+    saved: str  # the file that was written; "": none
+    not_saved: str  # why nothing was written
     types: list[CacheTypeReport]

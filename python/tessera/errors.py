@@ -1,5 +1,5 @@
-"""The errors that Tessera raises. Each is also the built-in exception that a Python program expects
-in its place, so that `except ValueError` works without knowing Tessera."""
+"""The errors that Tessera raises. Each is also a subclass of the built-in exception for this kind of
+error, so that for example `except ValueError` works."""
 
 __all__ = [
     "CacheMiss",
@@ -16,9 +16,9 @@ __all__ = [
 
 
 class Error(Exception):
-    """The base of all. Only its subclasses are raised.
+    """The base class of all errors. Only its subclasses are raised.
 
-    where: a place that the user can find, as "node 'conv1' (Conv), input 'W'"; may be "".
+    where: the location in the terms of the user, such as "node 'conv1' (Conv), input 'W'"; may be "".
     message: what was expected and what was found.
     kind: the name of the subclass.
     """
@@ -39,36 +39,36 @@ class Error(Exception):
 
 
 class InvalidModel(Error, ValueError):
-    """The model's file says something that cannot be."""
+    """The model's file is invalid."""
 
 
 class InvalidArgument(Error, ValueError):
-    """The caller asked for something that cannot be."""
+    """The caller passed something invalid."""
 
 
 class Unsupported(Error, NotImplementedError):
-    """Legal, but not something that this build can do."""
+    """Valid, but this build does not support it."""
 
 
 class OutOfMemory(Error, MemoryError):
-    """More memory is needed than there is."""
+    """More memory is needed than available."""
 
 
 class DeviceFailed(Error, RuntimeError):
-    """A device failed, or a file that had to be written."""
+    """A device failed, or a file could not be written or has changed."""
 
 
 class Corrupt(Error, RuntimeError):
-    """Bytes that Tessera itself once wrote are damaged."""
+    """A file that Tessera wrote is damaged."""
 
 
 class Cancelled(Error, RuntimeError):
-    """The caller ended a run, or its time was up."""
+    """The caller cancelled a run, or its time limit expired."""
 
 
 class CacheMiss(Error, LookupError):
-    """Nothing may be measured (frozen=True), and no cache has what is needed."""
+    """Measuring is forbidden (frozen=True), and no cache has what is needed."""
 
 
 class Internal(Error, RuntimeError):
-    """A broken promise of Tessera's own: a bug, please report it."""
+    """A bug in Tessera: please report it."""
