@@ -154,27 +154,29 @@ Returns the outputs, then the fetched values, in the order of `outputs`. The arr
 caller; later runs do not change them, except those that were passed to bind_output().
 
 If the model leaves shapes open, and arrays have other shapes than in the previous run, the executor
-switches to a plan for these shapes. That takes microseconds if it has such a plan (it keeps the most
-recently used `most_shapes`); otherwise it plans, but measures nothing. Afterwards `inputs`, `outputs`
-and plan() describe the new shapes.
+switches to a plan for these shapes. That takes microseconds if it has such a plan (it keeps the
+most recently used `most_shapes`); otherwise it plans, but measures nothing. Afterwards `inputs`,
+`outputs` and plan() describe the new shapes.
 
 An input is read in place if it is dense, row-major and starts at a multiple of 64 bytes, and copied
-otherwise; element types are never converted. A dictionary need not contain inputs that nothing reads,
-nor inputs that were passed to bind_input(). An input that was bound in csr accepts a SparseArray, or a
-csr array of SciPy, which is copied; an output that was bound in a sparse layout is a SparseArray.
+otherwise; element types are never converted. A dictionary need not contain inputs that nothing
+reads, nor inputs that were passed to bind_input(). An input that was bound in csr accepts a
+SparseArray, or a csr array of SciPy, which is copied; an output that was bound in a sparse layout
+is a SparseArray.
 
 Raises InvalidArgument if an input is missing, unknown, not of the bound type, or of a shape that
-contradicts the model (or, with fixed_shapes, is not the bound shape). Thread-safe: threads take turns.
-Ctrl-C cancels a run on the main thread before its next step.
+contradicts the model (or, with fixed_shapes, is not the bound shape). Thread-safe: threads take
+turns. Ctrl-C cancels a run on the main thread before its next step.
 
     probabilities, = executor.run({"data_0": picture}))";
 
 constexpr const char* kBindInputText =
-    R"(Binds an input to `array`: all later runs read its current contents, without getting it in run().
+    R"(Binds an input to `array`: all later runs read its contents at that time.
 
-The array must be dense and row-major. It may begin at any multiple of the element size; if a kernel
-needs a larger alignment, the values are copied. Runs do not write to it, unless the input belongs to a
-state pair whose output is bound to the same memory.
+A bound input need not be passed to run(). The array must be dense and row-major. It may begin at
+any multiple of the element size; if a kernel needs a larger alignment, the values are copied. Runs
+do not write to it, unless the input belongs to a state pair whose output is bound to the same
+memory.
 
     executor.bind_input("x", x)
     executor.bind_output("y", y)
@@ -182,11 +184,11 @@ state pair whose output is bound to the same memory.
     executor.run_bound()  # y has the results)";
 
 constexpr const char* kBindOutputText =
-    R"(Binds an output or a fetched value to `array`: all later runs write to it, and run() returns it.
+    R"(Binds an output or a fetched value to `array`: later runs write to it, and run() returns it.
 
-The array must be dense, row-major and writable. A run raises InvalidArgument if the array shares memory
-with another output, or with an input with which it does not form a state pair (state_pairs of
-Model.bind); or if it does not have the shape of the output for the inputs of this run.
+The array must be dense, row-major and writable. A run raises InvalidArgument if the array shares
+memory with another output, or with an input with which it does not form a state pair (state_pairs
+of Model.bind); or if it does not have the shape of the output for the inputs of this run.
 Outputs that are sparse, or whose size is known only in the run, cannot be bound.)";
 
 }  // namespace

@@ -341,8 +341,8 @@ is allocated, or no plan fits into memory_budget_bytes).
 constexpr const char* kSaveCacheText =
     R"(Saves what the newest bind() with optimize found out in a file.
 
-type: "all", "plan", or a backend's name or alias. In a file with the same fingerprint, only this type is
-    replaced.
+type: "all", "plan", or a backend's name or alias. In a file with the same fingerprint, only this
+    type is replaced.
 include_packs: also save the packed weights, which only this user with the same processor can use.
 
 Raises InvalidArgument (an unknown type; nothing was bound with optimize), Unsupported (a backend

@@ -49,8 +49,9 @@ void bind_backends(nb::module_& module) {
   nb::class_<Backends>(module, "Backends",
                        R"(A set of backends that models may run on.
 
-It contains the backends that are built in, the plug-ins in the folder next to the library, those that
-TESSERA_BACKEND_PATH names, and those that are added here. A plug-in is opened when it is first needed.
+It contains the backends that are built in, the plug-ins in the folder next to the library, those
+that TESSERA_BACKEND_PATH names, and those that are added here. A plug-in is opened when it is first
+needed.
 
     backends = tessera.Backends()
     backends.add_path("/opt/plugins")
@@ -71,8 +72,8 @@ void bind_placement_rules(nb::module_& module) {
   nb::class_<Pin>(module, "Pin",
                   R"(Forces nodes to run on a backend, and optionally with one of its algorithms.
 
-nodes: the name of a node; or a prefix of names, followed by '*'; or "key=value", a metadata property of
-    nodes in the model's file.
+nodes: the name of a node; or a prefix of names, followed by '*'; or "key=value", a metadata
+    property of nodes in the model's file.
 algorithm: "" means any; else a prefix of the name of the algorithm.)")
       .def(
           "__init__",

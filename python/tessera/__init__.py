@@ -135,24 +135,26 @@ def load(
     copies_weights: bool = False,
     strict_stamps: bool = False,
 ) -> Model:
-    """Loads an ONNX file, or the bytes of one, such as SerializeToString() returns. If bytes name files of
-    external data, these must be in the working folder.
+    """Loads an ONNX file, or the bytes of one, such as SerializeToString() returns. If bytes name
+    files of external data, these must be in the working folder.
 
     strict: a declared shape of an inner value that contradicts the inferred one is an error, not a
         warning.
     keep_all_values: every value of the file can be fetched; this costs speed and memory.
-    backends: the backends that the model may run on; None means the set to which load_backend() adds.
+    backends: the backends that the model may run on; None means the set to which load_backend()
+        adds.
     log: receives each distinct warning once, on any thread; None means the logger "tessera" of
         Python's logging. Exceptions that it raises are raised again by load() and bind(). Other
         information always goes to that logger at level INFO: before the first bind() that measures,
         how long that takes, where the plan is kept and how to switch it off.
     threads: number of threads for loading (to compute constants); 0 means all cores.
     copies_weights: weights from external files are copied into memory, so these files may change.
-        Otherwise the files are mapped: writing to them or truncating them changes results or ends the
-        process.
-    strict_stamps: the index of the model (the loaded and rewritten graph) is kept for later processes,
-        and used, only if the system granted a read lease on every file of the model while it was read;
-        only the owner of a file gets one. Otherwise the index is not kept if a writer is noticed.
+        Otherwise the files are mapped: writing to them or truncating them changes results or ends
+        the process.
+    strict_stamps: the index of the model (the loaded and rewritten graph) is kept for later
+        processes, and used, only if the system granted a read lease on every file of the model
+        while it was read; only the owner of a file gets one. Otherwise the index is not kept if a
+        writer is noticed.
 
     Raises InvalidArgument (cannot be read), InvalidModel, Unsupported (an op or version that this
     build does not know) or OutOfMemory.

@@ -184,7 +184,7 @@ class CandidateDescription:
     # The increase of the optimal price if this candidate is forced; infinity: no placement can use
     # it; None: not computed (bind(margin_search_seconds=...)).
     behind_seconds: float | None
-    # The increase of the optimal price if it is forbidden; 0 if the optimal placement does not have it.
+    # The increase of the optimal price if it is forbidden; 0 if it is not in the optimal placement.
     ahead_seconds: float | None
 
 
@@ -356,7 +356,7 @@ class CacheTypeReport:
     loaded: int  # prices, or plans
     measured: int  # the same
     seconds_saved: float  # time that it once took to find out what was loaded
-    origin: str  # who made what was loaded: "found here", "found by this user", ...; "": nothing loaded
+    origin: str  # who made what was loaded: "found here", "found by this user", ...; "": nothing
 
 
 @dataclass(frozen=True)
@@ -368,7 +368,7 @@ class CacheReport:
     entry_ingredients: dict[str, str]  # of the plan, one of many in the file: shapes, options, ...
     is_hit: bool  # the plan was known, and nothing was measured
     file: str  # the file that was loaded; "": none
-    change: str  # which libraries changed since the plan was found; they are measured in the background
+    change: str  # libraries that changed since the plan was found; measured in the background
     reason: str  # why it is not a hit
     saved: str  # the file that was written; "": none
     not_saved: str  # why nothing was written

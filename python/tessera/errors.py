@@ -1,5 +1,5 @@
-"""The errors that Tessera raises. Each is also a subclass of the built-in exception for this kind of
-error, so that for example `except ValueError` works."""
+"""The errors that Tessera raises. Each is also a subclass of the built-in exception for this kind
+of error, so that for example `except ValueError` works."""
 
 __all__ = [
     "CacheMiss",
@@ -18,7 +18,7 @@ __all__ = [
 class Error(Exception):
     """The base class of all errors. Only its subclasses are raised.
 
-    where: the location in the terms of the user, such as "node 'conv1' (Conv), input 'W'"; may be "".
+    where: the location in the model or request, as "node 'conv1' (Conv), input 'W'"; may be "".
     message: what was expected and what was found.
     kind: the name of the subclass.
     """
