@@ -277,63 +277,71 @@ std::string text(LoadedModel& self) {
 }
 
 constexpr const char* kBindText =
-    R"(Plans for the given shapes and gives an Executor.
+    R"(Plans for the given shapes and returns an Executor.
 
-shapes: of inputs, by name; needed where the model leaves dimensions open.
-fetch: names of inner values to give after the outputs.
+shapes: the shapes of inputs, by name; needed if the model leaves dimensions open.
+fetch: names of inner values to return after the outputs.
 threads: 0 means all cores that the process may use.
 device: where to run; only "cpu" so far.
 backends: names of the backends to use, best first; the reference is always last. Empty:
     TESSERA_BACKENDS of the environment, else all.
-exclude: Exclusion objects, each of which keeps a backend from nodes.
-pins: Pin objects, each of which forces nodes onto a backend.
-precision: the least that float32 arithmetic may be done in: "float32" or "bfloat16".
-nan: "exact": NaN stays NaN, where the ops' definitions give an infinity no kernel gives a finite
-    number, and other elements are not affected (but within one tile of Winograd's convolutions). "fast":
-    also kernels that may lose them, such as a Relu that makes 0 of NaN.
-fetch_step_outputs: give every output of every step after `fetch`.
-optimize: None means true, but for TESSERA_OPTIMIZE=0 in the environment and with a cost_table;
-    False measures, reads and writes nothing. True: check what could win against the reference, time it, alone and in the whole plan, and
-    choose what is fastest. What was measured is known to all models on the same
-    Backends, and in Executor.costs.
-optimize_for: with costs, what the choice is the best for: "latency", the time of a run; "N-runs",
-    the time of a process that builds the chosen kernels and runs N times; "start" means "1-runs".
-swap: where a cache knows the plan, and that its kernels are slow to build, begin with one that starts
-    sooner, build the other beside the runs after the first, and change over between two runs: outputs
-    differ from then on as much as kernels do. False: all outputs are equal to the bit.
-cost_table: a file with what Executor.costs gave, to choose by.
-tuning_inputs: arrays by name that candidates are judged on; drawn where not given.
-candidate_timeout_seconds: a candidate that needs longer to be built or to run is not used.
-in_process: measure in this process; so far nothing else is done.
-on_progress: called with a TuneProgress when a phase begins and often while measuring; False stops, and
-    what was measured counts. `total` is 0 and `seconds_left` None where they are not known.
-layouts: of inputs and outputs, by name: "row_major" (where not named), "csr" or "row_sparse". Behind
-    a sparse one ":<capacity>" says how many elements or rows it has room for; without, a tenth.
-strict_storage: a sparse value that a kernel takes dense only is an error; else it is converted, and
-    the log told once.
-margin_search_seconds: with costs, how long to look for what each candidate lacks to be chosen.
-tune_budget_seconds: how long to measure at most, the building of kernels included; what is known
-    then decides. 0: as long as it takes.
-tune_all: measure everything that is offered, also what could not win.
-cache_dir: with optimize, where to look for what was found out before, and to keep what is; ""
-    means TESSERA_CACHE_DIR of the environment, else the working folder. The user's comes second.
+exclude: Exclusion objects, each of which forbids a backend for nodes.
+pins: Pin objects, each of which forces nodes to run on a backend.
+precision: the minimum precision of float32 arithmetic: "float32" or "bfloat16".
+nan: "exact": NaN stays NaN; if the definition of an op gives an infinity, no kernel returns a
+    finite number; and other elements are not affected (except within a tile of Winograd's
+    convolutions). "fast": kernels that may lose NaN or infinities are allowed too, such as a Relu
+    that returns 0 for NaN.
+fetch_step_outputs: return every output of every step after `fetch`.
+optimize: True: check the candidates that could win against the reference, time them alone and in
+    the whole plan, and choose the fastest plan. All models on the same Backends share the
+    measurements, and Executor.costs returns them. False: measure, read and write nothing. None:
+    True unless TESSERA_OPTIMIZE=0 is in the environment or there is a cost_table.
+optimize_for: with costs, what the choice minimises: "latency", the time of a run; "N-runs", the
+    time of a process that builds the chosen kernels and runs N times; "start" means "1-runs".
+swap: if a cache has the plan and its kernels are slow to build: begin with a plan that starts
+    sooner, build the faster plan in the background after the first run, and switch to it between
+    two runs. Outputs then differ as much as those of different kernels. False: all outputs are
+    equal to the bit.
+cost_table: a file with the text of Executor.costs, by which to choose.
+tuning_inputs: arrays by name with which candidates are checked; random if not given.
+candidate_timeout_seconds: a candidate that needs longer for a run is not used. Building one may
+    take a minute, or three times as long as its backend announces.
+in_process: measure in this process; otherwise in a worker process, if it can be started.
+on_progress: called with a TuneProgress when a phase begins and often while measuring. If it returns
+    False, measuring stops, and the results so far are used. `total` is 0 and `seconds_left` is None
+    if they are not known.
+layouts: of inputs and outputs, by name: "row_major" (the default), "csr" or "row_sparse". A sparse
+    layout may be followed by ":<capacity>", the number of elements or rows that it can store; the
+    default is a tenth of all.
+strict_storage: a sparse value that a kernel accepts only dense is an error; otherwise it is
+    converted, with one warning in the log.
+margin_search_seconds: with costs, how long to compute the margins of candidates
+    (CandidateDescription.behind_seconds).
+tune_budget_seconds: maximum time for measuring, including the building of kernels; then the results
+    so far decide. 0: no limit, except for graphs that take less than a millisecond.
+tune_all: measure all candidates, including those that could not win.
+cache_dir: with optimize, the folder in which to look for and keep what was found out; "" means
+    TESSERA_CACHE_DIR of the environment, else the working folder. The user's folder is the second
+    one.
 frozen: with optimize, raise CacheMiss instead of measuring, and write nothing.
-retune: with optimize, measure also what caches know, and replace it there.
-solve_budget_seconds: how long one search for the cheapest choice may take; then the best found is
-    chosen, and plan().placement.gap says how much dearer it may be. 0: what it takes.
-state_pairs: names of an input and an output each that bind_input() and bind_output() may give one
-    memory: what a network remembers from run to run. The output is written over the input when
-    nothing reads that any more.
-keep_denormals: compute with numbers too small for a normal exponent as IEEE 754 says; otherwise all
-    threads read and write them as zero while kernels run.
-memory_budget_bytes: the most that MemoryDescription.total_bytes may be; faster kernels give way to
-    smaller ones. 0: no limit. Of each plan, where there are several for several shapes.
+retune: with optimize, also measure what caches know, and replace it there.
+solve_budget_seconds: maximum time of one search for the cheapest placement; then the best that was
+    found is chosen, and plan().placement.gap says how far it may be from the optimum. 0: no limit.
+state_pairs: pairs of the names of an input and an output which bind_input() and bind_output() may
+    bind to the same memory: the state that a network keeps from run to run. The output is written
+    over the input when nothing reads the input any more.
+keep_denormals: compute with denormals (numbers too small for a normal exponent) as IEEE 754 says;
+    otherwise all threads read and write them as zero while kernels run.
+memory_budget_bytes: maximum of MemoryDescription.total_bytes, for each plan if there are several
+    for several shapes; slower kernels that need less memory replace faster ones. 0: no limit.
 fixed_shapes: run only on inputs of these shapes; others raise InvalidArgument.
-most_shapes: for how many sets of input shapes plans are kept.
+most_shapes: the number of sets of input shapes for which plans are kept.
 
 Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
-still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
-is allocated, or no plan fits into memory_budget_bytes).
+still open), InvalidModel (shapes that do not match each other) or OutOfMemory (the machine does not
+have enough memory, which is checked before anything is allocated; or no plan fits into
+memory_budget_bytes).
 
     pins = [tessera.Pin("conv1", "reference")]
     executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
