@@ -1,6 +1,7 @@
-// A backend for an imagined library that multiplies matrices stored column by column, to start
-// one's own from. It shows a layout with its conversions, candidates that use the layout, a packed
-// weight, a kernel in the short form, and an op of its own. docs/backends.md explains each.
+// A backend for an imaginary library that multiplies matrices in column-major order; copy it to
+// start a backend of your own. It shows a layout with its conversions, candidates that use the
+// layout, a packed weight, a kernel in the short form, and an op of its own. docs/backends.md
+// explains each of them.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,7 +15,7 @@ namespace {
 
 using namespace tessera::plugin;
 
-// --- A layout: matrices of float32, column by column ---------------------------------------------
+// --- A layout: float32 matrices in column-major order --------------------------------------------
 
 constexpr const char* kColumns = "example:columns";
 
@@ -41,7 +42,7 @@ void from_columns(RunContext& context, const Buffer& from, const Buffer& to) {
   transpose(context, from.as<float>(), to.as<float>(), from.dims[1], from.dims[0]);
 }
 
-// --- A candidate: MatMul, whose right factor and product lie column by column --------------------
+// --- A candidate: MatMul, whose right operand and result are column-major ------------------------
 
 void multiply(RunContext& context, std::span<const Buffer> inputs,
               std::span<const Buffer> outputs) {
@@ -65,7 +66,7 @@ std::optional<std::string> explain_refusal_of_product(const Node& node) {
     if (type.data_type != TESSERA_FLOAT32) return "it multiplies float32 only";
     if (type.rank != 2) return "it multiplies matrices, not " + type.shape_text();
   }
-  // One value is one port of a candidate, and a port has one layout.
+  // A value that is read twice has one port, and a port has one layout.
   if (node.input(0).id() == node.input(1).id()) return "it multiplies two different matrices";
   return std::nullopt;
 }
@@ -75,7 +76,7 @@ Candidate product_candidate(const Node& node) {
   candidate.algorithm = "by_columns";
   candidate.outputs[0].layout = kColumns;
   const Value right = node.input(1);
-  if (right.is_constant()) {  // brought into order once, not for each run
+  if (right.is_constant()) {  // packed once, not in each run
     candidate.inputs[1].pack = Pack{"columns", right.type().dense_bytes(),
                                     [](RunContext& context, const Buffer& from, void* to) {
                                       transpose(context, from.as<float>(), static_cast<float*>(to),
@@ -140,7 +141,8 @@ void distance(const Attributes& attributes, RunContext& context, std::span<const
   });
 }
 
-// The same, fast: column by column, the points' coordinates of one axis lie side by side.
+// The same in column-major layout, which is faster because the coordinates of all points along one
+// axis are contiguous.
 void distance_by_columns(RunContext& context, const Buffer& points, const Buffer& centres,
                          const Buffer& distances, bool is_squared) {
   const int64_t count = points.dims[0];

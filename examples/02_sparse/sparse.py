@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A linear text classifier on sparse features: the same model fed in csr and dense.
+"""A linear text classifier on sparse features: one model with inputs in csr and dense.
 
-Counts of words are mostly zero: here 20,000 documents of about 20 words each out of 2,000. The model
-(MatMul, Add, Softmax) is made in code. Run it with PYTHONPATH=build/release/python.
+Most word counts are zero: here 20,000 documents have about 20 words each out of 2,000. This program
+creates the model (MatMul, Add, Softmax). Run it with PYTHONPATH=build/release/python.
 
 example: PYTHONPATH=build/release/python .venv/bin/python examples/02_sparse/sparse.py --words 5000"""
 
@@ -22,7 +22,7 @@ WORDS_IN_DOCUMENT = 20
 
 
 def word_counts(documents, words, generator):
-    """indptr, indices and data of a matrix of documents by words; few words are frequent (Zipf)."""
+    """Returns indptr, indices and data of a documents x words matrix; few words are frequent (Zipf)."""
     frequency = 1 / np.arange(1, words + 1)
     picked = generator.choice(words, (documents, WORDS_IN_DOCUMENT), p=frequency / frequency.sum())
     rows = [np.unique(row, return_counts=True) for row in picked]
@@ -33,7 +33,7 @@ def word_counts(documents, words, generator):
 
 
 def make_model(path, words, generator, has_exp):
-    """probabilities = softmax(x weights + bias); with `has_exp`, of exp(x), which no zero survives."""
+    """probabilities = softmax(x weights + bias); with `has_exp`, exp(x), which is never zero, replaces x."""
     weights = generator.standard_normal((words, CLASSES), dtype=np.float32)
     bias = generator.standard_normal(CLASSES, dtype=np.float32)
     nodes = [helper.make_node("Exp", ["x"], ["features"], "exp")] if has_exp else []
@@ -63,7 +63,7 @@ def median_ms(executor, feed, runs):
 
 
 def print_plan(title, executor):
-    """Each step with the layouts of what it reads first and makes first."""
+    """Prints each step with the layouts of its first input and its first output."""
     print(f"{title}; {executor.plan().arena_bytes / 1e6:.1f} MB for inner values:")
     for step in executor.plan().steps:
         layouts = " -> ".join(port.layout for port in step.inputs[:1] + step.outputs[:1])
@@ -96,7 +96,7 @@ def main():
         same = np.allclose(in_csr.run(sparse)[0], in_dense.run(dense)[0], rtol=1e-4, atol=1e-6)
         print_plan(f"\nplan with x in {layout}", in_csr)
         print_plan("plan with x dense", in_dense)
-        # In turns, so that a busy machine slows both.
+        # In turns, so that other load on the machine slows both.
         times = [(median_ms(in_csr, sparse, 1), median_ms(in_dense, dense, 1))
                  for _ in range(arguments.runs)]
         csr_ms, dense_ms = (statistics.median(each) for each in zip(*times))

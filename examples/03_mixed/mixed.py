@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A model that no single library can run: convolutions round an op that only the plug-in of
-examples/01_backend knows. It is made in code, tuned, explained, run, and held against NumPy.
+"""A model that no single library can run: convolutions before and after an op that only the plug-in of
+examples/01_backend knows. This program creates, tunes, explains and runs it, and compares it with NumPy.
 
-A codebook layer: `Distance` gives, for each pixel, how far its features are from 16 learned ones."""
+`Distance` is a codebook layer: for each pixel, the distances of its features from 16 learned vectors."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ def make_model(weights):
         make("Relu", ["c1"], ["r1"], "relu1"),
         make("Conv", ["r1", "filter2"], ["c2"], "conv2", **around),
         make("Relu", ["c2"], ["r2"], "relu2"),
-        # A row for each pixel, as an exporter writes permute and reshape.
+        # One row for each pixel, in the form in which exporters write permute and reshape.
         make("Transpose", ["r2"], ["by_pixel"], "to_pixels", perm=[0, 2, 3, 1]),
         make("Reshape", ["by_pixel", "rows"], ["points"], "to_rows"),
         make("Distance", ["points", "centres"], ["distances"], "codebook", domain="org.example"),
@@ -66,7 +66,7 @@ def make_model(weights):
 
 
 def numpy_scores(picture, weights):
-    """What the model computes, in float64."""
+    """Computes the results of the model in float64."""
 
     def convolved(maps, filters):
         padded = np.pad(maps, ((0, 0), (1, 1), (1, 1)))
@@ -90,8 +90,8 @@ def write_files(folder):
 
 
 def usable_libraries(tessera):
-    """Names in the order of `tessera backends`, but for OpenVINO, which computes large parts of a model
-    as one step: the steps are what is to be seen here."""
+    """Returns names in the order of `tessera backends`, without OpenVINO: it computes large parts of a
+    model as one step, and this example is about the steps."""
     done = subprocess.run([tessera, "backends", "--json"], stdout=subprocess.PIPE, check=True)
     return [backend["backend"] for backend in json.loads(done.stdout)["backends"]
             if backend["is_usable"] and backend["backend"] != "openvino"]
