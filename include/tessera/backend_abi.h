@@ -91,9 +91,9 @@ typedef struct tessera_buffer {
 } tessera_buffer;
 
 enum {
-  TESSERA_REQUEST_WRITE = 1,    /* the buffer holds nothing yet */
+  TESSERA_REQUEST_WRITE = 1,    /* overwrite the contents of the buffer */
   TESSERA_REQUEST_IN_PLACE = 2, /* the output has the buffer of the port's in_place_input */
-  TESSERA_REQUEST_ADD = 4,      /* add to what the buffer holds */
+  TESSERA_REQUEST_ADD = 4,      /* add to the contents of the buffer */
   TESSERA_REQUEST_NONE = 8      /* nothing reads the output: data is null */
 };
 

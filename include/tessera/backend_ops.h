@@ -163,14 +163,14 @@ inline std::optional<SliceLists> slice_lists(const Node& node) {
 // The elements start, start + step, ... of one axis.
 struct SliceRange {
   int64_t start = 0;
-  int64_t step = 1;  // 1 if fewer than two elements are taken
+  int64_t step = 1;  // 1 if fewer than two elements are selected
   int64_t count = 0;
 };
 
-// The elements that a Slice takes of an axis with `size` elements; `step` is not 0.
+// The elements of an axis with `size` elements that a Slice selects; `step` must not be 0.
 inline SliceRange slice_range(int64_t size, int64_t start, int64_t end, int64_t step) {
   if (size == 0) return {};
-  // -INT64_MIN is not an int64. Either step takes one element at most.
+  // -INT64_MIN is not an int64. Either step selects one element at most.
   step = std::max(step, -std::numeric_limits<int64_t>::max());
   if (step > 0) {
     start = clamped_index(start, size);
@@ -178,7 +178,8 @@ inline SliceRange slice_range(int64_t size, int64_t start, int64_t end, int64_t 
     const int64_t count = end > start ? (end - start - 1) / step + 1 : 0;
     return {count == 0 ? 0 : start, count > 1 ? step : 1, count};
   }
-  // A slice to the left begins at the last element at most, and may end before the first one.
+  // With a negative step a slice begins at the last element at most, and may end before the first
+  // one.
   start = std::clamp<int64_t>(start < 0 ? start + size : start, 0, size - 1);
   end = std::clamp<int64_t>(end < 0 ? end + size : end, -1, size - 1);
   const int64_t count = start > end ? (start - end - 1) / -step + 1 : 0;
@@ -338,7 +339,7 @@ struct ResizeAxis {
   float crop_end = 1;
 };
 
-// The axes that the scales, sizes and roi of a Resize refer to, in their order.
+// The axes to which the scales, sizes and roi of a Resize refer, in their order.
 inline std::vector<size_t> resized_axes(const Node& node, size_t rank) {
   std::vector<size_t> axes;
   if (node.attributes().has("axes")) {

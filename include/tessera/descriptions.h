@@ -18,7 +18,7 @@ namespace tessera {
 // One dimension as the model declares it: a number, or the name of an unknown one.
 struct Dimension {
   std::optional<int64_t> value;
-  std::string symbol;  // "" where value is set
+  std::string symbol;  // "" if value is set
 };
 
 // An input, output or inner value of a model.
@@ -26,7 +26,7 @@ struct ValueDescription {
   std::string name;
   DataType type = DataType::Undefined;
   std::optional<std::vector<Dimension>> shape;  // nullopt: rank unknown
-  bool is_read = true;                          // false: nothing reads it, so it need not be fed
+  bool is_read = true;                          // false: nothing reads it, so it may be left out
   // For integer inputs that are only used as an index (Gather): the number of elements to choose
   // from.
   std::optional<int64_t> index_limit;

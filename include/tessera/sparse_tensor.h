@@ -24,7 +24,7 @@ std::string_view name(SparseFormat format);  // "csr", "row_sparse"
 // without a copy.
 class SparseTensor {
  public:
-  SparseTensor() = default;  // holds nothing: is_empty()
+  SparseTensor() = default;  // no elements and no type: is_empty()
 
   // Creates a matrix from copies of the arrays of the csr format: `row_offsets` (int32 or int64,
   // one more than rows), `columns` (int32 or int64) and `values`, one for each stored element.

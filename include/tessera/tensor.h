@@ -31,7 +31,7 @@ std::string dims_text(std::span<const int64_t> dims);
 // reading is safe from any thread.
 class Tensor {
  public:
-  Tensor() = default;  // holds nothing: is_empty()
+  Tensor() = default;  // no elements and no type: is_empty()
 
   // Allocates storage, aligned to kTensorAlignmentBytes and uninitialised. Throws OutOfMemory,
   // naming the requested bytes.
@@ -88,7 +88,7 @@ class Tensor {
  private:
   DataType type_ = DataType::Undefined;
   bool is_writable_ = false;
-  bool is_borrowed_ = false;  // somebody else sees the elements without owning them
+  bool is_borrowed_ = false;  // the caller can also access the elements
   std::vector<int64_t> dims_;
   int64_t elements_ = 0;
   std::shared_ptr<const void> owner_;

@@ -30,7 +30,7 @@ class ValueDescription:
     name: str
     type: str  # "float32", NumPy's name; "undefined" if not known
     shape: tuple[int | str, ...] | None  # text names an unknown dimension; None: rank unknown
-    is_read: bool  # false: nothing reads it, so it need not be fed
+    is_read: bool  # false: nothing reads it, so it may be left out
     index_limit: int | None  # of inputs only used as an index: number of choices
     text: str  # "float32 1x3xHx224"
     layout: str = "row_major"  # in which an executor accepts or returns it

@@ -21,7 +21,7 @@ struct Backends::State {
         services(std::make_shared<HostServices>()),
         set(catalog(), absent_backends(), folder, services) {}
 
-  std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins bring
+  std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins define
   std::shared_ptr<HostServices> services;
   BackendSet set;
   Store store;                        // artifacts of binds with these backends

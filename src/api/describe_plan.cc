@@ -84,7 +84,7 @@ PlanStep describe_step(const BuiltPlan& built, const ExecutionStep& step,
                             output.request == TESSERA_REQUEST_ADD;
   }
   described.workspace_bytes = step.workspace_bytes;
-  // A view moves nothing.
+  // A view moves no data.
   if (step.kind == ExecutionStep::Kind::View) described.bytes = 0;
   if (step.candidate >= 0) {
     describe_kernel(built, step, refusals, registry, described);

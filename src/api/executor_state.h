@@ -56,14 +56,14 @@ struct Executor::State {
   std::vector<Tensor> run(const std::map<std::string, AnyOrTensor>& given);
   void run_bound();
 
-  // Makes the plan for the dimensions of the given or bound inputs the current one, with the bound
-  // memory attached. Throws InvalidArgument if an element type or storage differs.
+  // Selects the plan for the dimensions of the inputs that are passed or bound, and attaches the
+  // bound memory. Throws InvalidArgument if an element type or storage differs.
   template <class AnyOrTensor>
   void select_plan(const std::map<std::string, AnyOrTensor>& given);
   // `dims_of` returns an input's dimensions, or null for those of the current plan.
   void select_plan(const std::function<const Dims*(size_t input)>& dims_of);
-  // Makes the plan for these dimensions, by input, the current one; plans if there is none. Throws
-  // as Model::bind() does; then nothing has changed.
+  // Selects the plan for these dimensions, which are by input; makes a plan if there is none.
+  // Throws as Model::bind() does; then nothing has changed.
   void switch_to(const std::vector<Dims>& dims);
   std::unique_ptr<ShapePlan> make_plan(const std::vector<Dims>& dims);
   template <class AnyOrTensor>
