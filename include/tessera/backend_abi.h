@@ -91,7 +91,7 @@ typedef struct tessera_buffer {
 } tessera_buffer;
 
 enum {
-  TESSERA_REQUEST_WRITE = 1,    /* overwrite the contents of the buffer */
+  TESSERA_REQUEST_WRITE = 1,    /* write the result; the buffer is undefined before */
   TESSERA_REQUEST_IN_PLACE = 2, /* the output has the buffer of the port's in_place_input */
   TESSERA_REQUEST_ADD = 4,      /* add to the contents of the buffer */
   TESSERA_REQUEST_NONE = 8      /* nothing reads the output: data is null */
@@ -120,7 +120,7 @@ typedef struct tessera_node {
 } tessera_node;
 
 enum {
-  TESSERA_VALUE_INPUT = 1,    /* fed when run */
+  TESSERA_VALUE_INPUT = 1,    /* passed by the caller in each run */
   TESSERA_VALUE_CONSTANT = 2, /* known before running; see `constant` */
   TESSERA_VALUE_NEEDED = 4,   /* an output of the graph or fetched: a group must return it */
   TESSERA_VALUE_STATE = 8     /* kept between runs */

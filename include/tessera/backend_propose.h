@@ -1,8 +1,8 @@
 // Helps a backend with several families of kernels to offer candidates op by op. Included by
 // tessera/backend.h, which authors include.
 //
-//   void propose(const Graph& graph, const ProposeOptions& options, Proposals& proposals) override
-//   {
+//   void propose(const Graph& graph, const ProposeOptions& options,
+//                Proposals& proposals) override {
 //     ProposeContext context(graph, options, proposals);
 //     context.for_each({"MatMul", "Gemm"}, [&](const Node& node) { offer_matmul(context, node); });
 //     context.report_refusals("there is no kernel for this op");
