@@ -108,7 +108,7 @@ void NativeRun::fill_buffers(const NativeBackend& backend, const BandwidthCase& 
       inputs_.push_back(add_buffer(input.value, input.pack->bytes));
       tessera_error error = {};
       error.struct_size = sizeof(error);
-      if (input.pack->pack(input.pack->self, context_.face(), &from, inputs_.back().data,
+      if (input.pack->pack(input.pack->self, context_.abi(), &from, inputs_.back().data,
                            input.pack->bytes, &error) != TESSERA_OK) {
         throw std::runtime_error(wanted.name + ": " + error.message);
       }

@@ -22,19 +22,20 @@ void say_information(const std::string& message) {
 WatchedTuning::WatchedTuning(BindOptions& options, Progress& progress, std::string when_stopped)
     : progress_(progress), when_stopped_(std::move(when_stopped)) {
   options.on_progress = [this](const TuneProgress& now) { return goes_on(now); };
-  progress_.set_watch([this] { tell_once(); });
+  progress_.set_watch([this] { report_once(); });
 }
 
 WatchedTuning::~WatchedTuning() {
   progress_.set_watch({});
-  tell_once();
+  report_once();
 }
 
 bool WatchedTuning::goes_on(const TuneProgress& now) {
   if (now.can_stop && now.phase != BindPhase::Waiting) has_measured_ = true;
   // With nothing to keep there is nothing to wait for.
   if (!has_measured_) Termination::check();
-  const bool is_stopped = Termination::was_asked() || (may_be_stopped_ && Interrupt::was_asked());
+  const bool is_stopped =
+      Termination::was_requested() || (may_be_stopped_ && Interrupt::was_requested());
   // What was measured is kept at the end of bind().
   const bool may_be_stopped = now.can_stop || has_measured_;
   if (!is_stopped && may_be_stopped != may_be_stopped_) {
@@ -43,17 +44,17 @@ bool WatchedTuning::goes_on(const TuneProgress& now) {
     if (may_be_stopped) interrupt_.emplace();
     may_be_stopped_ = may_be_stopped;
   }
-  tell_once();
+  report_once();
   progress_.show(now);
   return !is_stopped;
 }
 
-void WatchedTuning::tell_once() {
-  const bool is_interrupted = may_be_stopped_ && Interrupt::was_asked();
-  if (!is_interrupted && !(has_measured_ && Termination::was_asked())) return;
-  if (is_told_.exchange(true)) return;
-  Progress::say(Termination::was_asked() ? "stopped early; what was measured is kept"
-                                         : when_stopped_);
+void WatchedTuning::report_once() {
+  const bool is_interrupted = may_be_stopped_ && Interrupt::was_requested();
+  if (!is_interrupted && !(has_measured_ && Termination::was_requested())) return;
+  if (is_reported_.exchange(true)) return;
+  Progress::say(Termination::was_requested() ? "stopped early; what was measured is kept"
+                                             : when_stopped_);
 }
 
 void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
@@ -135,7 +136,7 @@ std::string ModelRequest::to_onnx(
 
 BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origin,
                               const std::vector<std::string>& fetch, bool fetches_step_outputs,
-                              bool ends_when_asked) const {
+                              bool exits_on_signal) const {
   BindOptions options = options_for(loaded);
   options.fetch = fetch;
   options.fetches_step_outputs = fetches_step_outputs;
@@ -144,7 +145,7 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
     const WatchedTuning watched(options, *progress_);
     return loaded.model.bind(options);
   });
-  if (ends_when_asked) Termination::check();
+  if (exits_on_signal) Termination::check();
   progress_->show("preparing inputs");
   NamedTensors inputs = loaded.inputs;
   if (seed_) add_random(executor.inputs(), *seed_, inputs);

@@ -55,7 +55,7 @@ class WatchedTuning {
 
  private:
   bool goes_on(const TuneProgress& now);
-  void tell_once();
+  void report_once();
 
   Progress& progress_;
   std::string when_stopped_;
@@ -63,7 +63,7 @@ class WatchedTuning {
   std::optional<Interrupt> interrupt_;
   std::atomic<bool> has_measured_ = false;
   std::atomic<bool> may_be_stopped_ = false;
-  std::atomic<bool> is_told_ = false;
+  std::atomic<bool> is_reported_ = false;
 };
 
 struct LoadedModel {
@@ -102,10 +102,10 @@ class ModelRequest {
 
   // Binds to the shapes of the arguments and of the inputs' files; `fetch` and
   // `fetches_step_outputs` are those of BindOptions. Throws Error; Cancelled also where SIGTERM or
-  // SIGHUP came meanwhile, unless `ends_when_asked` is false.
+  // SIGHUP came meanwhile, unless `exits_on_signal` is false.
   BoundModel bind(const LoadedModel& loaded, Clock::time_point origin,
                   const std::vector<std::string>& fetch = {}, bool fetches_step_outputs = false,
-                  bool ends_when_asked = true) const;
+                  bool exits_on_signal = true) const;
 
   // Of all that is done with it.
   Progress& progress() const { return *progress_; }

@@ -84,9 +84,9 @@ bool has_chosen(const std::vector<CandidateDescription>& candidates) {
 std::string title_of(const CandidateGroup& group, bool has_plan, const TextStyle& style) {
   const bool is_passed_over = has_plan && !has_chosen(group.candidates);
   std::string text = op_text(group.op, style) + (is_passed_over ? " (not in the plan): " : ": ");
-  for (size_t place = 0; place < std::min(group.places.size(), kShownPlaces); ++place) {
-    const std::vector<std::string>& nodes = group.places[place];
-    text += place == 0 ? "" : "; ";
+  for (size_t index = 0; location < std::min(group.places.size(), kShownPlaces); ++location) {
+    const std::vector<std::string>& nodes = group.places[location];
+    text += location == 0 ? "" : "; ";
     for (size_t node = 0; node < std::min(nodes.size(), kShownNodes); ++node) {
       text += (node == 0 ? "" : ", ") + nodes[node];
     }

@@ -10,7 +10,7 @@ namespace {
 // A handler reaches nothing but what is static.
 std::atomic<bool> was_interrupted = false;
 std::atomic<Executor*> running = nullptr;
-std::atomic<int> asked_to_end = 0;  // the signal
+std::atomic<int> stop_signal = 0;  // the signal
 static_assert(std::atomic<Executor*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "as a handler must not wait");
 
@@ -19,7 +19,7 @@ void note(int /*signal*/) {
   if (Executor* const executor = running.load()) executor->cancel();
 }
 
-void note_end(int signal) { asked_to_end = signal; }
+void note_end(int signal) { stop_signal = signal; }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Interrupt::~Interrupt() {
 }
 
 bool Interrupt::is_interrupted() const { return was_interrupted; }
-bool Interrupt::was_asked() { return was_interrupted; }
+bool Interrupt::was_requested() { return was_interrupted; }
 
 Termination::Termination() {
   struct sigaction action{};
@@ -60,16 +60,16 @@ Termination::~Termination() {
   }
 }
 
-bool Termination::was_asked() { return asked_to_end != 0; }
+bool Termination::was_requested() { return stop_signal != 0; }
 
 void Termination::check() {
-  if (!was_asked()) return;
-  throw Error(ErrorKind::Cancelled, "signal " + std::to_string(asked_to_end),
+  if (!was_requested()) return;
+  throw Error(ErrorKind::Cancelled, "signal " + std::to_string(stop_signal),
               "the program was asked to end");
 }
 
-void Termination::end_program_if_asked() {
-  const int signal = asked_to_end;
+void Termination::exit_if_requested() {
+  const int signal = stop_signal;
   if (signal == 0) return;
   std::fflush(stdout);
   struct sigaction action{};

@@ -22,7 +22,7 @@ class Interrupt {
 
   bool is_interrupted() const;
   // Whether there was a Ctrl-C since the newest of them began; from any thread.
-  static bool was_asked();
+  static bool was_requested();
 
  private:
   struct sigaction previous_{};
@@ -38,11 +38,11 @@ class Termination {
   Termination& operator=(const Termination&) = delete;
 
   // Whether one was noted since the program began.
-  static bool was_asked();
+  static bool was_requested();
   // Throws Cancelled where one was.
   static void check();
   // Ends the program by the signal, if one was noted, as whoever waits for it expects.
-  static void end_program_if_asked();
+  static void exit_if_requested();
 
  private:
   static constexpr std::array kSignals = {SIGTERM, SIGHUP};

@@ -163,10 +163,10 @@ ExitCode run_and_report(int argc, char** argv) {
   });
   try {
     const ExitCode code = run_command_line(argc, argv, is_json);
-    Termination::end_program_if_asked();
+    Termination::exit_if_requested();
     return code;
   } catch (const Error& error) {
-    Termination::end_program_if_asked();
+    Termination::exit_if_requested();
     return report(error, is_json);
   } catch (const std::bad_alloc&) {
     return report(Error(ErrorKind::OutOfMemory, "", "there is not enough memory"), is_json);

@@ -72,10 +72,10 @@ class InstanceReader {
   }
 
   [[noreturn]] void fail(const std::string& message, std::string_view buffer = {}) const {
-    std::string place = file_;
-    if (number_ > 0) place += ", line " + std::to_string(number_);
-    if (!buffer.empty()) place += ", buffer " + quoted(buffer);
-    throw Error(ErrorKind::InvalidArgument, place, message);
+    std::string location = file_;
+    if (number_ > 0) location += ", line " + std::to_string(number_);
+    if (!buffer.empty()) location += ", buffer " + quoted(buffer);
+    throw Error(ErrorKind::InvalidArgument, location, message);
   }
 
   void read_titles(const std::vector<std::string_view>& cells) {

@@ -83,16 +83,16 @@ TEST(MemoryInstance, DamagedFilesAreReadOrRefused) {
     std::string text = small;
     for (unsigned change = 1 + random() % 3; change > 0; --change) {
       const char sign = signs[random() % signs.size()];
-      const size_t place = random() % (text.size() + 1);
+      const size_t position = random() % (text.size() + 1);
       switch (random() % 3) {
         case 0:
-          text.insert(place, 1, sign);
+          text.insert(position, 1, sign);
           break;
         case 1:
-          text.erase(place, 1 + random() % 5);
+          text.erase(position, 1 + random() % 5);
           break;
         default:
-          text.insert(place, text.substr(0, random() % 30));
+          text.insert(position, text.substr(0, random() % 30));
       }
     }
     try {

@@ -66,8 +66,8 @@ std::map<std::string, std::map<std::string, std::string>> plan_notes(const Expla
   for (size_t index = 0; index < steps.size(); ++index) {
     const PlanStep& step = steps[index];
     for (const std::string& node : step.nodes) {
-      std::map<std::string, std::string>& told = notes[node];
-      told = {{"tessera.step", std::to_string(index)},
+      std::map<std::string, std::string>& note = notes[node];
+      note = {{"tessera.step", std::to_string(index)},
               {"tessera.op", step.op},
               {"tessera.backend", step.backend},
               {"tessera.algorithm", step.algorithm},
@@ -76,9 +76,9 @@ std::map<std::string, std::map<std::string, std::string>> plan_notes(const Expla
               {"tessera.input_layouts", ports_text(step.inputs)},
               {"tessera.output_layouts", ports_text(step.outputs)}};
       if (step.predicted_seconds) {
-        told["tessera.predicted_milliseconds"] = ms_text(*step.predicted_seconds * 1e6);
+        note["tessera.predicted_milliseconds"] = ms_text(*step.predicted_seconds * 1e6);
       }
-      if (!conversions[index].empty()) told["tessera.conversions"] = conversions[index];
+      if (!conversions[index].empty()) note["tessera.conversions"] = conversions[index];
     }
   }
   return notes;

@@ -61,11 +61,11 @@ std::string elapsed_text(double seconds) {
   return seconds < 1 ? "" : ", " + std::to_string(static_cast<int64_t>(seconds)) + " s so far";
 }
 
-std::string time_text(const TuneProgress& progress, double since_told, double in_phase) {
+std::string time_text(const TuneProgress& progress, double since_report, double in_phase) {
   // Nothing for less than a second: it may take longer.
   const auto left_of = [&](const std::optional<double>& seconds) -> std::optional<double> {
-    if (!seconds || std::lround(*seconds - since_told) < 1) return std::nullopt;
-    return *seconds - since_told;
+    if (!seconds || std::lround(*seconds - since_report) < 1) return std::nullopt;
+    return *seconds - since_report;
   };
   const std::optional<double> left = left_of(progress.seconds_left);
   const std::optional<double> allowed = left_of(progress.seconds_allowed);
@@ -87,7 +87,7 @@ std::string fitted(const std::string& head, const std::string& tail, size_t colu
 
 }  // namespace
 
-std::string progress_text(const TuneProgress& progress, double since_told, double in_phase,
+std::string progress_text(const TuneProgress& progress, double since_report, double in_phase,
                           size_t columns) {
   const bool is_waiting = progress.phase == BindPhase::Waiting && !progress.what.empty();
   std::string head =
@@ -96,7 +96,7 @@ std::string progress_text(const TuneProgress& progress, double since_told, doubl
     head += ", " + std::to_string(std::min(progress.done + 1, progress.total)) + " of " +
             std::to_string(progress.total) + (progress.may_grow ? " or more" : "");
   }
-  head += time_text(progress, since_told, in_phase);
+  head += time_text(progress, since_report, in_phase);
   std::string tail;
   const bool is_plan = progress.phase == BindPhase::Comparing;
   const std::string what = is_plan ? contender_text(progress.what) : progress.what;
@@ -206,10 +206,10 @@ void Progress::show(const std::string& what) {
 void Progress::show(const TuneProgress& progress) {
   if (!is_terminal_) return;
   set_text(std::string(name(progress.phase)),
-           [progress, told = Clock::now()](Clock::time_point now, Clock::time_point begin,
-                                           size_t columns) {
-             return progress_text(progress, seconds_between(told, now), seconds_between(begin, now),
-                                  columns);
+           [progress, reported_at = Clock::now()](Clock::time_point now, Clock::time_point begin,
+                                                  size_t columns) {
+             return progress_text(progress, seconds_between(reported_at, now),
+                                  seconds_between(begin, now), columns);
            });
 }
 

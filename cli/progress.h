@@ -14,10 +14,10 @@
 namespace tessera::cli {
 
 // "measuring candidates, 12 of 40, about 9 s left: Conv onednn:brgemm", in at most `columns`
-// characters. `since_told` seconds have passed since `progress` was told, and `in_phase` since its
-// phase began. Where nothing is known of what is left, or less than a second should be, it says how
-// long the phase has taken.
-std::string progress_text(const TuneProgress& progress, double since_told, double in_phase,
+// characters. `since_report` seconds have passed since `progress` was told, and `in_phase` since
+// its phase began. Where nothing is known of what is left, or less than a second should be, it says
+// how long the phase has taken.
+std::string progress_text(const TuneProgress& progress, double since_report, double in_phase,
                           size_t columns);
 
 // One line on `stream` that is written over and over, from one second after the start on and at

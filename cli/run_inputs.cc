@@ -76,14 +76,14 @@ void keep_some(SparseFormat format, int64_t count, Tensor& tensor) {
   const int64_t most = max_stored(format, tensor.dims());
   if (most == 0) return;
   const int64_t bytes = tensor.bytes() / most;
-  auto* place = static_cast<char*>(tensor.mutable_data());
+  auto* location = static_cast<char*>(tensor.mutable_data());
   double share = 0;
-  for (int64_t index = 0; index < most; ++index, place += bytes) {
+  for (int64_t index = 0; index < most; ++index, location += bytes) {
     share += static_cast<double>(count) / static_cast<double>(most);
     if (share >= 1) {
       share -= 1;
     } else {
-      std::memset(place, 0, static_cast<size_t>(bytes));
+      std::memset(location, 0, static_cast<size_t>(bytes));
     }
   }
 }

@@ -15,9 +15,9 @@ std::string file_name(const std::string& kind, size_t index) {
 }
 
 std::string comparison_text(const NamedComparison& named, const TextStyle& style) {
-  const std::string place = "output '" + named.name + "'";
-  if (named.comparison.is_match()) return wrapped(place + " is as expected", style);
-  std::string text = wrapped(place + " is not as expected:", style);
+  const std::string location = "output '" + named.name + "'";
+  if (named.comparison.is_match()) return wrapped(location + " is as expected", style);
+  std::string text = wrapped(location + " is not as expected:", style);
   std::istringstream lines(explain(named.comparison, named.type));
   for (std::string line; std::getline(lines, line);) text += wrapped(line, style, "  ");
   return text;

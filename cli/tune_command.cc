@@ -64,7 +64,7 @@ CommandResult tune(TuneArguments arguments) {
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   arguments.model.model = loaded.description.file;
-  const BoundModel bound = request.bind(loaded, origin, {}, false, /*ends_when_asked=*/false);
+  const BoundModel bound = request.bind(loaded, origin, {}, false, /*exits_on_signal=*/false);
   StagedFiles written;
   if (!arguments.output.empty()) {
     written.write_text(arguments.output, bound.executor.costs());

@@ -39,9 +39,9 @@ std::string step_text(const verification::VerifyStep& step) {
 
 // In another process, which a plug-in that crashes takes with it; in this one where that is asked
 // for, or there is no other.
-verification::VerifiedBackend judge(const VerifyArguments& arguments,
-                                    const verification::VerifyOptions& options,
-                                    const tuning::VerifyWorkerOptions& limits) {
+verification::VerifiedBackend verify(const VerifyArguments& arguments,
+                                     const verification::VerifyOptions& options,
+                                     const tuning::VerifyWorkerOptions& limits) {
   Progress progress;
   tuning::VerifyWorkerOptions worker = limits;
   worker.watcher = [&](const verification::VerifyStep& step) { progress.show(step_text(step)); };
@@ -94,15 +94,15 @@ std::string verify_text(const std::string& library, const verification::Verified
   if (has_ops) text += "\n" + ops.text(style);
   if (!unsupported.empty()) text += "\n" + wrapped("not supported: " + unsupported, style);
   for (const verification::Failure& failure : report.failures()) {
-    const std::string place = "FAILED " + failure.check + ": " + failure.place;
+    const std::string location = "FAILED " + failure.check + ": " + failure.location;
     text += "\n" + (failure.detail.empty()
-                        ? wrapped(place, style) + wrapped(failure.message, style, "  ")
-                        : wrapped(place + ": " + failure.message, style) +
+                        ? wrapped(location, style) + wrapped(failure.message, style, "  ")
+                        : wrapped(location + ": " + failure.message, style) +
                               wrapped(failure.detail, style, "  "));
   }
-  const auto told = static_cast<int64_t>(report.failures().size());
-  if (report.total().failed > told) {
-    text += "\nand " + std::to_string(report.total().failed - told) + " more\n";
+  const auto listed = static_cast<int64_t>(report.failures().size());
+  if (report.total().failed > listed) {
+    text += "\nand " + std::to_string(report.total().failed - listed) + " more\n";
   }
   const std::string skipped =
       report.total().skipped == 0 ? "" : ", " + std::to_string(report.total().skipped) + " skipped";
@@ -133,7 +133,7 @@ Json verify_json(const std::string& library, const verification::VerifiedBackend
   Json failures = Json::array();
   for (const verification::Failure& failure : verified.report.failures()) {
     failures.push_back({{"check", failure.check},
-                        {"where", failure.place},
+                        {"where", failure.location},
                         {"message", failure.message},
                         {"detail", failure.detail}});
   }
@@ -187,7 +187,7 @@ CommandResult verify(const VerifyArguments& arguments) {
   const tuning::VerifyWorkerOptions worker = {
       .step_timeout_seconds =
           parse_positive_number("--timeout", arguments.timeout, kMaxTimeoutSeconds)};
-  const verification::VerifiedBackend verified = judge(arguments, options, worker);
+  const verification::VerifiedBackend verified = verify(arguments, options, worker);
   const std::string output = arguments.is_json
                                  ? json_text(verify_json(arguments.library, verified))
                                  : verify_text(arguments.library, verified, stdout_style());

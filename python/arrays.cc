@@ -98,7 +98,7 @@ std::optional<Tensor> borrow(nb::handle value, std::optional<DataType> type = st
 
 // borrow() for values that must be arrays, because a copy would not refer to their memory. Throws
 // InvalidArgument if `value` cannot be borrowed.
-Tensor borrow_as_it_is(nb::handle value, const std::string& place, int wish) {
+Tensor borrow_as_it_is(nb::handle value, const std::string& location, int wish) {
   nb::object array = nb::borrow(value);
   std::optional<DataType> type;
   const bool is_array = nb::hasattr(value, "dtype") && nb::hasattr(value, "view");
@@ -108,7 +108,7 @@ Tensor borrow_as_it_is(nb::handle value, const std::string& place, int wish) {
     array = array.attr("view")("uint16");
   }
   if (std::optional<Tensor> tensor = borrow(array, type, wish)) return *std::move(tensor);
-  throw Error(ErrorKind::InvalidArgument, place,
+  throw Error(ErrorKind::InvalidArgument, location,
               std::string("expected a dense row-major array of numbers or bools") +
                   (wish == PyBUF_WRITABLE ? " that may be written" : "") + ", found " +
                   nb::cast<std::string>(nb::str(nb::type_name(value.type()))) +
@@ -153,7 +153,7 @@ nb::object to_array(Tensor tensor) {
 
 }  // namespace
 
-Tensor to_tensor(nb::handle value, const std::string& place) {
+Tensor to_tensor(nb::handle value, const std::string& location) {
   if (std::optional<Tensor> tensor = borrow(value)) return *std::move(tensor);
   const nb::module_ numpy = nb::module_::import_("numpy");
   nb::object array = numpy.attr("asarray")(value, nb::arg("order") = "C");
@@ -167,18 +167,18 @@ Tensor to_tensor(nb::handle value, const std::string& place) {
     array = array.attr("astype")(dtype.attr("newbyteorder")("="));
   }
   if (std::optional<Tensor> tensor = borrow(array, type)) return *std::move(tensor);
-  throw Error(ErrorKind::InvalidArgument, place,
+  throw Error(ErrorKind::InvalidArgument, location,
               "expected an array of numbers or bools, found " +
                   nb::cast<std::string>(nb::str(nb::type_name(value.type()))) + " of dtype " +
                   type_name);
 }
 
-Tensor to_shared_tensor(nb::handle value, const std::string& place) {
-  return borrow_as_it_is(value, place, 0);
+Tensor to_shared_tensor(nb::handle value, const std::string& location) {
+  return borrow_as_it_is(value, location, 0);
 }
 
-Tensor to_writable_tensor(nb::handle value, const std::string& place) {
-  return borrow_as_it_is(value, place, PyBUF_WRITABLE);
+Tensor to_writable_tensor(nb::handle value, const std::string& location) {
+  return borrow_as_it_is(value, location, PyBUF_WRITABLE);
 }
 
 nb::list to_arrays(std::vector<Tensor> tensors) {

@@ -12,15 +12,15 @@ namespace tessera::python {
 
 // The elements of `value`, which is a NumPy array or anything that numpy.asarray accepts. They are
 // not copied if they are dense and row-major; the tensor then keeps `value` alive. Throws
-// InvalidArgument, naming `place`, if there is no such element type. Requires the interpreter's
+// InvalidArgument, naming `location`, if there is no such element type. Requires the interpreter's
 // lock.
-Tensor to_tensor(nanobind::handle value, const std::string& place);
+Tensor to_tensor(nanobind::handle value, const std::string& location);
 
 // The same, but never copies: the tensor shows later changes of the array. Both throw
 // InvalidArgument if `value` is not a dense row-major array; to_writable_tensor() also if the array
 // must not be written.
-Tensor to_shared_tensor(nanobind::handle value, const std::string& place);
-Tensor to_writable_tensor(nanobind::handle value, const std::string& place);
+Tensor to_shared_tensor(nanobind::handle value, const std::string& location);
+Tensor to_writable_tensor(nanobind::handle value, const std::string& location);
 
 // Converts tensors to NumPy arrays that share memory with no later run, no model and no array of
 // the caller. Empty tensors become None. Moves elements that only `tensors` owns, and copies all

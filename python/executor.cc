@@ -79,7 +79,7 @@ bool is_mapping(nb::handle value) {
 template <class Action>
 auto interruptible(SharedExecutor& shared, const Action& action) {
   try {
-    return shared.alone([&](Executor& executor) {
+    return shared.exclusively([&](Executor& executor) {
       const RunInterrupt interrupt(executor);
       return action(executor);
     });
@@ -117,18 +117,18 @@ void bind_input(SharedExecutor& shared, const std::string& name, nb::handle arra
   const AnyTensor memory = nb::isinstance<SparseTensor>(array)
                                ? to_any_tensor(array, place_of(name))
                                : AnyTensor(to_shared_tensor(array, place_of(name)));
-  shared.alone([&](Executor& executor) { executor.bind_input(name, memory); });
+  shared.exclusively([&](Executor& executor) { executor.bind_input(name, memory); });
   shared.has_bound_input = true;
 }
 
 void bind_output(SharedExecutor& shared, const std::string& name, nb::object array) {
   Tensor memory = to_writable_tensor(array, "output '" + name + "'");
-  shared.alone([&](Executor& executor) { executor.bind_output(name, std::move(memory)); });
+  shared.exclusively([&](Executor& executor) { executor.bind_output(name, std::move(memory)); });
   shared.bound_outputs[name] = std::move(array);
 }
 
 void clear_bindings(SharedExecutor& shared) {
-  shared.alone([](Executor& executor) { executor.clear_bindings(); });
+  shared.exclusively([](Executor& executor) { executor.clear_bindings(); });
   shared.bound_outputs.clear();
   shared.has_bound_input = false;
 }
@@ -221,33 +221,36 @@ void bind_executor(nb::module_& module) {
       .def(
           "set_time_limit",
           [](SharedExecutor& shared, double seconds) {
-            shared.alone([&](Executor& executor) { executor.set_time_limit(seconds); });
+            shared.exclusively([&](Executor& executor) { executor.set_time_limit(seconds); });
           },
           "seconds"_a, "Later runs that take longer raise Cancelled; 0: no limit.")
       .def(
           "wait_for_swap",
           [](SharedExecutor& shared) {
-            shared.alone([](Executor& executor) { executor.wait_for_swap(); });
+            shared.exclusively([](Executor& executor) { executor.wait_for_swap(); });
           },
           "Waits for the faster plan of bind(swap=True), if there will be one; the next run uses "
           "it.")
       .def(
           "measure_dispatch_ns",
           [](SharedExecutor& shared) {
-            return shared.alone([](Executor& executor) { return executor.measure_dispatch_ns(); });
+            return shared.exclusively(
+                [](Executor& executor) { return executor.measure_dispatch_ns(); });
           },
           "The time of a step without its kernel, in nanoseconds; measures for some milliseconds.")
       .def_prop_ro(
           "inputs",
           [](SharedExecutor& shared) {
-            return to_list(shared.alone([](Executor& executor) { return executor.inputs(); }));
+            return to_list(
+                shared.exclusively([](Executor& executor) { return executor.inputs(); }));
           },
           nb::sig("def inputs(self) -> list[tessera.descriptions.ValueDescription]"),
           "The inputs of run(), with the shapes of the newest run, or before it the bound ones.")
       .def_prop_ro(
           "outputs",
           [](SharedExecutor& shared) {
-            return to_list(shared.alone([](Executor& executor) { return executor.outputs(); }));
+            return to_list(
+                shared.exclusively([](Executor& executor) { return executor.outputs(); }));
           },
           nb::sig("def outputs(self) -> list[tessera.descriptions.ValueDescription]"),
           "The results of run() for these shapes: the outputs, then the fetched values.")
@@ -257,7 +260,8 @@ void bind_executor(nb::module_& module) {
       .def(
           "plan",
           [](SharedExecutor& shared) {
-            return to_python(shared.alone([](Executor& executor) { return executor.plan(); }));
+            return to_python(
+                shared.exclusively([](Executor& executor) { return executor.plan(); }));
           },
           nb::sig("def plan(self) -> tessera.descriptions.PlanDescription"),
           "The steps of run() for the shapes of the newest run, which backend runs each, and "
@@ -265,34 +269,36 @@ void bind_executor(nb::module_& module) {
       .def(
           "shapes",
           [](SharedExecutor& shared) {
-            return to_python(shared.alone([](Executor& executor) { return executor.shapes(); }));
+            return to_python(
+                shared.exclusively([](Executor& executor) { return executor.shapes(); }));
           },
           nb::sig("def shapes(self) -> tessera.descriptions.ShapesDescription"),
           "The sets of input shapes for which there are plans, and the arena that they share.")
       .def_prop_ro(
           "costs",
           [](SharedExecutor& shared) {
-            return shared.alone([](Executor& executor) { return executor.costs(); });
+            return shared.exclusively([](Executor& executor) { return executor.costs(); });
           },
           "All costs that bind() knew or measured, as JSON; \"\" if there are none.")
       .def_prop_ro(
           "stages",
           [](SharedExecutor& shared) {
-            return to_list(shared.alone([](Executor& executor) { return executor.stages(); }));
+            return to_list(
+                shared.exclusively([](Executor& executor) { return executor.stages(); }));
           },
           nb::sig("def stages(self) -> list[tessera.descriptions.StageRecord]"),
           "The stages of bind(), in order.")
       .def(
           "record_steps",
           [](SharedExecutor& shared, bool is_on) {
-            shared.alone([&](Executor& executor) { executor.record_steps(is_on); });
+            shared.exclusively([&](Executor& executor) { executor.record_steps(is_on); });
           },
           "is_on"_a = true,
           "Switches recording of the steps of later runs on or off; off by default.")
       .def_prop_ro(
           "steps",
           [](SharedExecutor& shared) {
-            return to_list(shared.alone([](Executor& executor) { return executor.steps(); }));
+            return to_list(shared.exclusively([](Executor& executor) { return executor.steps(); }));
           },
           nb::sig("def steps(self) -> list[tessera.descriptions.StepRecord]"),
           "A record for each step of the newest run that was recorded, in order.")
@@ -300,7 +306,7 @@ void bind_executor(nb::module_& module) {
           "save_cache",
           [](SharedExecutor& shared, const std::filesystem::path& filename, const std::string& type,
              bool include_packs) {
-            shared.alone(
+            shared.exclusively(
                 [&](Executor& executor) { executor.save_cache(filename, type, include_packs); });
           },
           "filename"_a, "type"_a = "all", nb::kw_only(), "include_packs"_a = false,
@@ -309,7 +315,7 @@ void bind_executor(nb::module_& module) {
           "load_cache",
           [](SharedExecutor& shared, const std::filesystem::path& filename,
              const std::string& type) {
-            shared.alone([&](Executor& executor) { executor.load_cache(filename, type); });
+            shared.exclusively([&](Executor& executor) { executor.load_cache(filename, type); });
           },
           "filename"_a, "type"_a = "all",
           "Plans again with the contents of a file, and measures what is missing; raises as "
@@ -318,11 +324,11 @@ void bind_executor(nb::module_& module) {
           "cache_report",
           [](SharedExecutor& shared) {
             return to_python(
-                shared.alone([](Executor& executor) { return executor.cache_report(); }));
+                shared.exclusively([](Executor& executor) { return executor.cache_report(); }));
           },
           nb::sig("def cache_report(self) -> tessera.descriptions.CacheReport"),
           "Where the current plan was found, what caches knew, and what was measured.")
-      .def("__repr__", [](SharedExecutor& shared) { return shared.alone(text); });
+      .def("__repr__", [](SharedExecutor& shared) { return shared.exclusively(text); });
 }
 
 }  // namespace tessera::python

@@ -35,7 +35,7 @@ class SharedExecutor {
   // Calls `action(executor)` exclusively. The interpreter's lock must be held; it is released
   // during the call.
   template <class Action>
-  auto alone(const Action& action) {
+  auto exclusively(const Action& action) {
     const nanobind::gil_scoped_release unlocked;
     const std::scoped_lock turn(mutex_);
     return action(*executor_);

@@ -13,9 +13,9 @@ namespace {
 std::atomic<Executor*> running = nullptr;
 static_assert(std::atomic<Executor*>::is_always_lock_free, "as a handler must not wait");
 struct sigaction previous;
-std::atomic<int> asked_to_end = 0;  // number of the signal; 0: none
+std::atomic<int> stop_signal = 0;  // number of the signal; 0: none
 
-void note_end(int signal) { asked_to_end = signal; }
+void note_end(int signal) { stop_signal = signal; }
 
 void end_run(int signal, siginfo_t* origin, void* context) {
   if (Executor* const executor = running.load()) executor->cancel();
@@ -53,7 +53,7 @@ RunInterrupt::~RunInterrupt() {
 
 BindSignals::BindSignals() {
   if (!is_main_thread()) return;
-  asked_to_end = 0;
+  stop_signal = 0;
   is_installed_ = true;
   struct sigaction action{};
   action.sa_handler = note_end;
@@ -79,12 +79,12 @@ void BindSignals::restore() {
   }
 }
 
-bool BindSignals::is_asked_to_end() const { return is_installed_ && asked_to_end != 0; }
+bool BindSignals::is_stop_requested() const { return is_installed_ && stop_signal != 0; }
 
 void BindSignals::end_process_if_asked() {
-  if (!is_asked_to_end()) return;
+  if (!is_stop_requested()) return;
   restore();
-  std::raise(asked_to_end);
+  std::raise(stop_signal);
 }
 
 }  // namespace tessera::python

@@ -34,7 +34,7 @@ class BindSignals {
   BindSignals& operator=(const BindSignals&) = delete;
 
   // Whether a signal was recorded.
-  bool is_asked_to_end() const;
+  bool is_stop_requested() const;
 
  private:
   static constexpr std::array kSignals = {SIGTERM, SIGHUP};

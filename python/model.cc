@@ -173,7 +173,7 @@ class PythonProgress {
     try {
       // Python's handler for Ctrl-C runs only if this code checks for signals.
       if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-      if (signals_.is_asked_to_end()) return false;
+      if (signals_.is_stop_requested()) return false;
       if (callable_.is_none()) return true;
       const nb::object answer = callable_(to_python(progress));
       return answer.is_none() || nb::cast<bool>(nb::bool_(answer));

@@ -68,12 +68,12 @@ bool has_csr_attributes(nb::handle value) {
 }
 
 // Other formats of SciPy have attributes of the same names with other meanings.
-void check_is_csr(nb::handle value, const std::string& place) {
+void check_is_csr(nb::handle value, const std::string& location) {
   if (!nb::hasattr(value, "format")) return;
   const auto format = nb::cast<std::string>(nb::str(value.attr("format")));
   if (format == "csr") return;
   throw Error(
-      ErrorKind::InvalidArgument, place,
+      ErrorKind::InvalidArgument, location,
       "expected a sparse array in csr, found one in '" + format + "'; convert it with tocsr()");
 }
 
@@ -100,17 +100,17 @@ Raises InvalidArgument, saying what is wrong and where.
 
 }  // namespace
 
-AnyTensor to_any_tensor(nb::handle value, const std::string& place) {
+AnyTensor to_any_tensor(nb::handle value, const std::string& location) {
   if (nb::isinstance<SparseTensor>(value)) return nb::cast<SparseTensor>(value);
-  if (!has_csr_attributes(value)) return to_tensor(value, place);
-  check_is_csr(value, place);
+  if (!has_csr_attributes(value)) return to_tensor(value, location);
+  check_is_csr(value, location);
   Shape shape;
   for (const nb::handle dim : value.attr("shape")) shape.push_back(nb::cast<int64_t>(dim));
   try {
     return csr_array(value.attr("indptr"), value.attr("indices"), value.attr("data"),
                      std::move(shape));
   } catch (const Error& error) {
-    throw Error(error.kind(), place, error.where() + ": " + error.message());
+    throw Error(error.kind(), location, error.where() + ": " + error.message());
   }
 }
 

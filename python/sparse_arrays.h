@@ -12,8 +12,8 @@ namespace tessera::python {
 
 // Converts an argument of run(): a SparseArray; an object with the attributes of SciPy's csr arrays
 // (indptr, indices, data, shape), which is copied; or any value that to_tensor() accepts. Throws
-// InvalidArgument, naming `place`. Requires the interpreter's lock.
-AnyTensor to_any_tensor(nanobind::handle value, const std::string& place);
+// InvalidArgument, naming `location`. Requires the interpreter's lock.
+AnyTensor to_any_tensor(nanobind::handle value, const std::string& location);
 
 // Converts results to NumPy arrays, as to_arrays() does, and SparseArrays. If `bound` has an object
 // for a result, returns that object. Requires the interpreter's lock.

@@ -41,8 +41,8 @@ View view_of(const Node& node, size_t axis) {
 View joined(const View& view) {
   const auto join = [&](const std::vector<int64_t>& dims) {
     std::vector<int64_t> result = {1, 1};
-    for (size_t place = 0; place < dims.size(); ++place) {
-      result[static_cast<int>(place) < view.axis ? 0 : 1] *= dims[place];
+    for (size_t position = 0; position < dims.size(); ++position) {
+      result[static_cast<int>(position) < view.axis ? 0 : 1] *= dims[position];
     }
     return result;
   };

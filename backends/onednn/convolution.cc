@@ -144,8 +144,8 @@ class Proposer {
       const auto input = format_of(description.input_desc());
       const auto output = format_of(description.output_desc());
       if (!input || !output || has_equal(solutions, description)) continue;
-      auto& place = description.is_reference() ? references : solutions;
-      place.push_back({form, *input, *output, description});
+      auto& position = description.is_reference() ? references : solutions;
+      position.push_back({form, *input, *output, description});
     }
     if (solutions.empty() && !references.empty()) solutions.push_back(references.back());
     return solutions;

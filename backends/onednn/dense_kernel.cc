@@ -129,8 +129,8 @@ class DenseKernel : public plugin::Kernel {
     if (is_binary) arguments_.emplace_back(DNNL_ARG_SRC_1, input(operations.front()));
     for (size_t index = 1; index < operations.size(); ++index) {
       if (operations[index].operand < 0) continue;
-      const int place = static_cast<int>(index - 1);
-      arguments_.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(place) | DNNL_ARG_SRC_1,
+      const int position = static_cast<int>(index - 1);
+      arguments_.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(position) | DNNL_ARG_SRC_1,
                               input(operations[index]));
     }
   }

@@ -101,11 +101,11 @@ std::optional<Eltwise> arithmetic(std::string_view op, float number, bool is_num
 // An op of two inputs, one of which is a constant of one element.
 EltwiseAnswer with_number(const Node& node) {
   if (node.input_count() != 2) return refuse("");
-  for (const size_t place : {size_t{1}, size_t{0}}) {
-    const std::optional<float> number = constant_float(node.input(place));
-    if (!number || node.output(0).type() != node.input(1 - place).type()) continue;
-    const std::optional<Eltwise> function = arithmetic(node.op(), *number, place == 0);
-    if (function) return {EltwiseNode{{*function}, 1 - place}, ""};
+  for (const size_t position : {size_t{1}, size_t{0}}) {
+    const std::optional<float> number = constant_float(node.input(position));
+    if (!number || node.output(0).type() != node.input(1 - position).type()) continue;
+    const std::optional<Eltwise> function = arithmetic(node.op(), *number, position == 0);
+    if (function) return {EltwiseNode{{*function}, 1 - position}, ""};
   }
   return refuse("");
 }

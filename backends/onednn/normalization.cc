@@ -139,8 +139,8 @@ void offer_layer_normalization(Context& context, const Node& node) {
   const size_t axis = plugin::normalized_axis(node.attributes().get_int("axis", -1), dims.size());
   int64_t rows = 1;
   int64_t length = 1;
-  for (size_t place = 0; place < dims.size(); ++place) {
-    (place < axis ? rows : length) *= dims[place];
+  for (size_t position = 0; position < dims.size(); ++position) {
+    (position < axis ? rows : length) *= dims[position];
   }
   auto flags = normalization_flags::none;
   const memory::desc parameter = describe(Format::RowMajor, {length});

@@ -91,11 +91,11 @@ class RecurrenceKernel : public plugin::Kernel {
   };
 
   Buffers buffers_of(RunContext& context) const {
-    char* place = static_cast<char*>(context.workspace()) +
-                  aligned(static_cast<int64_t>(description_.scratchpad_desc().get_size()));
+    char* position = static_cast<char*>(context.workspace()) +
+                     aligned(static_cast<int64_t>(description_.scratchpad_desc().get_size()));
     const auto take = [&](int64_t elements) {
-      float* taken = reinterpret_cast<float*>(place);
-      place += aligned(elements * static_cast<int64_t>(sizeof(float)));
+      float* taken = reinterpret_cast<float*>(position);
+      position += aligned(elements * static_cast<int64_t>(sizeof(float)));
       return taken;
     };
     float* layer = take(sizes_.layer_elements());

@@ -67,17 +67,17 @@ Mode mode_of(const Node& node) {
 
 // The position of the center of an output pixel, as defined by the documentation of oneDNN
 // (Resampling).
-float library_position(const ResizeAxis& axis, int64_t place) {
-  return (static_cast<float>(place) + 0.5F) * static_cast<float>(axis.input) /
+float library_position(const ResizeAxis& axis, int64_t index) {
+  return (static_cast<float>(index) + 0.5F) * static_cast<float>(axis.input) /
              static_cast<float>(axis.output) -
          0.5F;
 }
 
 bool agrees(const Mode& mode, const ResizeAxis& axis) {
   const auto edge = static_cast<float>(axis.input - 1);
-  for (int64_t place = 0; place < axis.output; ++place) {
-    const float wanted = plugin::source_position(mode.coordinates, axis, place);
-    const float found = library_position(axis, place);
+  for (int64_t index = 0; index < axis.output; ++index) {
+    const float wanted = plugin::source_position(mode.coordinates, axis, index);
+    const float found = library_position(axis, index);
     if (mode.is_linear) {
       // Outside of the input, both take the pixel at the edge.
       const float difference = std::clamp(wanted, 0.0F, edge) - std::clamp(found, 0.0F, edge);

@@ -63,14 +63,14 @@ class SoftmaxOffer {
   Rows rows_of() const {
     Rows rows;
     const bool is_single = node_.version() >= kFirstSingleAxisVersion;
-    for (size_t place = 0; place < dims_.size(); ++place) {
-      const auto here = static_cast<int64_t>(place);
+    for (size_t position = 0; position < dims_.size(); ++position) {
+      const auto here = static_cast<int64_t>(position);
       if (here < axis_) {
-        rows.outer *= dims_[place];
+        rows.outer *= dims_[position];
       } else if (here == axis_ || !is_single) {
-        rows.length *= dims_[place];
+        rows.length *= dims_[position];
       } else {
-        rows.inner *= dims_[place];
+        rows.inner *= dims_[position];
       }
     }
     return rows;

@@ -13,7 +13,7 @@
 // plug-in, so they may be built by different compilers with different standard libraries.
 #pragma once
 
-#include "tessera/backend_faces.h"
+#include "tessera/backend_adapters.h"
 #include "tessera/backend_graph.h"
 #include "tessera/backend_offer.h"
 #include "tessera/backend_propose.h"

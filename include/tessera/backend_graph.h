@@ -30,7 +30,7 @@ class Failure : public std::runtime_error {
   int32_t kind_;
 };
 
-namespace border {
+namespace detail {
 
 // Writes a reason into the caller's memory, cut if it is too long.
 inline int32_t report(tessera_error* error, int32_t kind, const char* message) noexcept {
@@ -76,7 +76,7 @@ inline void append_bytes(void* user, const void* bytes, size_t size) {
   static_cast<std::string*>(user)->append(static_cast<const char*>(bytes), size);
 }
 
-}  // namespace border
+}  // namespace detail
 
 // --- What the host provides --------------------------------------------------------------------
 
@@ -256,25 +256,25 @@ class Graph {
   // if the pattern cannot be parsed.
   std::vector<std::vector<int32_t>> match(const std::string& pattern) const {
     std::vector<std::vector<int32_t>> matches;
-    tessera_error error = border::empty_error();
+    tessera_error error = detail::empty_error();
     const int32_t status = host_->match(
         graph_, pattern.c_str(),
         [](void* user, const int32_t* nodes, int32_t count) {
           static_cast<std::vector<std::vector<int32_t>>*>(user)->emplace_back(nodes, nodes + count);
         },
         &matches, &error);
-    border::throw_on_failure(status, error);
+    detail::throw_on_failure(status, error);
     return matches;
   }
 
   // The group as the bytes of an ONNX model.
   std::string group_as_onnx(std::span<const int32_t> nodes) const {
     std::string bytes;
-    tessera_error error = border::empty_error();
+    tessera_error error = detail::empty_error();
     const int32_t status =
         host_->group_as_onnx(graph_, nodes.data(), static_cast<int32_t>(nodes.size()),
-                             border::append_bytes, &bytes, &error);
-    border::throw_on_failure(status, error);
+                             detail::append_bytes, &bytes, &error);
+    detail::throw_on_failure(status, error);
     return bytes;
   }
 
@@ -286,11 +286,11 @@ class Graph {
       throw Failure(TESSERA_UNSUPPORTED, "this host gives no group without its constants");
     }
     std::string bytes;
-    tessera_error error = border::empty_error();
+    tessera_error error = detail::empty_error();
     const int32_t status = host_->open_group_as_onnx(
         graph_, nodes.data(), static_cast<int32_t>(nodes.size()), constants.data(),
-        static_cast<int32_t>(constants.size()), border::append_bytes, &bytes, &error);
-    border::throw_on_failure(status, error);
+        static_cast<int32_t>(constants.size()), detail::append_bytes, &bytes, &error);
+    detail::throw_on_failure(status, error);
     return bytes;
   }
 
@@ -398,20 +398,20 @@ class RunContext {
       const Body& body;
       std::atomic_flag has_failed = ATOMIC_FLAG_INIT;
       int32_t status = TESSERA_OK;
-      tessera_error error = border::empty_error();
+      tessera_error error = detail::empty_error();
     } call{body};
     context_->parallel_for(
         context_, count, grain,
         [](void* argument, int64_t begin, int64_t end) {
           Call& made = *static_cast<Call*>(argument);
-          tessera_error error = border::empty_error();
-          const int32_t status = border::guarded(&error, [&] { made.body(begin, end); });
+          tessera_error error = detail::empty_error();
+          const int32_t status = detail::guarded(&error, [&] { made.body(begin, end); });
           if (status == TESSERA_OK || made.has_failed.test_and_set()) return;
           made.status = status;
           made.error = error;
         },
         &call);
-    border::throw_on_failure(call.status, call.error);
+    detail::throw_on_failure(call.status, call.error);
   }
 
   // Returns memory for an output whose size is known only in the run. Throws Failure

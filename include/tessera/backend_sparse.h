@@ -17,7 +17,7 @@ struct SparseParts {
   int64_t bytes = -1;
 };
 
-namespace border {
+namespace detail {
 
 // Adds an array of `count` entries of `size` bytes at `end`, and moves `end` to the next aligned
 // position after the array. Returns false if that exceeds 64 bits.
@@ -44,16 +44,16 @@ const T* sparse_part(const void* buffer, int64_t at) {
   return static_cast<const T*>(static_cast<const void*>(static_cast<const char*>(buffer) + at));
 }
 
-}  // namespace border
+}  // namespace detail
 
 // All arguments must be at least 0.
 inline SparseParts csr_parts(int64_t rows, int64_t capacity, int64_t element_bytes) {
   SparseParts parts;
   int64_t end = sizeof(tessera_sparse_header);
   const bool fits = rows < INT64_MAX &&
-                    border::add_sparse_part(rows + 1, sizeof(int64_t), parts.offsets_at, end) &&
-                    border::add_sparse_part(capacity, sizeof(int32_t), parts.indices_at, end) &&
-                    border::add_sparse_part(capacity, element_bytes, parts.values_at, end);
+                    detail::add_sparse_part(rows + 1, sizeof(int64_t), parts.offsets_at, end) &&
+                    detail::add_sparse_part(capacity, sizeof(int32_t), parts.indices_at, end) &&
+                    detail::add_sparse_part(capacity, element_bytes, parts.values_at, end);
   if (fits) parts.bytes = end;
   return parts;
 }
@@ -61,8 +61,8 @@ inline SparseParts csr_parts(int64_t rows, int64_t capacity, int64_t element_byt
 inline SparseParts row_sparse_parts(int64_t capacity, int64_t row_bytes) {
   SparseParts parts;
   int64_t end = sizeof(tessera_sparse_header);
-  const bool fits = border::add_sparse_part(capacity, sizeof(int64_t), parts.indices_at, end) &&
-                    border::add_sparse_part(capacity, row_bytes, parts.values_at, end);
+  const bool fits = detail::add_sparse_part(capacity, sizeof(int64_t), parts.indices_at, end) &&
+                    detail::add_sparse_part(capacity, row_bytes, parts.values_at, end);
   if (fits) parts.bytes = end;
   return parts;
 }
@@ -71,9 +71,9 @@ inline SparseParts row_sparse_parts(int64_t capacity, int64_t row_bytes) {
 struct CsrView {
   explicit CsrView(const void* buffer)
       : header(static_cast<const tessera_sparse_header*>(buffer)),
-        offsets(border::sparse_part<int64_t>(buffer, header->offsets_at)),
-        columns(border::sparse_part<int32_t>(buffer, header->indices_at)),
-        values(border::sparse_part<char>(buffer, header->values_at)) {}
+        offsets(detail::sparse_part<int64_t>(buffer, header->offsets_at)),
+        columns(detail::sparse_part<int32_t>(buffer, header->indices_at)),
+        values(detail::sparse_part<char>(buffer, header->values_at)) {}
 
   int64_t stored() const { return header->stored; }
   template <class T>
@@ -91,8 +91,8 @@ struct CsrView {
 struct RowSparseView {
   explicit RowSparseView(const void* buffer)
       : header(static_cast<const tessera_sparse_header*>(buffer)),
-        rows(border::sparse_part<int64_t>(buffer, header->indices_at)),
-        values(border::sparse_part<char>(buffer, header->values_at)) {}
+        rows(detail::sparse_part<int64_t>(buffer, header->indices_at)),
+        values(detail::sparse_part<char>(buffer, header->values_at)) {}
 
   int64_t stored() const { return header->stored; }
   template <class T>
@@ -117,9 +117,9 @@ struct CsrTarget {
     header->offsets_at = parts.offsets_at;
     header->indices_at = parts.indices_at;
     header->values_at = parts.values_at;
-    offsets = border::sparse_part<int64_t>(buffer, parts.offsets_at);
-    columns = border::sparse_part<int32_t>(buffer, parts.indices_at);
-    values = border::sparse_part<char>(buffer, parts.values_at);
+    offsets = detail::sparse_part<int64_t>(buffer, parts.offsets_at);
+    columns = detail::sparse_part<int32_t>(buffer, parts.indices_at);
+    values = detail::sparse_part<char>(buffer, parts.values_at);
   }
 
   template <class T>
@@ -143,8 +143,8 @@ struct RowSparseTarget {
     header->capacity = capacity;
     header->indices_at = parts.indices_at;
     header->values_at = parts.values_at;
-    rows = border::sparse_part<int64_t>(buffer, parts.indices_at);
-    values = border::sparse_part<char>(buffer, parts.values_at);
+    rows = detail::sparse_part<int64_t>(buffer, parts.indices_at);
+    values = detail::sparse_part<char>(buffer, parts.values_at);
   }
 
   template <class T>

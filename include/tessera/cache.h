@@ -95,7 +95,8 @@ PrunedCaches prune_caches(const std::filesystem::path& folder,
 int64_t export_caches(const std::filesystem::path& folder, const std::filesystem::path& file);
 
 // Imports the caches of a file that export_caches() wrote into `folder`, and keeps the caches that
-// are already there. If both have a section, that of the file replaces the other. Returns the
+// are already there. If both have a section of a cache, that of the file replaces the other; shared
+// prices are imported only into a folder that has none. Returns the
 // number of imported caches. Throws InvalidArgument, Corrupt and Unsupported as describe_cache()
 // does, before anything is changed; DeviceFailed if a cache cannot be written.
 int64_t import_caches(const std::filesystem::path& file, const std::filesystem::path& folder);

@@ -35,10 +35,11 @@ std::filesystem::path plugin_folder() {
   if (folder.empty()) return {};
   std::filesystem::path refused;
   std::error_code failure;
-  for (const std::filesystem::path& place : {folder / "backends", folder / ".." / "lib" / "tessera",
-                                             folder / ".." / ".." / "lib" / "tessera"}) {
-    if (!std::filesystem::is_directory(place, failure)) continue;
-    std::filesystem::path found = std::filesystem::canonical(place, failure);
+  for (const std::filesystem::path& directory :
+       {folder / "backends", folder / ".." / "lib" / "tessera",
+        folder / ".." / ".." / "lib" / "tessera"}) {
+    if (!std::filesystem::is_directory(directory, failure)) continue;
+    std::filesystem::path found = std::filesystem::canonical(directory, failure);
     if (failure) continue;
     if (explain_untrusted_folder(found, trusted_owners()).empty()) return found;
     if (refused.empty()) refused = std::move(found);
@@ -86,15 +87,15 @@ std::vector<BackendDescription> Backends::describe() const {
     description.remedy = state.unusable.remedy;
     description.is_usable = state.plugin != nullptr;
     if (!state.plugin) continue;
-    const tessera_backend& face = state.plugin->face();
+    const tessera_backend& abi = state.plugin->abi();
     description.version = state.plugin->version();
-    for (int32_t index = 0; index < face.device_count; ++index) {
-      description.devices.emplace_back(face.devices[index].kind);
+    for (int32_t index = 0; index < abi.device_count; ++index) {
+      description.devices.emplace_back(abi.devices[index].kind);
     }
-    for (int32_t index = 0; index < face.layout_count; ++index) {
-      description.layouts.emplace_back(face.layouts[index].name);
+    for (int32_t index = 0; index < abi.layout_count; ++index) {
+      description.layouts.emplace_back(abi.layouts[index].name);
     }
-    description.op_count = face.simple_kernel_count;
+    description.op_count = abi.simple_kernel_count;
   }
   // The last entry is the reference backend, which supports all ops that have a kernel.
   int64_t op_count = 0;

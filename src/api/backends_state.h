@@ -24,8 +24,8 @@ struct Backends::State {
   std::shared_ptr<const ops::Registry> registry;  // without the ops that plug-ins define
   std::shared_ptr<HostServices> services;
   BackendSet set;
-  Store store;                        // artifacts of binds with these backends
-  std::once_flag is_told_to_be_slow;  // for the warning that only the reference can be used
+  Store store;                            // artifacts of binds with these backends
+  std::once_flag has_warned_of_slowness;  // for the warning that only the reference can be used
 };
 
 // The names in TESSERA_BACKENDS; empty if it is not set.

@@ -31,7 +31,7 @@ namespace tessera {
 namespace {
 
 // Returns a callback that reports to on_progress what bind() waits for.
-std::function<bool(const std::string& what)> waiting_teller(const BindOptions& options) {
+std::function<bool(const std::string& what)> waiting_reporter(const BindOptions& options) {
   return [&options](const std::string& what) {
     return !options.on_progress ||
            options.on_progress({.what = what, .phase = BindPhase::Waiting, .can_stop = true});
@@ -48,7 +48,7 @@ class Model::State::Binder {
         store_(model.backends.state_->store),
         options_(with_lasting_stop(given)),
         more_(more),
-        clock_(stage_teller(options_)),
+        clock_(stage_reporter(options_)),
         is_optimized_(is_optimizing(options_)) {
     clock_.begin("specialise");
     pool_.emplace(options_.threads);
@@ -90,15 +90,15 @@ class Model::State::Binder {
   void look_up() {
     clock_.begin("look up");
     take(store_.look_up(model_.plan_request(options_, more_, pool_->threads()),
-                        waiting_teller(options_), model_.log));
+                        waiting_reporter(options_), model_.log));
     model_.open_packs(*pool_);
     wanted_.find_stored_kernel = model_.stored_kernel_finder();
-    if (!stored_ || cache::may_vouch_for_results(stored_->origin())) return;
+    if (!stored_ || cache::trusts_results(stored_->origin())) return;
     const std::string wrong =
         model_.verify_untrusted_plan(options_, wanted_, *stored_, costs_, *pool_, clock_);
     if (wrong.empty()) return;
     take(std::move(*stored_).refuse("a plan that somebody else found is not used: " + wrong,
-                                    waiting_teller(options_)));
+                                    waiting_reporter(options_)));
   }
 
   // nullopt if there is no stored plan, if it can no longer be built, or if all candidates are to
@@ -202,21 +202,21 @@ std::string Model::State::verify_untrusted_plan(const BindOptions& options, Plan
                                                 StoredPlan& stored, tuning::CostTable& costs,
                                                 ThreadPool& pool, StageClock& clock) {
   clock.begin("judge");
-  stored.tell(costs, wanted.pricing);
+  stored.fill(costs, wanted.pricing);
   read_users_prices(options);
   set_bench(options, wanted, pool);
   const Graph graph = bound_graph_with_weights(options, pool);
   wanted.pricing.tune.inputs = tuning_inputs(graph, options);
-  const auto judge = [&](const tuning::KnownPlan& plan) {
+  const auto verify = [&](const tuning::KnownPlan& plan) {
     const std::vector<std::string> names = backends_of(plan);
     const auto plugins = choose_some_plugins(backends.state_->set, options, names);
     if (plugins.size() != names.size())
       return std::string("it needs a library that cannot be used");
     return explain_wrong_kernel(graph, *registry, plugins, pool, wanted, plan, costs);
   };
-  std::string wrong = judge(stored.plan());
+  std::string wrong = verify(stored.plan());
   for (const tuning::KnownPlan& other : stored.plan().startup_plan) {
-    if (wrong.empty()) wrong = judge(other);
+    if (wrong.empty()) wrong = verify(other);
   }
   // The choice cannot use kernels that were verified but never timed.
   std::erase_if(costs.kernels, [](const auto& entry) {
@@ -299,12 +299,12 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
   set_bench(options, wanted, pool);
   if (search != nullptr) {
     clock.begin("look up");
-    search->tell(*wanted.pricing.costs, wanted.pricing);
+    search->fill(*wanted.pricing.costs, wanted.pricing);
     if (!search->has_plan() && !options.retune) read_users_prices(options);
     // A user who asks for retune needs no notice that this measures.
     if (!options.retune) {
-      ProgressCallback& tell = wanted.pricing.tune.on_progress;
-      tell = with_measuring_notice(std::move(tell), cache_folders(options), information_log);
+      ProgressCallback& report = wanted.pricing.tune.on_progress;
+      report = with_measuring_notice(std::move(report), cache_folders(options), information_log);
     }
   }
   clock.begin("specialise");

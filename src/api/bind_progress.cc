@@ -57,19 +57,19 @@ std::string_view name(BindPhase phase) {
 
 BindOptions with_lasting_stop(BindOptions options) {
   if (!options.on_progress) return options;
-  options.on_progress = [tell = std::move(options.on_progress),
+  options.on_progress = [report = std::move(options.on_progress),
                          is_stopped = std::make_shared<bool>(false)](const TuneProgress& progress) {
-    if (!tell(progress)) *is_stopped = true;
+    if (!report(progress)) *is_stopped = true;
     return !*is_stopped;
   };
   return options;
 }
 
-StageClock::Watcher stage_teller(const BindOptions& options) {
+StageClock::Watcher stage_reporter(const BindOptions& options) {
   if (!options.on_progress) return {};
-  return [&tell = options.on_progress](const std::string& stage) {
+  return [&report = options.on_progress](const std::string& stage) {
     for (const StageRow& row : kStages) {
-      if (row.stage == stage) tell({.phase = row.phase});
+      if (row.stage == stage) report({.phase = row.phase});
     }
   };
 }

@@ -13,6 +13,6 @@ BindOptions with_lasting_stop(BindOptions options);
 // A watcher for StageClock, which reports to options.on_progress the phase of each stage. The stage
 // "tune" is not reported, because it reports phases of its own. options.on_progress must outlive
 // the watcher.
-StageClock::Watcher stage_teller(const BindOptions& options);
+StageClock::Watcher stage_reporter(const BindOptions& options);
 
 }  // namespace tessera

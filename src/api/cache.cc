@@ -160,11 +160,11 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
                                                           bool with_packs) {
   const std::lock_guard guard(mutex);
   std::vector<cache::Section> sections;
-  if (!stored_model || stored_model->shelf() == nullptr) {
+  if (!stored_model || stored_model->persistent_packs() == nullptr) {
     if (with_packs) log.warn("the packs are not saved: this model keeps none");
     return sections;
   }
-  PersistentPacks& shelf = *stored_model->shelf();
+  PersistentPacks& persistent_packs = *stored_model->persistent_packs();
   const auto add = [&](const char* content, std::optional<std::string> bytes) {
     if (!bytes || bytes->empty()) return;
     sections.push_back({.type = backend.empty() ? kPacks : backend,
@@ -172,9 +172,9 @@ std::vector<cache::Section> Model::State::stored_sections(const std::string& bac
                         .made_ns = system_time_ns(),
                         .bytes = *std::move(bytes)});
   };
-  add(kKernels, shelf.encode_kernels(backend));
+  add(kKernels, persistent_packs.encode_kernels(backend));
   if (!with_packs) return sections;
-  std::optional<std::string> bytes = shelf.encode_packs(loaded, packs, backend);
+  std::optional<std::string> bytes = persistent_packs.encode_packs(loaded, packs, backend);
   if (!bytes) log.warn("the packs are not saved: there is no folder of the user's with a key");
   add(kPacks, std::move(bytes));
   return sections;

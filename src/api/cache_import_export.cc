@@ -1,4 +1,6 @@
 // prune_caches(), export_caches(), import_caches().
+#include <algorithm>
+
 #include "base/writable_path.h"
 #include "cache/cache_folder.h"
 #include "cache/stored_file.h"
@@ -30,7 +32,7 @@ std::filesystem::path checked_folder(const std::filesystem::path& folder) {
 
 PrunedCaches prune_caches(const std::filesystem::path& folder, int64_t max_bytes) {
   if (max_bytes < 0) {
-    throw Error(ErrorKind::InvalidArgument, "most_bytes",
+    throw Error(ErrorKind::InvalidArgument, "max_bytes",
                 "expected 0 or more, found " + std::to_string(max_bytes));
   }
   cache::sweep(folder);
@@ -61,7 +63,8 @@ int64_t export_caches(const std::filesystem::path& folder, const std::filesystem
   if (!reason.empty()) {
     throw Error(ErrorKind::DeviceFailed, place_of(file), "cannot be written: " + reason);
   }
-  return static_cast<int64_t>(all.sections.size());
+  return std::ranges::count_if(
+      all.sections, [](const cache::Section& section) { return section.type != kSharedPrices; });
 }
 
 int64_t import_caches(const std::filesystem::path& file, const std::filesystem::path& folder) {

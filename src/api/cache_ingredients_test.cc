@@ -45,14 +45,14 @@ CacheReport report_of(const std::vector<Ingredient>& model, const tuning::Bindin
   const cache::CacheFile file{.ingredients = model,
                               .sections = tuning::to_sections(found, {}, binding)};
   EXPECT_EQ(cache::save_in_folder(folder.path(), file, nullptr).reason, "");
-  PlanRequest question{
+  PlanRequest request{
       .model = model_ingredients({.digest = "0123"}),
       .binding = ingredients_of({}),
       .find_versions = [] { return std::vector<tuning::PricedLibrary>(); },
       .find_libraries = [](const auto&) { return std::vector<tuning::PricedLibrary>(); },
       .folders = {folder.path()}};
   const Log silent([](const std::string&) {});
-  return Store().describe(std::move(question), silent);
+  return Store().describe(std::move(request), silent);
 }
 
 TEST(CacheIngredients, OfTheFileEachAloneIsAMissThatNamesIt) {

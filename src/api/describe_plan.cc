@@ -36,8 +36,8 @@ PlanPort describe_port(const BuiltPlan& built, int index) {
 // For each node, the indices of its refusals in Offers::refusals.
 std::vector<std::vector<size_t>> refusals_of_nodes(const BuiltPlan& built) {
   std::vector<std::vector<size_t>> of_nodes(built.graph.nodes.size());
-  for (size_t place = 0; place < built.offers.refusals.size(); ++place) {
-    of_nodes[static_cast<size_t>(built.offers.refusals[place].node.index)].push_back(place);
+  for (size_t position = 0; position < built.offers.refusals.size(); ++position) {
+    of_nodes[static_cast<size_t>(built.offers.refusals[position].node.index)].push_back(position);
   }
   return of_nodes;
 }
@@ -62,8 +62,8 @@ void describe_kernel(const BuiltPlan& built, const ExecutionStep& step,
     places.insert(places.end(), of_node.begin(), of_node.end());
   }
   std::sort(places.begin(), places.end());
-  for (const size_t place : places) {
-    const Refusal& refusal = built.offers.refusals[place];
+  for (const size_t position : places) {
+    const Refusal& refusal = built.offers.refusals[position];
     if (refusal.backend == candidate.backend()) continue;
     described.refusals.push_back({refusal.backend, built.graph[refusal.node].name, refusal.reason});
   }

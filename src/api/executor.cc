@@ -45,11 +45,11 @@ Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOpti
       options(bound),
       reused(std::move(first.reused)),
       declared(model->declared_shapes()),
-      place(bound.threads, bound.keeps_denormals ? Denormals::Keep : Denormals::Flush),
+      context(bound.threads, bound.keeps_denormals ? Denormals::Keep : Denormals::Flush),
       memory(declared, bound.fixed_shapes) {
   // The callback may no longer exist when a run has to plan again.
   options.on_progress = {};
-  plans.push_back(std::make_unique<ShapePlan>(std::move(first), options, place, *registry));
+  plans.push_back(std::make_unique<ShapePlan>(std::move(first), options, context, *registry));
 }
 
 template <class AnyOrTensor>
@@ -173,7 +173,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
     siblings.push_back(&other->runner->built());
   }
   PlanResult result = model->replan(wanted, has_prices ? &reused : nullptr, std::move(siblings));
-  auto made = std::make_unique<ShapePlan>(std::move(result), wanted, place, *registry);
+  auto made = std::make_unique<ShapePlan>(std::move(result), wanted, context, *registry);
   made->seconds = stopwatch.read().seconds;
   return made;
 }
@@ -181,7 +181,7 @@ std::unique_ptr<ShapePlan> Executor::State::make_plan(const std::vector<Dims>& d
 template <class AnyOrTensor>
 std::vector<Tensor> Executor::State::run(const std::map<std::string, AnyOrTensor>& given) {
   // Begins before planning, so that cancel() and the time limit also apply to it.
-  const ExecutionContext::ActiveRun turn(place);
+  const ExecutionContext::ActiveRun turn(context);
   if (swap) swap_before_run();
   select_plan(given);
   const std::vector<Tensor> ordered = inputs_in_order(given);
@@ -225,7 +225,7 @@ void Executor::bind_output(const std::string& name, Tensor memory) {
 void Executor::clear_bindings() { state_->memory.clear(state_->plan()); }
 
 void Executor::State::run_bound() {
-  const ExecutionContext::ActiveRun turn(place);
+  const ExecutionContext::ActiveRun turn(context);
   if (swap) swap_before_run();
   if (!memory.is_complete()) {
     select_plan(std::map<std::string, Tensor>());
@@ -238,7 +238,7 @@ void Executor::State::run_bound() {
 }
 
 void Executor::run_bound() { state_->run_bound(); }
-void Executor::cancel() { state_->place.cancel(); }
+void Executor::cancel() { state_->context.cancel(); }
 
 void Executor::set_time_limit(double seconds) {
   if (!(seconds >= 0)) {
@@ -246,7 +246,7 @@ void Executor::set_time_limit(double seconds) {
                 "expected 0 (none) or more seconds, found " + std::to_string(seconds));
   }
   const std::chrono::duration<double> limit(std::min(seconds, kMaxSeconds));
-  state_->place.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
+  state_->context.set_time_limit(std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
 }
 
 void Executor::State::swap_to(PlanSwap::Build build) {
@@ -289,8 +289,9 @@ void Executor::State::take_swap() {
 }
 
 void Executor::State::replace_swapped(PlanResult result) {
-  PlanDescription description = describe(result, place.pool().threads(), *registry);
-  std::unique_ptr<PlanRunner> runner = swapped->runner_of(std::move(result.built), options, place);
+  PlanDescription description = describe(result, context.pool().threads(), *registry);
+  std::unique_ptr<PlanRunner> runner =
+      swapped->runner_of(std::move(result.built), options, context);
   // The next run attaches the bound memory to the new plan.
   if (swapped == &plan()) memory.detach(plan());
   swapped->runner = std::move(runner);
@@ -304,11 +305,11 @@ double Executor::measure_dispatch_ns() { return state_->plan().runner->measure_d
 
 const std::vector<ValueDescription>& Executor::inputs() const { return state_->plan().inputs; }
 const std::vector<ValueDescription>& Executor::outputs() const { return state_->plan().outputs; }
-int Executor::threads() const { return state_->place.pool().threads(); }
+int Executor::threads() const { return state_->context.pool().threads(); }
 const PlanDescription& Executor::plan() const { return state_->plan().description; }
 
 ShapesDescription Executor::shapes() const {
-  ShapesDescription shapes{.arena_bytes = state_->place.arena_bytes()};
+  ShapesDescription shapes{.arena_bytes = state_->context.arena_bytes()};
   for (const std::unique_ptr<ShapePlan>& plan : state_->plans) {
     ShapePlanDescription& described = shapes.plans.emplace_back();
     for (size_t index = 0; index < plan->inputs.size(); ++index) {

@@ -35,7 +35,7 @@ struct Executor::State {
   bool is_plan_cached = false;  // the plan and its costs are in the cache record
   tuning::ReusedChoice reused;  // the choice of bind(), for other shapes
   DeclaredShapes declared;
-  ExecutionContext place;
+  ExecutionContext context;
   // The current plan, then the others, the most recently used first.
   std::vector<std::unique_ptr<ShapePlan>> plans;
   BoundMemory memory;

@@ -18,7 +18,7 @@ constexpr double kMinSeconds = 1;
 
 // One flag for the process, not for each set of backends: one notice is enough for a user who loads
 // a hundred models.
-std::atomic<bool> is_told = false;
+std::atomic<bool> is_reported = false;
 
 std::string duration_text(const std::optional<double>& seconds_allowed) {
   if (!seconds_allowed) return "seconds to a minute, longer for large models";
@@ -54,17 +54,17 @@ std::string measuring_notice(const std::optional<double>& seconds_allowed,
          "; optimize=False, --no-optimize or TESSERA_OPTIMIZE=0 switch it off";
 }
 
-ProgressCallback with_measuring_notice(ProgressCallback tell,
+ProgressCallback with_measuring_notice(ProgressCallback report,
                                        std::vector<std::filesystem::path> folders, const Log& log) {
-  if (is_told) return tell;
-  return
-      [tell = std::move(tell), folders = std::move(folders), &log](const TuneProgress& progress) {
-        const bool is_long = !progress.seconds_allowed || *progress.seconds_allowed >= kMinSeconds;
-        if (progress.phase == BindPhase::Starting && is_long && !is_told.exchange(true)) {
-          log.warn(measuring_notice(progress.seconds_allowed, folders));
-        }
-        return !tell || tell(progress);
-      };
+  if (is_reported) return report;
+  return [report = std::move(report), folders = std::move(folders),
+          &log](const TuneProgress& progress) {
+    const bool is_long = !progress.seconds_allowed || *progress.seconds_allowed >= kMinSeconds;
+    if (progress.phase == BindPhase::Starting && is_long && !is_reported.exchange(true)) {
+      log.warn(measuring_notice(progress.seconds_allowed, folders));
+    }
+    return !report || report(progress);
+  };
 }
 
 }  // namespace tessera

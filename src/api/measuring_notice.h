@@ -21,9 +21,9 @@ using ProgressCallback = std::function<bool(const TuneProgress&)>;
 std::string measuring_notice(const std::optional<double>& seconds_allowed,
                              const std::vector<std::filesystem::path>& folders);
 
-// Returns a callback that calls `tell`, which may be empty, and writes the notice to `log` when
+// Returns a callback that calls `report`, which may be empty, and writes the notice to `log` when
 // measuring starts: once in a process, and only if measuring may take a second or more.
-ProgressCallback with_measuring_notice(ProgressCallback tell,
+ProgressCallback with_measuring_notice(ProgressCallback report,
                                        std::vector<std::filesystem::path> folders, const Log& log);
 
 }  // namespace tessera

@@ -38,18 +38,18 @@ TEST(MeasuringNotice, NamesTheFolderThatWillBeWrittenTo) {
 std::string explain_wrong_notices() {
   std::vector<std::string> heard;
   const Log log([&](const std::string& message) { heard.push_back(message); });
-  int told = 0;
-  const ProgressCallback count = [&](const TuneProgress&) { return ++told < 4; };
-  const ProgressCallback tell = with_measuring_notice(count, {"."}, log);
-  tell({.phase = BindPhase::Preparing});
-  tell({.phase = BindPhase::Starting, .seconds_allowed = 0.1});
+  int call_count = 0;
+  const ProgressCallback count = [&](const TuneProgress&) { return ++call_count < 4; };
+  const ProgressCallback report = with_measuring_notice(count, {"."}, log);
+  report({.phase = BindPhase::Preparing});
+  report({.phase = BindPhase::Starting, .seconds_allowed = 0.1});
   if (!heard.empty()) return "a notice of what is soon over";
-  if (!tell({.phase = BindPhase::Starting, .seconds_allowed = 30})) return "the answer is lost";
+  if (!report({.phase = BindPhase::Starting, .seconds_allowed = 30})) return "the answer is lost";
   if (heard.size() != 1) return "no notice";
-  if (tell({.phase = BindPhase::Starting})) return "the answer is lost";
+  if (report({.phase = BindPhase::Starting})) return "the answer is lost";
   const ProgressCallback other = with_measuring_notice({}, {"elsewhere"}, log);
   if (other && !other({.phase = BindPhase::Starting})) return "stopped by nobody";
-  return heard.size() == 1 && told == 4 ? "" : "a second notice";
+  return heard.size() == 1 && call_count == 4 ? "" : "a second notice";
 }
 
 TEST(MeasuringNotice, IsGivenOnceInAProcess) {

@@ -41,24 +41,24 @@ void check_same_stamps(const std::vector<StampedFile>& expected,
 void Model::State::with_lock(const std::function<void(const Log& log)>& work) {
   std::vector<std::string> said;
   const Log later([&](const std::string& message) { said.push_back(message); });
-  const auto tell = [&] {
+  const auto report = [&] {
     for (const std::string& message : said) log.warn(message);
   };
   try {
     const std::lock_guard lock(mutex);
     work(later);
   } catch (...) {
-    tell();
+    report();
     throw;
   }
-  tell();
+  report();
 }
 
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
   BoundGraph bound;
-  with_lock([&](const Log& told) {
+  with_lock([&](const Log& log) {
     check_unchanged(loaded.source.mappings);
-    bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, told);
+    bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
     if (bound.is_unchanged) loaded.binds_unchanged = true;
   });
   mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.layouts), *registry);
@@ -119,10 +119,11 @@ const ModelStructure& Model::State::loaded_structure() {
 
 void Model::State::open_packs(ThreadPool& pool) {
   if (!stored_model) return;
-  with_lock([&](const Log& told) {
-    const PersistentPacks& shelf = stored_model->open_packs(loaded.graph, pool, told);
-    packs.set_source(
-        [&shelf](const PackKey& key, int64_t bytes) { return shelf.find_pack(key, bytes); });
+  with_lock([&](const Log& log) {
+    const PersistentPacks& persistent_packs = stored_model->open_packs(loaded.graph, pool, log);
+    packs.set_source([&persistent_packs](const PackKey& key, int64_t bytes) {
+      return persistent_packs.find_pack(key, bytes);
+    });
   });
 }
 
@@ -135,16 +136,17 @@ void Model::State::keep_stored(const BuiltPlan& built, int threads, const PlanOp
 }
 
 FindStoredKernel Model::State::stored_kernel_finder() {
-  if (!stored_model || stored_model->shelf() == nullptr) return {};
-  return
-      [shelf = stored_model->shelf()](const std::string& key) { return shelf->find_kernel(key); };
+  if (!stored_model || stored_model->persistent_packs() == nullptr) return {};
+  return [persistent_packs = stored_model->persistent_packs()](const std::string& key) {
+    return persistent_packs->find_kernel(key);
+  };
 }
 
 void Model::State::warn_once_if_slow(const BindOptions& options) {
   Backends::State& known = *backends.state_;
   if (!options.backends.empty() || !backends_of_environment().empty()) return;
   if (known.set.choose_names({}).size() > 1) return;
-  std::call_once(known.is_told_to_be_slow, [&] {
+  std::call_once(known.has_warned_of_slowness, [&] {
     std::string reasons;
     for (const BackendState& state : known.set.states()) {
       if (state.plugin != nullptr) continue;
@@ -188,7 +190,7 @@ std::shared_ptr<const ops::Registry> extended_registry(BackendSet& set) {
   ops::Registry registry = ops::make_registry();
   bool is_extended = false;
   for (const std::shared_ptr<const Plugin>& plugin : set.third_party_plugins()) {
-    for (ops::Op& op : make_ops(plugin->face(), plugin)) {
+    for (ops::Op& op : make_ops(plugin->abi(), plugin)) {
       // If two plug-ins define the same op, the first one is used.
       if (registry.find(op.domain, op.name) != nullptr) continue;
       registry.add(std::move(op));
@@ -313,14 +315,15 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
   // Drops pages of original weights while packing, so that not all originals and packs are in
   // memory at the same time.
   state->packs.set_made_watcher([&model = *state](int64_t bytes) { model.note_packed(bytes); });
-  std::optional<IndexLocation> place;
+  std::optional<IndexLocation> location;
   if (keeps_index) {
     clock.begin("index");
-    place = index_location(user_cache_folder(), state->file, version(), state->compile_options,
-                           options.strict_stamps);
+    location = index_location(user_cache_folder(), state->file, version(), state->compile_options,
+                              options.strict_stamps);
   }
-  if (place) {
-    std::optional<FoundModel> found = find_model(*place, options.backends.state_->set, state->log);
+  if (location) {
+    std::optional<FoundModel> found =
+        find_model(*location, options.backends.state_->set, state->log);
     if (found) {
       state->loaded = std::move(found->model);
       state->structure = std::move(found->structure);
@@ -341,10 +344,11 @@ Model Model::State::load(const std::shared_ptr<State>& state, const LoadOptions&
     state->registry = extended;
     state->restore();
     // No index is kept: the next process has to open the plug-in, too.
-    place.reset();
+    location.reset();
   }
-  if (place) {
-    state->stored_model = std::make_unique<StoredModel>(*std::move(place), state->log.messages());
+  if (location) {
+    state->stored_model =
+        std::make_unique<StoredModel>(*std::move(location), state->log.messages());
   }
   // Passes have freed the weights that they replaced.
   if (weight_bytes(state->loaded.graph) > kMuchMemoryBytes) return_freed_memory();

@@ -37,7 +37,7 @@ PlanResult Model::State::replan(const BindOptions& options, const tuning::Reused
   if (reused != nullptr) {
     wanted.pricing = replan_pricing(options, costs, *reused, known.store.prices());
     if (is_optimizing(options)) {
-      known.store.tell(plan_request(options, {}, pool.threads()), log, costs, wanted.pricing);
+      known.store.fill(plan_request(options, {}, pool.threads()), log, costs, wanted.pricing);
     }
   }
   const auto build = [&] {

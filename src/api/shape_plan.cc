@@ -51,22 +51,22 @@ void refuse_shape(const ValueDescription& bound, const Dims& dims) {
                   std::string(name(bound.type)) + " " + dims_text(dims));
 }
 
-ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, ExecutionContext& place,
+ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, ExecutionContext& context,
                      const ops::Registry& registry)
     : inputs(describe_inputs(result.built.graph)),
       outputs(describe_results(result)),
       input_forms(io_forms(result.built.graph, result.built.graph.inputs)),
       output_forms(io_forms(result.built.graph, result.built.graph.outputs)),
       dims(dims_of(inputs)),
-      description(describe(result, place.pool().threads(), registry)),
+      description(describe(result, context.pool().threads(), registry)),
       kernels(result.kernels),
       reused_kernels(result.reused_kernels),
       loaded_kernels(result.loaded_kernels),
-      runner(runner_of(std::move(result.built), options, place)) {}
+      runner(runner_of(std::move(result.built), options, context)) {}
 
 std::unique_ptr<PlanRunner> ShapePlan::runner_of(BuiltPlan built, const BindOptions& options,
-                                                 ExecutionContext& place) const {
-  return std::make_unique<PlanRunner>(std::move(built), place,
+                                                 ExecutionContext& context) const {
+  return std::make_unique<PlanRunner>(std::move(built), context,
                                       state_ports(options.state_pairs, inputs, outputs));
 }
 

@@ -25,14 +25,14 @@ PlanDescription describe(PlanResult& result, int threads, const ops::Registry& r
 [[noreturn]] void refuse_shape(const ValueDescription& bound, const Dims& dims);
 
 struct ShapePlan {
-  // Runs in the execution context `place`, which must outlive it. Throws as PlanRunner's
+  // Runs in the execution context `context`, which must outlive it. Throws as PlanRunner's
   // constructor and state_ports() do.
-  ShapePlan(PlanResult result, const BindOptions& options, ExecutionContext& place,
+  ShapePlan(PlanResult result, const BindOptions& options, ExecutionContext& context,
             const ops::Registry& registry);
 
-  // A runner for another plan of the same graph and shapes in `place`.
+  // A runner for another plan of the same graph and shapes in `context`.
   std::unique_ptr<PlanRunner> runner_of(BuiltPlan built, const BindOptions& options,
-                                        ExecutionContext& place) const;
+                                        ExecutionContext& context) const;
 
   std::vector<ValueDescription> inputs;
   std::vector<ValueDescription> outputs;

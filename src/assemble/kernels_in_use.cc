@@ -156,8 +156,8 @@ class KernelMatch {
   }
 
   bool have_same_dimensions() const {
-    const tessera_candidate* const face = wanted_.face.get();
-    const bool is_for_all = face == nullptr || (face->flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0;
+    const tessera_candidate* const abi = wanted_.abi.get();
+    const bool is_for_all = abi == nullptr || (abi->flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0;
     if (is_for_all) {
       const auto have_same_types = [&](const auto& before, const auto& now) {
         return std::equal(before.begin(), before.end(), now.begin(), now.end(),
@@ -168,10 +168,10 @@ class KernelMatch {
       return have_same_types(old_.inputs, wanted_.inputs) &&
              have_same_types(old_.outputs, wanted_.outputs);
     }
-    const tessera_candidate* const before = old_.face.get();
-    if (before == nullptr || before->built_for_count != face->built_for_count) return false;
+    const tessera_candidate* const before = old_.abi.get();
+    if (before == nullptr || before->built_for_count != abi->built_for_count) return false;
     for (const auto& [input, axis] :
-         std::span(face->built_for, static_cast<size_t>(face->built_for_count))) {
+         std::span(abi->built_for, static_cast<size_t>(abi->built_for_count))) {
       const auto port = static_cast<size_t>(input);
       const Type& left = old_graph_[old_.inputs[port].value].type;
       const Type& right = graph_[wanted_.inputs[port].value].type;
@@ -212,12 +212,12 @@ std::shared_ptr<const Kernel> KernelsInUse::find(const Candidate& candidate, con
     const KernelMatch match(built, plan.graph, *plan.layouts, candidate, graph, layouts);
     if (!match.is_whole()) continue;
     // The kernel may refer to its candidate, which would be destroyed with the other plan.
-    struct Held {
+    struct KernelWithCandidate {
       std::shared_ptr<const Kernel> kernel;
-      std::shared_ptr<const tessera_candidate> face;
+      std::shared_ptr<const tessera_candidate> abi;
     };
-    const auto held =
-        std::make_shared<const Held>(Held{plan.kernels[entry->second.step], built.face});
+    const auto held = std::make_shared<const KernelWithCandidate>(
+        KernelWithCandidate{plan.kernels[entry->second.step], built.abi});
     return {held, held->kernel.get()};
   }
   return nullptr;

@@ -109,7 +109,7 @@ class ConstantMaker {
   }
 
   // Whether the model's file has the constant in the requested form.
-  bool is_as_in_file(const PlanConstant& constant, const Value& value) const {
+  bool has_file_form(const PlanConstant& constant, const Value& value) const {
     const std::optional<SparseForm> form = built_.layouts->sparse_form(constant.layout);
     return form && value.sparse_constant && constant.pack == nullptr &&
            *form == SparseForm{value.sparse_constant->format(), value.sparse_constant->stored()};
@@ -118,7 +118,7 @@ class ConstantMaker {
   // Whether the constant is needed in another form than that of the graph.
   bool has_pack(const PlanConstant& constant) const {
     if (constant.pack == nullptr && constant.layout == kDefaultLayout) return false;
-    return !is_as_in_file(constant, built_.graph[constant.value]);
+    return !has_file_form(constant, built_.graph[constant.value]);
   }
 
   PackKey key_of(const PlanConstant& constant, const Digest& weight) const {
@@ -152,40 +152,40 @@ class ConstantMaker {
     return {held, held->data()};
   }
 
-  static tessera_buffer face_of(const Tensor& tensor) {
-    tessera_buffer face = {};
-    face.data = const_cast<void*>(tensor.data());
-    face.bytes = tensor.bytes();
-    face.data_type = static_cast<int32_t>(tensor.type());
-    face.rank = static_cast<int32_t>(tensor.rank());
-    face.dims = tensor.dims().data();
-    return face;
+  static tessera_buffer buffer_of(const Tensor& tensor) {
+    tessera_buffer buffer = {};
+    buffer.data = const_cast<void*>(tensor.data());
+    buffer.bytes = tensor.bytes();
+    buffer.data_type = static_cast<int32_t>(tensor.type());
+    buffer.rank = static_cast<int32_t>(tensor.rank());
+    buffer.dims = tensor.dims().data();
+    return buffer;
   }
 
   void fill(const PlanConstant& constant, const Value& value, void* memory) {
     const Tensor dense = elements(constant.value);
-    const tessera_buffer from = face_of(dense);
-    const std::string place = "weight '" + value.name + "'";
+    const tessera_buffer from = buffer_of(dense);
+    const std::string location = "weight '" + value.name + "'";
     if (constant.pack == nullptr) {
-      convert_along_route(constant, place, from, memory);
+      convert_along_route(constant, location, from, memory);
       return;
     }
     const Candidate& candidate = built_.offers.candidates[static_cast<size_t>(constant.candidate)];
     const Status status = call_plugin([&](tessera_error* error) {
-      const int32_t packed = constant.pack->pack(constant.pack->self, context_.face(), &from,
-                                                 memory, constant.bytes, error);
+      const int32_t packed = constant.pack->pack(constant.pack->self, context_.abi(), &from, memory,
+                                                 constant.bytes, error);
       return context_.checked(packed, error);
     });
     if (!status.is_fine()) {
-      throw Error(status.kind(), place,
+      throw Error(status.kind(), location,
                   "backend '" + candidate.backend() + "' could not pack it: " + status.message);
     }
   }
 
-  void convert_along_route(const PlanConstant& constant, const std::string& place,
+  void convert_along_route(const PlanConstant& constant, const std::string& location,
                            const tessera_buffer& from, void* memory) {
     const TensorType type = *known_type(built_.graph[constant.value].type);
-    // From the default layout there is always a direct way.
+    // Every layout can be reached from the default layout.
     const std::vector<ConversionStep> route =
         built_.layouts->route(kDefaultLayout, constant.layout, type);
     TESSERA_CHECK(!route.empty(), "a constant in the default layout is the tensor itself");
@@ -198,7 +198,7 @@ class ConstantMaker {
       if (index + 1 < route.size()) {
         target.data = between.emplace_back(Tensor(DataType::UInt8, {target.bytes})).mutable_data();
       }
-      convert(route[index], place, context_, source, target);
+      convert(route[index], location, context_, source, target);
       source = target;
     }
   }

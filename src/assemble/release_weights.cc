@@ -14,7 +14,7 @@ void release(Value& value) {
 }
 
 // Clears `is_packed` for constants that a step reads unpacked.
-void keep_what_is_read(const BuiltPlan& built, std::vector<bool>& is_packed) {
+void clear_unpacked_reads(const BuiltPlan& built, std::vector<bool>& is_packed) {
   for (const PlanConstant& constant : built.plan.constants) {
     if (constant.pack == nullptr && constant.layout == kDefaultLayout) {
       is_packed[static_cast<size_t>(constant.value.index)] = false;
@@ -28,11 +28,11 @@ std::vector<bool> packed_only(const BuiltPlan& built) {
   for (const PlanConstant& constant : built.plan.constants) {
     is_packed[static_cast<size_t>(constant.value.index)] = true;
   }
-  keep_what_is_read(built, is_packed);
+  clear_unpacked_reads(built, is_packed);
   return is_packed;
 }
 
-bool may_go(const Value& value) {
+bool is_releasable(const Value& value) {
   return value.is_constant() && value.constant.has_elements() && !value.is_state &&
          is_floating(value.constant.type()) &&
          value.constant.bytes() > TESSERA_SMALL_CONSTANT_BYTES;
@@ -46,15 +46,15 @@ int64_t release_packed_constants(Graph& graph, BuiltPlan& built, const BuiltPlan
     by_name.emplace(graph.values[index].name, ValueId{static_cast<int32_t>(index)});
   }
   std::vector<bool> is_packed = packed_only(built);
-  if (other != nullptr) keep_what_is_read(*other, is_packed);
+  if (other != nullptr) clear_unpacked_reads(*other, is_packed);
   int64_t bytes = 0;
   for (size_t index = 0; index < is_packed.size(); ++index) {
     Value& value = built.graph.values[index];
-    if (!is_packed[index] || !may_go(value)) continue;
+    if (!is_packed[index] || !is_releasable(value)) continue;
     const auto found = by_name.find(value.name);
     // A constant that a pass made for these shapes is only in `built`; the model's own constants
     // are in `graph` too.
-    if (found != by_name.end() && may_go(graph[found->second]) &&
+    if (found != by_name.end() && is_releasable(graph[found->second]) &&
         graph[found->second].constant.data() == value.constant.data()) {
       bytes += value.constant.bytes();
       if (!graph[found->second].digest) graph[found->second].digest = value.digest;

@@ -20,48 +20,48 @@ tessera_buffer buffer_of(const Tensor& tensor) {
   return buffer;
 }
 
-// Fills `face`; false if the contract does not have this kind.
+// Fills `abi`; false if the contract does not have this kind.
 struct Fill {
-  tessera_attribute& face;
+  tessera_attribute& abi;
   std::vector<const char*>& strings;
 
   bool operator()(int64_t value) const {
-    face.kind = TESSERA_ATTRIBUTE_INT;
-    face.int_value = value;
+    abi.kind = TESSERA_ATTRIBUTE_INT;
+    abi.int_value = value;
     return true;
   }
   bool operator()(float value) const {
-    face.kind = TESSERA_ATTRIBUTE_FLOAT;
-    face.float_value = value;
+    abi.kind = TESSERA_ATTRIBUTE_FLOAT;
+    abi.float_value = value;
     return true;
   }
   bool operator()(const std::string& value) const {
-    face.kind = TESSERA_ATTRIBUTE_STRING;
-    face.string_value = value.c_str();
+    abi.kind = TESSERA_ATTRIBUTE_STRING;
+    abi.string_value = value.c_str();
     return true;
   }
   bool operator()(const std::vector<int64_t>& values) const {
-    face.kind = TESSERA_ATTRIBUTE_INTS;
-    face.ints = values.data();
-    face.count = count_of(values);
+    abi.kind = TESSERA_ATTRIBUTE_INTS;
+    abi.ints = values.data();
+    abi.count = count_of(values);
     return true;
   }
   bool operator()(const std::vector<float>& values) const {
-    face.kind = TESSERA_ATTRIBUTE_FLOATS;
-    face.floats = values.data();
-    face.count = count_of(values);
+    abi.kind = TESSERA_ATTRIBUTE_FLOATS;
+    abi.floats = values.data();
+    abi.count = count_of(values);
     return true;
   }
   bool operator()(const std::vector<std::string>& values) const {
-    face.kind = TESSERA_ATTRIBUTE_STRINGS;
+    abi.kind = TESSERA_ATTRIBUTE_STRINGS;
     for (const std::string& value : values) strings.push_back(value.c_str());
-    face.strings = strings.data();
-    face.count = count_of(values);
+    abi.strings = strings.data();
+    abi.count = count_of(values);
     return true;
   }
   bool operator()(const Tensor& value) const {
-    face.kind = TESSERA_ATTRIBUTE_TENSOR;
-    face.tensor = buffer_of(value);
+    abi.kind = TESSERA_ATTRIBUTE_TENSOR;
+    abi.tensor = buffer_of(value);
     return true;
   }
   bool operator()(const std::vector<Tensor>& /*values*/) const { return false; }
@@ -73,16 +73,16 @@ struct Fill {
 AttributeViews::AttributeViews(const Attributes& attributes) : attributes_(attributes) {
   for (const auto& [name, attribute] : attributes_.all()) {
     View view;
-    view.face.struct_size = sizeof(view.face);
+    view.abi.struct_size = sizeof(view.abi);
     // Moving a vector keeps its elements in place, so `face.strings` survives the emplace.
-    if (std::visit(Fill{view.face, view.strings}, attribute)) views_.emplace(name, std::move(view));
+    if (std::visit(Fill{view.abi, view.strings}, attribute)) views_.emplace(name, std::move(view));
   }
 }
 
 const tessera_attribute* AttributeViews::find(const char* name) const {
   if (name == nullptr) return nullptr;
   const auto found = views_.find(std::string_view(name));
-  return found == views_.end() ? nullptr : &found->second.face;
+  return found == views_.end() ? nullptr : &found->second.abi;
 }
 
 }  // namespace tessera

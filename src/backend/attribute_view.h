@@ -28,7 +28,7 @@ class AttributeViews {
 
  private:
   struct View {
-    tessera_attribute face = {};
+    tessera_attribute abi = {};
     std::vector<const char*> strings;
   };
 

@@ -108,9 +108,9 @@ std::filesystem::path file_to_open(const std::filesystem::path& file, bool is_na
 
 LibraryVersion version_of(const Plugin& plugin) {
   LibraryVersion version{.backend = plugin.name()};
-  const tessera_backend& face = plugin.face();
+  const tessera_backend& abi = plugin.abi();
   for (const tessera_ingredient& ingredient :
-       std::span(face.ingredients, static_cast<size_t>(face.ingredient_count))) {
+       std::span(abi.ingredients, static_cast<size_t>(abi.ingredient_count))) {
     version.ingredients.push_back({ingredient.name, ingredient.value});
   }
   return version;
@@ -217,10 +217,10 @@ void BackendSet::open(Entry& entry) {
   entry.is_tried = true;
   entry.remembered.reset();
   try {
-    const std::string place =
+    const std::string location =
         entry.known != nullptr ? "backend '" + std::string(entry.known->name) + "'" : "";
     entry.plugin = entry.known != nullptr && entry.known->open != nullptr
-                       ? Plugin::open_linked(entry.known->open, place, services_)
+                       ? Plugin::open_linked(entry.known->open, location, services_)
                        : Plugin::open(file_to_open(entry.file, entry.is_named), services_);
   } catch (const NotTrusted& fault) {
     entry.unusable = {BackendStatus::Refused, fault.reason,

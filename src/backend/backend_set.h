@@ -109,7 +109,7 @@ class BackendSet {
   std::span<const AbsentBackend> absent_;
   std::shared_ptr<HostServices> services_;
   mutable std::mutex mutex_;
-  std::vector<Entry> entries_;  // third_party_plugins first, then the catalog's, in its order
+  std::vector<Entry> entries_;  // third-party plug-ins first, then the catalog's, in its order
 };
 
 }  // namespace tessera

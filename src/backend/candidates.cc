@@ -45,7 +45,7 @@ class Collector {
         plugin_(std::move(plugin)),
         preference_(preference),
         offers_(offers),
-        is_answered_(graph.nodes.size(), false) {}
+        has_offer_or_refusal_(graph.nodes.size(), false) {}
 
   void ask(const OfferOptions& options) {
     wanted_ = options.wanted;
@@ -53,14 +53,15 @@ class Collector {
     ask_simple_kernels();
     if (wanted_ != nullptr) return;
     for (size_t node = 0; node < graph_.nodes.size(); ++node) {
-      if (!is_answered_[node]) add_refusal(static_cast<int32_t>(node), "it does not know this op");
+      if (!has_offer_or_refusal_[node])
+        add_refusal(static_cast<int32_t>(node), "it does not know this op");
     }
   }
 
  private:
   void ask_propose(const OfferOptions& options) {
-    const tessera_backend& face = plugin_->face();
-    if (face.propose == nullptr) return;
+    const tessera_backend& abi = plugin_->abi();
+    if (abi.propose == nullptr) return;
     tessera_propose_options wanted = {};
     wanted.struct_size = sizeof(wanted);
     wanted.threads = options.threads;
@@ -69,7 +70,7 @@ class Collector {
     wanted.skips_measured_only = options.skips_measured_only ? 1 : 0;
     std::vector<tessera_wanted> candidates;
     if (wanted_ != nullptr) {
-      for (const WantedCandidate& one : *wanted_) candidates.push_back(face_of(one));
+      for (const WantedCandidate& one : *wanted_) candidates.push_back(to_abi(one));
       // Makes data() non-null even without candidates.
       candidates.reserve(1);
       wanted.wanted = candidates.data();
@@ -88,30 +89,30 @@ class Collector {
     };
     const std::lock_guard lock(plugin_->propose_mutex());
     const Status status = call_plugin([&](tessera_error* error) {
-      return face.propose(face.self, &graph_, &wanted, &sink, error);
+      return abi.propose(abi.self, &graph_, &wanted, &sink, error);
     });
     if (failure_) std::rethrow_exception(failure_);
     if (status.is_fine()) return;
     for (size_t node = 0; node < graph_.nodes.size(); ++node) {
-      if (!is_answered_[node]) {
+      if (!has_offer_or_refusal_[node]) {
         add_refusal(static_cast<int32_t>(node), "it failed to propose: " + status.message);
       }
     }
   }
 
   // For an illegal candidate, reading it reports the error.
-  bool has_wanted_nodes(const tessera_candidate& face) const {
-    if (wanted_ == nullptr || face.nodes == nullptr || face.node_count < 0) return true;
-    return is_wanted({face.nodes, static_cast<size_t>(face.node_count)});
+  bool has_wanted_nodes(const tessera_candidate& abi) const {
+    if (wanted_ == nullptr || abi.nodes == nullptr || abi.node_count < 0) return true;
+    return is_wanted({abi.nodes, static_cast<size_t>(abi.node_count)});
   }
 
-  static tessera_wanted face_of(const WantedCandidate& wanted) {
-    tessera_wanted face = {};
-    face.nodes = wanted.nodes.data();
-    face.node_count = static_cast<int32_t>(wanted.nodes.size());
-    face.algorithm = wanted.algorithm.c_str();
-    face.ports = wanted.ports.c_str();
-    return face;
+  static tessera_wanted to_abi(const WantedCandidate& wanted) {
+    tessera_wanted abi = {};
+    abi.nodes = wanted.nodes.data();
+    abi.node_count = static_cast<int32_t>(wanted.nodes.size());
+    abi.algorithm = wanted.algorithm.c_str();
+    abi.ports = wanted.ports.c_str();
+    return abi;
   }
 
   bool is_wanted(std::span<const int32_t> nodes) const {
@@ -136,11 +137,11 @@ class Collector {
     return *static_cast<Collector*>(proposals->host_state);
   }
 
-  void add_candidate(const tessera_candidate* face) {
-    if (face == nullptr) return;
+  void add_candidate(const tessera_candidate* abi) {
+    if (abi == nullptr) return;
     // From here on, the plug-in's candidate is ours, legal or not. It keeps the plug-in open.
     const std::shared_ptr<const tessera_candidate> held(
-        face, [plugin = plugin_](const tessera_candidate* candidate) {
+        abi, [plugin = plugin_](const tessera_candidate* candidate) {
           if (candidate->release != nullptr) candidate->release(candidate->self);
         });
     if (!has_wanted_nodes(*held)) return;
@@ -148,7 +149,7 @@ class Collector {
       Candidate candidate = read_offer(*held, graph_, layouts_);
       candidate.plugin = plugin_;
       candidate.preference = preference_;
-      candidate.face = held;
+      candidate.abi = held;
       expand(candidate);
     } catch (const IllegalOffer& illegal) {
       refuse_nodes(*held, illegal.reason);
@@ -157,13 +158,13 @@ class Collector {
     }
   }
 
-  void refuse_nodes(const tessera_candidate& face, const std::string& reason) {
-    const std::string algorithm = face.algorithm == nullptr ? "" : face.algorithm;
+  void refuse_nodes(const tessera_candidate& abi, const std::string& reason) {
+    const std::string algorithm = abi.algorithm == nullptr ? "" : abi.algorithm;
     const std::string text =
         "its candidate" + (algorithm.empty() ? "" : " '" + algorithm + "'") + " is not legal: ";
-    if (face.nodes == nullptr) return;
+    if (abi.nodes == nullptr) return;
     for (const int32_t node :
-         std::span(face.nodes, static_cast<size_t>(std::max(0, face.node_count)))) {
+         std::span(abi.nodes, static_cast<size_t>(std::max(0, abi.node_count)))) {
       add_refusal(node, text + reason);
     }
   }
@@ -185,25 +186,26 @@ class Collector {
 
   void accept(Candidate candidate, const std::string& dense_layout) {
     check_parts(candidate, graph_, layouts_);
-    for (const NodeId node : candidate.nodes) is_answered_[static_cast<size_t>(node.index)] = true;
+    for (const NodeId node : candidate.nodes)
+      has_offer_or_refusal_[static_cast<size_t>(node.index)] = true;
     std::vector<Value> absorbed;
     for (const ValueId id : candidate.absorbed) absorbed.push_back(graph_.graph[id]);
     candidate.build =
-        kernel_builder(candidate.face, plugin_->name(), dense_layout, std::move(absorbed));
-    candidate.load = kernel_loader(candidate.face, plugin_->name());
+        kernel_builder(candidate.abi, plugin_->name(), dense_layout, std::move(absorbed));
+    candidate.load = kernel_loader(candidate.abi, plugin_->name());
     offers_.candidates.push_back(std::move(candidate));
   }
 
   void add_refusal(int32_t node, const std::string& reason) {
     if (node < 0 || static_cast<size_t>(node) >= graph_.nodes.size()) return;
-    is_answered_[static_cast<size_t>(node)] = true;
+    has_offer_or_refusal_[static_cast<size_t>(node)] = true;
     offers_.refusals.push_back({preference_, plugin_->name(), {node}, reason});
   }
 
   void ask_simple_kernels() {
-    const tessera_backend& face = plugin_->face();
+    const tessera_backend& abi = plugin_->abi();
     for (const tessera_simple_kernel& simple :
-         std::span(face.simple_kernels, static_cast<size_t>(face.simple_kernel_count))) {
+         std::span(abi.simple_kernels, static_cast<size_t>(abi.simple_kernel_count))) {
       for (size_t index = 0; index < graph_.nodes.size(); ++index) {
         const Node& node = graph_.graph.nodes[index];
         if (node.op != simple.op || node.domain != simple.domain) continue;
@@ -216,8 +218,10 @@ class Collector {
   void offer_simple(const tessera_simple_kernel& simple, size_t index) {
     std::string reason;
     const Status status = call_plugin([&](tessera_error*) {
-      const char* told = simple.explain_refusal(simple.self, &graph_, static_cast<int32_t>(index));
-      if (told != nullptr) reason = told[0] == '\0' ? "without a reason" : told;
+      const char* explanation =
+          simple.explain_refusal(simple.self, &graph_, static_cast<int32_t>(index));
+      if (explanation != nullptr)
+        reason = explanation[0] == '\0' ? "without a reason" : explanation;
       return TESSERA_OK;
     });
     if (!status.is_fine()) reason = status.message;
@@ -232,7 +236,7 @@ class Collector {
       return;
     }
     offers_.candidates.push_back(simple_candidate(simple, {static_cast<int32_t>(index)}));
-    is_answered_[index] = true;
+    has_offer_or_refusal_[index] = true;
   }
 
   Candidate simple_candidate(const tessera_simple_kernel& simple, NodeId id) const {
@@ -261,7 +265,7 @@ class Collector {
   std::shared_ptr<const Plugin> plugin_;
   int preference_;
   Offers& offers_;
-  std::vector<bool> is_answered_;
+  std::vector<bool> has_offer_or_refusal_;
   const std::vector<WantedCandidate>* wanted_ = nullptr;
   std::exception_ptr failure_;
 };

@@ -39,8 +39,8 @@ struct CandidateOutput {
 // One way to compute a node or a group, with all layouts fixed.
 struct Candidate {
   std::shared_ptr<const Plugin> plugin;
-  std::shared_ptr<const tessera_candidate> face;  // null for one made of a simple kernel
-  int preference = 0;                             // index of its backend in the requested order
+  std::shared_ptr<const tessera_candidate> abi;  // null for one made of a simple kernel
+  int preference = 0;                            // index of its backend in the requested order
   std::string algorithm;
   std::vector<NodeId> nodes;
   std::vector<CandidateInput> inputs;

@@ -103,9 +103,9 @@ TEST_F(Candidates, OfAnOlderHostAreExactAndStillWanted) {
   options.nan = TESSERA_NAN_FAST;  // beyond the older struct, memory may hold anything
   tessera_proposals sink = {};
   sink.struct_size = sizeof(sink);
-  const tessera_backend& face = plugins_[0]->face();
+  const tessera_backend& abi = plugins_[0]->abi();
   tessera_error error = {};
-  EXPECT_EQ(face.propose(face.self, &view, &options, &sink, &error), TESSERA_OK);
+  EXPECT_EQ(abi.propose(abi.self, &view, &options, &sink, &error), TESSERA_OK);
   EXPECT_EQ(asked.nan, TESSERA_NAN_EXACT);
   EXPECT_TRUE(asked.wanted.has_value());
 }
@@ -295,7 +295,7 @@ TEST_F(Absorbing, KernelsKeepWhatTheyAreBuiltOf) {
   std::vector<float> from = {1, 2};
   std::vector<float> to = {0, 0};
   const std::vector<int64_t> dims = {2};
-  const auto face = [&](std::vector<float>& elements) {
+  const auto abi = [&](std::vector<float>& elements) {
     tessera_buffer buffer = {};
     buffer.data = elements.data();
     buffer.bytes = 8;
@@ -304,8 +304,8 @@ TEST_F(Absorbing, KernelsKeepWhatTheyAreBuiltOf) {
     buffer.dims = dims.data();
     return buffer;
   };
-  const tessera_buffer input = face(from);
-  const tessera_buffer output = face(to);
+  const tessera_buffer input = abi(from);
+  const tessera_buffer output = abi(to);
   ThreadPool pool(1);
   tessera::RunContext context(pool);
   kernel.run("sum", context, &input, &output);

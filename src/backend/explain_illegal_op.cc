@@ -39,23 +39,23 @@ std::string explain_parameters(const char* what, std::span<const tessera_paramet
     if (is_blank(parameter.name)) {
       return std::string(what) + " " + std::to_string(index) + " has no name";
     }
-    const std::string place = std::string(what) + " '" + parameter.name + "'";
-    if (!names.insert(parameter.name).second) return place + " is there twice";
-    if (is_blank(parameter.type_variable)) return place + " has no type variable";
+    const std::string location = std::string(what) + " '" + parameter.name + "'";
+    if (!names.insert(parameter.name).second) return location + " is there twice";
+    if (is_blank(parameter.type_variable)) return location + " has no type variable";
     if (parameter.data_types == 0 || (parameter.data_types & ~kKnownTypeBits) != 0) {
-      return place + ": expected a set of data types, found the bits " +
+      return location + ": expected a set of data types, found the bits " +
              std::to_string(parameter.data_types);
     }
     if (parameter.arity < TESSERA_ARITY_REQUIRED || parameter.arity > TESSERA_ARITY_VARIADIC) {
-      return place + ": expected an arity of TESSERA_ARITY_, found " +
+      return location + ": expected an arity of TESSERA_ARITY_, found " +
              std::to_string(parameter.arity);
     }
     if (parameter.arity == TESSERA_ARITY_VARIADIC && index + 1 < parameters.size()) {
-      return place + " is variadic, but not the last one";
+      return location + " is variadic, but not the last one";
     }
     const auto [entry, is_new] = variables.emplace(parameter.type_variable, parameter.data_types);
     if (!is_new && entry->second != parameter.data_types) {
-      return place + " has type variable '" + parameter.type_variable +
+      return location + " has type variable '" + parameter.type_variable +
              "', which stands for other data types elsewhere in the op";
     }
   }
@@ -94,13 +94,13 @@ std::string explain_attributes(std::span<const tessera_attribute_schema> attribu
   for (size_t index = 0; index < attributes.size(); ++index) {
     const tessera_attribute_schema& schema = attributes[index];
     if (is_blank(schema.name)) return "attribute " + std::to_string(index) + " has no name";
-    const std::string place = std::string("attribute '") + schema.name + "' ";
-    if (!names.insert(schema.name).second) return place + "is there twice";
+    const std::string location = std::string("attribute '") + schema.name + "' ";
+    if (!names.insert(schema.name).second) return location + "is there twice";
     if (schema.kind < TESSERA_ATTRIBUTE_INT || schema.kind > TESSERA_ATTRIBUTE_TENSOR) {
-      return place + "has no kind of TESSERA_ATTRIBUTE_, but " + std::to_string(schema.kind);
+      return location + "has no kind of TESSERA_ATTRIBUTE_, but " + std::to_string(schema.kind);
     }
     const std::string reason = explain_default(schema);
-    if (!reason.empty()) return place + reason;
+    if (!reason.empty()) return location + reason;
   }
   return "";
 }

@@ -16,11 +16,11 @@ using testing::HasSubstr;
 // The result of explain_illegal_op() without the op's name.
 std::string reason_of(const tessera_op& op) {
   const std::string reason = explain_illegal_op(op);
-  const std::string place = op.name == nullptr || *op.name == '\0'
-                                ? std::string("an op: ")
-                                : "op '" + std::string(op.name) + "': ";
-  EXPECT_TRUE(reason.empty() || reason.starts_with(place)) << reason;
-  return reason.substr(reason.empty() ? 0 : place.size());
+  const std::string location = op.name == nullptr || *op.name == '\0'
+                                   ? std::string("an op: ")
+                                   : "op '" + std::string(op.name) + "': ";
+  EXPECT_TRUE(reason.empty() || reason.starts_with(location)) << reason;
+  return reason.substr(reason.empty() ? 0 : location.size());
 }
 
 TEST(ExplainIllegalOp, NamesWhatIsWrong) {
@@ -64,7 +64,7 @@ TEST(ExplainIllegalOp, NamesWhatIsWrong) {
     plugin::Op op = scale_op();
     change(op);
     const Opened opened(op);
-    EXPECT_EQ(reason_of(opened.face.ops[0]), expected);
+    EXPECT_EQ(reason_of(opened.abi.ops[0]), expected);
   }
 }
 
@@ -84,7 +84,7 @@ TEST(ExplainIllegalOp, BelievesNoPointer) {
   };
   for (const auto& [change, expected] : cases) {
     const Opened opened(scale_op());
-    tessera_op op = opened.face.ops[0];
+    tessera_op op = opened.abi.ops[0];
     change(op);
     EXPECT_THAT(explain_illegal_op(op), HasSubstr(expected));
   }
@@ -92,7 +92,7 @@ TEST(ExplainIllegalOp, BelievesNoPointer) {
 
 TEST(ExplainIllegalOp, DefaultsMustBeWhole) {
   const Opened opened(scale_op());
-  tessera_op op = opened.face.ops[0];
+  tessera_op op = opened.abi.ops[0];
   tessera_attribute value = {};
   tessera_attribute_schema schema = {"a", TESSERA_ATTRIBUTE_STRINGS, 0, &value};
   op.attributes = &schema;

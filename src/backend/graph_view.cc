@@ -29,26 +29,26 @@ void tessera_graph::fill_values() {
   values.resize(count);
   for (size_t index = 0; index < count; ++index) {
     const Value& value = graph.values[index];
-    tessera_value& face = values[index];
-    face.struct_size = sizeof(face);
-    face.name = value.name.c_str();
-    face.producer = -1;
-    face.type.data_type = static_cast<int32_t>(value.type.element);
-    face.type.rank = -1;
+    tessera_value& abi = values[index];
+    abi.struct_size = sizeof(abi);
+    abi.name = value.name.c_str();
+    abi.producer = -1;
+    abi.type.data_type = static_cast<int32_t>(value.type.element);
+    abi.type.rank = -1;
     if (value.type.shape) {
       dims_[index] = tessera::dims_or_unknown(*value.type.shape);
-      face.type.rank = static_cast<int32_t>(dims_[index].size());
+      abi.type.rank = static_cast<int32_t>(dims_[index].size());
     }
-    face.type.dims = dims_[index].data();
+    abi.type.dims = dims_[index].data();
     if (value.is_constant()) {
-      face.flags |= TESSERA_VALUE_CONSTANT;
-      face.constant = value.constant.data();
+      abi.flags |= TESSERA_VALUE_CONSTANT;
+      abi.constant = value.constant.data();
     }
     if (value.sparse) {
-      face.sparse_format = static_cast<int32_t>(value.sparse->format);
-      face.sparse_capacity = value.sparse->capacity;
+      abi.sparse_format = static_cast<int32_t>(value.sparse->format);
+      abi.sparse_capacity = value.sparse->capacity;
     }
-    if (value.is_state) face.flags |= TESSERA_VALUE_STATE;
+    if (value.is_state) abi.flags |= TESSERA_VALUE_STATE;
   }
   const auto flag = [&](ValueId id, uint32_t bit) {
     values[static_cast<size_t>(id.index)].flags |= bit;
@@ -82,20 +82,20 @@ void tessera_graph::fill_nodes() {
         values[static_cast<size_t>(id.index)].producer = static_cast<int32_t>(index);
       }
     }
-    tessera_node& face = nodes[index];
-    face.struct_size = sizeof(face);
-    face.version = node.version;
-    face.name = node.name.c_str();
-    face.op = node.op.c_str();
-    face.domain = node.domain.c_str();
-    face.inputs = input_ids_[index].data();
-    face.input_count = static_cast<int32_t>(input_ids_[index].size());
-    face.outputs = output_ids_[index].data();
-    face.output_count = static_cast<int32_t>(output_ids_[index].size());
-    face.body_count = static_cast<int32_t>(node.bodies.size());
-    face.is_random = registry.has_trait(node, tessera::ops::kRandom) ? 1 : 0;
-    face.flops = tessera::ops::node_flops(graph, node, registry).value_or(-1);
-    face.bytes = tessera::ops::node_bytes(graph, node, registry).value_or(-1);
+    tessera_node& abi = nodes[index];
+    abi.struct_size = sizeof(abi);
+    abi.version = node.version;
+    abi.name = node.name.c_str();
+    abi.op = node.op.c_str();
+    abi.domain = node.domain.c_str();
+    abi.inputs = input_ids_[index].data();
+    abi.input_count = static_cast<int32_t>(input_ids_[index].size());
+    abi.outputs = output_ids_[index].data();
+    abi.output_count = static_cast<int32_t>(output_ids_[index].size());
+    abi.body_count = static_cast<int32_t>(node.bodies.size());
+    abi.is_random = registry.has_trait(node, tessera::ops::kRandom) ? 1 : 0;
+    abi.flops = tessera::ops::node_flops(graph, node, registry).value_or(-1);
+    abi.bytes = tessera::ops::node_bytes(graph, node, registry).value_or(-1);
   }
   for (size_t index = 0; index < values.size(); ++index) {
     values[index].consumers = consumers_[index].data();

@@ -106,10 +106,10 @@ void HostServices::put_blob(const std::string& key, std::string bytes) {
 
 HostTable::HostTable(std::shared_ptr<HostServices> services, std::string owner)
     : services_(std::move(services)), owner_(std::move(owner)) {
-  face_.struct_size = sizeof(face_);
-  face_.contract_version = TESSERA_CONTRACT_VERSION;
-  face_.version = TESSERA_VERSION;
-  face_.host_state = this;
+  abi_.struct_size = sizeof(abi_);
+  abi_.contract_version = TESSERA_CONTRACT_VERSION;
+  abi_.version = TESSERA_VERSION;
+  abi_.host_state = this;
   fill_graph_access();
   fill_services();
 }
@@ -126,35 +126,35 @@ void HostTable::warn(const char* message) const noexcept {
 }
 
 void HostTable::fill_graph_access() {
-  face_.node_count = [](const tessera_graph* graph) {
+  abi_.node_count = [](const tessera_graph* graph) {
     return static_cast<int32_t>(graph->nodes.size());
   };
-  face_.value_count = [](const tessera_graph* graph) {
+  abi_.value_count = [](const tessera_graph* graph) {
     return static_cast<int32_t>(graph->values.size());
   };
-  face_.node = [](const tessera_graph* graph, int32_t node) { return item_at(graph->nodes, node); };
-  face_.value = [](const tessera_graph* graph, int32_t value) {
+  abi_.node = [](const tessera_graph* graph, int32_t node) { return item_at(graph->nodes, node); };
+  abi_.value = [](const tessera_graph* graph, int32_t value) {
     return item_at(graph->values, value);
   };
-  face_.attribute = [](const tessera_graph* graph, int32_t node,
-                       const char* name) -> const tessera_attribute* {
+  abi_.attribute = [](const tessera_graph* graph, int32_t node,
+                      const char* name) -> const tessera_attribute* {
     return or_else<const tessera_attribute*>(nullptr, [&] { return graph->attribute(node, name); });
   };
-  face_.match = [](const tessera_graph* graph, const char* pattern, tessera_match_visitor visitor,
-                   void* user, tessera_error* error) {
+  abi_.match = [](const tessera_graph* graph, const char* pattern, tessera_match_visitor visitor,
+                  void* user, tessera_error* error) {
     return serve_plugin(error, [&] { visit_matches(*graph, pattern, visitor, user); });
   };
-  face_.group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
-                           tessera_bytes_visitor visitor, void* user, tessera_error* error) {
+  abi_.group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
+                          tessera_bytes_visitor visitor, void* user, tessera_error* error) {
     return serve_plugin(error, [&] {
       const std::string bytes =
           export_group(graph->graph, checked_nodes(*graph, nodes, count), graph->registry);
       visitor(user, bytes.data(), bytes.size());
     });
   };
-  face_.open_group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
-                                const int32_t* constants, int32_t constant_count,
-                                tessera_bytes_visitor visitor, void* user, tessera_error* error) {
+  abi_.open_group_as_onnx = [](const tessera_graph* graph, const int32_t* nodes, int32_t count,
+                               const int32_t* constants, int32_t constant_count,
+                               tessera_bytes_visitor visitor, void* user, tessera_error* error) {
     return serve_plugin(error, [&] {
       const std::string bytes =
           export_open_group(graph->graph, checked_nodes(*graph, nodes, count),
@@ -162,8 +162,8 @@ void HostTable::fill_graph_access() {
       visitor(user, bytes.data(), bytes.size());
     });
   };
-  face_.reference_kernel = [](const tessera_graph* graph, int32_t node, tessera_kernel* kernel,
-                              tessera_error* error) {
+  abi_.reference_kernel = [](const tessera_graph* graph, int32_t node, tessera_kernel* kernel,
+                             tessera_error* error) {
     return serve_plugin(error, [&] {
       *kernel = make_reference_kernel(*graph, checked_nodes(*graph, &node, 1)[0]);
     });
@@ -171,22 +171,22 @@ void HostTable::fill_graph_access() {
 }
 
 void HostTable::fill_services() {
-  face_.allocate = [](size_t bytes, size_t alignment) {
+  abi_.allocate = [](size_t bytes, size_t alignment) {
     return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
   };
-  face_.deallocate = [](void* memory, size_t alignment) {
+  abi_.deallocate = [](void* memory, size_t alignment) {
     ::operator delete(memory, std::align_val_t{alignment});
   };
-  face_.run_in_pool = [](const tessera_host* host, int32_t threads, void (*body)(void*),
-                         void* argument) {
+  abi_.run_in_pool = [](const tessera_host* host, int32_t threads, void (*body)(void*),
+                        void* argument) {
     if (run_in_pool_or_here(threads, body, argument)) return;
     of(host).warn("an exception left what it runs in the pool, which the contract does not allow");
   };
-  face_.log = [](const tessera_host* host, const char* message) {
+  abi_.log = [](const tessera_host* host, const char* message) {
     if (message != nullptr) of(host).warn(message);
   };
-  face_.get_blob = [](const tessera_host* host, const char* key, tessera_bytes_visitor visitor,
-                      void* user) -> int32_t {
+  abi_.get_blob = [](const tessera_host* host, const char* key, tessera_bytes_visitor visitor,
+                     void* user) -> int32_t {
     if (key == nullptr || visitor == nullptr) return 0;
     HostTable& table = of(host);
     return or_else(0, [&] {
@@ -196,7 +196,7 @@ void HostTable::fill_services() {
       return 1;
     });
   };
-  face_.put_blob = [](const tessera_host* host, const char* key, const void* bytes, size_t size) {
+  abi_.put_blob = [](const tessera_host* host, const char* key, const void* bytes, size_t size) {
     if (key == nullptr || (bytes == nullptr && size > 0)) return;
     HostTable& table = of(host);
     // If there is no memory, it is not kept, as the contract allows.

@@ -36,7 +36,7 @@ class HostTable {
   HostTable(const HostTable&) = delete;
   HostTable& operator=(const HostTable&) = delete;
 
-  const tessera_host* face() const { return &face_; }
+  const tessera_host* abi() const { return &abi_; }
 
  private:
   static HostTable& of(const tessera_host* host);
@@ -47,7 +47,7 @@ class HostTable {
 
   std::shared_ptr<HostServices> services_;
   std::string owner_;
-  tessera_host face_ = {};
+  tessera_host abi_ = {};
 };
 
 }  // namespace tessera

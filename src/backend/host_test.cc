@@ -20,11 +20,11 @@ class Host : public testing::Test {
  protected:
   static void throw_it(void* /*argument*/) { throw std::runtime_error("out of luck"); }
 
-  std::vector<std::string> told_;
+  std::vector<std::string> logged_;
   std::shared_ptr<HostServices> services_ = std::make_shared<HostServices>(
-      [this](const std::string& message) { told_.push_back(message); });
+      [this](const std::string& message) { logged_.push_back(message); });
   HostTable table_{services_, "mine"};
-  const tessera_host* host_ = table_.face();
+  const tessera_host* host_ = table_.abi();
 };
 
 TEST_F(Host, KeepsBlobs) {
@@ -60,27 +60,27 @@ TEST_F(Host, WhatThrowsInThePoolEndsThere) {
   int runs = 0;
   host_->run_in_pool(host_, 2, [](void* argument) { ++*static_cast<int*>(argument); }, &runs);
   EXPECT_EQ(runs, 1);
-  EXPECT_THAT(told_, ElementsAre());
+  EXPECT_THAT(logged_, ElementsAre());
   EXPECT_NO_THROW(host_->run_in_pool(host_, 2, throw_it, nullptr));
-  EXPECT_THAT(told_, ElementsAre(HasSubstr("mine: an exception left")));
+  EXPECT_THAT(logged_, ElementsAre(HasSubstr("mine: an exception left")));
 }
 
 TEST_F(Host, ALogThatThrowsLosesItsMessage) {
   const auto services = std::make_shared<HostServices>(
       [](const std::string&) { throw std::runtime_error("the log is full"); });
   const HostTable table(services, "mine");
-  EXPECT_NO_THROW(table.face()->log(table.face(), "a word"));
-  EXPECT_NO_THROW(table.face()->log(table.face(), nullptr));
+  EXPECT_NO_THROW(table.abi()->log(table.abi(), "a word"));
+  EXPECT_NO_THROW(table.abi()->log(table.abi(), nullptr));
 }
 
 TEST_F(Host, ALoopThatThrowsFailsTheCall) {
   ThreadPool pool(2);
   RunContext context(pool);
-  tessera_run_context* const face = context.face();
+  tessera_run_context* const abi = context.abi();
   const auto body = [](void*, int64_t begin, int64_t) {
     if (begin == 0) throw std::runtime_error("out of luck");
   };
-  EXPECT_NO_THROW(face->parallel_for(face, 100, 1, body, nullptr));
+  EXPECT_NO_THROW(abi->parallel_for(abi, 100, 1, body, nullptr));
   EXPECT_TRUE(context.has_failed());
   tessera_error error = {};
   EXPECT_EQ(context.checked(TESSERA_OK, &error), TESSERA_INTERNAL);

@@ -6,14 +6,14 @@
 
 namespace tessera {
 
-void Kernel::fail(const std::string& place, const tessera_error& error) const {
+void Kernel::fail(const std::string& location, const tessera_error& error) const {
   const Status status{error.kind, error.message};
   // Reference kernels name the node themselves, in the user's terms.
-  const std::string prefix = place + ": ";
+  const std::string prefix = location + ": ";
   const bool names_place = status.message.starts_with(prefix);
   std::string message = names_place ? status.message.substr(prefix.size()) : status.message;
   if (!names_place) message = "backend '" + backend_ + "' failed: " + message;
-  throw Error(status.kind(), place, message);
+  throw Error(status.kind(), location, message);
 }
 
 std::string Kernel::save() const {
@@ -22,8 +22,8 @@ std::string Kernel::save() const {
     std::exception_ptr failure;  // must not be thrown through the plug-in
   } saved;
   const Status status = call_plugin([&](tessera_error* error) {
-    return face_.save(
-        face_.self,
+    return abi_.save(
+        abi_.self,
         [](void* user, const void* data, size_t size) {
           Saved& all = *static_cast<Saved*>(user);
           try {

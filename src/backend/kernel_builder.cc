@@ -19,17 +19,17 @@ struct AbsorbedTensors {
       }
     }
     for (const Tensor& tensor : tensors) {
-      tessera_buffer& face = faces.emplace_back(tessera_buffer{});
-      face.data = const_cast<void*>(tensor.data());
-      face.bytes = tensor.bytes();
-      face.data_type = static_cast<int32_t>(tensor.type());
-      face.rank = static_cast<int32_t>(tensor.rank());
-      face.dims = tensor.dims().data();
+      tessera_buffer& buffer = buffers.emplace_back(tessera_buffer{});
+      abi.data = const_cast<void*>(tensor.data());
+      abi.bytes = tensor.bytes();
+      abi.data_type = static_cast<int32_t>(tensor.type());
+      abi.rank = static_cast<int32_t>(tensor.rank());
+      abi.dims = tensor.dims().data();
     }
   }
 
   std::vector<Tensor> tensors;
-  std::vector<tessera_buffer> faces;
+  std::vector<tessera_buffer> buffers;
 };
 
 void check_kernel(const tessera_kernel& kernel, const tessera_candidate& candidate,
@@ -55,37 +55,37 @@ Kernel taken_over(const tessera_kernel& kernel, const Status& status,
 
 }  // namespace
 
-std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> face,
+std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> abi,
                                                   std::string backend, std::string dense_layout,
                                                   std::vector<Value> absorbed) {
-  return [face = std::move(face), backend = std::move(backend),
+  return [abi = std::move(abi), backend = std::move(backend),
           dense_layout = std::move(dense_layout), absorbed = std::move(absorbed)](int threads) {
     const auto given = std::make_shared<AbsorbedTensors>(absorbed);
     tessera_build_options options = {};
     options.struct_size = sizeof(options);
     options.threads = threads;
     options.dense_layout = dense_layout.empty() ? nullptr : dense_layout.c_str();
-    options.absorbed = given->faces.data();
-    options.absorbed_count = static_cast<int32_t>(given->faces.size());
+    options.absorbed = given->buffers.data();
+    options.absorbed_count = static_cast<int32_t>(given->buffers.size());
     tessera_kernel kernel = {};
     kernel.struct_size = sizeof(kernel);
     const Status status = call_plugin(
-        [&](tessera_error* error) { return face->build(face->self, &options, &kernel, error); });
-    return taken_over(kernel, status, *face, backend, given);
+        [&](tessera_error* error) { return abi->build(abi->self, &options, &kernel, error); });
+    return taken_over(kernel, status, *abi, backend, given);
   };
 }
 
 std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(
-    std::shared_ptr<const tessera_candidate> face, std::string backend) {
-  if (face->load == nullptr) return {};
-  return [face = std::move(face), backend = std::move(backend)](std::shared_ptr<const void> bytes,
-                                                                int64_t size) {
+    std::shared_ptr<const tessera_candidate> abi, std::string backend) {
+  if (abi->load == nullptr) return {};
+  return [abi = std::move(abi), backend = std::move(backend)](std::shared_ptr<const void> bytes,
+                                                              int64_t size) {
     tessera_kernel kernel = {};
     kernel.struct_size = sizeof(kernel);
     const Status status = call_plugin([&](tessera_error* error) {
-      return face->load(face->self, bytes.get(), static_cast<size_t>(size), &kernel, error);
+      return abi->load(abi->self, bytes.get(), static_cast<size_t>(size), &kernel, error);
     });
-    return taken_over(kernel, status, *face, backend, std::move(bytes));
+    return taken_over(kernel, status, *abi, backend, std::move(bytes));
   };
 }
 

@@ -16,7 +16,7 @@ namespace tessera {
 // Returns a function that calls `face->build` with a number of threads. `dense_layout` is the
 // layout chosen for "any dense layout", or "". The kernel keeps the elements of `absorbed` alive,
 // none of which may have been released. The function throws Error with the backend's reason.
-std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> face,
+std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> abi,
                                                   std::string backend, std::string dense_layout,
                                                   std::vector<Value> absorbed);
 
@@ -24,6 +24,6 @@ std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_
 // null if there is no load. The kernel keeps the bytes. The function throws Error with the
 // backend's reason.
 std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(
-    std::shared_ptr<const tessera_candidate> face, std::string backend);
+    std::shared_ptr<const tessera_candidate> abi, std::string backend);
 
 }  // namespace tessera

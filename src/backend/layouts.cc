@@ -16,7 +16,7 @@ namespace {
 // backend_abi.h defines each of them.
 constexpr std::array<std::string_view, 3> kSharedNames = {"nhwc", "nchw8c", "nchw16c"};
 
-tessera_type face_of(const TensorType& type) {
+tessera_type to_abi(const TensorType& type) {
   return {static_cast<int32_t>(type.element), static_cast<int32_t>(type.dims.size()),
           type.dims.data()};
 }
@@ -73,13 +73,13 @@ void LayoutTable::add_form(const SparseForm& form) {
 }
 
 void LayoutTable::add_layouts(const Plugin& plugin) {
-  const tessera_backend& face = plugin.face();
+  const tessera_backend& abi = plugin.abi();
   for (const tessera_layout& layout :
-       std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
+       std::span(abi.layouts, static_cast<size_t>(abi.layout_count))) {
     // A shared layout of two plug-ins is the same; the conversions of the first one are used.
     if (find(layout.name)) continue;
     const LayoutId id{static_cast<int32_t>(entries_.size())};
-    const tessera_device& device = face.devices[layout.device];
+    const tessera_device& device = abi.devices[layout.device];
     const std::string ordinal = device.ordinal == 0 ? "" : ":" + std::to_string(device.ordinal);
     entries_.push_back({layout.name,
                         (layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0,
@@ -92,9 +92,9 @@ void LayoutTable::add_layouts(const Plugin& plugin) {
 }
 
 void LayoutTable::add_conversions(const Plugin& plugin) {
-  const tessera_backend& face = plugin.face();
+  const tessera_backend& abi = plugin.abi();
   for (const tessera_conversion& conversion :
-       std::span(face.conversions, static_cast<size_t>(face.conversion_count))) {
+       std::span(abi.conversions, static_cast<size_t>(abi.conversion_count))) {
     const std::optional<LayoutId> from = find(conversion.from);
     const std::optional<LayoutId> to = find(conversion.to);
     // A conversion between layouts of which one is missing is useless.
@@ -127,12 +127,12 @@ std::optional<int64_t> LayoutTable::storage_bytes(LayoutId id, const TensorType&
     return bytes < 0 ? std::nullopt : std::optional(bytes);
   }
   const int64_t dense = tensor_bytes(type.element, type.dims);
-  const tessera_layout* layout = entry(id).face;
+  const tessera_layout* layout = entry(id).abi;
   if (layout == nullptr) return dense;
-  const tessera_type face = face_of(type);
+  const tessera_type abi = to_abi(type);
   int64_t bytes = -1;
   call_plugin([&](tessera_error*) {
-    bytes = layout->storage_bytes(layout->self, &face);
+    bytes = layout->storage_bytes(layout->self, &abi);
     return TESSERA_OK;
   });
   return bytes < 0 || bytes > kMaxPluginBytes ? std::nullopt : std::optional(bytes);
@@ -184,25 +184,25 @@ std::vector<ConversionStep> LayoutTable::route(LayoutId from, LayoutId to,
   }
   TESSERA_CHECK(distance[at(to)] != kUnreached, "every layout converts to and from the default");
   std::vector<ConversionStep> steps;
-  for (LayoutId place = to; place != from; place = arrival[at(place)]->from) {
-    steps.push_back(*arrival[at(place)]);
+  for (LayoutId layout = to; layout != from; layout = arrival[at(layout)]->from) {
+    steps.push_back(*arrival[at(layout)]);
   }
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
 
-void convert(const ConversionStep& step, const std::string& place, RunContext& context,
+void convert(const ConversionStep& step, const std::string& layout, RunContext& context,
              const tessera_buffer& from, const tessera_buffer& to) {
   const Status status = call_plugin([&](tessera_error* error) {
-    return context.checked(step.convert(step.self, context.face(), &from, &to, error), error);
+    return context.checked(step.convert(step.self, context.abi(), &from, &to, error), error);
   });
-  if (!status.is_fine()) fail_conversion(step.plugin, place, status);
+  if (!status.is_fine()) fail_conversion(step.plugin, layout, status);
 }
 
-void fail_conversion(const Plugin* plugin, const std::string& place, const Status& status) {
+void fail_conversion(const Plugin* plugin, const std::string& layout, const Status& status) {
   const std::string reason = status.message.empty() ? "failed without a reason" : status.message;
-  if (plugin == nullptr) throw Error(status.kind(), place, reason);
-  throw Error(status.kind(), place,
+  if (plugin == nullptr) throw Error(status.kind(), layout, reason);
+  throw Error(status.kind(), layout,
               "backend '" + plugin->name() + "' could not convert: " + reason);
 }
 

@@ -90,7 +90,7 @@ class LayoutTable {
   struct Entry {
     std::string name;
     bool is_dense = true;
-    const tessera_layout* face = nullptr;  // null: the default layout, or a sparse one
+    const tessera_layout* abi = nullptr;  // null: the default layout, or a sparse one
     std::unique_ptr<SparseForm> form = {};
     std::string device = "cpu";
   };
@@ -103,12 +103,12 @@ class LayoutTable {
   std::vector<ConversionStep> conversions_;
 };
 
-// Runs one step. Throws DeviceFailed, naming `place` and the plug-in, if it fails.
-void convert(const ConversionStep& step, const std::string& place, RunContext& context,
+// Runs one step. Throws DeviceFailed, naming `location` and the plug-in, if it fails.
+void convert(const ConversionStep& step, const std::string& location, RunContext& context,
              const tessera_buffer& from, const tessera_buffer& to);
 
-// Throws the failure of a conversion at `place`, by `plugin` or, if that is null, by the host.
-[[noreturn]] void fail_conversion(const Plugin* plugin, const std::string& place,
+// Throws the failure of a conversion at `location`, by `plugin` or, if that is null, by the host.
+[[noreturn]] void fail_conversion(const Plugin* plugin, const std::string& location,
                                   const Status& status);
 
 }  // namespace tessera

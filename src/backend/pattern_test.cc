@@ -22,11 +22,11 @@
 namespace tessera {
 namespace {
 
-std::vector<std::string> split(const std::string& text, char border) {
+std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
   std::string part;
-  while (std::getline(stream, part, border)) {
+  while (std::getline(stream, part, separator)) {
     const size_t begin = part.find_first_not_of(' ');
     if (begin == std::string::npos) continue;
     parts.push_back(part.substr(begin, part.find_last_not_of(' ') + 1 - begin));

@@ -17,11 +17,11 @@
 namespace tessera {
 namespace {
 
-[[noreturn]] void fail(const std::string& place, const std::string& reason) {
-  throw Error(ErrorKind::Unsupported, place, reason);
+[[noreturn]] void fail(const std::string& location, const std::string& reason) {
+  throw Error(ErrorKind::Unsupported, location, reason);
 }
 
-void* load_library(const std::filesystem::path& file, const std::string& place) {
+void* load_library(const std::filesystem::path& file, const std::string& location) {
   void* library = nullptr;
   std::string failure;
   const Status status = call_plugin([&](tessera_error*) {
@@ -30,8 +30,8 @@ void* load_library(const std::filesystem::path& file, const std::string& place) 
     if (library == nullptr) failure = ::dlerror();
     return TESSERA_OK;
   });
-  if (!status.is_fine()) fail(place, "could not be loaded: " + status.message);
-  if (library == nullptr) fail(place, "could not be loaded: " + failure);
+  if (!status.is_fine()) fail(location, "could not be loaded: " + status.message);
+  if (library == nullptr) fail(location, "could not be loaded: " + failure);
   return library;
 }
 
@@ -49,10 +49,10 @@ std::set<std::string> loaded_files() {
   return files;
 }
 
-void* find_symbol(void* library, const char* symbol, const std::string& place) {
+void* find_symbol(void* library, const char* symbol, const std::string& location) {
   void* found = ::dlsym(library, symbol);
   if (found == nullptr) {
-    fail(place, std::string("is no plug-in: it exports no function '") + symbol + "'");
+    fail(location, std::string("is no plug-in: it exports no function '") + symbol + "'");
   }
   return found;
 }
@@ -85,17 +85,17 @@ std::string explain_illegal_layouts(const tessera_backend& backend) {
   for (const tessera_layout& layout :
        std::span(backend.layouts, static_cast<size_t>(backend.layout_count))) {
     if (layout.name == nullptr || *layout.name == '\0') return "a layout has no name";
-    const std::string place = "layout '" + std::string(layout.name) + "' ";
+    const std::string location = "layout '" + std::string(layout.name) + "' ";
     if (std::string wrong = explain_illegal_layout_name(layout.name, backend.name);
         !wrong.empty()) {
-      return place + wrong;
+      return location + wrong;
     }
-    if (!seen.insert(layout.name).second) return place + "is listed twice";
-    if (layout.to_default == nullptr) return place + "lacks its conversion to_default";
-    if (layout.from_default == nullptr) return place + "lacks its conversion from_default";
-    if (layout.storage_bytes == nullptr) return place + "lacks storage_bytes";
+    if (!seen.insert(layout.name).second) return location + "is listed twice";
+    if (layout.to_default == nullptr) return location + "lacks its conversion to_default";
+    if (layout.from_default == nullptr) return location + "lacks its conversion from_default";
+    if (layout.storage_bytes == nullptr) return location + "lacks storage_bytes";
     if (layout.device < 0 || layout.device >= backend.device_count) {
-      return place + "is on device " + std::to_string(layout.device) + " of " +
+      return location + "is on device " + std::to_string(layout.device) + " of " +
              std::to_string(backend.device_count);
     }
   }
@@ -153,21 +153,21 @@ std::string explain_illegal(const tessera_backend& backend) {
   return explain_illegal_kernels(backend);
 }
 
-Plugin::Plugin(tessera_open_backend_function open_function, const std::string& place,
+Plugin::Plugin(tessera_open_backend_function open_function, const std::string& location,
                std::shared_ptr<HostServices> services)
-    : host_(std::move(services), place) {
+    : host_(std::move(services), location) {
   const Status status =
-      call_plugin([&](tessera_error* error) { return open_function(host_.face(), &face_, error); });
-  if (!status.is_fine()) fail(place, "could not be opened: " + status.message);
-  if (std::string wrong = explain_illegal(face_); !wrong.empty()) {
+      call_plugin([&](tessera_error* error) { return open_function(host_.abi(), &abi_, error); });
+  if (!status.is_fine()) fail(location, "could not be opened: " + status.message);
+  if (std::string wrong = explain_illegal(abi_); !wrong.empty()) {
     // In a struct of another size, `release` may have another position.
-    if (face_.struct_size == sizeof(face_)) release();
-    fail(place, "is not a legal plug-in: " + wrong);
+    if (abi_.struct_size == sizeof(abi_)) release();
+    fail(location, "is not a legal plug-in: " + wrong);
   }
-  name_ = face_.name;
-  version_ = face_.version;
+  name_ = abi_.name;
+  version_ = abi_.version;
   for (const tessera_ingredient& ingredient :
-       std::span(face_.ingredients, static_cast<size_t>(face_.ingredient_count))) {
+       std::span(abi_.ingredients, static_cast<size_t>(abi_.ingredient_count))) {
     if (ingredient.name == nullptr || ingredient.value == nullptr) continue;
     ingredients_ += std::string(ingredient.name) + "=" + ingredient.value + ";";
   }
@@ -176,34 +176,34 @@ Plugin::Plugin(tessera_open_backend_function open_function, const std::string& p
 Plugin::~Plugin() { release(); }
 
 void Plugin::release() {
-  if (face_.release == nullptr) return;
+  if (abi_.release == nullptr) return;
   call_plugin([&](tessera_error*) {
-    face_.release(face_.self);
+    abi_.release(abi_.self);
     return TESSERA_OK;
   });
 }
 
 std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,
                                            std::shared_ptr<HostServices> services) {
-  const std::string place = "plug-in '" + file.filename().string() + "'";
+  const std::string location = "plug-in '" + file.filename().string() + "'";
   const std::set<std::string> before = loaded_files();
-  void* library = load_library(file, place);
+  void* library = load_library(file, location);
   const auto contract = reinterpret_cast<tessera_contract_version_function>(
-      find_symbol(library, TESSERA_CONTRACT_VERSION_SYMBOL, place));
+      find_symbol(library, TESSERA_CONTRACT_VERSION_SYMBOL, location));
   const auto open_backend = reinterpret_cast<tessera_open_backend_function>(
-      find_symbol(library, TESSERA_OPEN_BACKEND_SYMBOL, place));
+      find_symbol(library, TESSERA_OPEN_BACKEND_SYMBOL, location));
   uint32_t version = 0;
   const Status status = call_plugin([&](tessera_error*) {
     version = contract();
     return TESSERA_OK;
   });
-  if (!status.is_fine()) fail(place, "could not be opened: " + status.message);
+  if (!status.is_fine()) fail(location, "could not be opened: " + status.message);
   if (version != TESSERA_CONTRACT_VERSION) {
-    fail(place, "was built for version " + std::to_string(version) +
-                    " of the plug-in contract, this is version " +
-                    std::to_string(TESSERA_CONTRACT_VERSION) + "; build it again");
+    fail(location, "was built for version " + std::to_string(version) +
+                       " of the plug-in contract, this is version " +
+                       std::to_string(TESSERA_CONTRACT_VERSION) + "; build it again");
   }
-  std::shared_ptr<Plugin> plugin(new Plugin(open_backend, place, std::move(services)));
+  std::shared_ptr<Plugin> plugin(new Plugin(open_backend, location, std::move(services)));
   plugin->file_ = file;
   for (const std::string& loaded : loaded_files()) {
     if (!before.contains(loaded) && loaded != file) plugin->libraries_.emplace_back(loaded);
@@ -212,9 +212,9 @@ std::shared_ptr<const Plugin> Plugin::open(const std::filesystem::path& file,
 }
 
 std::shared_ptr<const Plugin> Plugin::open_linked(tessera_open_backend_function open,
-                                                  const std::string& place,
+                                                  const std::string& location,
                                                   std::shared_ptr<HostServices> services) {
-  return std::shared_ptr<const Plugin>(new Plugin(open, place, std::move(services)));
+  return std::shared_ptr<const Plugin>(new Plugin(open, location, std::move(services)));
 }
 
 }  // namespace tessera

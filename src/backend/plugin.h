@@ -23,14 +23,14 @@ class Plugin {
                                             std::shared_ptr<HostServices> services);
   // The same for a plug-in that is linked in.
   static std::shared_ptr<const Plugin> open_linked(tessera_open_backend_function open,
-                                                   const std::string& place,
+                                                   const std::string& location,
                                                    std::shared_ptr<HostServices> services);
 
   ~Plugin();
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
 
-  const tessera_backend& face() const { return face_; }
+  const tessera_backend& abi() const { return abi_; }
   const std::filesystem::path& file() const { return file_; }  // "" if linked in
   // The libraries that were loaded with it.
   const std::vector<std::filesystem::path>& libraries() const { return libraries_; }
@@ -38,19 +38,19 @@ class Plugin {
   const std::string& version() const { return version_; }
   // All version ingredients in one string; packs and measurements depend on it.
   const std::string& ingredients() const { return ingredients_; }
-  const tessera_host* host() const { return host_.face(); }
+  const tessera_host* host() const { return host_.abi(); }
   // Held while propose() runs.
   std::mutex& propose_mutex() const { return propose_mutex_; }
 
  private:
-  Plugin(tessera_open_backend_function open, const std::string& place,
+  Plugin(tessera_open_backend_function open, const std::string& location,
          std::shared_ptr<HostServices> services);
   void release();
 
   HostTable host_;
   std::filesystem::path file_;
   std::vector<std::filesystem::path> libraries_;
-  tessera_backend face_ = {};
+  tessera_backend abi_ = {};
   std::string name_;
   std::string version_;
   std::string ingredients_;

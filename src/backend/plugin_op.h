@@ -18,17 +18,17 @@ std::span<const Element> table_of(const Element* first, int32_t count) {
   return {first, static_cast<size_t>(count)};
 }
 
-// The pointers in `face` live as long as `keeps_open`.
+// The pointers in `abi` live as long as `keeps_open`.
 struct PluginOp {
-  tessera_op face = {};
+  tessera_op abi = {};
   std::string backend;
   std::shared_ptr<const void> keeps_open;
 
   std::span<const tessera_parameter> inputs() const {
-    return table_of(face.inputs, face.input_count);
+    return table_of(abi.inputs, abi.input_count);
   }
   std::span<const tessera_parameter> outputs() const {
-    return table_of(face.outputs, face.output_count);
+    return table_of(abi.outputs, abi.output_count);
   }
 };
 

@@ -88,19 +88,19 @@ void run_reference(const PluginOp& op, const ops::KernelCall& call) {
   };
   RunContext context(call.pool, call.scratch);
   const Status status = call_plugin([&](tessera_error* error) {
-    return context.checked(op.face.reference(op.face.self, &node, context.face(), inputs.data(),
-                                             outputs.data(), error),
-                           error);
+    return context.checked(
+        op.abi.reference(op.abi.self, &node, context.abi(), inputs.data(), outputs.data(), error),
+        error);
   });
   throw_on_failure(op, call.node, "reference kernel", status);
 }
 
 ops::Op make_op(const std::shared_ptr<const PluginOp>& held) {
-  const tessera_op& face = held->face;
+  const tessera_op& abi = held->abi;
   ops::Op op;
-  op.name = face.name;
-  op.domain = face.domain;
-  op.versions = {face.version};
+  op.name = abi.name;
+  op.domain = abi.domain;
+  op.versions = {abi.version};
   op.inputs = parameters_of(held->inputs());
   op.outputs = parameters_of(held->outputs());
   std::map<std::string, uint32_t> variables;
@@ -110,15 +110,15 @@ ops::Op make_op(const std::shared_ptr<const PluginOp>& held) {
     }
   }
   for (const auto& [name, bits] : variables) op.type_variables.push_back({name, type_set_of(bits)});
-  for (const tessera_attribute_schema& schema : table_of(face.attributes, face.attribute_count)) {
+  for (const tessera_attribute_schema& schema : table_of(abi.attributes, abi.attribute_count)) {
     ops::AttributeSchema& made =
         op.attributes.emplace_back(schema.name, kind_of(schema.kind), std::nullopt);
     if (schema.default_value != nullptr) made.default_value = attribute_of(*schema.default_value);
     made.is_required = schema.is_required != 0;
   }
-  if (face.is_elementwise != 0) op.traits = ops::kElementwise;
+  if (abi.is_elementwise != 0) op.traits = ops::kElementwise;
   op.infer = [held](ops::InferContext& context) { run_type_rule(*held, context); };
-  if (face.reference != nullptr) {
+  if (abi.reference != nullptr) {
     op.kernel = [held](const ops::KernelCall& call) { run_reference(*held, call); };
   }
   return op;
@@ -144,7 +144,7 @@ void throw_on_failure(const PluginOp& op, const Node& node, const char* what,
   if (status.is_fine()) return;
   if (status.code == TESSERA_INVALID_MODEL || status.code == TESSERA_INVALID_ARGUMENT ||
       status.code == TESSERA_UNSUPPORTED || status.code == TESSERA_OUT_OF_MEMORY) {
-    throw Error(status.kind(), place(node),
+    throw Error(status.kind(), location_of(node),
                 status.message + " (says the " + what + " of backend '" + op.backend + "')");
   }
   throw_fault(op, node, what, status.message);
@@ -152,7 +152,7 @@ void throw_on_failure(const PluginOp& op, const Node& node, const char* what,
 
 void throw_fault(const PluginOp& op, const Node& node, const char* what, const std::string& fault) {
   throw Error(
-      ErrorKind::DeviceFailed, place(node),
+      ErrorKind::DeviceFailed, location_of(node),
       std::string("the ") + what + " of backend '" + op.backend + "' is at fault: " + fault);
 }
 
@@ -160,16 +160,16 @@ std::vector<ops::Op> make_ops(const tessera_backend& backend,
                               const std::shared_ptr<const void>& keeps_open) {
   std::vector<ops::Op> ops;
   std::set<std::pair<std::string, std::string>> names;
-  for (const tessera_op& face : table_of(backend.ops, backend.op_count)) {
-    std::string reason = explain_illegal_op(face);
-    if (reason.empty() && !names.emplace(face.domain, face.name).second) {
-      reason = std::string("op '") + face.name + "': it is there twice";
+  for (const tessera_op& abi : table_of(backend.ops, backend.op_count)) {
+    std::string reason = explain_illegal_op(abi);
+    if (reason.empty() && !names.emplace(abi.domain, abi.name).second) {
+      reason = std::string("op '") + abi.name + "': it is there twice";
     }
     if (!reason.empty()) {
       throw Error(ErrorKind::Unsupported, std::string("backend '") + backend.name + "'", reason);
     }
     ops.push_back(
-        make_op(std::make_shared<const PluginOp>(PluginOp{face, backend.name, keeps_open})));
+        make_op(std::make_shared<const PluginOp>(PluginOp{abi, backend.name, keeps_open})));
   }
   return ops;
 }

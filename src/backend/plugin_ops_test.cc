@@ -178,10 +178,10 @@ std::string error_of_rule(Rule rule, bool is_elementwise = true) {
 
 std::string error_of_raw_rule(RawRule rule) {
   Opened opened(scale_op());
-  tessera_op op = opened.face.ops[0];
+  tessera_op op = opened.abi.ops[0];
   op.infer = rule;
   op.is_elementwise = 0;
-  opened.face.ops = &op;
+  opened.abi.ops = &op;
   const ops::Op made = opened.ops().at(0);
   return error_of([&] { inferred(made, {input_of(Shape{2, 3})}); });
 }
@@ -279,7 +279,7 @@ TEST(MakeOps, FailuresOfTheReferenceNameNodeAndBackend) {
 TEST(MakeOps, EveryRuleKeepsThePluginOpen) {
   auto token = std::make_shared<int>(0);
   Opened opened(scale_op());
-  std::vector<ops::Op> ops = make_ops(opened.face, token);
+  std::vector<ops::Op> ops = make_ops(opened.abi, token);
   EXPECT_EQ(token.use_count(), 2) << "one for the op";
   const ops::Op copy = ops[0];
   ops.clear();
@@ -292,9 +292,9 @@ TEST(MakeOps, RefusesIllegalOnesByName) {
   EXPECT_EQ(error_of([&] { op_of(op); }),
             "Unsupported: backend 'mylib': op 'Scale': it has no outputs");
   Opened opened(scale_op());
-  const tessera_op twice[] = {opened.face.ops[0], opened.face.ops[0]};
-  opened.face.ops = twice;
-  opened.face.op_count = 2;
+  const tessera_op twice[] = {opened.abi.ops[0], opened.abi.ops[0]};
+  opened.abi.ops = twice;
+  opened.abi.op_count = 2;
   EXPECT_EQ(error_of([&] { opened.ops(); }),
             "Unsupported: backend 'mylib': op 'Scale': it is there twice");
 }

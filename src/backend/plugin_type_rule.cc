@@ -44,7 +44,7 @@ class RuleCall {
     shown.set_output = [](tessera_infer_context* context, int32_t output,
                           const tessera_type* type) { of(context).accept(output, type); };
     const Status status = call_plugin(
-        [&](tessera_error* error) { return op_.face.infer(op_.face.self, &shown, error); });
+        [&](tessera_error* error) { return op_.abi.infer(op_.abi.self, &shown, error); });
     throw_on_failure(op_, context_.node(), kWhat, status);
     if (!fault_.empty()) fail(fault_);
     for (size_t index = 0; index < context_.output_count(); ++index) check(index);
@@ -191,7 +191,7 @@ class RuleCall {
          name + " the shape " + text(*type.shape));
   }
 
-  bool is_elementwise() const { return op_.face.is_elementwise != 0; }
+  bool is_elementwise() const { return op_.abi.is_elementwise != 0; }
 
   const PluginOp& op_;
   ops::InferContext& context_;

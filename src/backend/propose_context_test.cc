@@ -50,14 +50,14 @@ std::vector<std::string> answers(const std::function<void(ProposeContext& contex
         context.report_refusals("it does not know this op");
       })};
   const Offers offers = collect_offers(view, plugins, LayoutTable(plugins), {.wanted = wanted});
-  std::multiset<std::string> told;
+  std::multiset<std::string> reported;
   for (const tessera::Candidate& candidate : offers.candidates) {
-    told.insert(std::to_string(candidate.nodes[0].index) + ": taken");
+    reported.insert(std::to_string(candidate.nodes[0].index) + ": taken");
   }
   for (const Refusal& refusal : offers.refusals) {
-    told.insert(std::to_string(refusal.node.index) + ": " + refusal.reason);
+    reported.insert(std::to_string(refusal.node.index) + ": " + refusal.reason);
   }
-  return {told.begin(), told.end()};
+  return {reported.begin(), reported.end()};
 }
 
 plugin::Candidate plain_candidate(const plugin::Node& node) {

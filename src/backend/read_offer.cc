@@ -44,13 +44,13 @@ class ValueList {
 };
 
 // The values that a group reads from outside, and those that are needed outside.
-struct GroupBorder {
+struct GroupBoundary {
   ValueList inputs;              // including constants
   std::vector<int32_t> outputs;  // values that outside nodes read or that are needed
 };
 
-GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes) {
-  GroupBorder border;
+GroupBoundary boundary_of(const tessera_graph& graph, std::span<const int32_t> nodes) {
+  GroupBoundary boundary;
   const auto is_inside = [&](int32_t node) {
     return std::binary_search(nodes.begin(), nodes.end(), node);
   };
@@ -60,7 +60,7 @@ GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes
       if (input < 0) continue;
       const int32_t producer = graph.values[static_cast<size_t>(input)].producer;
       const bool is_outside = producer < 0 || !is_inside(producer);
-      if (is_outside) border.inputs.add(input);
+      if (is_outside) boundary.inputs.add(input);
     }
     for (const int32_t output : std::span(node.outputs, static_cast<size_t>(node.output_count))) {
       if (output < 0) continue;
@@ -68,10 +68,10 @@ GroupBorder border_of(const tessera_graph& graph, std::span<const int32_t> nodes
       const std::span consumers(value.consumers, static_cast<size_t>(value.consumer_count));
       const bool is_read = std::any_of(consumers.begin(), consumers.end(),
                                        [&](int32_t reader) { return !is_inside(reader); });
-      if (is_read || (value.flags & TESSERA_VALUE_NEEDED) != 0) border.outputs.push_back(output);
+      if (is_read || (value.flags & TESSERA_VALUE_NEEDED) != 0) boundary.outputs.push_back(output);
     }
   }
-  return border;
+  return boundary;
 }
 
 class OfferReader {
@@ -79,40 +79,40 @@ class OfferReader {
   OfferReader(const tessera_graph& graph, const LayoutTable& layouts)
       : graph_(graph), layouts_(layouts) {}
 
-  Candidate read(const tessera_candidate& face) const {
-    if (face.struct_size < kMinCandidateBytes) {
+  Candidate read(const tessera_candidate& abi) const {
+    if (abi.struct_size < kMinCandidateBytes) {
       refuse("its struct_size is not that of the contract");
     }
     constexpr uint32_t kNoKernel = TESSERA_CANDIDATE_VIEW | TESSERA_CANDIDATE_JOINT;
-    if (face.build == nullptr && (face.flags & kNoKernel) == 0) {
+    if (abi.build == nullptr && (abi.flags & kNoKernel) == 0) {
       refuse("it has no function to build a kernel");
     }
-    if (face.algorithm == nullptr) refuse("its algorithm is null");
-    if (face.workspace_bytes < 0 || face.library_bytes < 0) refuse("it asks for negative memory");
-    if (face.workspace_bytes > kMaxPluginBytes || face.library_bytes > kMaxPluginBytes) {
+    if (abi.algorithm == nullptr) refuse("its algorithm is null");
+    if (abi.workspace_bytes < 0 || abi.library_bytes < 0) refuse("it asks for negative memory");
+    if (abi.workspace_bytes > kMaxPluginBytes || abi.library_bytes > kMaxPluginBytes) {
       refuse("it asks for more memory than any machine has");
     }
     Candidate candidate;
-    candidate.algorithm = face.algorithm;
-    read_nodes(face, candidate);
-    const GroupBorder border =
-        border_of(graph_, {face.nodes, static_cast<size_t>(face.node_count)});
-    read_inputs(face, border, candidate);
-    read_outputs(face, border, candidate);
-    read_absorbed(face, border, candidate);
-    check_built_for(face);
-    candidate.workspace_bytes = face.workspace_bytes;
-    candidate.library_bytes = face.library_bytes;
-    candidate.optimistic_seconds = face.optimistic_seconds;
-    candidate.build_seconds = face.build_seconds;
-    candidate.flags = face.flags;
+    candidate.algorithm = abi.algorithm;
+    read_nodes(abi, candidate);
+    const GroupBoundary boundary =
+        boundary_of(graph_, {abi.nodes, static_cast<size_t>(abi.node_count)});
+    read_inputs(abi, boundary, candidate);
+    read_outputs(abi, boundary, candidate);
+    read_absorbed(abi, boundary, candidate);
+    check_built_for(abi);
+    candidate.workspace_bytes = abi.workspace_bytes;
+    candidate.library_bytes = abi.library_bytes;
+    candidate.optimistic_seconds = abi.optimistic_seconds;
+    candidate.build_seconds = abi.build_seconds;
+    candidate.flags = abi.flags;
     return candidate;
   }
 
  private:
-  void read_nodes(const tessera_candidate& face, Candidate& candidate) const {
-    if (face.node_count < 1 || face.nodes == nullptr) refuse("it covers no node");
-    const std::span nodes(face.nodes, static_cast<size_t>(face.node_count));
+  void read_nodes(const tessera_candidate& abi, Candidate& candidate) const {
+    if (abi.node_count < 1 || abi.nodes == nullptr) refuse("it covers no node");
+    const std::span nodes(abi.nodes, static_cast<size_t>(abi.node_count));
     for (size_t index = 0; index < nodes.size(); ++index) {
       if (nodes[index] < 0 || static_cast<size_t>(nodes[index]) >= graph_.nodes.size()) {
         refuse("it names node " + std::to_string(nodes[index]) + ", which is not there");
@@ -148,18 +148,18 @@ class OfferReader {
     }
   }
 
-  void check_built_for(const tessera_candidate& face) const {
-    if ((face.flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0 || face.built_for_count == 0) return;
-    if (face.built_for_count < 0 || face.built_for == nullptr) {
+  void check_built_for(const tessera_candidate& abi) const {
+    if ((abi.flags & TESSERA_CANDIDATE_BUILT_FOR_ALL) != 0 || abi.built_for_count == 0) return;
+    if (abi.built_for_count < 0 || abi.built_for == nullptr) {
       refuse("the list of dimensions that it is built for is null");
     }
     for (const tessera_built_for& dimension :
-         std::span(face.built_for, static_cast<size_t>(face.built_for_count))) {
-      const bool has_port = dimension.input_port >= 0 && dimension.input_port < face.input_count;
+         std::span(abi.built_for, static_cast<size_t>(abi.built_for_count))) {
+      const bool has_port = dimension.input_port >= 0 && dimension.input_port < abi.input_count;
       const int32_t rank =
-          has_port ? graph_.values[static_cast<size_t>(face.inputs[dimension.input_port].value)]
-                         .type.rank
-                   : 0;
+          has_port
+              ? graph_.values[static_cast<size_t>(abi.inputs[dimension.input_port].value)].type.rank
+              : 0;
       if (dimension.axis < 0 || dimension.axis >= rank) {
         refuse("it is built for axis " + std::to_string(dimension.axis) + " of input " +
                std::to_string(dimension.input_port) + ", which is not there");
@@ -200,15 +200,15 @@ class OfferReader {
     return *layout;
   }
 
-  void read_inputs(const tessera_candidate& face, const GroupBorder& border,
+  void read_inputs(const tessera_candidate& abi, const GroupBoundary& boundary,
                    Candidate& candidate) const {
-    if (face.input_count < 0 || (face.input_count > 0 && face.inputs == nullptr)) {
+    if (abi.input_count < 0 || (abi.input_count > 0 && abi.inputs == nullptr)) {
       refuse("its list of inputs is null");
     }
     ValueList seen;
     for (const tessera_input_port& port :
-         std::span(face.inputs, static_cast<size_t>(face.input_count))) {
-      if (!border.inputs.has(port.value)) {
+         std::span(abi.inputs, static_cast<size_t>(abi.input_count))) {
+      if (!boundary.inputs.has(port.value)) {
         refuse("its input " + std::to_string(port.value) + " is not read by its nodes");
       }
       if (!seen.add(port.value)) refuse("it lists " + name_of(graph_, port.value) + " twice");
@@ -223,7 +223,7 @@ class OfferReader {
            .pack = port.pack,
            .part = read_part(port.part)});
     }
-    for (const int32_t value : border.inputs.all()) {
+    for (const int32_t value : boundary.inputs.all()) {
       const bool is_constant =
           (graph_.values[static_cast<size_t>(value)].flags & TESSERA_VALUE_CONSTANT) != 0;
       // A kernel may have absorbed a small constant already, so a constant may be omitted.
@@ -231,15 +231,15 @@ class OfferReader {
     }
   }
 
-  void read_absorbed(const tessera_candidate& face, const GroupBorder& border,
+  void read_absorbed(const tessera_candidate& abi, const GroupBoundary& boundary,
                      Candidate& candidate) const {
-    if (face.struct_size < sizeof(face)) return;
-    if (face.absorbed_count < 0 || (face.absorbed_count > 0 && face.absorbed == nullptr)) {
+    if (abi.struct_size < sizeof(abi)) return;
+    if (abi.absorbed_count < 0 || (abi.absorbed_count > 0 && abi.absorbed == nullptr)) {
       refuse("its list of absorbed constants is null");
     }
-    for (const int32_t value : std::span(face.absorbed, static_cast<size_t>(face.absorbed_count))) {
+    for (const int32_t value : std::span(abi.absorbed, static_cast<size_t>(abi.absorbed_count))) {
       const ValueId id{value};
-      if (!border.inputs.has(value) || !graph_.graph[id].is_constant()) {
+      if (!boundary.inputs.has(value) || !graph_.graph[id].is_constant()) {
         refuse("it absorbs " + std::to_string(value) +
                ", which is no constant that its nodes read");
       }
@@ -262,29 +262,28 @@ class OfferReader {
     }
   }
 
-  void read_outputs(const tessera_candidate& face, const GroupBorder& border,
+  void read_outputs(const tessera_candidate& abi, const GroupBoundary& boundary,
                     Candidate& candidate) const {
-    if (face.output_count < 0 || (face.output_count > 0 && face.outputs == nullptr)) {
+    if (abi.output_count < 0 || (abi.output_count > 0 && abi.outputs == nullptr)) {
       refuse("its list of outputs is null");
     }
     ValueList seen;
     for (const tessera_output_port& port :
-         std::span(face.outputs, static_cast<size_t>(face.output_count))) {
+         std::span(abi.outputs, static_cast<size_t>(abi.output_count))) {
       if (port.value < 0 || static_cast<size_t>(port.value) >= graph_.values.size() ||
-          !std::binary_search(face.nodes, face.nodes + face.node_count,
+          !std::binary_search(abi.nodes, abi.nodes + abi.node_count,
                               graph_.values[static_cast<size_t>(port.value)].producer)) {
         refuse("its output " + std::to_string(port.value) + " is not made by its nodes");
       }
       if (!seen.add(port.value)) refuse("it lists " + name_of(graph_, port.value) + " twice");
-      candidate.outputs.push_back(read_output(face, port));
+      candidate.outputs.push_back(read_output(abi, port));
     }
-    for (const int32_t value : border.outputs) {
+    for (const int32_t value : boundary.outputs) {
       if (!seen.has(value)) refuse("it swallows " + name_of(graph_, value) + ", which others need");
     }
   }
 
-  CandidateOutput read_output(const tessera_candidate& face,
-                              const tessera_output_port& port) const {
+  CandidateOutput read_output(const tessera_candidate& abi, const tessera_output_port& port) const {
     const uint32_t requests = port.requests == 0 ? uint32_t{TESSERA_REQUEST_WRITE} : port.requests;
     const bool needs_input = (requests & (TESSERA_REQUEST_IN_PLACE | TESSERA_REQUEST_ADD)) != 0;
     constexpr uint32_t kKnown = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE |
@@ -292,7 +291,7 @@ class OfferReader {
     if ((requests & ~kKnown) != 0) {
       refuse("its output " + name_of(graph_, port.value) + " serves a request that there is not");
     }
-    if (needs_input && (port.in_place_input < 0 || port.in_place_input >= face.input_count)) {
+    if (needs_input && (port.in_place_input < 0 || port.in_place_input >= abi.input_count)) {
       refuse("its output " + name_of(graph_, port.value) +
              " names an in-place input that is not there");
     }
@@ -359,9 +358,9 @@ void settle_part(StoragePart& part, const StoredType& tensor, const StoredType& 
 
 }  // namespace
 
-Candidate read_offer(const tessera_candidate& face, const tessera_graph& graph,
+Candidate read_offer(const tessera_candidate& abi, const tessera_graph& graph,
                      const LayoutTable& layouts) {
-  return OfferReader(graph, layouts).read(face);
+  return OfferReader(graph, layouts).read(abi);
 }
 
 void check_parts(Candidate& candidate, const tessera_graph& graph, const LayoutTable& layouts) {

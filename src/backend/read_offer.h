@@ -24,7 +24,7 @@ struct UnusableOffer {};
 
 // The candidate with its ports read and checked; a layout may still be kAnyDense. The caller sets
 // plug-in, preference, face and build. Throws IllegalOffer or UnusableOffer.
-Candidate read_offer(const tessera_candidate& face, const tessera_graph& graph,
+Candidate read_offer(const tessera_candidate& abi, const tessera_graph& graph,
                      const LayoutTable& layouts);
 
 // Checks the positions of the ports of a view or a joint candidate, after kAnyDense is resolved,

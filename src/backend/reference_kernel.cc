@@ -75,7 +75,7 @@ void run(const ReferenceKernel& kernel, tessera_run_context* context, const tess
     void* memory = context->allocate_output(context, port, static_cast<int32_t>(type.dims.size()),
                                             type.dims.data());
     if (memory == nullptr) {
-      throw Error(ErrorKind::OutOfMemory, place(node),
+      throw Error(ErrorKind::OutOfMemory, location_of(node),
                   "no memory for an output of " +
                       std::to_string(tensor_bytes(type.element, type.dims)) + " bytes");
     }
@@ -90,7 +90,7 @@ tessera_kernel make_reference_kernel(const tessera_graph& graph, NodeId node) {
   const ops::Op& op = graph.registry.of(graph.graph[node]);
   if (op.kernel == nullptr) {
     throw Error(
-        ErrorKind::Unsupported, place(graph.graph[node]),
+        ErrorKind::Unsupported, location_of(graph.graph[node]),
         op.unsupported_reason.empty() ? "the op has no reference kernel" : op.unsupported_reason);
   }
   tessera_kernel kernel = {};

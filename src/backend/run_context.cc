@@ -9,11 +9,11 @@ namespace tessera {
 
 RunContext::RunContext(ThreadPool& pool, std::pmr::memory_resource& scratch)
     : pool_(pool), scratch_(scratch) {
-  face_.struct_size = sizeof(face_);
-  face_.threads = pool.threads();
-  face_.host_state = this;
-  face_.parallel_for = [](tessera_run_context* context, int64_t count, int64_t grain,
-                          void (*body)(void*, int64_t, int64_t), void* argument) {
+  abi_.struct_size = sizeof(abi_);
+  abi_.threads = pool.threads();
+  abi_.host_state = this;
+  abi_.parallel_for = [](tessera_run_context* context, int64_t count, int64_t grain,
+                         void (*body)(void*, int64_t, int64_t), void* argument) {
     try {
       of(context).pool_.parallel_for(
           count, grain, [&](int64_t begin, int64_t end) { body(argument, begin, end); });
@@ -21,8 +21,8 @@ RunContext::RunContext(ThreadPool& pool, std::pmr::memory_resource& scratch)
       of(context).failure_ = std::current_exception();
     }
   };
-  face_.allocate_output = [](tessera_run_context* context, int32_t output, int32_t rank,
-                             const int64_t* dims) -> void* {
+  abi_.allocate_output = [](tessera_run_context* context, int32_t output, int32_t rank,
+                            const int64_t* dims) -> void* {
     const AllocateOutput& allocate = of(context).allocate_;
     if (!allocate || rank < 0) return nullptr;
     try {
@@ -45,8 +45,8 @@ int32_t RunContext::take_failure(int32_t status, tessera_error* error) noexcept 
 }
 
 void RunContext::set_workspace(void* memory, int64_t bytes) {
-  face_.workspace = memory;
-  face_.workspace_bytes = bytes;
+  abi_.workspace = memory;
+  abi_.workspace_bytes = bytes;
 }
 
 }  // namespace tessera

@@ -25,7 +25,7 @@ class RunContext {
   RunContext& operator=(const RunContext&) = delete;
 
   void set_workspace(void* memory, int64_t bytes);
-  void set_random_seed(uint64_t seed) { face_.random_seed = seed; }
+  void set_random_seed(uint64_t seed) { abi_.random_seed = seed; }
   void set_allocator(AllocateOutput allocate) { allocate_ = std::move(allocate); }
 
   // The pool and scratch memory of a context that a plug-in passes back.
@@ -35,7 +35,7 @@ class RunContext {
   }
 
   // The pointer for plug-ins, valid as long as this object.
-  tessera_run_context* face() { return &face_; }
+  tessera_run_context* abi() { return &abi_; }
 
   // Whether a loop of the plug-in has failed since the last checked(). parallel_for has no result,
   // and no exception may pass through the plug-in.
@@ -54,7 +54,7 @@ class RunContext {
   std::pmr::memory_resource& scratch_;
   AllocateOutput allocate_;
   std::exception_ptr failure_;  // thrown by a loop of the plug-in
-  tessera_run_context face_ = {};
+  tessera_run_context abi_ = {};
 };
 
 }  // namespace tessera

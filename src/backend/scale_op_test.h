@@ -51,16 +51,16 @@ class OneOp : public plugin::Backend {
 class Opened {
  public:
   explicit Opened(plugin::Op op)
-      : held_(std::make_shared<plugin::border::BackendAdapter>(
+      : held_(std::make_shared<plugin::detail::BackendAdapter>(
             std::make_unique<OneOp>(std::move(op)), nullptr)) {
-    held_->fill(&face);
+    held_->fill(&abi);
   }
-  std::vector<ops::Op> ops() const { return make_ops(face, held_); }
+  std::vector<ops::Op> ops() const { return make_ops(abi, held_); }
 
-  tessera_backend face = {};
+  tessera_backend abi = {};
 
  private:
-  std::shared_ptr<plugin::border::BackendAdapter> held_;
+  std::shared_ptr<plugin::detail::BackendAdapter> held_;
 };
 
 }  // namespace tessera

@@ -29,8 +29,8 @@ struct NodeKernel {
     context.input_count = static_cast<int32_t>(inputs.size());
     context.output_count = static_cast<int32_t>(outputs.size());
     context.host_state = this;
-    context.attribute = [](const tessera_node_context* face, const char* name) {
-      return static_cast<const NodeKernel*>(face->host_state)->attributes.find(name);
+    context.attribute = [](const tessera_node_context* abi, const char* name) {
+      return static_cast<const NodeKernel*>(abi->host_state)->attributes.find(name);
     };
   }
 

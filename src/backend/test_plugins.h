@@ -116,10 +116,10 @@ inline std::shared_ptr<const Plugin> open_made(
     std::function<std::unique_ptr<plugin::Backend>()> make) {
   thread_local std::function<std::unique_ptr<plugin::Backend>()> maker;
   maker = std::move(make);
-  const auto open = [](const tessera_host* host, tessera_backend* face, tessera_error* error) {
-    return plugin::border::guarded(error, [&] {
-      auto held = std::make_unique<plugin::border::BackendAdapter>(maker(), host);
-      held.release()->fill(face);
+  const auto open = [](const tessera_host* host, tessera_backend* abi, tessera_error* error) {
+    return plugin::detail::guarded(error, [&] {
+      auto held = std::make_unique<plugin::detail::BackendAdapter>(maker(), host);
+      held.release()->fill(abi);
     });
   };
   return Plugin::open_linked(open, "test plug-in", std::make_shared<HostServices>());

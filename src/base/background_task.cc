@@ -60,8 +60,8 @@ void wait_at_exit() { std::atexit(end_background_tasks); }
 bool CancellationToken::is_cancelled() {
   // Registers the handler again, so that it runs before the destructors of newer static objects.
   // Only at powers of two, because each registration takes memory until exit.
-  ++asked_;
-  if ((asked_ & (asked_ - 1)) == 0) wait_at_exit();
+  ++task_count_;
+  if ((task_count_ & (task_count_ - 1)) == 0) wait_at_exit();
   return is_cancelled_;
 }
 

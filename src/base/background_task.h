@@ -19,7 +19,7 @@ class CancellationToken {
   friend class BackgroundTask;
   friend void end_background_tasks();
   std::atomic<bool> is_cancelled_ = false;
-  int asked_ = 0;
+  int task_count_ = 0;
 };
 
 // Owns a thread. One thread at a time may use the owner.

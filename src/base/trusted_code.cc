@@ -44,7 +44,7 @@ std::string explain_folder(const std::filesystem::path& folder, bool is_above,
   return {};
 }
 
-// Checks from the root down, so that third_party_plugins can no longer replace what was already
+// Checks from the root down, so that other users can no longer replace what was already
 // checked. `folder` has no links.
 std::string explain_folders(const std::filesystem::path& folder, const std::vector<uid_t>& owners) {
   std::filesystem::path above;

@@ -56,7 +56,7 @@ struct Table {
   std::vector<StoredSection> sections;
 };
 
-StoredSection read_section_head(FieldReader& reader, const std::string& place) {
+StoredSection read_section_head(FieldReader& reader, const std::string& location) {
   StoredSection stored;
   Section& section = stored.section;
   section.type = reader.text("a section's type");
@@ -65,10 +65,10 @@ StoredSection read_section_head(FieldReader& reader, const std::string& place) {
   section.seconds = std::bit_cast<double>(reader.number<uint64_t>("seconds"));
   // Written so that NaN fails too.
   if (!(section.seconds >= 0 && section.seconds <= kMaxSeconds)) {
-    fail_damaged(place, "expected seconds from 0 to 1e9");
+    fail_damaged(location, "expected seconds from 0 to 1e9");
   }
   section.made_ns = static_cast<int64_t>(reader.number<uint64_t>("a time"));
-  if (section.made_ns < 0) fail_damaged(place, "expected a time since 1970");
+  if (section.made_ns < 0) fail_damaged(location, "expected a time since 1970");
   stored.offset = reader.number<uint64_t>("an offset");
   stored.length = reader.number<uint64_t>("a length");
   std::copy_n(reader.raw(kChecksumBytes, "a checksum").begin(), kChecksumBytes,
@@ -79,15 +79,16 @@ StoredSection read_section_head(FieldReader& reader, const std::string& place) {
 }
 
 // The table of a file. Throws if header or table are damaged.
-Table read_table(std::span<const char> bytes, const std::string& place) {
-  FieldReader header(bytes, place);
+Table read_table(std::span<const char> bytes, const std::string& location) {
+  FieldReader header(bytes, location);
   const std::span<const char> magic = header.raw(kMagic.size(), "a header");
   if (!std::equal(magic.begin(), magic.end(), kMagic.begin())) {
-    throw Error(ErrorKind::Corrupt, place, "expected a cache of Tessera's, found something else");
+    throw Error(ErrorKind::Corrupt, location,
+                "expected a cache of Tessera's, found something else");
   }
   const auto version = header.number<uint32_t>("a header");
   if (version != kFormatVersion) {
-    throw Error(ErrorKind::Unsupported, place,
+    throw Error(ErrorKind::Unsupported, location,
                 "expected version " + std::to_string(kFormatVersion) + " of the format, found " +
                     std::to_string(version));
   }
@@ -95,8 +96,8 @@ Table read_table(std::span<const char> bytes, const std::string& place) {
   const auto file_bytes = header.number<uint64_t>("a header");
   const std::span<const char> checksum = header.raw(kChecksumBytes, "a header");
   if (file_bytes != bytes.size()) {
-    fail_damaged(place, "expected " + std::to_string(file_bytes) + " bytes, found " +
-                            std::to_string(bytes.size()));
+    fail_damaged(location, "expected " + std::to_string(file_bytes) + " bytes, found " +
+                               std::to_string(bytes.size()));
   }
   const std::span<const char> unused = header.raw(kHeaderBytes - kHeaderBytesUsed, "a header");
   const bool is_clean =
@@ -104,22 +105,23 @@ Table read_table(std::span<const char> bytes, const std::string& place) {
   const std::span<const char> table = header.raw(table_bytes, "a table");
   const Checksum found = checksum_of(bytes.first(kHeaderBytesChecked), table);
   if (!is_clean || !std::equal(found.begin(), found.end(), checksum.begin())) {
-    fail_damaged(place, "its header or table is not as it was written");
+    fail_damaged(location, "its header or table is not as it was written");
   }
-  FieldReader reader(table, place);
+  FieldReader reader(table, location);
   Table result;
   const std::span<const char> fingerprint = reader.raw(sizeof(Fingerprint), "a fingerprint");
   std::memcpy(result.fingerprint.bytes.data(), fingerprint.data(), fingerprint.size());
   result.ingredients = reader.ingredients();
   if (fingerprint_of(result.ingredients) != result.fingerprint) {
-    fail_damaged(place, "expected the fingerprint of its ingredients");
+    fail_damaged(location, "expected the fingerprint of its ingredients");
   }
   result.notes = reader.ingredients();
   const size_t count = reader.count("sections", kMinSectionBytes);
   for (size_t index = 0; index < count; ++index) {
-    result.sections.push_back(read_section_head(reader, place));
+    result.sections.push_back(read_section_head(reader, location));
   }
-  if (!reader.is_at_end()) fail_damaged(place, "expected its table to end with the last section");
+  if (!reader.is_at_end())
+    fail_damaged(location, "expected its table to end with the last section");
   return result;
 }
 
@@ -134,8 +136,8 @@ bool is_zero(std::span<const char> bytes) {
 }
 
 // Checks that the sections are where encode() puts them, with nothing between them.
-void check_lies_right(const Table& table, std::span<const char> bytes, size_t table_bytes,
-                      const std::string& place) {
+void check_section_offsets(const Table& table, std::span<const char> bytes, size_t table_bytes,
+                           const std::string& location) {
   size_t end = kHeaderBytes + table_bytes;
   std::set<Fingerprint> seen;
   for (const StoredSection& stored : table.sections) {
@@ -143,13 +145,13 @@ void check_lies_right(const Table& table, std::span<const char> bytes, size_t ta
     const bool is_inside = stored.offset == start && start <= bytes.size() &&
                            stored.length <= bytes.size() - start &&
                            is_zero(bytes.subspan(end, start - end));
-    if (!is_inside) fail_damaged(place, "expected each section behind the one before");
+    if (!is_inside) fail_damaged(location, "expected each section behind the one before");
     if (!seen.insert(identity_of(stored.section)).second) {
-      fail_damaged(place, "expected each section once");
+      fail_damaged(location, "expected each section once");
     }
     end = start + stored.length;
   }
-  if (end != bytes.size()) fail_damaged(place, "expected its end behind the last section");
+  if (end != bytes.size()) fail_damaged(location, "expected its end behind the last section");
 }
 
 size_t table_bytes_of(std::span<const char> bytes) {
@@ -227,7 +229,7 @@ std::string encode(const CacheFile& file, const UserKey* key) {
     table.number(uint64_t{0});
     table.number(uint64_t{section.bytes.size()});
     table.raw(checksum_of(section.bytes));
-    const bool is_to_be_signed = section.origin == Origin::Here && key != nullptr;
+    const bool is_to_be_signed = section.origin == Origin::Local && key != nullptr;
     const Mac mac =
         is_to_be_signed ? mac_of(section, section.bytes, fingerprint, *key) : section.mac;
     table.raw({reinterpret_cast<const char*>(mac.data()), mac.size()});
@@ -255,21 +257,21 @@ std::string encode(const CacheFile& file, const UserKey* key) {
   return std::move(result.bytes);
 }
 
-CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& place,
+CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& location,
                  const IsWanted& is_wanted) {
-  Table table = read_table(bytes, place);
-  check_lies_right(table, bytes, table_bytes_of(bytes), place);
+  Table table = read_table(bytes, location);
+  check_section_offsets(table, bytes, table_bytes_of(bytes), location);
   CacheFile file{.ingredients = std::move(table.ingredients), .notes = std::move(table.notes)};
   for (StoredSection& stored : table.sections) {
     const std::span<const char> content = bytes.subspan(stored.offset, stored.length);
     if (checksum_of(content) != stored.checksum) {
-      fail_damaged(place, "section '" + stored.section.type + "' is not as it was written");
+      fail_damaged(location, "section '" + stored.section.type + "' is not as it was written");
     }
     Section& section = stored.section;
     if (is_wanted && !is_wanted(section)) continue;
     const bool is_ours = key != nullptr && section.mac != Mac{} &&
                          is_equal(mac_of(section, content, table.fingerprint, *key), section.mac);
-    section.origin = is_ours ? Origin::Vouched : Origin::Stranger;
+    section.origin = is_ours ? Origin::Signed : Origin::Untrusted;
     section.bytes.assign(content.begin(), content.end());
     file.sections.push_back(std::move(section));
   }
@@ -280,8 +282,8 @@ bool is_cache(std::span<const char> bytes) {
   return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
 }
 
-CacheFile decode_head(std::span<const char> bytes, const std::string& place) {
-  Table table = read_table(bytes, place);
+CacheFile decode_head(std::span<const char> bytes, const std::string& location) {
+  Table table = read_table(bytes, location);
   return {.ingredients = std::move(table.ingredients), .notes = std::move(table.notes)};
 }
 

@@ -21,9 +21,9 @@ constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
 
 // Who vouches for a section. cache/origin.h alone decides what each origin may do.
 enum class Origin {
-  Here,      // made in this process
-  Vouched,   // written by this user on this machine: the MAC is by our key
-  Stranger,  // from anybody
+  Local,      // made in this process
+  Signed,     // written by this user on this machine: the MAC is by our key
+  Untrusted,  // from anybody
 };
 
 // One stored result, of one library or of all together. Saved and loaded independently.
@@ -34,7 +34,7 @@ struct Section {
       ingredients;      // the key: what it depends on in addition to the file's ingredients
   double seconds = 0;   // time spent to compute it
   int64_t made_ns = 0;  // time of creation, since 1970
-  Origin origin = Origin::Here;
+  Origin origin = Origin::Local;
   Mac mac = {};  // as read; zeros: encode() computes it if it has a key
   std::string bytes;
   bool operator==(const Section&) const = default;
@@ -64,14 +64,14 @@ struct CacheFile {
 // MAC that they have.
 std::string encode(const CacheFile& file, const UserKey* key);
 
-// Reads what encode() wrote. Throws Corrupt, naming `place`, for anything else: every byte is
+// Reads what encode() wrote. Throws Corrupt, naming `location`, for anything else: every byte is
 // checked. Throws Unsupported for another version of the format. Sections whose MAC is by `key` are
-// Vouched; all others are Stranger, and all if `key` is null. Allocates no more than the size of
+// Signed; all others are Untrusted, and all if `key` is null. Allocates no more than the size of
 // the bytes. Skips sections for which `is_wanted` returns false, after checking their checksum, so
 // they cost nothing more. `is_wanted` gets the section without origin and bytes; null: all are
 // wanted.
 using IsWanted = std::function<bool(const Section& section)>;
-CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& place,
+CacheFile decode(std::span<const char> bytes, const UserKey* key, const std::string& location,
                  const IsWanted& is_wanted = nullptr);
 
 // Whether the bytes begin like a cache file, valid or not.
@@ -79,6 +79,6 @@ bool is_cache(std::span<const char> bytes);
 
 // Ingredients and notes without the sections, one of which may be damaged: for a search through
 // many files. Throws as decode() does.
-CacheFile decode_head(std::span<const char> bytes, const std::string& place);
+CacheFile decode_head(std::span<const char> bytes, const std::string& location);
 
 }  // namespace tessera::cache

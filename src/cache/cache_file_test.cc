@@ -71,7 +71,7 @@ TEST(CacheFile, ReadsWhatWasWritten) {
     EXPECT_EQ(read.sections[index].seconds, file.sections[index].seconds);
     EXPECT_EQ(read.sections[index].made_ns, file.sections[index].made_ns);
     EXPECT_EQ(read.sections[index].bytes, file.sections[index].bytes);
-    EXPECT_EQ(read.sections[index].origin, Origin::Vouched);
+    EXPECT_EQ(read.sections[index].origin, Origin::Signed);
   }
 }
 
@@ -82,7 +82,7 @@ TEST(CacheFile, WhatIsNotWantedIsLeftOutButNotWhenItIsDamaged) {
   EXPECT_EQ(read.ingredients, example().ingredients);
   ASSERT_EQ(read.sections.size(), 1U);
   EXPECT_EQ(read.sections[0].bytes, "the plan");
-  EXPECT_EQ(read.sections[0].origin, Origin::Vouched);
+  EXPECT_EQ(read.sections[0].origin, Origin::Signed);
   const size_t other = bytes.find(example().find("mylib", "kernels")->bytes);
   ASSERT_NE(other, std::string::npos);
   bytes[other] ^= 1;
@@ -110,14 +110,14 @@ TEST(CacheFile, IsVouchedForByItsOwnKeyAloneAndKeptForItsOwner) {
   const std::string bytes = encode(example(), &kKey);
   for (const UserKey* key : {static_cast<const UserKey*>(nullptr), &kOtherKey}) {
     const CacheFile read = decode(bytes, key, "file");
-    for (const Section& section : read.sections) EXPECT_EQ(section.origin, Origin::Stranger);
+    for (const Section& section : read.sections) EXPECT_EQ(section.origin, Origin::Untrusted);
     EXPECT_EQ(encode(read, key), bytes) << "nobody vouches for what he has read";
   }
 }
 
 TEST(CacheFile, WithoutAKeyNobodyVouches) {
   for (const Section& section : decode(encode(example(), nullptr), &kKey, "file").sections) {
-    EXPECT_EQ(section.origin, Origin::Stranger);
+    EXPECT_EQ(section.origin, Origin::Untrusted);
   }
 }
 
@@ -125,12 +125,12 @@ TEST(CacheFile, NothingMovesToAnotherFingerprintOrKey) {
   CacheFile read = decode(encode(example(), &kKey), &kKey, "file");
   read.ingredients[1].value = "1";
   CacheFile moved = decode(encode(read, &kKey), &kKey, "file");
-  EXPECT_EQ(moved.find("mylib", "kernels")->origin, Origin::Stranger);
+  EXPECT_EQ(moved.find("mylib", "kernels")->origin, Origin::Untrusted);
   read = decode(encode(example(), &kKey), &kKey, "file");
   read.sections[1].ingredients[0].value = "3.3";
   moved = decode(encode(read, &kKey), &kKey, "file");
-  EXPECT_EQ(moved.sections[0].origin, Origin::Vouched);
-  EXPECT_EQ(moved.sections[1].origin, Origin::Stranger);
+  EXPECT_EQ(moved.sections[0].origin, Origin::Signed);
+  EXPECT_EQ(moved.sections[1].origin, Origin::Untrusted);
 }
 
 TEST(CacheFile, EverySingleByteChangeIsFound) {

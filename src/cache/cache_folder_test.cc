@@ -12,7 +12,7 @@ namespace {
 
 CacheFile file_of(const std::string& graph, const std::string& type = "plan") {
   CacheFile file{.ingredients = {{"graph", graph}}};
-  file.put({.type = type, .content = "costs", .origin = Origin::Stranger, .bytes = graph});
+  file.put({.type = type, .content = "costs", .origin = Origin::Untrusted, .bytes = graph});
   return file;
 }
 

@@ -4,11 +4,11 @@ namespace tessera::cache {
 
 std::string origin_text(Origin origin) {
   switch (origin) {
-    case Origin::Here:
+    case Origin::Local:
       return "found here";
-    case Origin::Vouched:
+    case Origin::Signed:
       return "found by this user";
-    case Origin::Stranger:
+    case Origin::Untrusted:
       return "found by somebody else";
   }
   return {};

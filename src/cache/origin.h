@@ -9,13 +9,13 @@
 namespace tessera::cache {
 
 // Whether its claims of correctness are trusted: a plan runs, and a kernel that was found correct
-// needs no new check. An untrusted plan (Origin::Stranger) is only a proposal, and each of its
+// needs no new check. An untrusted plan (Origin::Untrusted) is only a proposal, and each of its
 // kernels is checked before its results count; its refusals are respected anyway.
-constexpr bool may_vouch_for_results(Origin origin) { return origin != Origin::Stranger; }
+constexpr bool trusts_results(Origin origin) { return origin != Origin::Untrusted; }
 
 // Whether its bytes may be executed, mapped as weights, or replace reading a model: packs, compiled
 // kernels, indices of models.
-constexpr bool may_be_taken_as_they_are(Origin origin) { return origin != Origin::Stranger; }
+constexpr bool trusts_bytes(Origin origin) { return origin != Origin::Untrusted; }
 
 // A description for people.
 std::string origin_text(Origin origin);

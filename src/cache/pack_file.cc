@@ -38,8 +38,8 @@ size_t align(size_t offset, size_t bytes) {
 // A pack is read completely soon after it is requested, so all its pages are mapped at once, which
 // is much faster than page faults one by one. If the system does not support that, pages are mapped
 // on first access.
-void bring([[maybe_unused]] const char* start, [[maybe_unused]] size_t offset,
-           [[maybe_unused]] size_t bytes) {
+void prefault_pages([[maybe_unused]] const char* start, [[maybe_unused]] size_t offset,
+                    [[maybe_unused]] size_t bytes) {
 #ifdef MADV_POPULATE_READ
   if (bytes < kWorthBringingBytes) return;
   const size_t begin = offset / kPageBytes * kPageBytes;
@@ -124,20 +124,21 @@ std::string write_packs(const std::filesystem::path& file, std::span<const Store
 
 PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::string& processor,
                                 const UserKey& key, const std::optional<FileStamp>& trusted) {
-  const std::string place = "packs '" + path.string() + "'";
+  const std::string location = "packs '" + path.string() + "'";
   const auto [handle, refusal] = open_stored_file(path);
   if (!handle.is_open()) {
-    return {nullptr, place + " are not used: " + (refusal.empty() ? "they are gone" : refusal)};
+    return {nullptr, location + " are not used: " + (refusal.empty() ? "they are gone" : refusal)};
   }
   const std::optional<FileStamp> stamp = stamp_of(handle.get());
-  if (!stamp || stamp->bytes <= 0) return {nullptr, place + " are damaged: there is nothing in it"};
+  if (!stamp || stamp->bytes <= 0)
+    return {nullptr, location + " are damaged: there is nothing in it"};
   const auto bytes = static_cast<size_t>(stamp->bytes);
   void* const address = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, handle.get(), 0);
-  if (address == MAP_FAILED) return {nullptr, place + ": " + std::strerror(errno)};
+  if (address == MAP_FAILED) return {nullptr, location + ": " + std::strerror(errno)};
   const std::shared_ptr<const char> start(
       static_cast<const char*>(address),
       [bytes](const char* held) { ::munmap(const_cast<char*>(held), bytes); });
-  Opened opened = read(start, bytes, place, processor, key);
+  Opened opened = read(start, bytes, location, processor, key);
   if (opened.file == nullptr) return opened;
   opened.file->stamp_ = stamp;
   opened.file->in_use_ = hold_in_use(path);
@@ -146,7 +147,7 @@ PackFile::Opened PackFile::open(const std::filesystem::path& path, const std::st
   return opened;
 }
 
-PackFile::Opened PackFile::over(std::string bytes, const std::string& place,
+PackFile::Opened PackFile::over(std::string bytes, const std::string& location,
                                 const std::string& processor, const UserKey& key) {
   constexpr auto kAligned = std::align_val_t{kAlignment};
   const size_t size = bytes.size();
@@ -154,17 +155,17 @@ PackFile::Opened PackFile::over(std::string bytes, const std::string& place,
   std::copy(bytes.begin(), bytes.end(), memory);
   const std::shared_ptr<const char> start(
       memory, [](const char* held) { ::operator delete(const_cast<char*>(held), kAligned); });
-  return read(start, size, place, processor, key);
+  return read(start, size, location, processor, key);
 }
 
 PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
-                                const std::string& place, const std::string& processor,
+                                const std::string& location, const std::string& processor,
                                 const UserKey& key) {
   const std::span<const char> all(start.get(), bytes);
   const auto file = std::make_shared<PackFile>();
   file->start_ = std::move(start);
   try {
-    FieldReader header(all, place);
+    FieldReader header(all, location);
     const std::span<const char> magic = header.raw(kMagic.size(), "a header");
     const auto version = header.number<uint32_t>("a header");
     const auto table_bytes = header.number<uint32_t>("a header");
@@ -173,19 +174,19 @@ PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
     const std::span<const char> mac = header.raw(sizeof(Mac), "a code");
     if (!std::equal(magic.begin(), magic.end(), kMagic.begin(), kMagic.end()) ||
         version != kVersion || file_bytes != bytes) {
-      fail_damaged(place, "expected packs of version " + std::to_string(kVersion) +
-                              ", whole, found something else");
+      fail_damaged(location, "expected packs of version " + std::to_string(kVersion) +
+                                 ", whole, found something else");
     }
     const std::span<const char> table = header.raw(table_bytes, "a table");
     Mac stored = {};
     std::memcpy(stored.data(), mac.data(), mac.size());
     if (!is_equal(mac_of({all.data(), kHeaderBytesUsed}, table, key), stored)) {
-      return {nullptr, place + " are not used: they are damaged, or another user's"};
+      return {nullptr, location + " are not used: they are damaged, or another user's"};
     }
-    FieldReader reader(table, place);
+    FieldReader reader(table, location);
     const std::string made_on = reader.text("a processor");
     if (made_on != processor) {
-      return {nullptr, place + " are not used: processor: " + made_on + " in the file, " +
+      return {nullptr, location + " are not used: processor: " + made_on + " in the file, " +
                            processor + " now"};
     }
     for (size_t left = reader.count("packs", kMinEntryBytes); left > 0; --left) {
@@ -196,10 +197,10 @@ PackFile::Opened PackFile::read(std::shared_ptr<const char> start, size_t bytes,
       std::memcpy(entry.digest.data(), digest.data(), digest.size());
       const bool is_inside = entry.offset <= bytes && entry.bytes <= bytes - entry.offset &&
                              entry.offset % kAlignment == 0;
-      if (!is_inside) fail_damaged(place, "expected each pack inside the file");
+      if (!is_inside) fail_damaged(location, "expected each pack inside the file");
       file->entries_.emplace(std::move(name), entry);
     }
-    if (!reader.is_at_end()) fail_damaged(place, "expected its table to end with the last pack");
+    if (!reader.is_at_end()) fail_damaged(location, "expected its table to end with the last pack");
   } catch (const Error& error) {
     return {nullptr, error.what()};
   }
@@ -222,7 +223,7 @@ std::optional<PackFile::Found> PackFile::find(const std::string& key) {
     const std::lock_guard lock(mutex_);
     if (!is_right(found->second)) return std::nullopt;
   }
-  bring(start_.get(), entry.offset, entry.bytes);
+  prefault_pages(start_.get(), entry.offset, entry.bytes);
   return Found{{start_, start_.get() + entry.offset}, static_cast<int64_t>(entry.bytes)};
 }
 

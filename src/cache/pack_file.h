@@ -47,7 +47,7 @@ class PackFile {
   static Opened open(const std::filesystem::path& path, const std::string& processor,
                      const UserKey& key, const std::optional<FileStamp>& trusted);
   // The same from memory.
-  static Opened over(std::string bytes, const std::string& place, const std::string& processor,
+  static Opened over(std::string bytes, const std::string& location, const std::string& processor,
                      const UserKey& key);
 
   // The pack with this key and size, aligned to 64 bytes, valid while anybody holds it; nullptr if
@@ -76,7 +76,7 @@ class PackFile {
     bool is_checked = false;
     bool is_right = false;
   };
-  static Opened read(std::shared_ptr<const char> start, size_t bytes, const std::string& place,
+  static Opened read(std::shared_ptr<const char> start, size_t bytes, const std::string& location,
                      const std::string& processor, const UserKey& key);
   bool is_right(Entry& entry);
 

@@ -25,8 +25,8 @@ Checksum checksum_of(std::span<const char> first, std::span<const char> second) 
   return checksum;
 }
 
-void fail_damaged(const std::string& place, const std::string& message) {
-  throw Error(ErrorKind::Corrupt, place, message + "; it is damaged: remove it");
+void fail_damaged(const std::string& location, const std::string& message) {
+  throw Error(ErrorKind::Corrupt, location, message + "; it is damaged: remove it");
 }
 
 }  // namespace tessera::cache

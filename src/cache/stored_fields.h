@@ -43,14 +43,14 @@ class FieldWriter {
   std::string bytes;
 };
 
-// Throws Corrupt at `place`.
-[[noreturn]] void fail_damaged(const std::string& place, const std::string& message);
+// Throws Corrupt at `location`.
+[[noreturn]] void fail_damaged(const std::string& location, const std::string& message);
 
 // Throws Corrupt if the bytes do not hold the requested field.
 class FieldReader {
  public:
-  FieldReader(std::span<const char> bytes, std::string place)
-      : bytes_(bytes), place_(std::move(place)) {}
+  FieldReader(std::span<const char> bytes, std::string location)
+      : bytes_(bytes), location_(std::move(location)) {}
 
   template <class Number>
   Number number(const char* what) {
@@ -68,8 +68,8 @@ class FieldReader {
   }
   std::span<const char> raw(size_t length, const char* what) {
     if (length > bytes_.size()) {
-      fail_damaged(place_, "expected " + std::to_string(length) + " bytes of " + what + ", found " +
-                               std::to_string(bytes_.size()));
+      fail_damaged(location_, "expected " + std::to_string(length) + " bytes of " + what +
+                                  ", found " + std::to_string(bytes_.size()));
     }
     const std::span<const char> part = bytes_.first(length);
     bytes_ = bytes_.subspan(length);
@@ -80,8 +80,8 @@ class FieldReader {
   size_t count(const char* what, size_t min_bytes) {
     const auto count = number<uint32_t>(what);
     if (count > bytes_.size() / min_bytes) {
-      fail_damaged(place_, "expected no more " + std::string(what) +
-                               " than there is room for, found " + std::to_string(count));
+      fail_damaged(location_, "expected no more " + std::string(what) +
+                                  " than there is room for, found " + std::to_string(count));
     }
     return count;
   }
@@ -99,7 +99,7 @@ class FieldReader {
   static constexpr size_t kMinIngredientBytes = 8;
 
   std::span<const char> bytes_;
-  std::string place_;
+  std::string location_;
 };
 
 }  // namespace tessera::cache

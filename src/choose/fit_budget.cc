@@ -56,11 +56,11 @@ BudgetFitter::BudgetFitter(const Graph& graph, const Offers& offers, const Layou
       offers_(offers),
       layouts_(layouts),
       budget_bytes_(budget_bytes),
-      is_over_(offers.candidates.size(), false),
-      is_given_(graph.values.size(), false) {
+      is_excluded_(offers.candidates.size(), false),
+      is_caller_memory_(graph.values.size(), false) {
   if (budget_bytes == 0) return;
   for (const auto* given : {&graph.inputs, &graph.outputs, &graph.kept}) {
-    for (const ValueId value : *given) is_given_[at(value.index)] = true;
+    for (const ValueId value : *given) is_caller_memory_[at(value.index)] = true;
   }
   std::vector<bool> is_made_by_view(graph.values.size(), false);
   for (const Candidate& candidate : offers.candidates) {
@@ -85,8 +85,8 @@ BudgetFitter::BudgetFitter(const Graph& graph, const Offers& offers, const Layou
 void BudgetFitter::start(Placer& placer) {
   if (budget_bytes_ == 0) return;
   placer.exclude_oversized({});
-  fitting_ = known_to_fit(placer);
-  is_over_.assign(offers_.candidates.size(), false);
+  fitting_ = find_fitting(placer);
+  is_excluded_.assign(offers_.candidates.size(), false);
   rounds_ = 0;
 }
 
@@ -120,7 +120,7 @@ void BudgetFitter::note(const MemoryUse& use) {
   if (is_smaller) smallest_ = use;
 }
 
-Placement BudgetFitter::known_to_fit(Placer placer) {
+Placement BudgetFitter::find_fitting(Placer placer) {
   for (int round = 0; round < kMaxRounds; ++round) {
     const Placement placement = choose_covering(placer, offers_, graph_);
     const ExecutionPlan plan = plan_of(placement, placer);
@@ -130,7 +130,7 @@ Placement BudgetFitter::known_to_fit(Placer placer) {
     if (!forbid_some(plan, use, placer)) break;
   }
   placer.exclude_oversized({});
-  for (Placement& placement : lean_placements(placer)) {
+  for (Placement& placement : low_memory_placements(placer)) {
     const MemoryUse use = memory_use(plan_of(placement, placer), offers_);
     note(use);
     if (use.total_bytes() <= budget_bytes_) return std::move(placement);
@@ -151,12 +151,12 @@ bool BudgetFitter::forbid_some(const ExecutionPlan& plan, const MemoryUse& use, 
     missing -= saving.bytes;
   }
   const auto forbid = [&](std::span<const Saving> some) {
-    const std::vector<bool> before = is_over_;
-    for (const Saving& saving : some) is_over_[at(saving.candidate)] = true;
-    placer.exclude_oversized(is_over_);
+    const std::vector<bool> before = is_excluded_;
+    for (const Saving& saving : some) is_excluded_[at(saving.candidate)] = true;
+    placer.exclude_oversized(is_excluded_);
     if (has_choice(placer)) return true;
-    is_over_ = before;
-    placer.exclude_oversized(is_over_);
+    is_excluded_ = before;
+    placer.exclude_oversized(is_excluded_);
     return false;
   };
   if (enough.empty()) return false;
@@ -226,9 +226,9 @@ std::optional<BudgetFitter::Saving> BudgetFitter::saving_of(int candidate, bool 
 }
 
 void BudgetFitter::allow_only(const Placement& placement, Placer& placer) {
-  is_over_.assign(offers_.candidates.size(), true);
-  for (const int index : placement.chosen) is_over_[at(index)] = false;
-  placer.exclude_oversized(is_over_);
+  is_excluded_.assign(offers_.candidates.size(), true);
+  for (const int index : placement.chosen) is_excluded_[at(index)] = false;
+  placer.exclude_oversized(is_excluded_);
 }
 
 // --- Minimum memory
@@ -239,7 +239,7 @@ int64_t BudgetFitter::live_bytes(const Candidate& candidate,
                                  const std::vector<bool>& is_made_by_view) const {
   if (!candidate.has_kernel()) return 0;
   const auto counts = [&](ValueId value) {
-    return !is_given_[at(value.index)] && !graph_[value].is_constant();
+    return !is_caller_memory_[at(value.index)] && !graph_[value].is_constant();
   };
   int64_t live = candidate.workspace_bytes;
   std::vector<ValueId> seen;
@@ -261,7 +261,7 @@ int64_t BudgetFitter::live_bytes(const Candidate& candidate,
 // Placements that minimise bytes instead of seconds: kept plus live bytes; kept bytes, and live
 // bytes, of candidates whose live bytes do not exceed `most`, the largest of the nodes' minimum
 // live bytes; and kept bytes of all candidates.
-std::vector<Placement> BudgetFitter::lean_placements(const Placer& placer) const {
+std::vector<Placement> BudgetFitter::low_memory_placements(const Placer& placer) const {
   PlacementProblem problem = placer.usable_problem();
   std::vector<int64_t> least(graph_.nodes.size(), std::numeric_limits<int64_t>::max());
   for (size_t index = 0; index < offers_.candidates.size(); ++index) {

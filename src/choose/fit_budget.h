@@ -52,8 +52,8 @@ class BudgetFitter {
   std::optional<Saving> saving_of(int candidate, bool is_at_peak, const Placer& placer) const;
   bool forbid_some(const ExecutionPlan& plan, const MemoryUse& use, Placer& placer);
   void allow_only(const Placement& placement, Placer& placer);
-  Placement known_to_fit(Placer placer);
-  std::vector<Placement> lean_placements(const Placer& placer) const;
+  Placement find_fitting(Placer placer);
+  std::vector<Placement> low_memory_placements(const Placer& placer) const;
   int64_t live_bytes(const Candidate& candidate, const std::vector<bool>& is_made_by_view) const;
   [[noreturn]] void fail(const Placer& placer) const;
   int64_t min_bytes(const Placer& placer) const;
@@ -63,10 +63,10 @@ class BudgetFitter {
   const Offers& offers_;
   const LayoutTable& layouts_;
   int64_t budget_bytes_;
-  std::vector<int64_t> kept_bytes_;  // by candidate: weights as it reads them, and its library
-  std::vector<int64_t> live_bytes_;  // by candidate: minimum of live arena bytes while it runs
-  std::vector<bool> is_over_;        // by candidate: forbidden because of its memory
-  std::vector<bool> is_given_;       // by value: in the caller's memory
+  std::vector<int64_t> kept_bytes_;     // by candidate: weights as it reads them, and its library
+  std::vector<int64_t> live_bytes_;     // by candidate: minimum of live arena bytes while it runs
+  std::vector<bool> is_excluded_;       // by candidate: forbidden because of its memory
+  std::vector<bool> is_caller_memory_;  // by value: in the caller's memory
   int rounds_ = 0;
   Placement fitting_;
   std::optional<MemoryUse> smallest_;

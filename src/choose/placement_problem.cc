@@ -105,7 +105,7 @@ PlacementProblem make_problem(const Graph& graph, const Offers& offers,
 
 std::vector<std::string> node_locations(const Graph& graph) {
   std::vector<std::string> places;
-  for (const Node& node : graph.nodes) places.push_back(place(node));
+  for (const Node& node : graph.nodes) places.push_back(location_of(node));
   return places;
 }
 

@@ -35,34 +35,34 @@ Placer::Placer(const Graph& graph, const Offers& offers, const LayoutTable& layo
       places_(node_locations(graph)),
       keeps_sparse_storage_(keeps_sparse_storage),
       is_refused_(offers.candidates.size(), false),
-      is_broken_(offers.candidates.size(), false) {
+      failed_to_build_(offers.candidates.size(), false) {
   const bool has_others = std::ranges::any_of(offers.candidates, [](const Candidate& candidate) {
     return candidate.threads == 0 && candidate.has_kernel();
   });
   for (const Candidate& candidate : offers.candidates) {
-    is_alone_.push_back(has_others && candidate.threads == 1);
+    is_single_threaded_.push_back(has_others && candidate.threads == 1);
     is_measured_only_.push_back(candidate.is_measured_only());
   }
-  settle();
+  update_forbidden();
 }
 
 void Placer::set_prices(const PricedOffers& prices) {
   prices.apply(problem_);
   is_refused_ = problem_.is_forbidden;
   build_seconds_.clear();
-  build_parts_.clear();
+  amortized_build_seconds_.clear();
   for (size_t index = 0; index < is_refused_.size(); ++index) {
     build_seconds_.push_back(prices.build_seconds(static_cast<int>(index)));
-    build_parts_.push_back(prices.amortized_build_seconds(static_cast<int>(index)));
+    amortized_build_seconds_.push_back(prices.amortized_build_seconds(static_cast<int>(index)));
   }
   has_prices_ = true;
-  settle();
+  update_forbidden();
 }
 
 std::vector<bool> Placer::forbidden() const {
   std::vector<bool> is_forbidden = is_refused_;
-  for (size_t index = 0; index < is_broken_.size(); ++index) {
-    if (is_broken_[index]) is_forbidden[index] = true;
+  for (size_t index = 0; index < failed_to_build_.size(); ++index) {
+    if (failed_to_build_[index]) is_forbidden[index] = true;
     if (!has_prices_ && is_measured_only_[index]) is_forbidden[index] = true;
     if (!is_excluded_.empty() && is_excluded_[index]) is_forbidden[index] = true;
     if (!is_oversized_.empty() && is_oversized_[index]) is_forbidden[index] = true;
@@ -70,7 +70,7 @@ std::vector<bool> Placer::forbidden() const {
   return is_forbidden;
 }
 
-void Placer::settle() {
+void Placer::update_forbidden() {
   problem_.is_forbidden = forbidden();
   problem_.is_forbidden = choose_storage(problem_, keeps_sparse_storage_);
   is_solved_ = false;
@@ -115,8 +115,8 @@ Placement Placer::choose_without_prices() {
 
 Placement Placer::in_order() const {
   PlacementProblem problem = problem_;
-  for (size_t index = 0; index < is_alone_.size(); ++index) {
-    if (is_alone_[index] || is_measured_only_[index]) problem.is_forbidden[index] = true;
+  for (size_t index = 0; index < is_single_threaded_.size(); ++index) {
+    if (is_single_threaded_[index] || is_measured_only_[index]) problem.is_forbidden[index] = true;
   }
   try {
     return choose_in_order(problem, places_);
@@ -149,7 +149,7 @@ Placement Placer::greedy(const Placement& known) const {
   }
 }
 
-Placement Placer::alone(int preference) const {
+Placement Placer::single_backend(int preference) const {
   PlacementProblem problem = problem_;
   std::vector<bool> has_own(problem.nodes.size(), false);
   const auto is_forbidden = [&](size_t index) { return problem.is_forbidden[index]; };
@@ -179,7 +179,7 @@ double Placer::price(const Placement& placement) const {
 }
 
 double Placer::amortized_build_seconds(const Placement& placement) const {
-  return sum_of(build_parts_, placement);
+  return sum_of(amortized_build_seconds_, placement);
 }
 
 double Placer::build_seconds(const Placement& placement) const {

@@ -32,22 +32,22 @@ class Placer {
   void set_prices(const PricedOffers& prices);
   // Forbids a candidate that could not be built.
   void forbid(int candidate) {
-    is_broken_[static_cast<size_t>(candidate)] = true;
-    settle();
+    failed_to_build_[static_cast<size_t>(candidate)] = true;
+    update_forbidden();
   }
 
   // Forbids candidates, for example because they were not verified. Replaces those of the last
   // call. By candidate; empty: none.
   void exclude(std::vector<bool> candidates) {
     is_excluded_ = std::move(candidates);
-    settle();
+    update_forbidden();
   }
 
   // Forbids candidates that need too much memory for a budget. Replaces those of the last call. By
   // candidate; empty: none.
   void exclude_oversized(std::vector<bool> candidates) {
     is_oversized_ = std::move(candidates);
-    settle();
+    update_forbidden();
   }
 
   // Sets the placement that choose() returns as long as it is usable, because it is known to be the
@@ -74,7 +74,7 @@ class Placer {
   // The cheapest placement with the candidates of one backend, given by its preference. Nodes for
   // which it has none use the backends that come after it. Views of all backends may be used. Empty
   // if the backend has no candidate, or there is no such placement.
-  Placement alone(int preference) const;
+  Placement single_backend(int preference) const;
 
   // By candidate: whether it is forbidden.
   std::vector<bool> forbidden() const;
@@ -112,20 +112,20 @@ class Placer {
   Placement choose_without_prices();
   Placement greedy(const Placement& known) const;
   // Recomputes which candidates are forbidden. The newest solution is then outdated.
-  void settle();
+  void update_forbidden();
 
-  PlacementProblem problem_;  // settle() updates its is_forbidden
+  PlacementProblem problem_;  // update_forbidden() updates its is_forbidden
   std::vector<std::string> places_;
   bool has_prices_ = false;
-  std::vector<double> build_seconds_;  // by candidate; empty without prices
-  std::vector<double> build_parts_;    // by candidate: amortized, included in prices
+  std::vector<double> build_seconds_;            // by candidate; empty without prices
+  std::vector<double> amortized_build_seconds_;  // by candidate: amortized, included in prices
   bool keeps_sparse_storage_;
-  std::vector<bool> is_measured_only_;  // by candidate
-  std::vector<bool> is_alone_;          // by candidate: on one thread, while others use all
-  std::vector<bool> is_refused_;        // by candidate: by prices
-  std::vector<bool> is_broken_;         // by candidate
-  std::vector<bool> is_excluded_;       // by candidate, or empty
-  std::vector<bool> is_oversized_;      // by candidate, or empty
+  std::vector<bool> is_measured_only_;    // by candidate
+  std::vector<bool> is_single_threaded_;  // by candidate: on one thread, while others use all
+  std::vector<bool> is_refused_;          // by candidate: by prices
+  std::vector<bool> failed_to_build_;     // by candidate
+  std::vector<bool> is_excluded_;         // by candidate, or empty
+  std::vector<bool> is_oversized_;        // by candidate, or empty
   Placement preferred_;
   PlacementSolution solved_;
   bool is_solved_ = false;    // `solved_` is for the current problem

@@ -81,7 +81,7 @@ PricedOffers::PricedOffers(const tuning::Subject& subject, const tuning::CostTab
   for (const auto& key : keys_) {
     if (key) ++counts[*key];
   }
-  for (const auto& key : keys_) alike_.push_back(key ? counts[*key] : 1);
+  for (const auto& key : keys_) candidates_with_key_.push_back(key ? counts[*key] : 1);
 }
 
 void PricedOffers::set_runs_per_build(int64_t runs) {
@@ -121,10 +121,10 @@ void PricedOffers::look_up_builds() {
     const tuning::Cost* cost = prices_.candidates[index].cost;
     const auto others = known.find(candidate.backend());
     if (cost != nullptr) {
-      build_seconds_[index] = cost->build_seconds / alike_[index];
+      build_seconds_[index] = cost->build_seconds / candidates_with_key_[index];
     } else if (others != known.end()) {
       const auto& [sum, count] = others->second;
-      build_seconds_[index] = sum / count / alike_[index];
+      build_seconds_[index] = sum / count / candidates_with_key_[index];
     }
     if (candidate.is_measured_only()) {
       build_seconds_[index] += kSecondsToLoad;
@@ -141,9 +141,9 @@ void PricedOffers::apply(PlacementProblem& problem) const {
     problem.candidates[index].seconds =
         prices_.candidates[index].seconds + amortized_build_seconds(static_cast<int>(index));
     const bool may_be_unknown = has_bounds_ && !is_given_up_[index];
-    const bool is_kept_back = subject_.offers.candidates[index].is_measured_only() &&
-                              !may_be_unknown && !is_measured(static_cast<int>(index));
-    problem.is_forbidden[index] = prices_.candidates[index].is_refused() || is_kept_back;
+    const bool needs_measurement = subject_.offers.candidates[index].is_measured_only() &&
+                                   !may_be_unknown && !is_measured(static_cast<int>(index));
+    problem.is_forbidden[index] = prices_.candidates[index].is_refused() || needs_measurement;
   }
   problem.conversion_prices = prices_.conversions;
   problem.results.clear();
@@ -172,7 +172,7 @@ std::vector<Refusal> PricedOffers::refusals() const {
 bool PricedOffers::is_worth_reporting(size_t index) const {
   const tuning::CandidatePrice& price = prices_.candidates[index];
   return price.cost == nullptr ||
-         !tuning::is_lost_on_its_plugin(subject_, static_cast<int>(index), *price.cost);
+         !tuning::is_unsupported_layout(subject_, static_cast<int>(index), *price.cost);
 }
 
 CandidateDescription PricedOffers::describe(size_t index) const {
@@ -224,11 +224,11 @@ std::vector<CandidateDescription> PricedOffers::describe(
     all[index].behind_seconds = margins[index].behind_seconds;
     all[index].ahead_seconds = margins[index].ahead_seconds;
   }
-  std::vector<CandidateDescription> told;
+  std::vector<CandidateDescription> reported;
   for (size_t index = 0; index < all.size(); ++index) {
-    if (is_worth_reporting(index)) told.push_back(std::move(all[index]));
+    if (is_worth_reporting(index)) reported.push_back(std::move(all[index]));
   }
-  return told;
+  return reported;
 }
 
 std::vector<double> PricedOffers::step_seconds(const ExecutionPlan& plan) const {

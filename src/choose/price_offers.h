@@ -55,7 +55,7 @@ class PricedOffers {
   // Whether the candidate's time is known.
   bool is_measured(int candidate) const {
     const tuning::CandidatePrice& price = prices_.candidates[static_cast<size_t>(candidate)];
-    return price.timing != nullptr && price.cost->is_judged_here;
+    return price.timing != nullptr && price.cost->is_verified_here;
   }
   double seconds(int candidate) const {
     return prices_.candidates[static_cast<size_t>(candidate)].seconds;
@@ -89,7 +89,7 @@ class PricedOffers {
 
  private:
   CandidateDescription describe(size_t candidate) const;
-  // False if tuning::is_lost_on_its_plugin().
+  // False if tuning::is_unsupported_layout().
   bool is_worth_reporting(size_t candidate) const;
   void look_up_builds();
 
@@ -102,8 +102,8 @@ class PricedOffers {
   std::vector<std::optional<tuning::CostKey>> keys_;
   tuning::PriceBasis basis_;
   tuning::Prices prices_;
-  std::vector<int> alike_;             // by candidate: number of candidates with its key
-  std::vector<double> build_seconds_;  // by candidate
+  std::vector<int> candidates_with_key_;  // by candidate: number of candidates with its key
+  std::vector<double> build_seconds_;     // by candidate
 };
 
 }  // namespace tessera

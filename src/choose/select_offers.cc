@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 // The number of nodes of a group that an error lists.
-constexpr size_t kMaxToldNodes = 4;
+constexpr size_t kMaxReportedNodes = 4;
 
 bool fits(const NodePin& pin, const Node& node) {
   if (node.name == pin.nodes) return true;
@@ -63,8 +63,8 @@ std::vector<std::string> known_ops(const ops::Registry& registry,
   std::vector<std::string> names;
   for (const ops::Op* op : registry.all()) names.push_back(op->name);
   for (const auto& plugin : plugins) {
-    for (int32_t index = 0; index < plugin->face().op_count; ++index) {
-      names.emplace_back(plugin->face().ops[index].name);
+    for (int32_t index = 0; index < plugin->abi().op_count; ++index) {
+      names.emplace_back(plugin->abi().ops[index].name);
     }
   }
   return names;
@@ -82,7 +82,7 @@ std::vector<const NodePin*> pins_by_node(const Graph& graph, const OfferSelectio
       if (other != nullptr &&
           (other->backend != pin.backend || other->algorithm != pin.algorithm)) {
         throw Error(ErrorKind::InvalidArgument, pin_text(pin),
-                    "contradicts " + pin_text(*other) + " for " + place(graph.nodes[index]));
+                    "contradicts " + pin_text(*other) + " for " + location_of(graph.nodes[index]));
       }
       by_node[index] = &pin;
     }
@@ -110,7 +110,8 @@ bool is_excluded(const Candidate& candidate, const Graph& graph,
   });
 }
 
-std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, const NodePin& pin) {
+std::string explain_unserved_pin(const Offers& offers, const Graph& graph, NodeId node,
+                                 const NodePin& pin) {
   std::string text;
   for (const Refusal& refusal : offers.refusals) {
     if (refusal.node == node && refusal.backend == pin.backend) {
@@ -135,7 +136,7 @@ std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, c
     text += (text.empty() ? "" : "; ") + pin.backend + " has " + algorithms;
     if (!pin.algorithm.empty()) text += ", of which none begins with '" + pin.algorithm + "'";
   }
-  return place(graph[node]) +
+  return location_of(graph[node]) +
          " cannot be served: " + (text.empty() ? pin.backend + " said nothing about it" : text) +
          did_you_mean(pin.algorithm, names);
 }
@@ -144,28 +145,28 @@ std::string who_refused(const Offers& offers, const Graph& graph, NodeId node, c
 // number of the rest.
 std::string places_text(const Graph& graph, const std::vector<NodeId>& nodes, NodeId left_out) {
   std::string text;
-  size_t told = 0;
+  size_t reported = 0;
   for (const NodeId node : nodes) {
     if (node == left_out) continue;
-    if (told == kMaxToldNodes) break;
-    text += (text.empty() ? "" : ", ") + place(graph[node]);
-    ++told;
+    if (reported == kMaxReportedNodes) break;
+    text += (text.empty() ? "" : ", ") + location_of(graph[node]);
+    ++reported;
   }
-  const size_t more = nodes.size() - 1 - told;
+  const size_t more = nodes.size() - 1 - reported;
   return text + (more == 0 ? "" : " and " + std::to_string(more) + " more");
 }
 
 // "; backend offers it ..." for each group that may be chosen.
-std::string what_is_offered(const Offers& offers, const Graph& graph, NodeId node,
-                            const std::vector<bool>& is_forbidden) {
+std::string offers_text(const Offers& offers, const Graph& graph, NodeId node,
+                        const std::vector<bool>& is_forbidden) {
   std::string text;
-  std::set<std::pair<std::string, std::vector<NodeId>>> told;
+  std::set<std::pair<std::string, std::vector<NodeId>>> reported;
   for (size_t index = 0; index < offers.candidates.size(); ++index) {
     const Candidate& candidate = offers.candidates[index];
     const std::vector<NodeId>& nodes = candidate.nodes;
     const bool is_for_node = std::find(nodes.begin(), nodes.end(), node) != nodes.end();
     if (is_forbidden[index] || !is_for_node) continue;
-    if (!told.emplace(candidate.backend(), nodes).second) continue;
+    if (!reported.emplace(candidate.backend(), nodes).second) continue;
     text += "; " + candidate.backend() + " offers it " +
             (nodes.size() == 1 ? "alone" : "with " + places_text(graph, nodes, node));
   }
@@ -173,11 +174,12 @@ std::string what_is_offered(const Offers& offers, const Graph& graph, NodeId nod
 }
 
 // "; backend: reason" for each refusal.
-std::string what_is_refused(const Offers& offers, NodeId node) {
+std::string refusals_text(const Offers& offers, NodeId node) {
   std::string text;
-  std::set<std::pair<std::string, std::string>> told;  // many candidates may have the same reason
+  std::set<std::pair<std::string, std::string>>
+      reported;  // many candidates may have the same reason
   for (const Refusal& refusal : offers.refusals) {
-    if (refusal.node != node || !told.emplace(refusal.backend, refusal.reason).second) continue;
+    if (refusal.node != node || !reported.emplace(refusal.backend, refusal.reason).second) continue;
     text += "; " + refusal.backend + ": " + refusal.reason;
   }
   return text;
@@ -230,7 +232,7 @@ Offers select_offers(Offers offers, const Graph& graph, const OfferSelection& se
   for (size_t index = 0; index < graph.nodes.size(); ++index) {
     if (pins[index] == nullptr || is_served[index]) continue;
     throw Error(ErrorKind::Unsupported, pin_text(*pins[index]),
-                who_refused(offers, graph, {static_cast<int32_t>(index)}, *pins[index]));
+                explain_unserved_pin(offers, graph, {static_cast<int32_t>(index)}, *pins[index]));
   }
   return kept;
 }
@@ -252,13 +254,13 @@ void check_is_covered(const Offers& offers, const Graph& graph,
 
 Error explain_uncovered(const Offers& offers, const Graph& graph, NodeId node,
                         const std::vector<bool>& is_forbidden) {
-  const std::string offered = what_is_offered(offers, graph, node, is_forbidden);
-  const std::string refused = what_is_refused(offers, node);
+  const std::string offered = offers_text(offers, graph, node, is_forbidden);
+  const std::string refused = refusals_text(offers, node);
   if (!offered.empty()) {
-    return {ErrorKind::Unsupported, place(graph[node]),
+    return {ErrorKind::Unsupported, location_of(graph[node]),
             "no choice was found that computes this node beside all others" + offered + refused};
   }
-  return {ErrorKind::Unsupported, place(graph[node]),
+  return {ErrorKind::Unsupported, location_of(graph[node]),
           "no backend can compute this node" +
               (refused.empty() ? "; none said anything about it" : refused)};
 }

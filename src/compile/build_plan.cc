@@ -22,7 +22,7 @@ namespace tessera {
 namespace {
 
 // Limit for the packs of a startup plan, as a multiple of the bytes of the weights.
-constexpr int64_t kMaxTimesPacked = 2;
+constexpr int64_t kMaxPackRatio = 2;
 
 int64_t constant_bytes(const Graph& graph) {
   int64_t bytes = 0;
@@ -48,7 +48,7 @@ void check_largest_fits(const Graph& graph) {
   }
   const int64_t most = machine_memory_bytes();
   if (largest <= most) return;
-  throw Error(ErrorKind::OutOfMemory, place(*writer),
+  throw Error(ErrorKind::OutOfMemory, location_of(*writer),
               "expected an output of at most the " + std::to_string(most) +
                   " bytes of memory that this machine has, found one of " +
                   std::to_string(largest) + " bytes");
@@ -61,12 +61,12 @@ void report_dense_uses(const BuiltPlan& built, const Placement& placement,
   for (const StorageFallback& fallback :
        find_storage_fallbacks(built.graph, built.offers, placement, *built.layouts)) {
     if (options.keeps_sparse_storage) {
-      throw Error(ErrorKind::Unsupported, fallback.place,
+      throw Error(ErrorKind::Unsupported, fallback.location,
                   "expected a kernel that takes " + fallback.value +
                       ", as strict storage was asked for, found none: " + fallback.reason);
     }
     if (options.log == nullptr) continue;
-    options.log->warn(fallback.place + " reads " + fallback.value + " after a conversion to " +
+    options.log->warn(fallback.location + " reads " + fallback.value + " after a conversion to " +
                       fallback.layout + ": " + fallback.reason);
   }
 }
@@ -358,7 +358,7 @@ class PlanBuilder {
     released_weight_ = assembler_.pack(result_.built);
     if (released_weight_) return;
     if (startup_plan &&
-        pack_bytes(startup_plan->plan) <= kMaxTimesPacked * constant_bytes(startup_plan->graph)) {
+        pack_bytes(startup_plan->plan) <= kMaxPackRatio * constant_bytes(startup_plan->graph)) {
       released_weight_ = assembler_.pack(*startup_plan);
       if (released_weight_) return;
       add_startup_plan(subject_, choice.startup_plan, *startup_plan, result_.plan);

@@ -72,7 +72,7 @@ Offers collect_by_threads(const tessera_graph& view,
   return offers;
 }
 
-bool is_sound(const tuning::Subject& subject, const Placement& placement) {
+bool is_legal(const tuning::Subject& subject, const Placement& placement) {
   return explain_violation(make_problem(subject.graph, subject.offers, subject.layouts), placement)
       .empty();
 }
@@ -97,13 +97,13 @@ std::vector<std::vector<double>> conversion_prices(const tuning::KnownPlan& plan
 }
 
 // The backend that defines `layout`; "" if none of `plugins` does, as for layouts of the host.
-std::string bringer_of(const std::string& layout,
-                       const std::vector<std::shared_ptr<const Plugin>>& plugins) {
+std::string backend_defining_layout(const std::string& layout,
+                                    const std::vector<std::shared_ptr<const Plugin>>& plugins) {
   for (const std::shared_ptr<const Plugin>& plugin : plugins) {
-    const tessera_backend& face = plugin->face();
-    for (const tessera_layout& brought :
-         std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
-      if (layout == brought.name) return plugin->name();
+    const tessera_backend& abi = plugin->abi();
+    for (const tessera_layout& layout_abi :
+         std::span(abi.layouts, static_cast<size_t>(abi.layout_count))) {
+      if (layout == layout_abi.name) return plugin->name();
     }
   }
   return "";
@@ -119,9 +119,10 @@ std::vector<std::string> backends_of(const tuning::KnownPlan& plan) {
 
 void note_layout(const BuiltPlan& built, tuning::KnownPlan& plan) {
   plan.conversions.clear();
-  std::set<std::string> brought;
+  std::set<std::string> layout_backends;
   for (const PlanBuffer& buffer : built.plan.buffers) {
-    brought.insert(bringer_of(built.layouts->name(buffer.layout), built.plugins));
+    layout_backends.insert(
+        backend_defining_layout(built.layouts->name(buffer.layout), built.plugins));
   }
   for (const ExecutionStep& step : built.plan.steps) {
     if (step.kind != ExecutionStep::Kind::Convert) continue;
@@ -130,10 +131,10 @@ void note_layout(const BuiltPlan& built, tuning::KnownPlan& plan) {
     plan.conversions.push_back({.value = built.plan.buffers[buffer].value.index,
                                 .from = built.layouts->name(conversion.from),
                                 .to = built.layouts->name(conversion.to)});
-    if (conversion.plugin != nullptr) brought.insert(conversion.plugin->name());
+    if (conversion.plugin != nullptr) layout_backends.insert(conversion.plugin->name());
   }
-  brought.erase("");
-  plan.layout_backends.assign(brought.begin(), brought.end());
+  layout_backends.erase("");
+  plan.layout_backends.assign(layout_backends.begin(), layout_backends.end());
 }
 
 std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& registry,
@@ -166,9 +167,9 @@ std::string explain_wrong_kernel(const Graph& graph, const ops::Registry& regist
     // Views run nothing, and candidates without a key are never checked alone.
     if (!candidate.has_kernel() || !key) continue;
     const std::string name = candidate.backend() + ":" + candidate.algorithm + " for " +
-                             place(graph[candidate.nodes.front()]);
+                             location_of(graph[candidate.nodes.front()]);
     const auto found = costs.kernels.find(*key);
-    if (found == costs.kernels.end() || !found->second.is_judged_here) {
+    if (found == costs.kernels.end() || !found->second.is_verified_here) {
       return name + " could not be compared with the reference";
     }
     if (!found->second.refusal.empty()) return name + " is refused: " + found->second.refusal;
@@ -206,7 +207,7 @@ std::optional<BuildOutcome> build_known_plan(const Graph& graph, const ops::Regi
   const std::optional<std::vector<int>> chosen = tuning::find_candidates(subject, plan.steps);
   if (!chosen) return std::nullopt;
   const Placement placement{.chosen = *chosen};
-  if (!is_sound(subject, placement)) return std::nullopt;
+  if (!is_legal(subject, placement)) return std::nullopt;
   watcher("build");
   result.reused = tuning::make_reusable(subject, *chosen);
   const KernelsInUse in_use(options.siblings);

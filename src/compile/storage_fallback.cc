@@ -51,7 +51,7 @@ std::vector<StorageFallback> find_storage_fallbacks(const Graph& graph, const Of
       for (const NodeId node : candidate.nodes) {
         if (!reads(graph, node, port.value)) continue;
         const Value& value = graph[port.value];
-        found.push_back({.place = place(graph[node]),
+        found.push_back({.location = location_of(graph[node]),
                          .value = "value '" + value.name + "' (" + text(*value.sparse) + ")",
                          .layout = layouts.name(port.layout),
                          .reason = explain(graph, offers, node, port.value, layouts)});

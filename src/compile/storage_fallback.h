@@ -12,10 +12,10 @@
 namespace tessera {
 
 struct StorageFallback {
-  std::string place;   // of the node: "node 'softmax' (Softmax)"
-  std::string value;   // "value 'x' (csr:400000)"
-  std::string layout;  // that the kernel reads
-  std::string reason;  // why the chosen kernel does not read it sparse
+  std::string location;  // of the node: "node 'softmax' (Softmax)"
+  std::string value;     // "value 'x' (csr:400000)"
+  std::string layout;    // that the kernel reads
+  std::string reason;    // why the chosen kernel does not read it sparse
 };
 
 // Lists each pair of a node and a value that it reads if the value is sparse (fed sparse, a sparse

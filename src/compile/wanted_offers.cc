@@ -12,13 +12,13 @@ namespace tessera {
 namespace {
 
 // Kernels reach about a quarter of the peak speed of processors.
-constexpr double kOverBound = 4;
+constexpr double kSecondsOverBound = 4;
 // A graph that certainly takes less time than this gets no candidates that take long to build. This
 // is well below the millisecond from which tuning starts processes.
 constexpr double kTinySeconds = 5e-4;
 
 // The approximate time to start threads. To share less work than this does not pay.
-constexpr double kSecondsToShare = 2e-5;
+constexpr double kMinSecondsToParallelise = 2e-5;
 
 double seconds_to_write(const Graph& graph, const Node& node, const ProcessorSpeed& speed) {
   double bytes = 0;
@@ -33,7 +33,7 @@ bool is_tiny(const Graph& graph, const ops::Registry& registry, int precision) {
   const ProcessorSpeed speed = assumed_speed();
   double seconds = tuning::bound_seconds(graph, registry, speed, 1, precision);
   for (const Node& node : graph.nodes) seconds += seconds_to_write(graph, node, speed);
-  return kOverBound * seconds < kTinySeconds;
+  return kSecondsOverBound * seconds < kTinySeconds;
 }
 
 // Whether every node certainly ends before a second thread could start.
@@ -44,12 +44,12 @@ bool is_for_one_thread(const Graph& graph, const ops::Registry& registry) {
     if (!flops || !node.bodies.empty()) return false;
     const double seconds =
         static_cast<double>(*flops) / speed.flops_per_second + seconds_to_write(graph, node, speed);
-    return kOverBound * seconds < kSecondsToShare;
+    return kSecondsOverBound * seconds < kMinSecondsToParallelise;
   });
 }
 
 // Whether some node has candidates only of the last plug-in.
-bool needs_the_last(const Graph& graph, const Offers& offers, size_t plugin_count) {
+bool needs_reference(const Graph& graph, const Offers& offers, size_t plugin_count) {
   std::vector<bool> has_other(graph.nodes.size(), false);
   for (const Candidate& candidate : offers.candidates) {
     if (static_cast<size_t>(candidate.preference) + 1 == plugin_count) continue;
@@ -76,7 +76,7 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
                         .skips_measured_only = skips_measured_only};
   };
   const bool is_for_all_threads =
-      pricing.costs == nullptr || (reused != nullptr && !reused->has_alone);
+      pricing.costs == nullptr || (reused != nullptr && !reused->has_single_threaded);
   const bool may_skip_regions =
       pricing.costs == nullptr || (reused != nullptr && !reused->has_measured_only);
   if (is_for_all_threads) {
@@ -94,7 +94,7 @@ Offers collect_wanted_offers(const Graph& graph, const ops::Registry& registry,
   const bool is_for_one = pool.threads() > 1 && is_for_one_thread(graph, registry);
   Offers offers = is_for_one ? collect_offers_for_one_thread(view, plugins, layouts, offered(true))
                              : collect(true);
-  if (needs_the_last(graph, offers, plugins.size())) return collect(false);
+  if (needs_reference(graph, offers, plugins.size())) return collect(false);
   return offers;
 }
 

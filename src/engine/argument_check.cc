@@ -35,15 +35,16 @@ bool agrees(const Type& planned, const Type& actual) {
 
 // Rethrows `error`, which the rule of `node` threw, as InvalidArgument if the refused values come
 // from the caller.
-[[noreturn]] void blame_arguments(const Node& node, const Error& error) {
+[[noreturn]] void rethrow_as_invalid_argument(const Node& node, const Error& error) {
   const bool is_callers_fault =
       error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument;
   if (!is_callers_fault) throw error;
-  if (error.where().starts_with(place(node))) {
+  if (error.where().starts_with(location_of(node))) {
     throw Error(ErrorKind::InvalidArgument, error.where(), error.message());
   }
   // Errors of the arithmetic on dimensions do not name the node.
-  throw Error(ErrorKind::InvalidArgument, place(node), error.where() + ": " + error.message());
+  throw Error(ErrorKind::InvalidArgument, location_of(node),
+              error.where() + ": " + error.message());
 }
 
 Tensor tensor_over(const tessera_buffer& buffer, bool can_be_read) {
@@ -87,13 +88,13 @@ std::vector<ops::InferOutput> check_arguments(const Graph& graph, const Node& no
   try {
     outputs = ops::infer(registry.of(node), node, std::move(inputs));
   } catch (const Error& error) {
-    blame_arguments(node, error);
+    rethrow_as_invalid_argument(node, error);
   }
   for (size_t index = 0; index < node.outputs.size(); ++index) {
     if (node.outputs[index].is_none()) continue;
     const Value& planned = graph[node.outputs[index]];
     if (agrees(planned.type, outputs[index].type)) continue;
-    throw Error(ErrorKind::InvalidArgument, place(node) + ", output '" + planned.name + "'",
+    throw Error(ErrorKind::InvalidArgument, location_of(node) + ", output '" + planned.name + "'",
                 "expected " + text(planned.type) +
                     ", as the model declares or was bound for, found " + text(outputs[index].type) +
                     " for these inputs");

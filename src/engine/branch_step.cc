@@ -45,7 +45,7 @@ struct BranchStep::Branch {
       if (status != TESSERA_OK) return status;
     }
     for (size_t result = 0; result < plan.results.size(); ++result) {
-      const void* made = place_of(plan.results[result]);
+      const void* made = address_of_result(plan.results[result]);
       if (made == wanted[result].data || wanted[result].bytes == 0) continue;
       std::memcpy(wanted[result].data, made, static_cast<size_t>(wanted[result].bytes));
     }
@@ -53,7 +53,7 @@ struct BranchStep::Branch {
   }
 
   // The address of a result's elements after all steps have run.
-  const void* place_of(int index) const {
+  const void* address_of_result(int index) const {
     const PlanBuffer& buffer = plan.buffers[at(index)];
     if (buffer.kind == Kind::Constant) {
       return static_cast<const char*>(constants[at(buffer.index)].get()) + buffer.offset;

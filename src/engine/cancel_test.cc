@@ -37,17 +37,17 @@ class Runs : public SharedViews {
                                                     std::span<const Buffer> inputs,
                                                     std::span<const Buffer> outputs) {
           on_step();
-          tessera_error error = plugin::border::empty_error();
-          inner->face().run(inner->face().self, context.handle(), inputs.data(), outputs.data(),
-                            &error);
+          tessera_error error = plugin::detail::empty_error();
+          inner->abi().run(inner->abi().self, context.handle(), inputs.data(), outputs.data(),
+                           &error);
         });
       };
-      plugin::border::CandidateAdapter held(std::move(candidate));
+      plugin::detail::CandidateAdapter held(std::move(candidate));
       tessera_build_options wanted = {.struct_size = sizeof(tessera_build_options), .threads = 1};
-      tessera_kernel face = {};
-      tessera_error error = plugin::border::empty_error();
-      EXPECT_EQ(held.face.build(held.face.self, &wanted, &face, &error), TESSERA_OK);
-      kernel = std::make_shared<const tessera::Kernel>(face, "test");
+      tessera_kernel abi = {};
+      tessera_error error = plugin::detail::empty_error();
+      EXPECT_EQ(held.abi.build(held.abi.self, &wanted, &abi, &error), TESSERA_OK);
+      kernel = std::make_shared<const tessera::Kernel>(abi, "test");
     }
     return std::make_unique<PlanRunner>(std::move(built), std::move(options));
   }

@@ -49,18 +49,18 @@ void ExecutionContext::reserve_arena(const BuiltPlan& built) {
                   largest_buffers_text(built));
 }
 
-ExecutionContext::ActiveRun::ActiveRun(ExecutionContext& place) : place_(place) {
+ExecutionContext::ActiveRun::ActiveRun(ExecutionContext& context) : context_(context) {
   int idle = kIdle;
-  is_outermost_ = place.state_.compare_exchange_strong(idle, kRunning);
+  is_outermost_ = context.state_.compare_exchange_strong(idle, kRunning);
   if (!is_outermost_) return;
-  ++place.runs_;
-  if (place.has_time_limit()) {
-    place.deadline_ = std::chrono::steady_clock::now() + place.time_limit_;
+  ++context.runs_;
+  if (context.has_time_limit()) {
+    context.deadline_ = std::chrono::steady_clock::now() + context.time_limit_;
   }
 }
 
 ExecutionContext::ActiveRun::~ActiveRun() {
-  if (is_outermost_) place_.state_ = kIdle;
+  if (is_outermost_) context_.state_ = kIdle;
 }
 
 }  // namespace tessera

@@ -54,20 +54,22 @@ class ExecutionContext {
   // precedes the first step.
   class ActiveRun {
    public:
-    explicit ActiveRun(ExecutionContext& place);
+    explicit ActiveRun(ExecutionContext& context);
     ~ActiveRun();
     ActiveRun(const ActiveRun&) = delete;
     ActiveRun& operator=(const ActiveRun&) = delete;
 
    private:
-    ExecutionContext& place_;
+    ExecutionContext& context_;
     bool is_outermost_ = false;
   };
 
   // The state of the active run.
-  bool goes_on() const { return state_.load(std::memory_order_relaxed) == kRunning; }
+  bool is_running() const { return state_.load(std::memory_order_relaxed) == kRunning; }
   bool is_cancelled() const { return state_.load() == kCancelled; }
-  bool is_late(std::chrono::steady_clock::time_point now) const { return now >= deadline_; }
+  bool is_past_deadline(std::chrono::steady_clock::time_point now) const {
+    return now >= deadline_;
+  }
   // A different number for each run.
   uint64_t seed() const { return runs_ - 1; }
 

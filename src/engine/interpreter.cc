@@ -53,7 +53,7 @@ std::vector<Tensor> Interpreter::make_outputs(const Node& node, std::span<const 
     TESSERA_CHECK(type.is_known_tensor(), "known inputs make every output type known");
     if (needs_check) {
       const int64_t bytes = *type_bytes(type);
-      if (bytes > kLargeBytes) check_fits(bytes, place(node));
+      if (bytes > kLargeBytes) check_fits(bytes, location_of(node));
     }
     outputs[index] = Tensor(type.element, dims_from(*type.shape));
   }

@@ -31,11 +31,12 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
   if (to != from && bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-// Whether two steps of a program read the tensor, and the last of them.
+// Which calls use the memory of a state pair: the first one that writes the result, and the last
+// one that reads the input.
 struct Uses {
-  size_t first_write = SIZE_MAX;  // calls
+  size_t first_write = SIZE_MAX;
   size_t last_read = 0;
-  int last_reads = 0;  // of it by that call
+  int last_reads = 0;  // how often `last_read` has the input as an argument
   bool is_read = false;
 };
 

@@ -33,7 +33,7 @@ struct Memory {
   }
 };
 
-class Exchanges : public SharedViews {
+class IoBindings : public SharedViews {
  protected:
   // Builds a runner, whose inputs and results the tests bind.
   PlanRunner& runner(const Needs& needs, std::vector<StatePorts> pairs = {}) {
@@ -49,19 +49,19 @@ class Exchanges : public SharedViews {
 };
 
 // For tests that need several instances.
-class OneExchange : public Exchanges {
+class SingleIoBinding : public IoBindings {
  public:
-  using Exchanges::input;
-  using Exchanges::memory_;
-  using Exchanges::output;
-  using Exchanges::relu;
-  using Exchanges::runner;
+  using IoBindings::input;
+  using IoBindings::memory_;
+  using IoBindings::output;
+  using IoBindings::relu;
+  using IoBindings::runner;
 
  private:
   void TestBody() override {}
 };
 
-TEST_F(Exchanges, ReadAndWriteWhereTheyAreBound) {
+TEST_F(IoBindings, ReadAndWriteWhereTheyAreBound) {
   input("x", {4});
   relu("x", "y");
   relu("y", "z");
@@ -83,7 +83,7 @@ TEST_F(Exchanges, ReadAndWriteWhereTheyAreBound) {
   EXPECT_THAT(memory_.read(0, 4), ElementsAre(5, 6, 7, 8));
 }
 
-TEST_F(Exchanges, MixWithWhatIsGivenForOneRun) {
+TEST_F(IoBindings, MixWithWhatIsGivenForOneRun) {
   input("x", {4});
   relu("x", "y");
   output("y");
@@ -106,7 +106,7 @@ TEST_F(Exchanges, MixWithWhatIsGivenForOneRun) {
   EXPECT_EQ(elements(again[0]), (std::vector<float>{1, 1, 1, 1}));
 }
 
-TEST_F(Exchanges, TakeAnyAddressThatElementsCanHave) {
+TEST_F(IoBindings, TakeAnyAddressThatElementsCanHave) {
   input("x", {4});
   relu("x", "y");
   output("y");
@@ -123,7 +123,7 @@ TEST_F(Exchanges, TakeAnyAddressThatElementsCanHave) {
   }
 }
 
-TEST_F(Exchanges, NeverWriteToInputs) {
+TEST_F(IoBindings, NeverWriteToInputs) {
   input("x", {4});
   relu("x", "y");
   relu("y", "z");
@@ -140,7 +140,7 @@ TEST_F(Exchanges, NeverWriteToInputs) {
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(3, 4, 5, 6));
 }
 
-TEST_F(Exchanges, CopyOutputsThatAreViewsOfInputs) {
+TEST_F(IoBindings, CopyOutputsThatAreViewsOfInputs) {
   input("x", {4});
   reshape("x", "square", {2, 2});
   output("square");
@@ -157,7 +157,7 @@ TEST_F(Exchanges, CopyOutputsThatAreViewsOfInputs) {
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(100, 101, 102, 103));
 }
 
-TEST_F(Exchanges, CopyConstantsThatAreOutputs) {
+TEST_F(IoBindings, CopyConstantsThatAreOutputs) {
   input("x", {4});
   builder_.constant("c", Tensor::from<float>(DataType::Float32, {2}, std::vector<float>{7, 8}));
   relu("x", "y");
@@ -174,7 +174,7 @@ TEST_F(Exchanges, CopyConstantsThatAreOutputs) {
   }
 }
 
-TEST_F(Exchanges, GiveOneValueAsTwoOutputs) {
+TEST_F(IoBindings, GiveOneValueAsTwoOutputs) {
   input("x", {4});
   relu("x", "y");
   output("y");
@@ -195,7 +195,7 @@ TEST_F(Exchanges, GiveOneValueAsTwoOutputs) {
   EXPECT_EQ(elements(results[0]), (std::vector<float>{2, 3, 4, 5}));
 }
 
-TEST_F(Exchanges, RefuseMemoryThatOverlaps) {
+TEST_F(IoBindings, RefuseMemoryThatOverlaps) {
   input("x", {4});
   relu("x", "y");
   relu("y", "z");
@@ -221,7 +221,7 @@ TEST_F(Exchanges, RefuseMemoryThatOverlaps) {
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(2, 2, 2, 2));
 }
 
-TEST_F(Exchanges, WriteStateOverItsInputOnceAllHaveReadIt) {
+TEST_F(IoBindings, WriteStateOverItsInputOnceAllHaveReadIt) {
   // y depends on x alone. If z reads x later, y must not be written over x directly.
   struct Case {
     std::string what;
@@ -231,7 +231,7 @@ TEST_F(Exchanges, WriteStateOverItsInputOnceAllHaveReadIt) {
   for (const Case& made : {Case{"in place", kInPlace, false}, Case{"copied", {}, false},
                            Case{"still read", kInPlace, true}}) {
     SCOPED_TRACE(made.what);
-    OneExchange one;
+    SingleIoBinding one;
     one.input("x", {4});
     one.relu("x", "y");
     one.output("y");
@@ -255,7 +255,7 @@ TEST_F(Exchanges, WriteStateOverItsInputOnceAllHaveReadIt) {
   }
 }
 
-TEST_F(Exchanges, AskForInPlaceOnlyWhereItIs) {
+TEST_F(IoBindings, AskForInPlaceOnlyWhereItIs) {
   input("x", {4});
   relu("x", "y");
   output("y");
@@ -277,7 +277,7 @@ TEST_F(Exchanges, AskForInPlaceOnlyWhereItIs) {
                                     TESSERA_REQUEST_IN_PLACE, TESSERA_REQUEST_WRITE));
 }
 
-TEST_F(Exchanges, WriteStateThatOverlapsInPart) {
+TEST_F(IoBindings, WriteStateThatOverlapsInPart) {
   input("x", {4});
   relu("x", "y");
   output("y");
@@ -295,7 +295,7 @@ TEST_F(Exchanges, WriteStateThatOverlapsInPart) {
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(2, 3, 4, 5));
 }
 
-TEST_F(Exchanges, WriteStateThatAnEarlierStepHasRead) {
+TEST_F(IoBindings, WriteStateThatAnEarlierStepHasRead) {
   input("x", {4});
   relu("x", "a");
   relu("a", "y");
@@ -309,7 +309,7 @@ TEST_F(Exchanges, WriteStateThatAnEarlierStepHasRead) {
   EXPECT_THAT(memory_.read(0, 4), ElementsAre(5, 6, 7, 8));
 }
 
-TEST_F(Exchanges, SwapStatesThatAreEachOthersInputs) {
+TEST_F(IoBindings, SwapStatesThatAreEachOthersInputs) {
   input("a", {4});
   input("b", {4});
   output("b");
@@ -326,7 +326,7 @@ TEST_F(Exchanges, SwapStatesThatAreEachOthersInputs) {
   EXPECT_THAT(memory_.read(16, 4), ElementsAre(1, 2, 3, 4));
 }
 
-TEST_F(Exchanges, AreWatchedToo) {
+TEST_F(IoBindings, AreWatchedToo) {
   input("x", {4});
   relu("x", "y");
   relu("y", "z");

@@ -21,17 +21,17 @@ constexpr std::chrono::milliseconds kDispatchTime{50};
 size_t at(int index) { return static_cast<size_t>(index); }
 
 // nullptr if no step asks for one thread, or the pool has only one.
-ThreadPool* one_thread(const ExecutionPlan& plan, ExecutionContext& place) {
-  const bool has_lonely_step =
+ThreadPool* one_thread(const ExecutionPlan& plan, ExecutionContext& context) {
+  const bool has_single_threaded_step =
       std::any_of(plan.steps.begin(), plan.steps.end(),
                   [](const ExecutionStep& step) { return step.threads == 1; });
-  return has_lonely_step ? place.one_thread() : nullptr;
+  return has_single_threaded_step ? context.one_thread() : nullptr;
 }
 
 // Must be called before anything refers to the arena.
-ExecutionContext& with_room(ExecutionContext& place, const BuiltPlan& built) {
-  place.reserve_arena(built);
-  return place;
+ExecutionContext& with_reserved_arena(ExecutionContext& context, const BuiltPlan& built) {
+  context.reserve_arena(built);
+  return context;
 }
 
 }  // namespace
@@ -39,14 +39,15 @@ ExecutionContext& with_room(ExecutionContext& place, const BuiltPlan& built) {
 std::string step_location(const BuiltPlan& built, const ExecutionStep& step) {
   if (step.candidate >= 0) {
     const auto& nodes = built.offers.candidates[at(step.candidate)].nodes;
-    return place(built.graph[nodes.back()]);
+    return location_of(built.graph[nodes.back()]);
   }
   const PlanBuffer& buffer = built.plan.buffers[at(step.inputs[0])];
   return "value '" + built.graph[buffer.value].name + "'";
 }
 
-PlanRunner::PlanRunner(BuiltPlan plan, ExecutionContext& place, std::vector<StatePorts> state_pairs)
-    : PlanRunner(std::move(plan), nullptr, &place, std::move(state_pairs)) {}
+PlanRunner::PlanRunner(BuiltPlan plan, ExecutionContext& context,
+                       std::vector<StatePorts> state_pairs)
+    : PlanRunner(std::move(plan), nullptr, &context, std::move(state_pairs)) {}
 
 PlanRunner::PlanRunner(BuiltPlan plan, RunnerOptions options)
     : PlanRunner(std::move(plan),
@@ -54,14 +55,14 @@ PlanRunner::PlanRunner(BuiltPlan plan, RunnerOptions options)
                  std::move(options.state_pairs)) {}
 
 PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
-                       ExecutionContext* place, std::vector<StatePorts> state_pairs)
+                       ExecutionContext* context, std::vector<StatePorts> state_pairs)
     : built_(std::move(plan)),
       own_(std::move(own)),
-      place_(with_room(own_ ? *own_ : *place, built_)),
-      one_(one_thread(built_.plan, place_)),
-      program_(built_, place_.arena(), one_ != nullptr),
+      context_(with_reserved_arena(own_ ? *own_ : *context, built_)),
+      one_(one_thread(built_.plan, context_)),
+      program_(built_, context_.arena(), one_ != nullptr),
       io_binding_(built_, program_, std::move(state_pairs)),
-      context_(place_.pool(), place_.scratch()),
+      context_(context_.pool(), context_.scratch()),
       dynamic_(built_.plan.buffers.size()) {
   error_.struct_size = sizeof(error_);
   const auto allocate = [this](int32_t output, std::span<const int64_t> dims) {
@@ -69,8 +70,8 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
   };
   context_.set_allocator(allocate);
   if (one_ == nullptr) return;
-  alone_context_.emplace(*one_, place_.scratch());
-  alone_context_->set_allocator(allocate);
+  single_thread_context_.emplace(*one_, context_.scratch());
+  single_thread_context_->set_allocator(allocate);
 }
 
 std::vector<Tensor> PlanRunner::run(std::span<const Tensor> inputs, const PlanWatcher& watcher) {
@@ -92,36 +93,36 @@ void PlanRunner::run_bound(const PlanWatcher& watcher) {
 }
 
 void PlanRunner::run_steps(const PlanWatcher& watcher) {
-  const ExecutionContext::ActiveRun turn(place_);
+  const ExecutionContext::ActiveRun turn(context_);
   // Another plan may have needed a larger arena since the last run.
-  program_.move_arena(place_.arena());
-  context_.set_random_seed(place_.seed());
-  if (alone_context_) alone_context_->set_random_seed(place_.seed());
+  program_.move_arena(context_.arena());
+  context_.set_random_seed(context_.seed());
+  if (single_thread_context_) single_thread_context_->set_random_seed(context_.seed());
   // Libraries that use the same thread runtime then use only the threads of this pool.
-  place_.pool().execute([&] { run_regions(watcher); });
+  context_.pool().execute([&] { run_regions(watcher); });
 }
 
 void PlanRunner::run_regions(const PlanWatcher& watcher) {
-  for (const StaticSegment& region : program_.regions()) {
-    if (!region.is_alone) {
-      run_region(region, context_, watcher);
+  for (const StaticSegment& segment : program_.segments()) {
+    if (!segment.is_single_threaded) {
+      run_segment(segment, context_, watcher);
       continue;
     }
-    one_->execute([&] { run_region(region, *alone_context_, watcher); });
+    one_->execute([&] { run_segment(segment, *single_thread_context_, watcher); });
   }
 }
 
-void PlanRunner::run_region(const StaticSegment& region, RunContext& context,
-                            const PlanWatcher& watcher) {
-  prepare_dynamic(region);
-  if (region.check != nullptr) region.check->run(program_.inputs_of(region.begin));
-  if (watcher || place_.has_time_limit()) {
-    run_watched(region.begin, region.end, context, watcher);
+void PlanRunner::run_segment(const StaticSegment& segment, RunContext& context,
+                             const PlanWatcher& watcher) {
+  prepare_dynamic(segment);
+  if (segment.check != nullptr) segment.check->run(program_.inputs_of(segment.begin));
+  if (watcher || context_.has_time_limit()) {
+    run_watched(segment.begin, segment.end, context, watcher);
   } else {
-    run_calls(region.begin, region.end, context);
+    run_calls(segment.begin, segment.end, context);
   }
-  if (region.makes_dynamic) {
-    const size_t step = program_.step_of(region.begin);
+  if (segment.makes_dynamic) {
+    const size_t step = program_.step_of(segment.begin);
     for (const PlanOutput& output : built_.plan.steps[step].outputs) {
       const bool is_dynamic = built_.plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
       if (!is_dynamic || !dynamic_[at(output.buffer)].is_empty()) continue;
@@ -129,28 +130,28 @@ void PlanRunner::run_region(const StaticSegment& region, RunContext& context,
                   "its kernel asked for no memory for an output of unknown size");
     }
   }
-  for (const int buffer : region.released) dynamic_[at(buffer)] = Tensor();
+  for (const int buffer : segment.released) dynamic_[at(buffer)] = Tensor();
 }
 
 // Sets the arguments of the region whose sizes became known in this run, and clears the values that
 // the region will make.
-void PlanRunner::prepare_dynamic(const StaticSegment& region) {
-  for (const StaticSegment::DynamicArgument& argument : region.arguments) {
+void PlanRunner::prepare_dynamic(const StaticSegment& segment) {
+  for (const StaticSegment::DynamicArgument& argument : segment.arguments) {
     const Tensor& tensor = dynamic_[at(argument.owner)];
-    argument.face->data = static_cast<char*>(const_cast<void*>(tensor.data())) + argument.offset;
-    argument.face->rank = static_cast<int32_t>(tensor.rank());
-    argument.face->dims = tensor.dims().data();
-    argument.face->bytes = tensor.bytes();
+    argument.buffer->data = static_cast<char*>(const_cast<void*>(tensor.data())) + argument.offset;
+    argument.buffer->rank = static_cast<int32_t>(tensor.rank());
+    argument.buffer->dims = tensor.dims().data();
+    argument.buffer->bytes = tensor.bytes();
   }
-  if (!region.makes_dynamic) return;
-  dynamic_step_ = program_.step_of(region.begin);
+  if (!segment.makes_dynamic) return;
+  dynamic_step_ = program_.step_of(segment.begin);
   for (const PlanOutput& output : built_.plan.steps[dynamic_step_].outputs) {
     dynamic_[at(output.buffer)] = Tensor();
   }
 }
 
 PlanRunner::Stop PlanRunner::call_all(std::span<const StepCall> calls, RunContext& context) {
-  tessera_run_context* const face = context.face();
+  tessera_run_context* const c_context = context.abi();
   error_.kind = TESSERA_INTERNAL;
   error_.message[0] = '\0';
   int32_t status = TESSERA_OK;
@@ -158,10 +159,10 @@ PlanRunner::Stop PlanRunner::call_all(std::span<const StepCall> calls, RunContex
   const StepCall* const last = call + calls.size();
   try {
     for (; call != last; ++call) {
-      if (!place_.goes_on()) break;
-      face->workspace = call->workspace;
-      face->workspace_bytes = call->workspace_bytes;
-      status = call->run(call->self, face, call->inputs, call->outputs, &error_);
+      if (!context_.is_running()) break;
+      c_context->workspace = call->workspace;
+      c_context->workspace_bytes = call->workspace_bytes;
+      status = call->run(call->self, c_context, call->inputs, call->outputs, &error_);
       if (status != TESSERA_OK || context.has_failed()) break;
     }
   } catch (...) {
@@ -182,7 +183,7 @@ void PlanRunner::run_watched(size_t begin, size_t end, RunContext& context,
                              const PlanWatcher& watcher) {
   for (size_t call = begin; call < end; ++call) {
     const Clock::time_point start = Clock::now();
-    if (place_.has_time_limit() && place_.is_late(start)) stop_at(call);
+    if (context_.has_time_limit() && context_.is_past_deadline(start)) stop_at(call);
     run_calls(call, call + 1, context);
     if (!watcher) continue;
     watcher({program_.step_of(call), program_.inputs_of(call), program_.outputs_of(call), start,
@@ -197,7 +198,7 @@ double PlanRunner::measure_dispatch_ns() {
     call.run = [](void*, tessera_run_context*, const tessera_buffer*, const tessera_buffer*,
                   tessera_error*) -> int32_t { return TESSERA_OK; };
   }
-  const ExecutionContext::ActiveRun turn(place_);
+  const ExecutionContext::ActiveRun turn(context_);
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
   while (times.size() < kDispatchRuns && Clock::now() - begin < kDispatchTime) {
@@ -212,12 +213,12 @@ double PlanRunner::measure_dispatch_ns() {
 
 void PlanRunner::stop_at(size_t call) const {
   const std::string where = step_location(built_, built_.plan.steps[program_.step_of(call)]);
-  if (place_.is_cancelled()) {
+  if (context_.is_cancelled()) {
     throw Error(ErrorKind::Cancelled, where, "the run was cancelled before this step");
   }
   throw Error(ErrorKind::Cancelled, where,
               "expected the run to end within " +
-                  std::to_string(std::chrono::duration<double>(place_.time_limit()).count()) +
+                  std::to_string(std::chrono::duration<double>(context_.time_limit()).count()) +
                   " s, found this step still to do");
 }
 

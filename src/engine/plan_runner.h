@@ -40,9 +40,9 @@ struct RunnerOptions {
 // an execution context.
 class PlanRunner {
  public:
-  // Runs on `place`, which must outlive this object. Throws OutOfMemory, before allocating, if the
-  // arena needs more than the available memory.
-  PlanRunner(BuiltPlan plan, ExecutionContext& place, std::vector<StatePorts> state_pairs = {});
+  // Runs on `context`, which must outlive this object. Throws OutOfMemory, before allocating, if
+  // the arena needs more than the available memory.
+  PlanRunner(BuiltPlan plan, ExecutionContext& context, std::vector<StatePorts> state_pairs = {});
   // Makes an execution context of its own.
   PlanRunner(BuiltPlan plan, RunnerOptions options);
   PlanRunner(BuiltPlan plan, int threads)
@@ -66,17 +66,17 @@ class PlanRunner {
 
   // Stops the active run, if there is one, before its next step; run() throws Cancelled. May be
   // called from any thread and from signal handlers.
-  void cancel() { place_.cancel(); }
+  void cancel() { context_.cancel(); }
   // Stops every run that takes longer in the same way; 0: no limit. Costs a clock read for each
   // step.
-  void set_time_limit(std::chrono::nanoseconds limit) { place_.set_time_limit(limit); }
+  void set_time_limit(std::chrono::nanoseconds limit) { context_.set_time_limit(limit); }
 
   // The overhead of a step: the median time of running all calls, with an empty function in place
   // of each, divided by their number; 0 if there are none.
   double measure_dispatch_ns();
 
   const BuiltPlan& built() const { return built_; }
-  int threads() const { return place_.pool().threads(); }
+  int threads() const { return context_.pool().threads(); }
 
  private:
   // The call that was not made or that failed; one past the last if all succeeded.
@@ -85,27 +85,27 @@ class PlanRunner {
     int32_t status = TESSERA_OK;
   };
 
-  PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own, ExecutionContext* place,
+  PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own, ExecutionContext* context,
              std::vector<StatePorts> state_pairs);
 
   void run_steps(const PlanWatcher& watcher);
   void run_regions(const PlanWatcher& watcher);
-  void run_region(const StaticSegment& region, RunContext& context, const PlanWatcher& watcher);
+  void run_segment(const StaticSegment& segment, RunContext& context, const PlanWatcher& watcher);
   Stop call_all(std::span<const StepCall> calls, RunContext& context);
   void run_calls(size_t begin, size_t end, RunContext& context);
   void run_watched(size_t begin, size_t end, RunContext& context, const PlanWatcher& watcher);
   [[noreturn]] void stop_at(size_t call) const;
-  void prepare_dynamic(const StaticSegment& region);
+  void prepare_dynamic(const StaticSegment& segment);
   void* allocate_dynamic(int32_t output, std::span<const int64_t> dims);
 
   BuiltPlan built_;
   std::unique_ptr<ExecutionContext> own_;  // nullptr if the context is not owned
-  ExecutionContext& place_;
+  ExecutionContext& context_;
   ThreadPool* one_;  // for steps on one thread; nullptr if there are none, or the pool has only one
   StepProgram program_;
   IoBinding io_binding_;
   RunContext context_;
-  std::optional<RunContext> alone_context_;
+  std::optional<RunContext> single_thread_context_;
   std::vector<Tensor> dynamic_;  // by buffer: values whose sizes became known in this run
   size_t dynamic_step_ = 0;      // the step that is running
   tessera_error error_ = {};

@@ -115,16 +115,16 @@ plugin::Candidate thread_counting(const plugin::Node& node) {
 }
 
 TEST_F(PlanRunners, RunStepsForOneThreadOnOne) {
-  for (const bool is_first_alone : {true, false}) {
+  for (const bool is_first_single_threaded : {true, false}) {
     BuiltPlan built = build(two_relus(), [](const auto& graph, Proposals& proposals) {
       for (const plugin::Node& node : graph.nodes()) proposals.add(thread_counting(node));
     });
-    built.plan.steps[is_first_alone ? 0 : 1].threads = 1;
+    built.plan.steps[is_first_single_threaded ? 0 : 1].threads = 1;
     PlanRunner runner(std::move(built), 3);
     size_t watched = 0;
     const std::vector<Tensor> results =
         runner.run(std::vector{three({0, 0, 0})}, [&](const PlanEvent&) { ++watched; });
-    EXPECT_EQ(elements(results[0])[0], is_first_alone ? 13 : 31);
+    EXPECT_EQ(elements(results[0])[0], is_first_single_threaded ? 13 : 31);
     EXPECT_EQ(watched, 2U);
   }
 }

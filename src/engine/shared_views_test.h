@@ -36,19 +36,19 @@ inline constexpr Needs kInPlace{.may_be_in_place = true};
 
 // Calls `use` for all elements in row-major order, with the index of each by the buffer's strides.
 template <class Use>
-void for_each_place(const Buffer& buffer, Use use) {
+void for_each_offset(const Buffer& buffer, Use use) {
   const size_t rank = static_cast<size_t>(buffer.rank);
   Dims strides(rank, 1);
   for (size_t axis = rank; axis-- > 1;) strides[axis - 1] = strides[axis] * buffer.dims[axis];
   if (buffer.strides != nullptr) strides.assign(buffer.strides, buffer.strides + rank);
   for (int64_t number = 0; number < buffer.elements(); ++number) {
     int64_t rest = number;
-    int64_t place = 0;
+    int64_t offset = 0;
     for (size_t axis = rank; axis-- > 0;) {
-      place += rest % buffer.dims[axis] * strides[axis];
+      offset += rest % buffer.dims[axis] * strides[axis];
       rest /= buffer.dims[axis];
     }
-    use(place);
+    use(offset);
   }
 }
 
@@ -69,10 +69,11 @@ inline Candidate plus_one(const plugin::Node& node, const Needs& needs) {
         EXPECT_TRUE(needs.accepts_strides || buffer.strides == nullptr);
       }
       std::vector<float> values;
-      for_each_place(inputs[0],
-                     [&](int64_t place) { values.push_back(inputs[0].as<float>()[place] + 1); });
+      for_each_offset(inputs[0],
+                      [&](int64_t offset) { values.push_back(inputs[0].as<float>()[offset] + 1); });
       auto next = values.begin();
-      for_each_place(outputs[0], [&](int64_t place) { outputs[0].as<float>()[place] = *next++; });
+      for_each_offset(outputs[0],
+                      [&](int64_t offset) { outputs[0].as<float>()[offset] = *next++; });
     });
   };
   return candidate;
@@ -271,16 +272,16 @@ class SharedViews : public testing::Test {
         int64_t rows = 1;
         for (size_t at = 0; at < axis; ++at) rows *= dims[at];
         of(whole).resize(static_cast<size_t>(element_count(dims)));
-        auto place = of(whole).begin();
+        auto offset = of(whole).begin();
         for (int64_t row = 0; row < rows; ++row) {
           for (const ValueId part : parts) {
             const int64_t length = element_count(dims_of(part)) / rows;
             if (is_concat) {
-              std::copy_n(of(part).begin() + row * length, length, place);
+              std::copy_n(of(part).begin() + row * length, length, offset);
             } else {
-              of(part).insert(of(part).end(), place, place + length);
+              of(part).insert(of(part).end(), offset, offset + length);
             }
-            place += length;
+            offset += length;
           }
         }
       }

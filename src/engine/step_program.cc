@@ -37,12 +37,12 @@ StepProgram::StepProgram(const BuiltPlan& built, char* arena, bool has_several_t
   for (size_t step = 0; step < built_.plan.steps.size(); ++step) {
     if (built_.plan.steps[step].kind != ExecutionStep::Kind::View) add_call(step);
   }
-  first_faces_.push_back(buffers_.size());
+  first_argument_.push_back(buffers_.size());
   for (size_t call = 0; call < calls_.size(); ++call) {
     resolve_call(call);
     add_to_region(call, has_several_threads);
   }
-  collect_patches();
+  collect_relocations();
 }
 
 StepProgram::~StepProgram() = default;
@@ -53,7 +53,7 @@ void StepProgram::count_arguments() {
   for (const ExecutionStep& step : built_.plan.steps) {
     if (step.kind != ExecutionStep::Kind::View) count += step.inputs.size() + step.outputs.size();
   }
-  faces_.reserve(count);
+  arguments_.reserve(count);
   calls_.reserve(built_.plan.steps.size());
   copies_.reserve(built_.plan.steps.size());
 }
@@ -85,7 +85,7 @@ void StepProgram::add_slots() {
 void StepProgram::add_call(size_t step) {
   steps_.push_back(step);
   calls_.emplace_back();
-  first_faces_.push_back(buffers_.size());
+  first_argument_.push_back(buffers_.size());
   const ExecutionStep& planned = built_.plan.steps[step];
   for (const int input : planned.inputs) buffers_.push_back(input);
   for (const PlanOutput& output : planned.outputs) buffers_.push_back(output.buffer);
@@ -94,18 +94,18 @@ void StepProgram::add_call(size_t step) {
 void StepProgram::resolve_call(size_t index) {
   const ExecutionStep& step = built_.plan.steps[steps_[index]];
   StepCall& call = calls_[index];
-  call.inputs = faces_.data() + faces_.size();
-  for (const int input : step.inputs) faces_.push_back(face_of(input, 0));
-  call.outputs = faces_.data() + faces_.size();
+  call.inputs = arguments_.data() + arguments_.size();
+  for (const int input : step.inputs) arguments_.push_back(make_argument(input, 0));
+  call.outputs = arguments_.data() + arguments_.size();
   for (const PlanOutput& output : step.outputs) {
-    faces_.push_back(face_of(output.buffer, output.request));
+    arguments_.push_back(make_argument(output.buffer, output.request));
   }
   call.workspace = in_arena(step.workspace_offset);
   call.workspace_bytes = step.workspace_bytes;
   StridedCopy& copy = copies_.emplace_back();
   switch (step.kind) {
     case ExecutionStep::Kind::Kernel: {
-      const tessera_kernel& kernel = built_.kernels[steps_[index]]->face();
+      const tessera_kernel& kernel = built_.kernels[steps_[index]]->abi();
       call.run = kernel.run;
       call.self = kernel.self;
       break;
@@ -129,26 +129,26 @@ void StepProgram::resolve_call(size_t index) {
   }
 }
 
-tessera_buffer StepProgram::face_of(int index, int32_t request) const {
+tessera_buffer StepProgram::make_argument(int index, int32_t request) const {
   const PlanBuffer& buffer = built_.plan.buffers[at(index)];
-  tessera_buffer face = {};
-  face.request = request;
-  face.bytes = buffer.bytes;
+  tessera_buffer argument = {};
+  argument.request = request;
+  argument.bytes = buffer.bytes;
   if (buffer.type) {
-    face.data_type = static_cast<int32_t>(buffer.type->element);
-    face.rank = static_cast<int32_t>(buffer.type->dims.size());
-    face.dims = buffer.type->dims.data();
+    argument.data_type = static_cast<int32_t>(buffer.type->element);
+    argument.rank = static_cast<int32_t>(buffer.type->dims.size());
+    argument.dims = buffer.type->dims.data();
   } else {
-    face.data_type = static_cast<int32_t>(built_.graph[buffer.value].type.element);
-    face.rank = -1;
+    argument.data_type = static_cast<int32_t>(built_.graph[buffer.value].type.element);
+    argument.rank = -1;
   }
-  if (!buffer.strides.empty()) face.strides = buffer.strides.data();
-  if (buffer.kind == Kind::Arena) face.data = in_arena(buffer.offset);
+  if (!buffer.strides.empty()) argument.strides = buffer.strides.data();
+  if (buffer.kind == Kind::Arena) argument.data = in_arena(buffer.offset);
   if (buffer.kind == Kind::Constant) {
     const void* data = built_.constants[at(buffer.index)].get();
-    face.data = static_cast<char*>(const_cast<void*>(data)) + buffer.offset;
+    argument.data = static_cast<char*>(const_cast<void*>(data)) + buffer.offset;
   }
-  return face;
+  return argument;
 }
 
 StridedCopy StepProgram::copy_of(const ExecutionStep& step) const {
@@ -166,39 +166,40 @@ StridedCopy StepProgram::copy_of(const ExecutionStep& step) const {
 void StepProgram::add_to_region(size_t index, bool has_several_threads) {
   const ExecutionPlan& plan = built_.plan;
   const ExecutionStep& step = plan.steps[steps_[index]];
-  const bool is_alone = has_several_threads && step.threads == 1;
+  const bool is_single_threaded = has_several_threads && step.threads == 1;
   const bool makes_dynamic =
       std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
         return plan.buffers[at(output.buffer)].kind == Kind::Dynamic;
       });
   std::unique_ptr<const ArgumentCheck> check = ArgumentCheck::of(built_, step);
-  const bool continues = !regions_.empty() && regions_.back().is_alone == is_alone &&
-                         !regions_.back().makes_dynamic && regions_.back().released.empty() &&
+  const bool continues = !segments_.empty() &&
+                         segments_.back().is_single_threaded == is_single_threaded &&
+                         !segments_.back().makes_dynamic && segments_.back().released.empty() &&
                          !makes_dynamic && check == nullptr;
   if (!continues) {
-    regions_.push_back({.begin = index,
-                        .is_alone = is_alone,
-                        .makes_dynamic = makes_dynamic,
-                        .check = std::move(check)});
+    segments_.push_back({.begin = index,
+                         .is_single_threaded = is_single_threaded,
+                         .makes_dynamic = makes_dynamic,
+                         .check = std::move(check)});
   }
-  StaticSegment& region = regions_.back();
-  region.end = index + 1;
-  region.released = step.released;
+  StaticSegment& segment = segments_.back();
+  segment.end = index + 1;
+  segment.released = step.released;
   for (size_t position = 0; position < step.inputs.size(); ++position) {
     const PlanBuffer& buffer = plan.buffers[at(step.inputs[position])];
     if (buffer.kind != Kind::Dynamic) continue;
-    region.arguments.push_back({.face = &faces_[first_faces_[index] + position],
-                                .owner = owner_of(plan, step.inputs[position]),
-                                .offset = buffer.owner < 0 ? 0 : buffer.offset});
+    segment.arguments.push_back({.buffer = &arguments_[first_argument_[index] + position],
+                                 .owner = owner_of(plan, step.inputs[position]),
+                                 .offset = buffer.owner < 0 ? 0 : buffer.offset});
   }
 }
 
 void StepProgram::move_arena(char* arena) {
   if (arena == arena_) return;
   arena_ = arena;
-  for (size_t face = 0; face < faces_.size(); ++face) {
-    const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
-    if (buffer.kind == Kind::Arena) faces_[face].data = in_arena(buffer.offset);
+  for (size_t argument = 0; argument < arguments_.size(); ++argument) {
+    const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[argument])];
+    if (buffer.kind == Kind::Arena) arguments_[argument].data = in_arena(buffer.offset);
   }
   for (size_t call = 0; call < calls_.size(); ++call) {
     calls_[call].workspace = in_arena(built_.plan.steps[steps_[call]].workspace_offset);
@@ -206,21 +207,21 @@ void StepProgram::move_arena(char* arena) {
 }
 
 // The relocations of one slot are contiguous.
-void StepProgram::collect_patches() {
-  std::vector<std::vector<size_t>> faces_of(slots_.size());
-  for (size_t face = 0; face < faces_.size(); ++face) {
-    const int slot = slot_of_buffer_[at(owner_of(built_.plan, buffers_[face]))];
-    if (slot >= 0) faces_of[at(slot)].push_back(face);
+void StepProgram::collect_relocations() {
+  std::vector<std::vector<size_t>> arguments_of(slots_.size());
+  for (size_t argument = 0; argument < arguments_.size(); ++argument) {
+    const int slot = slot_of_buffer_[at(owner_of(built_.plan, buffers_[argument]))];
+    if (slot >= 0) arguments_of[at(slot)].push_back(argument);
   }
   for (size_t index = 0; index < slots_.size(); ++index) {
     MemorySlot& slot = slots_[index];
-    slot.first_patch = relocations_.size();
-    for (const size_t face : faces_of[index]) {
-      const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[face])];
+    slot.first_relocation = relocations_.size();
+    for (const size_t argument : arguments_of[index]) {
+      const PlanBuffer& buffer = built_.plan.buffers[at(buffers_[argument])];
       const bool is_whole = buffer.owner < 0;
-      relocations_.push_back({&faces_[face], is_whole ? 0 : buffer.offset, is_whole});
+      relocations_.push_back({&arguments_[argument], is_whole ? 0 : buffer.offset, is_whole});
     }
-    slot.last_patch = relocations_.size();
+    slot.last_relocation = relocations_.size();
   }
 }
 
@@ -240,29 +241,30 @@ const MemorySlot* StepProgram::find_slot(int buffer) const {
 void StepProgram::point(const MemorySlot& slot, void* data) {
   if (slot.data == data) return;
   slots_[at(slot_of_buffer_[at(slot.buffer)])].data = data;
-  for (size_t index = slot.first_patch; index < slot.last_patch; ++index) {
-    const Relocation& patch = relocations_[index];
-    patch.face->data = data == nullptr ? nullptr : static_cast<char*>(data) + patch.offset;
+  for (size_t index = slot.first_relocation; index < slot.last_relocation; ++index) {
+    const Relocation& relocation = relocations_[index];
+    relocation.buffer->data =
+        data == nullptr ? nullptr : static_cast<char*>(data) + relocation.offset;
   }
 }
 
 void StepProgram::set_bytes(const MemorySlot& slot, int64_t bytes) {
-  for (size_t index = slot.first_patch; index < slot.last_patch; ++index) {
-    if (relocations_[index].is_whole) relocations_[index].face->bytes = bytes;
+  for (size_t index = slot.first_relocation; index < slot.last_relocation; ++index) {
+    if (relocations_[index].is_whole) relocations_[index].buffer->bytes = bytes;
   }
 }
 
 void StepProgram::set_request(size_t call, size_t output, int32_t request) {
   const size_t inputs = inputs_of(call).size();
-  faces_[first_faces_[call] + inputs + output].request = request;
+  arguments_[first_argument_[call] + inputs + output].request = request;
 }
 
 void StepProgram::fail(size_t call, const tessera_error& error) const {
   const ExecutionStep& step = built_.plan.steps[steps_[call]];
-  const std::string place = step_location(built_, step);
-  if (step.kind == ExecutionStep::Kind::Kernel) built_.kernels[steps_[call]]->fail(place, error);
+  const std::string location = step_location(built_, step);
+  if (step.kind == ExecutionStep::Kind::Kernel) built_.kernels[steps_[call]]->fail(location, error);
   fail_conversion(step.kind == ExecutionStep::Kind::Convert ? step.conversion.plugin : nullptr,
-                  place, Status{error.kind, error.message});
+                  location, Status{error.kind, error.message});
 }
 
 }  // namespace tessera

@@ -33,14 +33,14 @@ struct StepCall {
 struct StaticSegment {
   // An argument whose size is known only in the run, made before the region.
   struct DynamicArgument {
-    tessera_buffer* face = nullptr;
+    tessera_buffer* buffer = nullptr;
     int owner = 0;  // the buffer that has the memory
     int64_t offset = 0;
   };
 
   size_t begin = 0;  // of StepProgram::calls()
   size_t end = 0;
-  bool is_alone = false;  // on one thread, although the pool has more
+  bool is_single_threaded = false;  // on one thread, although the pool has more
   bool makes_dynamic = false;
   // Checks the first call before it is made; nullptr if everything was known when it was planned.
   std::unique_ptr<const ArgumentCheck> check;
@@ -54,8 +54,8 @@ struct MemorySlot {
   // The alignment that all steps that use the memory, also through views, accept.
   int64_t alignment_bytes = 1;
   void* data = nullptr;
-  size_t first_patch = 0;  // index into the relocations of StepProgram
-  size_t last_patch = 0;   // one past
+  size_t first_relocation = 0;  // index into the relocations of StepProgram
+  size_t last_relocation = 0;   // one past
 };
 
 class BranchStep;
@@ -71,7 +71,7 @@ class StepProgram {
 
   // All steps except views.
   std::span<const StepCall> calls() const { return calls_; }
-  std::span<const StaticSegment> regions() const { return regions_; }
+  std::span<const StaticSegment> segments() const { return segments_; }
   // The plan's step of a call, and the arguments of the call.
   size_t step_of(size_t call) const { return steps_[call]; }
   std::span<const tessera_buffer> inputs_of(size_t call) const;
@@ -96,7 +96,7 @@ class StepProgram {
 
  private:
   struct Relocation {
-    tessera_buffer* face = nullptr;
+    tessera_buffer* buffer = nullptr;
     int64_t offset = 0;
     bool is_whole = false;
   };
@@ -108,21 +108,21 @@ class StepProgram {
   void resolve_call(size_t call);
   void add_to_region(size_t call, bool has_several_threads);
   StridedCopy copy_of(const ExecutionStep& step) const;
-  tessera_buffer face_of(int buffer, int32_t request) const;
+  tessera_buffer make_argument(int buffer, int32_t request) const;
   // nullptr if there is no arena yet.
   char* in_arena(int64_t offset) const { return arena_ == nullptr ? nullptr : arena_ + offset; }
-  void collect_patches();
+  void collect_relocations();
 
   const BuiltPlan& built_;
   char* arena_;
   std::vector<StepCall> calls_;
-  std::vector<size_t> steps_;          // by call
-  std::vector<tessera_buffer> faces_;  // inputs, then outputs, of each call in order
-  std::vector<int> buffers_;           // by face
-  std::vector<size_t> first_faces_;    // by call, and the end of the last
-  std::vector<StridedCopy> copies_;    // by call; empty if it copies nothing
+  std::vector<size_t> steps_;              // by call
+  std::vector<tessera_buffer> arguments_;  // inputs, then outputs, of each call in order
+  std::vector<int> buffers_;               // by face
+  std::vector<size_t> first_argument_;     // by call, and the end of the last
+  std::vector<StridedCopy> copies_;        // by call; empty if it copies nothing
   std::vector<std::unique_ptr<BranchStep>> branches_;
-  std::vector<StaticSegment> regions_;
+  std::vector<StaticSegment> segments_;
   std::vector<MemorySlot> slots_;
   std::vector<int> slot_of_buffer_;  // -1: none
   std::vector<Relocation> relocations_;

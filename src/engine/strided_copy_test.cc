@@ -12,15 +12,15 @@ namespace {
 template <class T>
 void expect_copied(const std::vector<int64_t>& dims, const std::vector<int64_t>& from_strides,
                    const std::vector<int64_t>& to_strides, ThreadPool& pool) {
-  const auto place = [&](const std::vector<int64_t>& index, const std::vector<int64_t>& strides) {
+  const auto offset = [&](const std::vector<int64_t>& index, const std::vector<int64_t>& strides) {
     return static_cast<size_t>(
         std::inner_product(index.begin(), index.end(), strides.begin(), int64_t{0}));
   };
   std::vector<int64_t> last;
   for (const int64_t dim : dims) last.push_back(std::max<int64_t>(dim - 1, 0));
-  std::vector<T> from(place(last, from_strides) + 1);
+  std::vector<T> from(offset(last, from_strides) + 1);
   std::iota(from.begin(), from.end(), T{1});
-  std::vector<T> to(place(last, to_strides) + 1, T{0});
+  std::vector<T> to(offset(last, to_strides) + 1, T{0});
   std::vector<T> expected = to;
   const int64_t count = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
   for (int64_t number = 0; number < count; ++number) {
@@ -30,7 +30,7 @@ void expect_copied(const std::vector<int64_t>& dims, const std::vector<int64_t>&
       index[axis] = rest % dims[axis];
       rest /= dims[axis];
     }
-    expected[place(index, to_strides)] = from[place(index, from_strides)];
+    expected[offset(index, to_strides)] = from[offset(index, from_strides)];
   }
   run(plan_copy(dims, sizeof(T), from_strides, to_strides), from.data(), to.data(), pool);
   EXPECT_EQ(to, expected);

@@ -71,6 +71,6 @@ void replace_uses(Graph& graph, ValueId from, ValueId to) {
   });
 }
 
-std::string place(const Node& node) { return "node '" + node.name + "' (" + node.op + ")"; }
+std::string location_of(const Node& node) { return "node '" + node.name + "' (" + node.op + ")"; }
 
 }  // namespace tessera

@@ -127,6 +127,6 @@ std::vector<int> use_counts(const Graph& graph);
 void replace_uses(Graph& graph, ValueId from, ValueId to);
 
 // The name of a node in errors and reports: "node 'conv1' (Conv)".
-std::string place(const Node& node);
+std::string location_of(const Node& node);
 
 }  // namespace tessera

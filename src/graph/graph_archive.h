@@ -22,8 +22,8 @@ struct BlockRange {
 };
 
 template <class Archive>
-void transfer(Archive& archive, BlockRange& place) {
-  archive(place.offset, place.bytes);
+void transfer(Archive& archive, BlockRange& location) {
+  archive(location.offset, location.bytes);
 }
 
 template <class Archive, class Tag>

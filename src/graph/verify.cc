@@ -13,7 +13,7 @@ struct Reader {
   const Node* node = nullptr;
   const char* what = nullptr;  // used if there is no node
 
-  std::string text() const { return node == nullptr ? what : place(*node); }
+  std::string text() const { return node == nullptr ? what : location_of(*node); }
 };
 
 class Verifier {

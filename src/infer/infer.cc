@@ -13,8 +13,8 @@
 namespace tessera {
 namespace {
 
-std::string output_place(const Node& node, const Value& value) {
-  return place(node) + ", output '" + value.name + "'";
+std::string output_location(const Node& node, const Value& value) {
+  return location_of(node) + ", output '" + value.name + "'";
 }
 
 // Throws InvalidModel at `where` if a dimension is negative or the byte size overflows.
@@ -92,8 +92,9 @@ class Inference {
       // detected it.
       const bool is_models_fault =
           error.kind() == ErrorKind::InvalidModel || error.kind() == ErrorKind::InvalidArgument;
-      if (!is_models_fault || error.where().starts_with(place(node))) throw;
-      throw Error(ErrorKind::InvalidModel, place(node), error.where() + ": " + error.message());
+      if (!is_models_fault || error.where().starts_with(location_of(node))) throw;
+      throw Error(ErrorKind::InvalidModel, location_of(node),
+                  error.where() + ": " + error.message());
     }
   }
 
@@ -104,14 +105,14 @@ class Inference {
                   "a rule gives one element for each place");
     MergedType merged = merge_types(value.type, output.type, input_symbols_);
     if (merged.outcome == Outcome::ElementContradicts) {
-      throw Error(ErrorKind::InvalidModel, output_place(node, value),
+      throw Error(ErrorKind::InvalidModel, output_location(node, value),
                   "the model declares " + text(value.type) + ", but " + text(output.type) +
                       " follows from the node's inputs");
     }
     if (merged.outcome == Outcome::ShapeContradicts) {
       report_shape(node, value, text(output.type));
     }
-    check_size(merged.type, output_place(node, value));
+    check_size(merged.type, output_location(node, value));
     value.type = std::move(merged.type);
     value.elements.reset();
     // A shape that only the model declares may contradict the elements that the rule found.
@@ -124,9 +125,9 @@ class Inference {
     const std::string declares = "the model declares " + text(value.type) + ", but " + inferred +
                                  " follows from the node's inputs";
     if (options_.is_strict) {
-      throw Error(ErrorKind::InvalidModel, output_place(node, value), declares);
+      throw Error(ErrorKind::InvalidModel, output_location(node, value), declares);
     }
-    log_.warn(output_place(node, value) + ": " + declares + "; the latter counts");
+    log_.warn(output_location(node, value) + ": " + declares + "; the latter counts");
   }
 
   static bool has_sound_elements(const Type& type,

@@ -86,7 +86,7 @@ class GroupMeasurement {
   bool run() {
     bool goes_on = true;
     for (Trial& trial : trials_) {
-      goes_on = watcher_(trial, told_best());
+      goes_on = watcher_(trial, reported_best());
       if (!goes_on) break;
       begin(trial);
       trial.is_begun = true;
@@ -100,12 +100,12 @@ class GroupMeasurement {
   double best_seconds() const { return best_; }
 
  private:
-  double told_best() const { return best_ < std::numeric_limits<double>::max() ? best_ : 0; }
+  double reported_best() const { return best_ < std::numeric_limits<double>::max() ? best_ : 0; }
 
   static void refuse(Trial& trial, const std::string& reason) {
     if (!trial.cost) trial.cost.emplace();
     trial.cost->refusal = reason;
-    trial.is_out = true;
+    trial.is_dropped = true;
   }
 
   // The measuring process was lost, and with it all of its kernels.
@@ -137,8 +137,8 @@ class GroupMeasurement {
   }
 
   void begin(Trial& trial) {
-    if (trial.bound_seconds > best_ || (trial.is_alone && best_ > kLongForOneThread)) {
-      trial.is_out = true;
+    if (trial.bound_seconds > best_ || (trial.is_single_threaded && best_ > kLongForOneThread)) {
+      trial.is_dropped = true;
       return;
     }
     trial.cost.emplace();
@@ -149,7 +149,7 @@ class GroupMeasurement {
     trial.cost->tolerance = checked.tolerance;
     if (!checked.is_fine()) return refuse(trial, checked.reason);
     if (limits_.only_checks) {
-      trial.is_out = true;
+      trial.is_dropped = true;
       return;
     }
     // One run for first-time effects, and one that counts.
@@ -188,7 +188,7 @@ class GroupMeasurement {
   }
 
   bool is_done(const Trial& trial) const {
-    if (trial.is_out || trial.samples.empty()) return true;
+    if (trial.is_dropped || trial.samples.empty()) return true;
     const auto rounds = static_cast<int>(trial.samples.size());
     const double middle = typical(trial.samples);
     for (const FarBehind& behind : kFarBehind) {
@@ -208,7 +208,7 @@ class GroupMeasurement {
         Trial& trial = trials_[(index + round) % trials_.size()];
         if (is_done(trial)) continue;
         is_busy = true;
-        if (!watcher_(trial, told_best())) return false;
+        if (!watcher_(trial, reported_best())) return false;
         run_round(trial);
         trial.is_finished = is_done(trial);
       }

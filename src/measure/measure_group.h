@@ -20,7 +20,7 @@ struct Trial {
   int64_t bytes = 0;          // size of its buffers
   double bound_seconds = 0;
   double build_limit_seconds = kBuildSeconds;
-  bool is_alone = false;  // runs on one thread although the pool has several
+  bool is_single_threaded = false;  // runs on one thread although the pool has several
   // The result; nullopt: it could not have won, or measuring was stopped.
   std::optional<Cost> cost;
   std::vector<Sample> samples;
@@ -28,7 +28,7 @@ struct Trial {
   bool is_built = false;
   bool is_begun = false;     // built and checked, or refused
   bool is_finished = false;  // and timed
-  bool is_out = false;       // refused or far behind
+  bool is_dropped = false;   // refused or far behind
 };
 
 struct MeasureLimits {

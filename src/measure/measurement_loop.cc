@@ -62,7 +62,7 @@ void MeasurementLoop::measure_potential_winners(const std::function<Placement()>
   const Stopwatch stopwatch;
   while (tuner_.may_go_on() && stopwatch.read().seconds < max_seconds) {
     const PhaseTimer::Scope running(tuner_.phases(), "choose");
-    if (!tuner_.tell(BindPhase::Choosing)) return;
+    if (!tuner_.report(BindPhase::Choosing)) return;
     context_.prices.look_up_bounds(is_given_up_);
     context_.placer.set_prices(context_.prices);
     context_.placer.exclude({});
@@ -74,27 +74,28 @@ void MeasurementLoop::measure_potential_winners(const std::function<Placement()>
     tuner_.measure(candidates, conversions, max_seconds - stopwatch.read().seconds);
     // Each is requested only once, whatever the result.
     for (const int index : candidates) is_given_up_[static_cast<size_t>(index)] = true;
-    for (const NeededConversion& conversion : conversions) asked_.insert(conversion.cost_key);
+    for (const NeededConversion& conversion : conversions)
+      requested_conversions_.insert(conversion.cost_key);
   }
 }
 
 void MeasurementLoop::restrict_to_measured() {
-  tuner_.tell(BindPhase::Choosing);
+  tuner_.report(BindPhase::Choosing);
   context_.prices.look_up_guesses();
   Placer& placer = context_.placer;
   placer.set_prices(context_.prices);
-  std::vector<bool> is_unknown(context_.subject.offers.candidates.size(), false);
-  for (size_t index = 0; index < is_unknown.size(); ++index) {
-    is_unknown[index] = is_unmeasured(static_cast<int>(index));
+  std::vector<bool> is_pending(context_.subject.offers.candidates.size(), false);
+  for (size_t index = 0; index < is_pending.size(); ++index) {
+    is_pending[index] = is_unmeasured(static_cast<int>(index));
   }
-  placer.exclude(is_unknown);
+  placer.exclude(is_pending);
   if (!placer.solve().chosen.empty()) return;
   // The time was over before every node had a measured candidate. Also allows the candidates of the
   // choice without prices.
   placer.exclude({});
   const Placement in_order = placer.in_order();
-  for (const int index : in_order.chosen) is_unknown[static_cast<size_t>(index)] = false;
-  placer.exclude(std::move(is_unknown));
+  for (const int index : in_order.chosen) is_pending[static_cast<size_t>(index)] = false;
+  placer.exclude(std::move(is_pending));
   if (!placer.solve().chosen.empty()) return;
   placer.exclude({});
   placer.solve();  // its lower bound is part of the description
@@ -124,7 +125,7 @@ std::vector<int> MeasurementLoop::build(const Placement& placement) {
   const PhaseTimer::Scope running(tuner_.phases(), "build plans");
   AssembledKernels kernels = context_.assembler.build(
       placement, context_.base,
-      [&](size_t done, size_t total) { tuner_.tell(BindPhase::Building, {}, done, total); });
+      [&](size_t done, size_t total) { tuner_.report(BindPhase::Building, {}, done, total); });
   TESSERA_CHECK(!kernels.released_weight, "who measures has all weights");
   return std::move(kernels.failed);
 }
@@ -142,7 +143,7 @@ bool MeasurementLoop::is_unmeasured(int candidate) const {
   return can_be && !context_.prices.is_measured(candidate);
 }
 
-bool MeasurementLoop::is_unknown(int candidate) const {
+bool MeasurementLoop::is_pending(int candidate) const {
   return !is_given_up_[static_cast<size_t>(candidate)] && !context_.prices.is_measured(candidate);
 }
 
@@ -154,10 +155,10 @@ std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement)
   std::vector<int> unknown;
   std::map<std::string_view, const tuning::TuneGroup*> taken;
   for (const int chosen : placement.chosen) {
-    if (!is_unknown(chosen)) continue;
+    if (!is_pending(chosen)) continue;
     const tuning::TuneGroup* group = group_of_.at(chosen);
     for (const int competitor : group->candidates) {
-      if (!is_unknown(competitor)) continue;
+      if (!is_pending(competitor)) continue;
       if (prices.seconds(competitor) > kCompetitorRatio * prices.seconds(chosen)) continue;
       const std::string_view family = families_[static_cast<size_t>(competitor)];
       if (taken.try_emplace(family, group).first->second == group) unknown.push_back(competitor);
@@ -168,7 +169,7 @@ std::vector<int> MeasurementLoop::unknown_candidates(const Placement& placement)
 
 std::vector<NeededConversion> MeasurementLoop::unknown_conversions() const {
   std::vector<NeededConversion> unknown;
-  std::set<tuning::ConversionCostKey> seen = asked_;
+  std::set<tuning::ConversionCostKey> seen = requested_conversions_;
   for (const PlacementConversion& made : context_.placer.solution().conversions) {
     for (NeededConversion& step : tuning::conversions_between(
              context_.subject, ValueId{made.value}, LayoutId{made.from}, LayoutId{made.to})) {

@@ -71,7 +71,7 @@ class MeasurementLoop {
 
  private:
   bool is_unmeasured(int candidate) const;
-  bool is_unknown(int candidate) const;
+  bool is_pending(int candidate) const;
   std::vector<int> unknown_candidates(const Placement& placement) const;
   std::vector<tuning::NeededConversion> unknown_conversions() const;
 
@@ -81,7 +81,7 @@ class MeasurementLoop {
   std::vector<std::string> families_;                 // by candidate
   std::vector<bool> is_fully_measured_;               // by candidate: its backend is not measured
   std::vector<bool> is_given_up_;  // by candidate: requested before, or never measured
-  std::set<tuning::ConversionCostKey> asked_;
+  std::set<tuning::ConversionCostKey> requested_conversions_;
   tuning::Tuner tuner_;
 };
 

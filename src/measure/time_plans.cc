@@ -19,7 +19,7 @@ constexpr double kLongSeconds = 0.02;
 constexpr double kVeryLongSeconds = 0.05;
 constexpr int kRunsOfVeryLong = 5;
 // After this number of turns, plans that are slower than the fastest by this factor are skipped.
-constexpr size_t kTurnsToFallBehind = 3;
+constexpr size_t kMinTurnsToSkip = 3;
 constexpr double kFarBehind = 1.06;
 
 // At least this many runs count, if that many were made.
@@ -70,7 +70,7 @@ tuning::Timing on_average(std::span<const double> samples) {
 }
 
 // By plan: whether it can no longer win.
-std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples) {
+std::vector<bool> find_outpaced(const std::vector<std::vector<double>>& samples) {
   std::vector<double> times;
   for (const std::vector<double>& sample : samples) {
     times.push_back(tuning::summarise(sample).seconds);
@@ -78,7 +78,7 @@ std::vector<bool> find_hopeless(const std::vector<std::vector<double>>& samples)
   const double least = *std::min_element(times.begin(), times.end());
   std::vector<bool> is_hopeless;
   for (size_t index = 0; index < samples.size(); ++index) {
-    is_hopeless.push_back(samples[index].size() >= kTurnsToFallBehind &&
+    is_hopeless.push_back(samples[index].size() >= kMinTurnsToSkip &&
                           times[index] > kFarBehind * least);
   }
   return is_hopeless;
@@ -142,8 +142,8 @@ std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
   for (int turn = 0; turn < limits.max_runs; ++turn) {
     if (turn > 0 && turn >= min_runs(limits, samples[0][0]) && seconds_since(start) > seconds)
       break;
-    for (size_t place = 0; place < runners.size(); ++place) {
-      const size_t index = (place + static_cast<size_t>(turn)) % runners.size();
+    for (size_t position = 0; position < runners.size(); ++position) {
+      const size_t index = (position + static_cast<size_t>(turn)) % runners.size();
       if (is_hopeless[index]) continue;
       is_stopped = watcher && !watcher(index, std::min(done, total - 1), total);
       if (is_stopped) break;
@@ -151,7 +151,7 @@ std::vector<tuning::Timing> time_runs(std::span<PlanRunner* const> runners,
       ++done;
     }
     if (is_stopped) break;
-    is_hopeless = find_hopeless(tuning::remove_block_effects(samples));
+    is_hopeless = find_outpaced(tuning::remove_block_effects(samples));
     // Assumes that all turns take as long as the first. Plans that are skipped later make them
     // shorter.
     if (turn == 0) {

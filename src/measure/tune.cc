@@ -124,7 +124,7 @@ struct Tuner::State {
   bool may_go_on() const { return !report_.is_stopped && !has_failed_; }
   PhaseTimer& phases() { return phases_; }
 
-  bool tell(TuneProgress progress, double max_seconds) {
+  bool report(TuneProgress progress, double max_seconds) {
     if (!options_.on_progress) return true;
     progress.can_stop = true;
     progress.seconds_left =
@@ -142,7 +142,7 @@ struct Tuner::State {
   void begin() {
     table_.machine = this_machine();
     const PhaseTimer::Scope running(phases_, "start");
-    if (!has_begun_) tell({.phase = BindPhase::Starting}, seconds_left());
+    if (!has_begun_) report({.phase = BindPhase::Starting}, seconds_left());
     if (!has_begun_ && options_.start_bench) bench_ = options_.start_bench();
     if (!has_begun_ && bench_ != nullptr) timed_bench_ = make_timed_bench(*bench_, phases_);
     has_begun_ = true;
@@ -163,7 +163,7 @@ struct Tuner::State {
     if (found == table_.kernels.end()) return false;
     const Cost& cost = found->second;
     if (!cost.refusal.empty()) return true;
-    if (!cost.is_judged_here) return false;
+    if (!cost.is_verified_here) return false;
     return options_.only_checks || (weights == Weights::Cold ? cost.cold : cost.warm).has_value();
   }
 
@@ -244,8 +244,8 @@ struct Tuner::State {
                          options_.denormals);
       }
       return capture_->run(wanted, [&](const std::string& op, size_t done, size_t total) {
-        return tell({.what = op, .done = done, .total = total, .phase = BindPhase::Reference},
-                    kNoLimit);
+        return report({.what = op, .done = done, .total = total, .phase = BindPhase::Reference},
+                      kNoLimit);
       });
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::OutOfMemory) throw;
@@ -348,7 +348,7 @@ struct Tuner::State {
       trial.fallback = bench_ != nullptr ? timed_own_bench_.get() : nullptr;
       trial.bytes = buffer_bytes(candidate);
       trial.build_limit_seconds = build_limit(kBuildSeconds, candidate.build_seconds);
-      trial.is_alone = candidate.threads == 1 && has_others && !options_.only_checks;
+      trial.is_single_threaded = candidate.threads == 1 && has_others && !options_.only_checks;
       if (options_.only_checks) {
         trial_candidates_.push_back(index);
         continue;
@@ -363,7 +363,7 @@ struct Tuner::State {
   void run_group(const PendingGroup& pending, const CapturedValues& values) {
     const std::string ops = ops_text(pending.group->graph);
     done_in_group_ = 0;
-    if (!tell_measuring(ops, 0)) return stop();
+    if (!report_measuring(ops, 0)) return stop();
     const GroupCase group = make_case(pending, values);
     timed_own_bench_->load(group);
     for (const int index : pending.candidates) {
@@ -378,9 +378,9 @@ struct Tuner::State {
                                .only_checks = options_.only_checks};
     const TrialWatcher watcher = [&](const Trial& trial, double best) {
       done_in_group_ = std::max(done_in_group_, count_done(trials));
-      return tell_measuring(ops + " " + trial.key.backend +
-                                (trial.key.algorithm.empty() ? "" : ":" + trial.key.algorithm),
-                            best);
+      return report_measuring(ops + " " + trial.key.backend +
+                                  (trial.key.algorithm.empty() ? "" : ":" + trial.key.algorithm),
+                              best);
     };
     if (!measure_group(trials, limits, best_known(*pending.group), watcher)) {
       stop();
@@ -396,7 +396,7 @@ struct Tuner::State {
     const CostKey& key = *keys_[static_cast<size_t>(candidate)];
     ++report_.measured;
     const bool is_refused = !trial.cost->refusal.empty();
-    if (is_refused && !is_lost_on_its_plugin(subject_, candidate, *trial.cost)) ++report_.refused;
+    if (is_refused && !is_unsupported_layout(subject_, candidate, *trial.cost)) ++report_.refused;
     const auto& timing = trial.cost->cold ? trial.cost->cold : trial.cost->warm;
     const bool is_view = trial.cost->build_seconds == 0 && timing && timing->seconds == 0;
     if (timing && !is_view && timing->high < trial.bound_seconds) {
@@ -415,7 +415,7 @@ struct Tuner::State {
       const NeededConversion& conversion = *needed;
       if (!goes_on()) return;
       done_in_group_ = 0;
-      if (!tell_measuring(conversion.key.from + " to " + conversion.key.to, 0)) {
+      if (!report_measuring(conversion.key.from + " to " + conversion.key.to, 0)) {
         stop();
         return;
       }
@@ -441,7 +441,7 @@ struct Tuner::State {
     return std::min(halves / 2, trials.size() - 1);
   }
 
-  bool tell_measuring(const std::string& what, double best_seconds) {
+  bool report_measuring(const std::string& what, double best_seconds) {
     if (seconds_left() <= 0) {
       report_.is_out_of_time = true;
       return false;
@@ -450,13 +450,13 @@ struct Tuner::State {
       is_paused_ = true;
       return false;
     }
-    return tell({.what = what,
-                 .done = done_ + done_in_group_,
-                 .total = total_,
-                 .best_seconds = best_seconds,
-                 .phase = options_.only_checks ? BindPhase::Checking : BindPhase::Measuring,
-                 .may_grow = may_grow_},
-                std::min(seconds_left(), pause_at_seconds_ - seconds()));
+    return report({.what = what,
+                   .done = done_ + done_in_group_,
+                   .total = total_,
+                   .best_seconds = best_seconds,
+                   .phase = options_.only_checks ? BindPhase::Checking : BindPhase::Measuring,
+                   .may_grow = may_grow_},
+                  std::min(seconds_left(), pause_at_seconds_ - seconds()));
   }
 
   const Subject& subject_;
@@ -514,10 +514,10 @@ double Tuner::seconds() const { return state_->seconds(); }
 int Tuner::measured() const { return state_->measured(); }
 TuneReport Tuner::report() const { return state_->report(); }
 PhaseTimer& Tuner::phases() { return state_->phases(); }
-bool Tuner::tell(BindPhase phase, const std::string& what, size_t done, size_t total) {
+bool Tuner::report(BindPhase phase, const std::string& what, size_t done, size_t total) {
   // Among the activities of others, only runs of plans are shortened when time runs out.
   const bool is_bounded = phase == BindPhase::TimingSteps || phase == BindPhase::Comparing;
-  return state_->tell(
+  return state_->report(
       {.what = what, .done = done, .total = total, .phase = phase},
       is_bounded ? state_->seconds_left() : std::numeric_limits<double>::infinity());
 }

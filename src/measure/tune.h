@@ -96,7 +96,7 @@ class Tuner {
   PhaseTimer& phases();
   // For activities of others: announces that a phase begins or continues, with `done` of `total`
   // (0: unknown) units. Returns false if the user wants to stop; may_go_on() is then false too.
-  bool tell(BindPhase phase, const std::string& what = {}, size_t done = 0, size_t total = 0);
+  bool report(BindPhase phase, const std::string& what = {}, size_t done = 0, size_t total = 0);
 
  private:
   struct State;

@@ -33,7 +33,7 @@ constexpr int kContextRounds = 3;
 // Plans whose times are within this factor of each other count as equally fast.
 constexpr double kNoise = 1.01;
 // Contenders whose price exceeds that of the first by this factor are not run.
-constexpr double kHopeless = 1.6;
+constexpr double kMaxPriceRatio = 1.6;
 // Plans within this factor of the fastest, at most kMaxFinalists, are compared more closely, in at
 // most kFinalRounds rounds. No round begins after this share of the time spent before, or after
 // this many seconds if that is more.
@@ -84,7 +84,7 @@ class PlacementTuner {
         costs_(*options.costs),
         measures_all_(options.measures_all),
         runs_per_build_(options.runs_per_build),
-        wants_until_built_(options.wants_startup_plan),
+        wants_startup_plan_(options.wants_startup_plan),
         recorder_(prices_, costs_),
         loop_(context, effort(options), costs_, options.fully_measured_backends),
         tuner_(loop_.tuner()) {}
@@ -104,7 +104,7 @@ class PlacementTuner {
       has_run_ = true;
       try {
         refine_in_context(best);
-        run_off = hold_run_off(best, known);
+        run_off = compare_contenders(best, known);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::OutOfMemory) throw;
         notes_.push_back("the whole plan could not be run on the inputs for tuning: " +
@@ -115,7 +115,7 @@ class PlacementTuner {
     // the choice.
     if (has_run_) loop_.restrict_to_measured();
     Placement startup_plan;
-    if (wants_until_built_ && has_run_) startup_plan = find_startup_plan(best);
+    if (wants_startup_plan_ && has_run_) startup_plan = find_startup_plan(best);
     placer_.prefer(best);
     TunedPlacement result{.placement = best,
                           .startup_plan = std::move(startup_plan),
@@ -188,7 +188,7 @@ class PlacementTuner {
 
   std::unique_ptr<PlanRunner> runner_of(const Placement& placement) {
     const PhaseTimer::Scope running(tuner_.phases(), "lay out");
-    tuner_.tell(BindPhase::Packing);
+    tuner_.report(BindPhase::Packing);
     BuiltPlan built = assembler_.lay_out(PlanAssembler::part_of(base_, placement), placement, {},
                                          placer_.conversion_prices());
     const std::optional<ReleasedWeight> released = assembler_.pack(built);
@@ -219,7 +219,7 @@ class PlacementTuner {
   void record(const Placement& placement, PlanRunner& runner) {
     const PhaseTimer::Scope running(tuner_.phases(), "run plans");
     recorder_.record(placement, runner, inputs(), limits(), [&](size_t, size_t done, size_t total) {
-      return tuner_.tell(BindPhase::TimingSteps, {}, done, total);
+      return tuner_.report(BindPhase::TimingSteps, {}, done, total);
     });
   }
 
@@ -232,10 +232,10 @@ class PlacementTuner {
     const bool is_new = std::none_of(
         contenders.begin(), contenders.end(),
         [&](const Contender& other) { return other.placement.chosen == placement.chosen; });
-    const bool has_hope =
+    const bool can_win =
         contenders.empty() ||
-        placer_.price(placement) < kHopeless * placer_.price(contenders[0].placement);
-    if (!is_new || !has_hope || !loop_.is_measured(placement)) return;
+        placer_.price(placement) < kMaxPriceRatio * placer_.price(contenders[0].placement);
+    if (!is_new || !can_win || !loop_.is_measured(placement)) return;
     if (!fitter_.fits(placement, placer_)) return;
     if (!loop_.build(placement).empty()) return;
     std::unique_ptr<PlanRunner> runner = runner_of(placement);
@@ -263,22 +263,24 @@ class PlacementTuner {
     const double max_seconds = is_short_ ? share : std::max(share, kSecondsOfBackendsAlone);
     const Stopwatch stopwatch;
     for (const auto& [preference, backend] : backends) {
-      if (!tuner_.tell(BindPhase::Choosing, backend + " alone")) break;
-      loop_.measure_potential_winners([&, at = preference] { return alone_if_hopeful(at, all); },
-                                      max_seconds - stopwatch.read().seconds);
+      if (!tuner_.report(BindPhase::Choosing, backend + " alone")) break;
+      loop_.measure_potential_winners(
+          [&, at = preference] { return single_backend_if_promising(at, all); },
+          max_seconds - stopwatch.read().seconds);
       loop_.restrict_to_measured();
-      add(all, backend + " alone", placer_.alone(preference), preference);
+      add(all, backend + " alone", placer_.single_backend(preference), preference);
     }
     return all;
   }
 
   // The placement of one backend alone, by bounds. Empty if even its bound is too far from the
   // first known contender.
-  Placement alone_if_hopeful(int preference, const std::vector<Contender>& known) const {
-    Placement placement = placer_.alone(preference);
-    const bool has_hope = placement.chosen.empty() || known.empty() ||
-                          placer_.price(placement) < kHopeless * placer_.price(known[0].placement);
-    return has_hope ? placement : Placement{};
+  Placement single_backend_if_promising(int preference, const std::vector<Contender>& known) const {
+    Placement placement = placer_.single_backend(preference);
+    const bool can_win =
+        placement.chosen.empty() || known.empty() ||
+        placer_.price(placement) < kMaxPriceRatio * placer_.price(known[0].placement);
+    return can_win ? placement : Placement{};
   }
 
   // Runs the contenders in turns and replaces their timings. Returns false, and changes nothing, if
@@ -289,7 +291,7 @@ class PlacementTuner {
     for (Contender* contender : contenders) runners.push_back(contender->runner.get());
     const std::vector<Timing> timings =
         time_runs(runners, inputs(), limits(), [&](size_t index, size_t done, size_t total) {
-          return tuner_.tell(BindPhase::Comparing, contenders[index]->name, done, total);
+          return tuner_.report(BindPhase::Comparing, contenders[index]->name, done, total);
         });
     if (timings.empty()) return false;
     for (size_t index = 0; index < contenders.size(); ++index) {
@@ -320,7 +322,7 @@ class PlacementTuner {
   // are then chosen. Before, only the first contender was chosen with times in context; with such
   // times, placements similar to the other finalists could be as good. Returns whether a contender
   // was added.
-  bool add_informed(std::vector<Contender>& all, int round, double max_seconds) {
+  bool add_in_context_choices(std::vector<Contender>& all, int round, double max_seconds) {
     const Stopwatch stopwatch;
     const size_t count = all.size();
     std::vector<std::pair<std::string, int>> alone;
@@ -338,8 +340,8 @@ class PlacementTuner {
     add_chosen("solved", [&] { return placer_.solve(); }, {});
     for (const auto& [name, preference] : alone) {
       add_chosen(
-          name.substr(0, name.find(',')), [&, at = preference] { return placer_.alone(at); },
-          preference);
+          name.substr(0, name.find(',')),
+          [&, at = preference] { return placer_.single_backend(at); }, preference);
     }
     return all.size() > count;
   }
@@ -369,13 +371,13 @@ class PlacementTuner {
     return seconds;
   }
 
-  void hold_finals(std::vector<Contender>& all) {
+  void compare_finalists(std::vector<Contender>& all) {
     const double max_seconds = std::max(kShareOfFinals * tuner_.seconds(), kSecondsOfFinals);
     const Stopwatch stopwatch;
     for (int round = 0; round < kFinalRounds && tuner_.may_go_on(); ++round) {
       const double seconds_left = max_seconds - stopwatch.read().seconds;
       const size_t count = all.size();
-      if (seconds_left <= 0 || !add_informed(all, round, seconds_left)) return;
+      if (seconds_left <= 0 || !add_in_context_choices(all, round, seconds_left)) return;
       if (run_again(std::span(all).first(count), std::span(all).subspan(count))) continue;
       all.erase(all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
       return;
@@ -401,7 +403,7 @@ class PlacementTuner {
 
   // Sets `best` to the winner and returns the times: the winner first, then the others, fastest
   // first.
-  std::vector<ContenderDescription> hold_run_off(Placement& best, const Placement& known) {
+  std::vector<ContenderDescription> compare_contenders(Placement& best, const Placement& known) {
     if (!tuner_.may_go_on()) return {};
     std::vector<Contender> all = contenders(best, known);
     // Happens if the time was over before all candidates of the choice were measured.
@@ -409,7 +411,7 @@ class PlacementTuner {
     std::vector<Contender*> racing;
     for (Contender& contender : all) racing.push_back(&contender);
     if (!run(racing)) return {};
-    if (!is_short_) hold_finals(all);
+    if (!is_short_) compare_finalists(all);
     const double least = price_of(*std::ranges::min_element(
         all, {}, [&](const Contender& contender) { return price_of(contender); }));
     const auto winner = std::ranges::find_if(
@@ -438,12 +440,12 @@ class PlacementTuner {
   // run, or the cheapest by measured prices. Empty if that saves little.
   Placement find_startup_plan(const Placement& best) {
     if (placer_.build_seconds(best) < kSlowToBuild) return {};
-    if (!tuner_.tell(BindPhase::Choosing)) return {};
+    if (!tuner_.report(BindPhase::Choosing)) return {};
     prices_.set_runs_per_build(1);
     loop_.measure_potential_winners([&] { return placer_.solve(); },
                                     kShareOfStarting * tuner_.seconds());
     loop_.restrict_to_measured();
-    run_alone(placer_.solve());
+    time_on_its_own(placer_.solve());
     const auto first_result_seconds = [&](const PlanRun& run) {
       return run.seconds + placer_.amortized_build_seconds(run.placement);
     };
@@ -459,7 +461,7 @@ class PlacementTuner {
   }
 
   // Adds the time of `placement` to `runs_`, if it can be built and run.
-  void run_alone(const Placement& placement) {
+  void time_on_its_own(const Placement& placement) {
     if (placement.chosen.empty() || !loop_.is_measured(placement)) return;
     if (!loop_.build(placement).empty()) return;
     try {
@@ -483,7 +485,7 @@ class PlacementTuner {
   tuning::CostTable& costs_;
   bool measures_all_;
   int64_t runs_per_build_;
-  bool wants_until_built_;
+  bool wants_startup_plan_;
   std::vector<PlanRun> runs_;
   std::vector<Tensor> given_inputs_;
   std::vector<Tensor> inputs_;

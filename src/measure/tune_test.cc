@@ -427,7 +427,7 @@ TEST(MeasureGroup, LeavesOutWhatCannotWin) {
   trials[1].key.algorithm = "bound";
   trials[1].bound_seconds = 5e-3;
   trials[2].key.algorithm = "alone";
-  trials[2].is_alone = true;
+  trials[2].is_single_threaded = true;
   for (Trial& trial : trials) trial.bench = &bench;
   EXPECT_TRUE(measure_group(trials, {}, 1e9, [](const Trial&, double) { return true; }));
   EXPECT_TRUE(trials[0].cost.has_value());

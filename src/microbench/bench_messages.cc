@@ -81,10 +81,10 @@ GroupCase unpack_case(const Message& message) {
   reader.expect_end();
   if (!places.empty() && message.files.empty()) ByteReader::fail("no file of tensors");
   std::vector<ByteReader::Block> blocks;
-  for (const BlockRange& place : places) {
+  for (const BlockRange& location : places) {
     const auto pages =
-        std::make_shared<GuardPages>(place.bytes, message.files[0].get(), place.offset);
-    blocks.push_back({{pages, pages->data()}, place.bytes});
+        std::make_shared<GuardPages>(location.bytes, message.files[0].get(), location.offset);
+    blocks.push_back({{pages, pages->data()}, location.bytes});
   }
   GroupCase group;
   ByteReader inside(content, std::move(blocks));

@@ -86,8 +86,8 @@ GroupCase unpack_case(const Message& message);
 // fields, so that a new field does not compile until it is transferred too.
 
 template <class Archive>
-void transfer(Archive& archive, PluginRef& place) {
-  archive(place.name, place.file);
+void transfer(Archive& archive, PluginRef& location) {
+  archive(location.name, location.file);
 }
 
 template <class Archive>

@@ -51,15 +51,15 @@ Outcome outcome_of(const Stopwatch::Reading& reading, const ThreadPool& pool,
           .slowdown_p90 = cores.often};
 }
 
-tessera_buffer face_of(const TensorType& type, void* data, int64_t bytes, int32_t request) {
-  tessera_buffer face = {};
-  face.data = data;
-  face.bytes = bytes;
-  face.data_type = static_cast<int32_t>(type.element);
-  face.rank = static_cast<int32_t>(type.dims.size());
-  face.dims = type.dims.data();
-  face.request = request;
-  return face;
+tessera_buffer to_abi(const TensorType& type, void* data, int64_t bytes, int32_t request) {
+  tessera_buffer buffer = {};
+  buffer.data = data;
+  buffer.bytes = bytes;
+  buffer.data_type = static_cast<int32_t>(type.element);
+  buffer.rank = static_cast<int32_t>(type.dims.size());
+  buffer.dims = type.dims.data();
+  buffer.request = request;
+  return buffer;
 }
 
 // Spare bytes after every buffer, so that a conversion that writes too far does no harm. Checks
@@ -227,10 +227,10 @@ Tensor GroupBench::State::to_layout(const Tensor& tensor, LayoutId layout, Threa
     Tensor next = allocate(layouts.known_storage_bytes(step.to, type));
     RunContext context(pool);
     const tessera_buffer from =
-        face_of(type, current.mutable_data(), layouts.known_storage_bytes(step.from, type), 0);
+        to_abi(type, current.mutable_data(), layouts.known_storage_bytes(step.from, type), 0);
     const tessera_buffer to =
-        face_of(type, next.mutable_data(), layouts.known_storage_bytes(step.to, type),
-                TESSERA_REQUEST_WRITE);
+        to_abi(type, next.mutable_data(), layouts.known_storage_bytes(step.to, type),
+               TESSERA_REQUEST_WRITE);
     pool.execute([&] { tessera::convert(step, "conversion", context, from, to); });
     current = std::move(next);
   }
@@ -240,13 +240,13 @@ Tensor GroupBench::State::to_layout(const Tensor& tensor, LayoutId layout, Threa
 Tensor GroupBench::State::pack(const tessera_pack& pack, const Tensor& tensor, ThreadPool& pool) {
   Tensor packed = allocate(pack.bytes);
   const TensorType type{tensor.type(), tensor.dims()};
-  const tessera_buffer from = face_of(type, const_cast<void*>(tensor.data()), tensor.bytes(), 0);
+  const tessera_buffer from = to_abi(type, const_cast<void*>(tensor.data()), tensor.bytes(), 0);
   RunContext context(pool);
   Status status;
   pool.execute([&] {
     status = call_plugin([&](tessera_error* error) {
       return context.checked(
-          pack.pack(pack.self, context.face(), &from, packed.mutable_data(), pack.bytes, error),
+          pack.pack(pack.self, context.abi(), &from, packed.mutable_data(), pack.bytes, error),
           error);
     });
   });
@@ -273,14 +273,14 @@ Buffers GroupBench::State::make_buffers(const Candidate& candidate, const Kernel
     buffers.is_weight.push_back(group.graph[port.value].is_constant());
     const int64_t bytes =
         port.pack != nullptr ? port.pack->bytes : layouts.known_storage_bytes(port.layout, type);
-    buffers.inputs.push_back(face_of(type, memory.mutable_data(), bytes, 0));
+    buffers.inputs.push_back(to_abi(type, memory.mutable_data(), bytes, 0));
   }
   for (const CandidateOutput& port : candidate.outputs) {
     const Tensor& tensor = value(port.value);
     TensorType& type = buffers.types.emplace_back(TensorType{tensor.type(), tensor.dims()});
     if (port.is_size_unknown) {
       buffers.memory.emplace_back();
-      tessera_buffer unknown = face_of(type, nullptr, 0, TESSERA_REQUEST_WRITE);
+      tessera_buffer unknown = to_abi(type, nullptr, 0, TESSERA_REQUEST_WRITE);
       unknown.rank = -1;
       unknown.dims = nullptr;
       buffers.outputs.push_back(unknown);
@@ -292,8 +292,8 @@ Buffers GroupBench::State::make_buffers(const Candidate& candidate, const Kernel
     std::memset(memory.mutable_data(), 0, static_cast<size_t>(memory.bytes()));
     const bool only_adds =
         (port.requests & TESSERA_REQUEST_WRITE) == 0 && (port.requests & TESSERA_REQUEST_ADD) != 0;
-    buffers.outputs.push_back(face_of(type, memory.mutable_data(), bytes,
-                                      only_adds ? TESSERA_REQUEST_ADD : TESSERA_REQUEST_WRITE));
+    buffers.outputs.push_back(to_abi(type, memory.mutable_data(), bytes,
+                                     only_adds ? TESSERA_REQUEST_ADD : TESSERA_REQUEST_WRITE));
   }
   buffers.dynamic.resize(candidate.outputs.size());
   buffers.workspace = allocate(kernel.workspace_bytes());
@@ -373,9 +373,9 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
   }
   ThreadPool& pool = pool_of(key.threads);
   RunContext context(pool);
-  const tessera_buffer source = face_of(type, conversion_from.mutable_data(), from_bytes, 0);
+  const tessera_buffer source = to_abi(type, conversion_from.mutable_data(), from_bytes, 0);
   const tessera_buffer target =
-      face_of(type, conversion_to.mutable_data(), to_bytes, TESSERA_REQUEST_WRITE);
+      to_abi(type, conversion_to.mutable_data(), to_bytes, TESSERA_REQUEST_WRITE);
   Stopwatch::Reading reading;
   ContentionProbe::Reading cores;
   pool.execute([&] {
@@ -484,7 +484,7 @@ Checked GroupBench::check(const CandidateKey& key) {
       .layouts = state_->layouts,
       .candidate = entry.candidate,
       .pool = state_->pool_of(key.threads),
-      .place = "",
+      .location = "",
       .precision = state_->group.precision,
       .special = special,
       .special_kinds = verification::special_values_for(state_->group.graph, state_->registry),

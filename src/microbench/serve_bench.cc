@@ -29,15 +29,15 @@ Content read(const Message& message) {
   return content;
 }
 
-std::shared_ptr<const Plugin> open(const PluginRef& place,
+std::shared_ptr<const Plugin> open(const PluginRef& location,
                                    const std::shared_ptr<HostServices>& services) {
-  if (!place.file.empty()) return Plugin::open(place.file, services);
+  if (!location.file.empty()) return Plugin::open(location.file, services);
   for (const CatalogEntry& entry : catalog()) {
-    if (entry.open != nullptr && entry.name == place.name) {
-      return Plugin::open_linked(entry.open, "backend '" + place.name + "'", services);
+    if (entry.open != nullptr && entry.name == location.name) {
+      return Plugin::open_linked(entry.open, "backend '" + location.name + "'", services);
     }
   }
-  throw Error(ErrorKind::Unsupported, "backend '" + place.name + "'",
+  throw Error(ErrorKind::Unsupported, "backend '" + location.name + "'",
               "expected it to be linked in, found no such backend");
 }
 
@@ -69,7 +69,7 @@ class Server {
   // Exceptions here are the bench's own; failures of plug-ins are part of the answers.
   Message answer(Message& request) {
     try {
-      return try_answer(request);
+      return try_respond(request);
     } catch (const Error& error) {
       return make_failure(error.kind(), error.where(), error.message());
     } catch (const std::exception& error) {
@@ -77,7 +77,7 @@ class Server {
     }
   }
 
-  Message try_answer(Message& request) {
+  Message try_respond(Message& request) {
     const auto kind = static_cast<BenchMessage>(request.kind);
     if (kind == BenchMessage::Start) return make(request.kind, start(request));
     if (bench_ == nullptr) {
@@ -114,10 +114,10 @@ class Server {
     // The parent gets these messages from its own plug-ins.
     const auto services = std::make_shared<HostServices>([](const std::string&) {});
     std::vector<std::shared_ptr<const Plugin>> plugins;
-    for (const PluginRef& place : request.plugins) plugins.push_back(open(place, services));
+    for (const PluginRef& location : request.plugins) plugins.push_back(open(location, services));
     registry_ = ops::make_registry();
     for (const std::shared_ptr<const Plugin>& plugin : plugins) {
-      for (ops::Op& op : make_ops(plugin->face(), plugin)) {
+      for (ops::Op& op : make_ops(plugin->abi(), plugin)) {
         // If two plug-ins provide the same op, the first one wins.
         if (registry_.find(op.domain, op.name) == nullptr) registry_.add(std::move(op));
       }

@@ -94,7 +94,7 @@ class Attempt {
         throw Error(ErrorKind::DeviceFailed, "program '" + options_.program.string() + "'",
                     "expected a program of " + build_identity() + ", found another one");
       }
-      has_news_ = true;
+      has_unsent_steps_ = true;
       if (!news->name.empty()) {
         verified_.name = news->name;
         verified_.version = news->version;
@@ -128,7 +128,7 @@ class Attempt {
     const std::optional<ProcessEnd> end = process_->wait(
         delivery == Delivery::Closed ? std::chrono::seconds(2) : std::chrono::seconds(0));
     const bool is_left_behind = process_->kill().is_left_behind;
-    if (!has_news_) {
+    if (!has_unsent_steps_) {
       throw Error(ErrorKind::DeviceFailed, "program '" + options_.program.string() + "'",
                   end ? "it " + text(*end) + " before it began" : "it does not answer");
     }
@@ -148,7 +148,7 @@ class Attempt {
   std::optional<ChildProcess> process_;
   MessageChannel channel_;
   VerifyStep step_ = {.check = "opens", .subject = "the plug-in"};
-  bool has_news_ = false;
+  bool has_unsent_steps_ = false;
 };
 
 // "op Conv, case 3".

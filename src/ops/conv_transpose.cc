@@ -59,7 +59,7 @@ Dim transposed_output(const Node& node, const TransposedAttributes& attributes, 
   // A single sum, so that a symbol stays unchanged if the total is zero.
   Dim output = add(multiply(input, window.strides[axis]), beyond - cut);
   if (output.is_known() && output.value() < 1) {
-    throw Error(ErrorKind::InvalidModel, place(node),
+    throw Error(ErrorKind::InvalidModel, location_of(node),
                 "expected padding that leaves an output along spatial axis " +
                     std::to_string(axis) + ", found a length of " + output.text() +
                     " from an input of " + input.text());

@@ -67,7 +67,7 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
     TESSERA_CHECK(type.is_known_tensor() || !op.domain.empty(),
                   "with every input known, every output shape is");
     if (!type.is_known_tensor()) {
-      throw Error(ErrorKind::Unsupported, place(node),
+      throw Error(ErrorKind::Unsupported, location_of(node),
                   "the type rule of op '" + op.name + "' of domain '" + op.domain +
                       "' leaves output " + std::to_string(index) +
                       " open although every input is known, found " + text(type));
@@ -81,7 +81,7 @@ std::vector<Tensor> evaluate(const Op& op, const Node& node, std::span<const Ten
 void run_kernel(const Op& op, const Node& node, std::span<const Tensor> inputs,
                 std::span<Tensor> outputs, ThreadPool& pool) {
   if (op.kernel == nullptr) {
-    throw Error(ErrorKind::Unsupported, place(node), "its op has no reference kernel");
+    throw Error(ErrorKind::Unsupported, location_of(node), "its op has no reference kernel");
   }
   std::vector<TensorView> input_views;
   for (const Tensor& input : inputs) input_views.push_back(view_of(input));

@@ -17,8 +17,8 @@ void follow_elements(InferContext& context) {
   if (data == nullptr || !indices || context.shape(0)->size() != 1) return;
   const auto count = static_cast<int64_t>(data->size());
   std::vector<Dim> elements;
-  for (const Dim& place : *indices) {
-    const int64_t index = place.is_known() ? place.value() : count;
+  for (const Dim& location : *indices) {
+    const int64_t index = location.is_known() ? location.value() : count;
     // Out of range is an error only if the node is run.
     if (index < -count || index >= count) return;
     elements.push_back((*data)[static_cast<size_t>(index < 0 ? index + count : index)]);

@@ -69,7 +69,7 @@ int64_t InferContext::normalized_axis(int64_t axis, int64_t rank) const {
 }
 
 void InferContext::fail(const std::string& message) const {
-  throw Error(ErrorKind::InvalidModel, place(node_), message);
+  throw Error(ErrorKind::InvalidModel, location_of(node_), message);
 }
 
 void InferContext::fail_input(size_t index, const std::string& message) const {
@@ -77,7 +77,7 @@ void InferContext::fail_input(size_t index, const std::string& message) const {
 }
 
 void InferContext::fail_unsupported(const std::string& message) const {
-  throw Error(ErrorKind::Unsupported, place(node_), message);
+  throw Error(ErrorKind::Unsupported, location_of(node_), message);
 }
 
 int64_t no_flops(const Node&, std::span<const Type>, std::span<const Type>) { return 0; }
@@ -88,7 +88,7 @@ int64_t flops_per_output(const Node&, std::span<const Type>, std::span<const Typ
 }
 
 void KernelCall::fail(const std::string& message) const {
-  throw Error(ErrorKind::InvalidArgument, place(node), message);
+  throw Error(ErrorKind::InvalidArgument, location_of(node), message);
 }
 
 }  // namespace tessera::ops

@@ -57,7 +57,7 @@ const Known& find_known(const Node& node, std::string_view name) {
     return std::ranges::equal(name, std::string_view(known.name), is_same_letter);
   });
   if (found == kKnown.end()) {
-    throw Error(ErrorKind::InvalidModel, place(node) + ", attribute 'activations'",
+    throw Error(ErrorKind::InvalidModel, location_of(node) + ", attribute 'activations'",
                 "expected names of activation functions (Sigmoid, Tanh, Relu, Affine, LeakyRelu, "
                 "ThresholdedRelu, ScaledTanh, HardSigmoid, Elu, Softsign or Softplus), found '" +
                     std::string(name) + "'");
@@ -85,7 +85,7 @@ const std::vector<std::string>* given_names(const Node& node, std::span<const ch
   if (is_default) return nullptr;
   if (given->size() != count) {
     throw Error(
-        ErrorKind::InvalidModel, place(node) + ", attribute 'activations'",
+        ErrorKind::InvalidModel, location_of(node) + ", attribute 'activations'",
         "expected " + std::to_string(count) + " names, found " + std::to_string(given->size()));
   }
   return given;

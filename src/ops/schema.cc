@@ -17,7 +17,7 @@ void check_count(const Op& op, const Node& node, const std::vector<Parameter>& p
                  const std::vector<ValueId>& ids, const std::string& kind) {
   const bool is_variadic = !parameters.empty() && parameters.back().arity == Arity::Variadic;
   if (!is_variadic && ids.size() > parameters.size()) {
-    throw Error(ErrorKind::InvalidModel, place(node),
+    throw Error(ErrorKind::InvalidModel, location_of(node),
                 version_text(op, node) + " takes at most " + std::to_string(parameters.size()) +
                     " " + kind + "s, found " + std::to_string(ids.size()));
   }
@@ -27,7 +27,8 @@ void check_count(const Op& op, const Node& node, const std::vector<Parameter>& p
     const bool is_needed = parameter.arity == Arity::Required ||
                            (parameter.arity == Arity::Variadic && kind == "input");
     if (is_needed && !is_given) {
-      throw Error(ErrorKind::InvalidModel, place(node) + ", " + kind + " '" + parameter.name + "'",
+      throw Error(ErrorKind::InvalidModel,
+                  location_of(node) + ", " + kind + " '" + parameter.name + "'",
                   version_text(op, node) + " requires it, but the node leaves it out");
     }
   }
@@ -47,7 +48,7 @@ void check_attributes(const Op& op, const Node& node) {
         op.attributes.begin(), op.attributes.end(), [&](const AttributeSchema& candidate) {
           return candidate.name == key && is_in(node.version, candidate.since, candidate.until);
         });
-    const std::string where = place(node) + ", attribute '" + key + "'";
+    const std::string where = location_of(node) + ", attribute '" + key + "'";
     if (schema == op.attributes.end()) {
       throw Error(ErrorKind::InvalidModel, where,
                   version_text(op, node) + " has no such attribute");
@@ -88,7 +89,7 @@ void complete(const Op& op, Node& node) {
       continue;
     }
     if (schema.is_required) {
-      throw Error(ErrorKind::InvalidModel, place(node) + ", attribute '" + schema.name + "'",
+      throw Error(ErrorKind::InvalidModel, location_of(node) + ", attribute '" + schema.name + "'",
                   version_text(op, node) + " requires it, but the node leaves it out");
     }
     if (schema.default_value) node.attributes.set(schema.name, *schema.default_value);
@@ -133,7 +134,7 @@ std::string input_location(const Op& op, const Node& node, size_t index) {
   if (index < parameters.size() && parameters[index].arity != Arity::Variadic) {
     input = "'" + parameters[index].name + "'";
   }
-  return place(node) + ", input " + input;
+  return location_of(node) + ", input " + input;
 }
 
 }  // namespace tessera::ops

@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 
 [[noreturn]] void fail(const Node& node, std::string_view attribute, const std::string& message) {
-  throw Error(ErrorKind::InvalidModel, place(node) + ", attribute '" + std::string(attribute) + "'",
-              message);
+  throw Error(ErrorKind::InvalidModel,
+              location_of(node) + ", attribute '" + std::string(attribute) + "'", message);
 }
 
 // floor(left / right) for right > 0.
@@ -118,12 +118,12 @@ WindowAttributes read_window(const Node& node, std::span<const int64_t> kernel) 
 
 void check_spatial_rank(const Node& node, size_t rank) {
   if (rank < 3) {
-    throw Error(ErrorKind::InvalidModel, place(node),
+    throw Error(ErrorKind::InvalidModel, location_of(node),
                 "expected an input of batch, channels and at least one spatial axis, found rank " +
                     std::to_string(rank));
   }
   if (rank > 2 + kMaxSpatialAxes) {
-    throw Error(ErrorKind::Unsupported, place(node),
+    throw Error(ErrorKind::Unsupported, location_of(node),
                 "expected at most " + std::to_string(kMaxSpatialAxes) + " spatial axes, found " +
                     std::to_string(rank - 2));
   }
@@ -148,7 +148,7 @@ Dim window_output(const Node& node, const WindowAttributes& window, size_t axis,
     last = std::min(ceil_quotient(room, stride), floor_quotient(input.value() + begin - 1, stride));
   }
   if (last < -1 && input != Dim(0)) {
-    throw Error(ErrorKind::InvalidModel, place(node),
+    throw Error(ErrorKind::InvalidModel, location_of(node),
                 "expected a window no larger than the padded input along spatial axis " +
                     std::to_string(axis) + ", found a window of " + std::to_string(kernel) +
                     " on an input of " + input.text() + " with padding " + std::to_string(begin) +

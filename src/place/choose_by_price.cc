@@ -14,7 +14,7 @@ constexpr int kNone = -1;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Price of a node that no candidate computes alone. It is finite, so that differences are never
 // NaN.
-constexpr double kAlmostNever = 1e6;
+constexpr double kUncomputableSeconds = 1e6;
 // A safety limit: the local search converges in far fewer sweeps.
 constexpr int kMaxSweeps = 50;
 
@@ -45,7 +45,7 @@ std::vector<Group> collect_groups(const PlacementProblem& problem) {
 // Visits the nodes in order and assigns to each uncovered one the group with the lowest price minus
 // what its other nodes would cost alone.
 Cover cover_greedily(const PlacementProblem& problem, const std::vector<Group>& groups) {
-  std::vector<double> alone(problem.nodes.size(), kAlmostNever);
+  std::vector<double> alone(problem.nodes.size(), kUncomputableSeconds);
   std::vector<std::vector<const Group*>> around(problem.nodes.size());
   for (const Group& group : groups) {
     for (const int node : group.nodes) around[at(node)].push_back(&group);
@@ -73,7 +73,7 @@ Cover cover_greedily(const PlacementProblem& problem, const std::vector<Group>& 
 class Descent {
  public:
   Descent(const PlacementProblem& problem, const std::vector<Group>& groups, const Cover& cover)
-      : problem_(problem), made_by_(at(problem.value_count), kNone), readers_(made_by_.size()) {
+      : problem_(problem), producer_(at(problem.value_count), kNone), readers_(producer_.size()) {
     for (const int index : cover.order()) {
       const std::vector<int>& nodes = cover.groups()[at(index)];
       const auto found = std::lower_bound(
@@ -81,7 +81,7 @@ class Descent {
           [](const Group& group, const std::vector<int>& wanted) { return group.nodes < wanted; });
       steps_.push_back(&*found);
     }
-    is_result_.assign(made_by_.size(), false);
+    is_result_.assign(producer_.size(), false);
     for (const int value : problem.results) is_result_[at(value)] = true;
     for (size_t step = 0; step < steps_.size(); ++step) note_values(static_cast<int>(step));
   }
@@ -104,7 +104,7 @@ class Descent {
   void note_values(int step) {
     for (const int index : steps_[at(step)]->candidates) {
       for (const PlacementPort& port : problem_.candidates[at(index)].outputs) {
-        made_by_[at(port.value)] = step;
+        producer_[at(port.value)] = step;
       }
       for (const PlacementPort& port : problem_.candidates[at(index)].inputs) {
         std::vector<int>& readers = readers_[at(port.value)];
@@ -132,9 +132,9 @@ class Descent {
   }
 
   int layout_made(int value) const {
-    if (made_by_[at(value)] == kNone) return 0;
+    if (producer_[at(value)] == kNone) return 0;
     for (const PlacementPort& port :
-         problem_.candidates[at(chosen_[at(made_by_[at(value)])])].outputs) {
+         problem_.candidates[at(chosen_[at(producer_[at(value)])])].outputs) {
       if (port.value == value) return port.layout;
     }
     return 0;
@@ -188,7 +188,7 @@ class Descent {
   const PlacementProblem& problem_;
   std::vector<const Group*> steps_;        // in order
   std::vector<int> chosen_;                // by step: a candidate
-  std::vector<int> made_by_;               // by value: a step, or kNone
+  std::vector<int> producer_;              // by value: a step, or kNone
   std::vector<std::vector<int>> readers_;  // by value: steps
   std::vector<bool> is_result_;            // by value
 };
@@ -218,7 +218,7 @@ Placement choose_by_price(const PlacementProblem& problem, const Placement& cont
       best = std::move(placement);
     }
   }
-  return judged(problem, std::move(best));
+  return checked(problem, std::move(best));
 }
 
 }  // namespace tessera

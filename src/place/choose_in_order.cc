@@ -135,7 +135,7 @@ Placement choose_in_order(const PlacementProblem& problem,
   if (uncovered != kNone) {
     throw Uncovered(uncovered, node_names[at(uncovered)]);
   }
-  return judged(problem, placer.choose());
+  return checked(problem, placer.choose());
 }
 
 }  // namespace tessera

@@ -11,18 +11,18 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
-class Settler {
+class StorageChooser {
  public:
-  Settler(const PlacementProblem& problem, bool keeps_sparse)
+  StorageChooser(const PlacementProblem& problem, bool keeps_sparse)
       : problem_(problem),
         keeps_sparse_(keeps_sparse),
         is_forbidden_(problem.is_forbidden),
-        of_node_(problem.nodes.size()),
+        candidates_by_node_(problem.nodes.size()),
         layouts_(at(problem.value_count), 0) {
     is_forbidden_.resize(problem.candidates.size(), false);
     for (size_t index = 0; index < problem.candidates.size(); ++index) {
       for (const int node : problem.candidates[index].nodes) {
-        of_node_[at(node)].push_back(static_cast<int>(index));
+        candidates_by_node_[at(node)].push_back(static_cast<int>(index));
       }
     }
     // Values that no node produces start in the layout in which they are fed.
@@ -38,7 +38,8 @@ class Settler {
   }
 
   std::vector<bool> run() {
-    for (size_t node = 0; node < of_node_.size(); ++node) settle(static_cast<int>(node));
+    for (size_t node = 0; node < candidates_by_node_.size(); ++node)
+      choose_for_node(static_cast<int>(node));
     return std::move(is_forbidden_);
   }
 
@@ -62,30 +63,31 @@ class Settler {
     return sum;
   }
 
-  void settle(int node) {
+  void choose_for_node(int node) {
     int best_sparse = kNone;
     int best_dense = kNone;
     double min_sparse = kNever;
     double min_dense = kNever;
-    for (const int index : of_node_[at(node)]) {
+    for (const int index : candidates_by_node_[at(node)]) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
       if (is_forbidden_[at(index)] || candidate.nodes.size() > 1) continue;
-      const bool is_one_sparse = is_sparse(candidate);
-      const double seconds = !is_one_sparse && candidate.seconds == 0 ? kNever : price(candidate);
-      int& best = is_one_sparse ? best_sparse : best_dense;
-      double& least = is_one_sparse ? min_sparse : min_dense;
+      const bool is_sparse_candidate = is_sparse(candidate);
+      const double seconds =
+          !is_sparse_candidate && candidate.seconds == 0 ? kNever : price(candidate);
+      int& best = is_sparse_candidate ? best_sparse : best_dense;
+      double& least = is_sparse_candidate ? min_sparse : min_dense;
       if (best != kNone && seconds >= least) continue;
       best = index;
       least = seconds;
     }
     if (best_sparse == kNone) return take_dense(node);
     const bool wins = keeps_sparse_ || best_dense == kNone || min_sparse <= min_dense;
-    for (const int index : of_node_[at(node)]) {
+    for (const int index : candidates_by_node_[at(node)]) {
       if (is_sparse(problem_.candidates[at(index)]) != wins) is_forbidden_[at(index)] = true;
     }
     if (!wins) return take_dense(node);
     // Only the cheapest sparse candidate remains, or preference would decide among them.
-    for (const int index : of_node_[at(node)]) {
+    for (const int index : candidates_by_node_[at(node)]) {
       if (index != best_sparse) is_forbidden_[at(index)] = true;
     }
     for (const PlacementPort& port : problem_.candidates[at(best_sparse)].outputs) {
@@ -101,8 +103,8 @@ class Settler {
   const PlacementProblem& problem_;
   bool keeps_sparse_;
   std::vector<bool> is_forbidden_;
-  std::vector<std::vector<int>> of_node_;  // by node: candidates
-  std::vector<int> layouts_;               // by value: its layout
+  std::vector<std::vector<int>> candidates_by_node_;  // by node: candidates
+  std::vector<int> layouts_;                          // by value: its layout
 };
 
 }  // namespace
@@ -111,7 +113,7 @@ std::vector<bool> choose_storage(const PlacementProblem& problem, bool keeps_spa
   const bool has_sparse = std::find(problem.is_sparse.begin(), problem.is_sparse.end(), true) !=
                           problem.is_sparse.end();
   if (!has_sparse) return problem.is_forbidden;
-  return Settler(problem, keeps_sparse).run();
+  return StorageChooser(problem, keeps_sparse).run();
 }
 
 }  // namespace tessera

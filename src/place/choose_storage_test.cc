@@ -46,7 +46,7 @@ std::vector<int> chosen(PlacementProblem problem, bool keeps_sparse = false) {
   return placement.chosen;
 }
 
-TEST(SettleStorage, PriceDecidesAndNotPreference) {
+TEST(ChooseStorage, PriceDecidesAndNotPreference) {
   EXPECT_EQ(chosen(chain(2, 5, 1, 10)), (std::vector<int>{1, 3, 4}));
   // The first node produces a dense value, so the second needs no conversion.
   EXPECT_EQ(chosen(chain(2, 1, 20, 10)), (std::vector<int>{0, 2, 4}));
@@ -55,21 +55,21 @@ TEST(SettleStorage, PriceDecidesAndNotPreference) {
   EXPECT_EQ(chosen(chain(1, 1, 5, 5)), (std::vector<int>{1, 2}));
 }
 
-TEST(SettleStorage, OneWithoutAPriceDoesNotWin) {
+TEST(ChooseStorage, OneWithoutAPriceDoesNotWin) {
   EXPECT_EQ(chosen(chain(1, 0, 50, 1)), (std::vector<int>{1, 2}));
 }
 
-TEST(SettleStorage, KeepsWhatIsSparseWhereAsked) {
+TEST(ChooseStorage, KeepsSparseStorageIfRequested) {
   EXPECT_EQ(chosen(chain(2, 1, 20, 10), true), (std::vector<int>{1, 3, 4}));
 }
 
-TEST(SettleStorage, OneThatCouldNotBeBuiltLeavesTheOther) {
+TEST(ChooseStorage, OneThatCouldNotBeBuiltLeavesTheOther) {
   PlacementProblem problem = chain(1, 5, 1, 10);
   problem.is_forbidden = {false, true, false};
   EXPECT_EQ(chosen(problem), (std::vector<int>{0, 2}));
 }
 
-TEST(SettleStorage, AGroupIsOutWhereOneOfItsNodesStaysSparse) {
+TEST(ChooseStorage, ExcludesGroupIfANodeStaysSparse) {
   PlacementProblem problem = chain(1, 5, 1, 10);
   problem.candidates.push_back({.preference = 0,
                                 .seconds = static_cast<double>(5),
@@ -81,7 +81,7 @@ TEST(SettleStorage, AGroupIsOutWhereOneOfItsNodesStaysSparse) {
   EXPECT_EQ(chosen(problem), (std::vector<int>{3}));
 }
 
-TEST(SettleStorage, DenseProblemsStayAsTheyAre) {
+TEST(ChooseStorage, DenseProblemsStayAsTheyAre) {
   PlacementProblem problem = chain(2, 5, 1, 10);
   problem.is_sparse = {};
   problem.is_forbidden = {true, false, false, false, false};

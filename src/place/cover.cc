@@ -45,19 +45,20 @@ bool Cover::try_accept(const std::vector<int>& nodes) {
   for (const int node : nodes) group_of_[at(node)] = static_cast<int>(groups_.size());
   groups_.push_back(nodes);
   if (nodes.size() == 1) return true;
-  for (size_t place = at(nodes.front()) + 1; place < farthest_.size(); place += place & -place) {
-    farthest_[place] = std::max(farthest_[place], nodes.back());
+  for (size_t position = at(nodes.front()) + 1; position < farthest_.size();
+       position += position & -position) {
+    farthest_[position] = std::max(farthest_[position], nodes.back());
   }
   return true;
 }
 
 // Returns a node after which no path leads back to a node up to `last`: readers come after what
 // they read, and no accepted group has nodes on both sides of the returned one.
-int Cover::no_way_back_from(int last) const {
+int Cover::last_node_on_return_path(int last) const {
   for (;;) {
     int farthest = last;  // last node of the groups that begin at or before `last`
-    for (size_t place = at(last) + 1; place > 0; place -= place & -place) {
-      farthest = std::max(farthest, farthest_[place]);
+    for (size_t position = at(last) + 1; position > 0; position -= position & -position) {
+      farthest = std::max(farthest, farthest_[position]);
     }
     if (farthest == last) return last;
     last = farthest;
@@ -73,7 +74,7 @@ bool Cover::makes_cycle(const std::vector<int>& nodes) const {
   const uint64_t inside = ++newest_mark_;
   for (const int node : nodes) mark_of_[at(node)] = inside;
   const uint64_t seen = ++newest_mark_;
-  const int end = no_way_back_from(nodes.back());
+  const int end = last_node_on_return_path(nodes.back());
   std::vector<int> stack;
   bool is_back = false;
   const auto visit = [&](int node) {

@@ -33,7 +33,7 @@ class Cover {
 
  private:
   bool makes_cycle(const std::vector<int>& nodes) const;
-  int no_way_back_from(int last) const;
+  int last_node_on_return_path(int last) const;
 
   const PlacementProblem& problem_;
   std::vector<std::vector<int>> readers_;  // by node: the nodes that read its outputs

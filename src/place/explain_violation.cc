@@ -134,13 +134,13 @@ std::string explain_violation(const PlacementProblem& problem, const PlacementSo
   return "";
 }
 
-Placement judged(const PlacementProblem& problem, Placement placement) {
+Placement checked(const PlacementProblem& problem, Placement placement) {
   const std::string violation = explain_violation(problem, placement);
   if (!violation.empty()) fail(violation);
   return placement;
 }
 
-PlacementSolution judged(const PlacementProblem& problem, PlacementSolution solution) {
+PlacementSolution checked(const PlacementProblem& problem, PlacementSolution solution) {
   if (!solution.is_found()) return solution;
   const std::string violation = explain_violation(problem, solution);
   if (!violation.empty()) fail(violation);

@@ -22,7 +22,7 @@ std::string explain_violation(const PlacementProblem& problem, const PlacementSo
 // Returns its argument if nothing is wrong with it, else throws Internal. Every algorithm that
 // chooses passes its result through one of these. A PlacementSolution without a placement is
 // returned unchecked.
-Placement judged(const PlacementProblem& problem, Placement placement);
-PlacementSolution judged(const PlacementProblem& problem, PlacementSolution solution);
+Placement checked(const PlacementProblem& problem, Placement placement);
+PlacementSolution checked(const PlacementProblem& problem, PlacementSolution solution);
 
 }  // namespace tessera

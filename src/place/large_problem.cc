@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kBranches = 64;
 constexpr int kBranchNodes = 14;
 constexpr int kDenseLayers = 12;
@@ -22,9 +22,9 @@ constexpr std::array kShapes = {
     GraphShape::NarrowRandom, GraphShape::WideRandom,
 };
 
-class Maker {
+class ProblemGenerator {
  public:
-  explicit Maker(const LargeProblemSize& size) : size_(size), engine_(size.seed) {
+  explicit ProblemGenerator(const LargeProblemSize& size) : size_(size), engine_(size.seed) {
     problem_.layout_count = size.layouts;
   }
 
@@ -39,7 +39,7 @@ class Maker {
 
  private:
   // The kind of a node decides its candidates and their prices.
-  enum class Kind : uint8_t { Dear, Cheap, OneLayout };
+  enum class Kind : uint8_t { Expensive, Cheap, OneLayout };
 
   // Uniform in [0, 1). Unlike the distributions of the standard library, it gives the same numbers
   // on every machine.
@@ -60,7 +60,7 @@ class Maker {
       for (int to = 0; to < size_.layouts; ++to) {
         const bool crosses = is_far(from) != is_far(to);
         const bool is_by_default = (from == 0 && to == far) || (from == far && to == 0);
-        row.push_back(!crosses ? seconds : is_by_default ? 2e-5 + 3 * seconds : kNever);
+        row.push_back(!crosses ? seconds : is_by_default ? 2e-5 + 3 * seconds : kInfinity);
       }
     }
     readers_.emplace_back();
@@ -75,8 +75,8 @@ class Maker {
     for (const int input : inputs) readers_[at(input)].push_back(node);
     problem_.nodes.push_back({std::move(inputs), {value}});
     kinds_.push_back(kind);
-    least_.push_back(kNever);
-    const double seconds = kind == Kind::Dear ? spread(2e-5, 1e-3) : spread(2e-6, 4e-5);
+    least_.push_back(kInfinity);
+    const double seconds = kind == Kind::Expensive ? spread(2e-5, 1e-3) : spread(2e-6, 4e-5);
     if (kind == Kind::OneLayout) {
       add_candidate({node}, seconds, 0, 0);
       return value;
@@ -87,25 +87,30 @@ class Maker {
       add_candidate({node}, price, layout, layout);
       // Another algorithm, with another price and other kept bytes.
       if (happens(0.5)) add_candidate({node}, price * spread(0.8, 1.5), layout, layout);
-      if (kind == Kind::Dear && happens(0.3)) {
+      if (kind == Kind::Expensive && happens(0.3)) {
         add_candidate({node}, price * spread(1, 1.2), layout, whole(0, size_.layouts - 1));
       }
     }
     return value;
   }
-  int dear(int value) { return add_node(Kind::Dear, {value}); }
-  int cheap(int value) { return add_node(happens(0.05) ? Kind::OneLayout : Kind::Cheap, {value}); }
+  int add_expensive(int value) { return add_node(Kind::Expensive, {value}); }
+  int add_cheap(int value) {
+    return add_node(happens(0.05) ? Kind::OneLayout : Kind::Cheap, {value});
+  }
   int join(std::vector<int> values) { return add_node(Kind::Cheap, std::move(values)); }
 
   int add_block(GraphShape shape, int value) {
     switch (shape) {
       case GraphShape::Chain:
-        return cheap(cheap(dear(value)));
+        return add_cheap(add_cheap(add_expensive(value)));
       case GraphShape::Residual:
-        return join({value, dear(cheap(dear(cheap(dear(value)))))});
+        return join(
+            {value, add_expensive(add_cheap(add_expensive(add_cheap(add_expensive(value)))))});
       case GraphShape::Inception:
-        return join({cheap(dear(value)), cheap(dear(cheap(dear(value)))),
-                     cheap(dear(cheap(dear(value)))), dear(cheap(value))});
+        return join({add_cheap(add_expensive(value)),
+                     add_cheap(add_expensive(add_cheap(add_expensive(value)))),
+                     add_cheap(add_expensive(add_cheap(add_expensive(value)))),
+                     add_expensive(add_cheap(value))});
       case GraphShape::Branches:
         return add_branches(value, kBranchNodes);
       case GraphShape::LongBranches:
@@ -124,7 +129,8 @@ class Maker {
     std::vector<int> ends;
     for (int branch = 0; branch < kBranches; ++branch) {
       int end = value;
-      for (int node = 0; node < nodes; ++node) end = node % 2 == 0 ? dear(end) : cheap(end);
+      for (int node = 0; node < nodes; ++node)
+        end = node % 2 == 0 ? add_expensive(end) : add_cheap(end);
       ends.push_back(end);
     }
     return join(std::move(ends));
@@ -133,9 +139,9 @@ class Maker {
   int add_dense_block(int value) {
     std::vector<int> before = {value};
     for (int layer = 0; layer < kDenseLayers; ++layer) {
-      before.push_back(dear(cheap(dear(cheap(join(before))))));
+      before.push_back(add_expensive(add_cheap(add_expensive(add_cheap(join(before))))));
     }
-    return dear(join(before));
+    return add_expensive(join(before));
   }
 
   int add_random(int newest) {
@@ -145,12 +151,12 @@ class Maker {
     std::vector<int> inputs = {some_value()};
     if (happens(0.5)) inputs.push_back(some_value());
     if (inputs.size() > 1) return join(inputs);
-    return happens(0.5) ? dear(inputs[0]) : cheap(inputs[0]);
+    return happens(0.5) ? add_expensive(inputs[0]) : add_cheap(inputs[0]);
   }
 
   void add_groups() {
     for (int node = 0; node < node_count(); ++node) {
-      if (kinds_[at(node)] != Kind::Dear) continue;
+      if (kinds_[at(node)] != Kind::Expensive) continue;
       if (happens(0.7)) add_followers(node);
       if (happens(0.3)) add_siblings(node);
     }
@@ -175,7 +181,7 @@ class Maker {
   void add_siblings(int node) {
     const std::vector<int>& readers = readers_[at(problem_.nodes[at(node)].inputs[0])];
     const auto next = std::upper_bound(readers.begin(), readers.end(), node);
-    if (next == readers.end() || kinds_[at(*next)] != Kind::Dear) return;
+    if (next == readers.end() || kinds_[at(*next)] != Kind::Expensive) return;
     add_group_candidates({node, *next});
   }
 
@@ -195,7 +201,7 @@ class Maker {
     std::vector<int> outputs;
     for (const int node : nodes) {
       outputs.push_back(problem_.nodes[at(node)].outputs[0]);
-      least_[at(node)] = std::min(least_[at(node)], nodes.size() > 1 ? kNever : seconds);
+      least_[at(node)] = std::min(least_[at(node)], nodes.size() > 1 ? kInfinity : seconds);
     }
     std::vector<int> inputs;
     for (const int node : nodes) {
@@ -261,7 +267,7 @@ std::string shape_name(GraphShape shape) {
 }
 
 PlacementProblem make_large_problem(GraphShape shape, const LargeProblemSize& size) {
-  return Maker(size).make(shape);
+  return ProblemGenerator(size).make(shape);
 }
 
 }  // namespace tessera

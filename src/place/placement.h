@@ -57,7 +57,7 @@ struct PlacementProblem {
   std::vector<double> conversion_seconds;
   std::vector<std::vector<double>> conversion_hops;
   std::vector<std::vector<double>> conversion_prices;  // by value; any row or all may be empty
-  std::vector<int> results;  // values that are needed in layout 0 at the end
+  std::vector<int> results;  // values that the caller receives, in fed_layout()
   // Constants. They are converted before the first run, so their conversions cost nothing.
   std::vector<bool> is_constant;
   // Candidates that may not be used (their kernel could not be built).
@@ -87,8 +87,8 @@ struct Placement {
 // Thrown if no choice computes every node: node() is one that remains uncovered.
 class Uncovered : public Error {
  public:
-  Uncovered(int node, const std::string& place)
-      : Error(ErrorKind::Unsupported, place, "no backend can compute this node"), node_(node) {}
+  Uncovered(int node, const std::string& location)
+      : Error(ErrorKind::Unsupported, location, "no backend can compute this node"), node_(node) {}
 
   int node() const { return node_; }
 
@@ -101,8 +101,8 @@ double conversion_price(const PlacementProblem& problem, int value, int from, in
 // Returns the layouts on the cheapest path of conversions from any of `present` to `wanted`, both
 // ends included. The path goes through other layouts if that is cheaper than a direct conversion.
 // Empty if there is no path. `price(from, to)` may be infinite.
-std::vector<int> cheapest_way(int layout_count, const std::vector<int>& present, int wanted,
-                              const std::function<double(int from, int to)>& price);
+std::vector<int> cheapest_conversions(int layout_count, const std::vector<int>& present, int wanted,
+                                      const std::function<double(int from, int to)>& price);
 
 // The layout in which the caller feeds or receives `value`.
 int fed_layout(const PlacementProblem& problem, int value);

@@ -20,7 +20,7 @@ bool includes(const std::vector<int>& whole, const std::vector<int>& part) {
 }
 
 // The node whose variable pays for a candidate.
-int payer(const PlacementCandidate& candidate) { return candidate.nodes.back(); }
+int paying_node(const PlacementCandidate& candidate) { return candidate.nodes.back(); }
 
 using Ports = std::vector<std::pair<int, int>>;
 
@@ -101,7 +101,7 @@ void PlacementNetwork::add_prices() {
     CostFactor factor = {{static_cast<int>(node)}, {}};
     for (const int index : node_choices_[node]) {
       const PlacementCandidate& candidate = problem_.candidates[at(index)];
-      const bool pays = payer(candidate) == static_cast<int>(node);
+      const bool pays = paying_node(candidate) == static_cast<int>(node);
       factor.costs.push_back(pays ? candidate.seconds : 0);
     }
     network_.factors.push_back(std::move(factor));
@@ -119,8 +119,8 @@ void PlacementNetwork::add_group_factors() {
   for (size_t index = 0; index < problem_.candidates.size(); ++index) {
     if (!is_usable_[index]) continue;
     const std::vector<int>& nodes = problem_.candidates[index].nodes;
-    for (size_t place = 1; place < nodes.size(); ++place) {
-      groups[{nodes[place - 1], nodes[place]}].push_back(static_cast<int>(index));
+    for (size_t position = 1; position < nodes.size(); ++position) {
+      groups[{nodes[position - 1], nodes[position]}].push_back(static_cast<int>(index));
     }
   }
   for (const auto& [pair, candidates] : groups) {
@@ -214,18 +214,18 @@ CostNetwork PlacementNetwork::state(const std::vector<Decision>& decisions,
   CostNetwork network = network_;
   for (size_t node = 0; node < node_choices_.size(); ++node) {
     CostFactor& factor = network.factors[node];
-    for (size_t place = 0; place < node_choices_[node].size(); ++place) {
-      const PlacementCandidate& candidate = problem_.candidates[at(node_choices_[node][place])];
-      if (payer(candidate) != static_cast<int>(node)) continue;
-      factor.costs[place] += seconds_per_byte * static_cast<double>(candidate.kept_bytes);
+    for (size_t position = 0; position < node_choices_[node].size(); ++position) {
+      const PlacementCandidate& candidate = problem_.candidates[at(node_choices_[node][position])];
+      if (paying_node(candidate) != static_cast<int>(node)) continue;
+      factor.costs[position] += seconds_per_byte * static_cast<double>(candidate.kept_bytes);
     }
   }
   for (const Decision& decision : decisions) {
-    const int node = payer(problem_.candidates[at(decision.candidate)]);
+    const int node = paying_node(problem_.candidates[at(decision.candidate)]);
     CostFactor& factor = network.factors[at(node)];
-    for (size_t place = 0; place < factor.costs.size(); ++place) {
-      const bool is_it = node_choices_[at(node)][place] == decision.candidate;
-      if (is_it != decision.is_chosen) factor.costs[place] = kForbidden;
+    for (size_t position = 0; position < factor.costs.size(); ++position) {
+      const bool is_decided = node_choices_[at(node)][position] == decision.candidate;
+      if (is_decided != decision.is_chosen) factor.costs[position] = kForbidden;
     }
   }
   return network;
@@ -234,7 +234,7 @@ CostNetwork PlacementNetwork::state(const std::vector<Decision>& decisions,
 bool PlacementNetwork::add_nogood(const std::vector<int>& candidates) {
   constexpr size_t kMaxCells = 1 << 14;
   std::set<int> payers;
-  for (const int index : candidates) payers.insert(payer(problem_.candidates[at(index)]));
+  for (const int index : candidates) payers.insert(paying_node(problem_.candidates[at(index)]));
   const std::vector<int> variables(payers.begin(), payers.end());
   size_t cells = 1;
   for (const int node : variables) {
@@ -245,8 +245,8 @@ bool PlacementNetwork::add_nogood(const std::vector<int>& candidates) {
   for (size_t cell = 0; cell < cells; ++cell) {
     std::vector<int> all;
     size_t rest = cell;
-    for (size_t place = variables.size(); place-- > 0;) {
-      const std::vector<int>& choices = node_choices_[at(variables[place])];
+    for (size_t position = variables.size(); position-- > 0;) {
+      const std::vector<int>& choices = node_choices_[at(variables[position])];
       all.push_back(choices[rest % choices.size()]);
       rest /= choices.size();
     }
@@ -262,7 +262,8 @@ std::vector<int> PlacementNetwork::chosen(const std::vector<int>& values) const 
   std::vector<int> chosen;
   for (size_t node = 0; node < node_choices_.size(); ++node) {
     const int index = node_choices_[node][at(values[node])];
-    if (payer(problem_.candidates[at(index)]) == static_cast<int>(node)) chosen.push_back(index);
+    if (paying_node(problem_.candidates[at(index)]) == static_cast<int>(node))
+      chosen.push_back(index);
   }
   std::sort(chosen.begin(), chosen.end());
   return chosen;
@@ -271,10 +272,10 @@ std::vector<int> PlacementNetwork::chosen(const std::vector<int>& values) const 
 std::vector<PlacementConversion> PlacementNetwork::conversions(
     const std::vector<int>& values) const {
   std::vector<PlacementConversion> made;
-  for (size_t place = 0; place < value_of_.size(); ++place) {
-    const int choice = values[node_choices_.size() + place];
+  for (size_t position = 0; position < value_of_.size(); ++position) {
+    const int choice = values[node_choices_.size() + position];
     const std::vector<PlacementConversion> some = conversions_of(
-        problem_, value_of_[place], wanted_[place], value_choices_[place][at(choice)]);
+        problem_, value_of_[position], wanted_[position], value_choices_[position][at(choice)]);
     made.insert(made.end(), some.begin(), some.end());
   }
   return made;

@@ -21,8 +21,8 @@ double conversion_price(const PlacementProblem& problem, int value, int from, in
   return problem.conversion_seconds[at(value)] * problem.conversion_hops[at(from)][at(to)];
 }
 
-std::vector<int> cheapest_way(int layout_count, const std::vector<int>& present, int wanted,
-                              const std::function<double(int from, int to)>& price) {
+std::vector<int> cheapest_conversions(int layout_count, const std::vector<int>& present, int wanted,
+                                      const std::function<double(int from, int to)>& price) {
   // Dijkstra; a linear search for the nearest is enough for a dozen layouts.
   std::vector<double> distance(at(layout_count), std::numeric_limits<double>::infinity());
   std::vector<int> before(at(layout_count), -1);
@@ -67,7 +67,7 @@ double predicted_seconds(const PlacementProblem& problem, const Placement& place
     if (problem.is_constant[at(value)]) return;
     std::vector<int>& present = layouts[at(value)];
     const auto price = [&](int from, int to) { return conversion_price(problem, value, from, to); };
-    const std::vector<int> way = cheapest_way(problem.layout_count, present, layout, price);
+    const std::vector<int> way = cheapest_conversions(problem.layout_count, present, layout, price);
     if (way.empty()) total = std::numeric_limits<double>::infinity();
     for (size_t step = 1; step < way.size(); ++step) {
       total += price(way[step - 1], way[step]);

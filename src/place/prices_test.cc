@@ -12,7 +12,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 std::vector<int> way(const std::vector<double>& prices, const std::vector<int>& present,
                      int wanted) {
-  return cheapest_way(3, present, wanted, [&](int from, int to) {
+  return cheapest_conversions(3, present, wanted, [&](int from, int to) {
     return prices[static_cast<size_t>(from) * 3 + static_cast<size_t>(to)];
   });
 }

@@ -6,9 +6,9 @@
 namespace tessera {
 namespace {
 
-class Maker {
+class ProblemGenerator {
  public:
-  Maker(unsigned seed, const RandomProblemSize& size) : engine_(seed), size_(size) {}
+  ProblemGenerator(unsigned seed, const RandomProblemSize& size) : engine_(seed), size_(size) {}
 
   PlacementProblem make() {
     problem_.layout_count = whole(2, size_.max_layouts);
@@ -208,7 +208,7 @@ class Maker {
 }  // namespace
 
 PlacementProblem make_random_problem(unsigned seed, const RandomProblemSize& size) {
-  return Maker(seed, size).make();
+  return ProblemGenerator(seed, size).make();
 }
 
 }  // namespace tessera

@@ -27,21 +27,21 @@ struct Order {
   std::vector<std::vector<int>> cycles;  // disjoint; empty: all can run in order
 };
 
-class Sorter {
+class TopologicalSorter {
  public:
-  Sorter(const PlacementProblem& problem, const std::vector<int>& chosen)
+  TopologicalSorter(const PlacementProblem& problem, const std::vector<int>& chosen)
       : problem_(problem), chosen_(chosen), followers_(chosen.size()), before_(chosen.size()) {
     std::vector<std::vector<size_t>> makers(at(problem.value_count));
-    for (size_t place = 0; place < chosen.size(); ++place) {
-      for (const PlacementPort& port : problem.candidates[at(chosen[place])].outputs) {
-        makers[at(port.value)].push_back(place);
+    for (size_t position = 0; position < chosen.size(); ++position) {
+      for (const PlacementPort& port : problem.candidates[at(chosen[position])].outputs) {
+        makers[at(port.value)].push_back(position);
       }
     }
-    for (size_t place = 0; place < chosen.size(); ++place) {
-      for (const PlacementPort& port : problem.candidates[at(chosen[place])].inputs) {
+    for (size_t position = 0; position < chosen.size(); ++position) {
+      for (const PlacementPort& port : problem.candidates[at(chosen[position])].inputs) {
         for (const size_t maker : makers[at(port.value)]) {
-          followers_[maker].push_back(place);
-          before_[place].push_back(maker);
+          followers_[maker].push_back(position);
+          before_[position].push_back(maker);
         }
       }
     }
@@ -52,29 +52,29 @@ class Sorter {
     std::vector<size_t> waits_for(chosen_.size());
     using Ready = std::pair<int, size_t>;  // last node, place
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    const auto release = [&](size_t place) {
-      ready.emplace(problem_.candidates[at(chosen_[place])].nodes.back(), place);
+    const auto release = [&](size_t position) {
+      ready.emplace(problem_.candidates[at(chosen_[position])].nodes.back(), position);
     };
-    for (size_t place = 0; place < chosen_.size(); ++place) {
-      waits_for[place] = before_[place].size();
-      if (waits_for[place] == 0) release(place);
+    for (size_t position = 0; position < chosen_.size(); ++position) {
+      waits_for[position] = before_[position].size();
+      if (waits_for[position] == 0) release(position);
     }
     std::vector<bool> is_done(chosen_.size(), false);
     while (order.running.size() < chosen_.size()) {
       if (ready.empty()) {
         const std::vector<size_t> cycle = find_cycle(is_done);
         std::vector<int>& members = order.cycles.emplace_back();
-        for (const size_t place : cycle) members.push_back(chosen_[place]);
+        for (const size_t position : cycle) members.push_back(chosen_[position]);
         // Releases the members as if they were ready, so that the candidates after them are checked
         // for further cycles.
-        for (const size_t place : cycle) waits_for[place] = 0;
-        for (const size_t place : cycle) release(place);
+        for (const size_t position : cycle) waits_for[position] = 0;
+        for (const size_t position : cycle) release(position);
       }
-      const size_t place = ready.top().second;
+      const size_t position = ready.top().second;
       ready.pop();
-      is_done[place] = true;
-      order.running.push_back(chosen_[place]);
-      for (const size_t follower : followers_[place]) {
+      is_done[position] = true;
+      order.running.push_back(chosen_[position]);
+      for (const size_t follower : followers_[position]) {
         if (waits_for[follower] > 0 && --waits_for[follower] == 0) release(follower);
       }
     }
@@ -85,17 +85,17 @@ class Sorter {
   // Every candidate that is not done depends on another one that is not done, so following these
   // dependencies must reach a cycle.
   std::vector<size_t> find_cycle(const std::vector<bool>& is_done) const {
-    size_t place = 0;
-    while (is_done[place]) ++place;
+    size_t position = 0;
+    while (is_done[position]) ++position;
     std::vector<size_t> path;
     std::vector<bool> is_on_path(is_done.size(), false);
-    while (!is_on_path[place]) {
-      is_on_path[place] = true;
-      path.push_back(place);
-      place = *std::find_if(before_[place].begin(), before_[place].end(),
-                            [&](size_t maker) { return !is_done[maker]; });
+    while (!is_on_path[position]) {
+      is_on_path[position] = true;
+      path.push_back(position);
+      position = *std::find_if(before_[position].begin(), before_[position].end(),
+                               [&](size_t maker) { return !is_done[maker]; });
     }
-    path.erase(path.begin(), std::find(path.begin(), path.end(), place));
+    path.erase(path.begin(), std::find(path.begin(), path.end(), position));
     return path;
   }
 
@@ -124,7 +124,7 @@ class PlacementSearch {
       split(branch);
     }
     if (!best_.is_found() && !open_.empty()) repair(open_.front());
-    best_.lower_bound = std::min(best_.seconds, given_up_bound_);
+    best_.lower_bound = std::min(best_.seconds, pruned_bound_);
     for (const Branch& branch : open_) {
       best_.lower_bound = std::min(best_.lower_bound, branch.lower_bound);
     }
@@ -207,7 +207,7 @@ class PlacementSearch {
     branch.chosen = network_.chosen(values);
     branch.seconds =
         solved.cost - seconds_per_byte_ * static_cast<double>(kept_bytes(branch.chosen));
-    Order order = Sorter(problem_, branch.chosen).sort();
+    Order order = TopologicalSorter(problem_, branch.chosen).sort();
     branch.cycles = std::move(order.cycles);
     if (!branch.cycles.empty() || is_over_limit(branch)) return;
     std::vector<PlacementConversion> conversions = network_.conversions(values);
@@ -238,7 +238,7 @@ class PlacementSearch {
   // The candidates to branch on. If the solution is not feasible, at least one of them must be
   // dropped; if it is feasible but not proven optimal, they are the candidates by which other
   // solutions differ from it.
-  std::vector<int> suspects(const Branch& branch) const {
+  std::vector<int> branching_candidates(const Branch& branch) const {
     if (!branch.cycles.empty()) return branch.cycles[0];
     std::vector<int> chosen = branch.chosen;
     if (is_over_limit(branch)) {
@@ -256,11 +256,11 @@ class PlacementSearch {
   // known one.
   void split(const Branch& branch) {
     if (branch.chosen.empty()) {
-      given_up_bound_ = std::min(given_up_bound_, branch.lower_bound);
+      pruned_bound_ = std::min(pruned_bound_, branch.lower_bound);
       return;
     }
     std::vector<Decision> decisions = branch.decisions;
-    for (const int suspect : suspects(branch)) {
+    for (const int suspect : branching_candidates(branch)) {
       const bool is_decided = std::any_of(
           branch.decisions.begin(), branch.decisions.end(),
           [&](const Decision& known) { return known.candidate == suspect && known.is_chosen; });
@@ -333,15 +333,15 @@ class PlacementSearch {
   PlacementNetwork network_;
   double seconds_per_byte_ = 0;
   PlacementSolution best_;
-  std::vector<Branch> open_;            // a heap, the lowest bound first
-  double given_up_bound_ = kForbidden;  // of branches in which nothing was found in time
+  std::vector<Branch> open_;          // a heap, the lowest bound first
+  double pruned_bound_ = kForbidden;  // of branches in which nothing was found in time
 };
 
 }  // namespace
 
 PlacementSolution solve_placement(const PlacementProblem& problem, const PlacementEffort& effort,
                                   const std::vector<Decision>& decisions) {
-  return judged(problem, PlacementSearch(problem, effort, decisions).solve());
+  return checked(problem, PlacementSearch(problem, effort, decisions).solve());
 }
 
 }  // namespace tessera

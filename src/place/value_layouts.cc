@@ -32,10 +32,10 @@ class ConversionTrees {
     seconds_[kStart] = 0;
     for (Set set = kStart; set < count; ++set) {
       if (seconds_[set] == kNever) continue;
-      for (size_t place = 0; place < layouts_.size(); ++place) {
-        const Set next = set | (Set{1} << place);
+      for (size_t position = 0; position < layouts_.size(); ++position) {
+        const Set next = set | (Set{1} << position);
         if (next == set) continue;
-        const double seconds = seconds_[set] + price_into(set, layouts_[place]).first;
+        const double seconds = seconds_[set] + price_into(set, layouts_[position]).first;
         if (seconds >= seconds_[next]) continue;
         seconds_[next] = seconds;
         before_[next] = set;
@@ -46,7 +46,7 @@ class ConversionTrees {
   // The cheapest set that contains `layouts`.
   Set cheapest_with(const std::vector<int>& layouts) const {
     Set needed = kStart;
-    for (const int layout : layouts) needed |= Set{1} << place_of(layout);
+    for (const int layout : layouts) needed |= Set{1} << index_of(layout);
     Set best = needed;
     for (Set set = needed; set < seconds_.size(); ++set) {
       if ((set & needed) == needed && seconds_[set] < seconds_[best]) best = set;
@@ -60,9 +60,9 @@ class ConversionTrees {
     std::vector<PlacementConversion> made;
     for (; set != kStart; set = before_[set]) {
       const Set added = set & ~before_[set];
-      size_t place = 0;
-      while ((added >> place & 1) == 0) ++place;
-      const int to = layouts_[place];
+      size_t position = 0;
+      while ((added >> position & 1) == 0) ++position;
+      const int to = layouts_[position];
       made.push_back({value_, price_into(before_[set], to).second, to});
     }
     std::reverse(made.begin(), made.end());
@@ -76,7 +76,7 @@ class ConversionTrees {
     }
   }
 
-  size_t place_of(int layout) const {
+  size_t index_of(int layout) const {
     return static_cast<size_t>(std::find(layouts_.begin(), layouts_.end(), layout) -
                                layouts_.begin());
   }
@@ -96,10 +96,10 @@ class ConversionTrees {
   // The price of the cheapest conversion from any layout of `set` to `layout`, and its source.
   std::pair<double, int> price_into(Set set, int layout) const {
     std::pair<double, int> best = {kNever, 0};
-    for (size_t place = 0; place < layouts_.size(); ++place) {
-      if ((set >> place & 1) == 0) continue;
-      best = std::min(
-          best, {conversion_price(problem_, value_, layouts_[place], layout), layouts_[place]});
+    for (size_t position = 0; position < layouts_.size(); ++position) {
+      if ((set >> position & 1) == 0) continue;
+      best = std::min(best, {conversion_price(problem_, value_, layouts_[position], layout),
+                             layouts_[position]});
     }
     return best;
   }
@@ -121,8 +121,8 @@ std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value
   std::vector<double> seconds(count);
   const auto layouts_in = [&](size_t set) {
     std::vector<int> layouts;
-    for (size_t place = 0; place < wanted.size(); ++place) {
-      if ((set >> place & 1) != 0) layouts.push_back(wanted[place]);
+    for (size_t position = 0; position < wanted.size(); ++position) {
+      if ((set >> position & 1) != 0) layouts.push_back(wanted[position]);
     }
     return layouts;
   };
@@ -132,8 +132,8 @@ std::vector<ValueChoice> list_choices(const PlacementProblem& problem, int value
   std::vector<ValueChoice> choices;
   for (size_t set = 0; set < count; ++set) {
     bool is_dominated = seconds[set] == kNever;
-    for (size_t place = 0; place < wanted.size() && !is_dominated; ++place) {
-      const size_t more = set | (size_t{1} << place);
+    for (size_t position = 0; position < wanted.size() && !is_dominated; ++position) {
+      const size_t more = set | (size_t{1} << position);
       is_dominated = more != set && seconds[more] <= seconds[set];
     }
     if (!is_dominated) choices.push_back({source, layouts_in(set), seconds[set]});

@@ -43,7 +43,7 @@ bool ViewCopies::is_fit(const Memory& memory, const PlacementPort& port) const {
 }
 
 // Whether any node reads `value` but has no candidate that can read it at `memory` without a copy.
-bool ViewCopies::some_reader_is_unfit(int value, const Memory& memory) const {
+bool ViewCopies::forces_copy_for_some_reader(int value, const Memory& memory) const {
   const auto can_read = [&](int index) {
     const PlacementCandidate& candidate = problem_.candidates[at(index)];
     if (candidate.sharing != PlacementCandidate::Sharing::None) return true;
@@ -73,7 +73,7 @@ ViewCopies::Memory ViewCopies::part_of(const PlacementCandidate& view,
 
 // For each input: whether it can be written directly into the joint value. That is possible if the
 // inputs with the same owner fill its memory, in the same arrangement as in the joint value.
-std::vector<bool> ViewCopies::placed_inputs(const PlacementCandidate& joint) const {
+std::vector<bool> ViewCopies::inputs_written_in_place(const PlacementCandidate& joint) const {
   struct Share {
     int64_t bytes = 0;
     int64_t shift = 0;
@@ -86,8 +86,8 @@ std::vector<bool> ViewCopies::placed_inputs(const PlacementCandidate& joint) con
     Share& share = entry->second;
     if (is_new) share.shift = port.offset_bytes - memory.offset_bytes;
     share.bytes += memory.bytes;
-    share.is_fine = share.is_fine && memory.is_ours && !memory.has_strides && !port.has_strides &&
-                    share.shift == port.offset_bytes - memory.offset_bytes &&
+    share.is_fine = share.is_fine && memory.is_produced_by_plan && !memory.has_strides &&
+                    !port.has_strides && share.shift == port.offset_bytes - memory.offset_bytes &&
                     share.shift % kAlignmentBytes == 0 && share.shift >= 0;
   }
   std::vector<bool> is_placed;
@@ -120,11 +120,11 @@ double ViewCopies::seconds(const PlacementCandidate& candidate) const {
     case Sharing::View:
       add_if(memory_[at(candidate.inputs[0].value)].has_strides, candidate.inputs[0].value);
       for (const PlacementPort& port : candidate.outputs) {
-        add_if(some_reader_is_unfit(port.value, part_of(candidate, port)), port.value);
+        add_if(forces_copy_for_some_reader(port.value, part_of(candidate, port)), port.value);
       }
       break;
     case Sharing::Joint: {
-      const std::vector<bool> is_placed = placed_inputs(candidate);
+      const std::vector<bool> is_placed = inputs_written_in_place(candidate);
       for (size_t index = 0; index < is_placed.size(); ++index) {
         add_if(!is_placed[index], candidate.inputs[index].value);
       }
@@ -154,12 +154,12 @@ void ViewCopies::take(const PlacementCandidate& candidate) {
                                .bytes = port.bytes,
                                .layout = port.layout,
                                .has_strides = false,
-                               .is_ours = true};
+                               .is_produced_by_plan = true};
     owner_bytes_[at(port.value)] = port.bytes;
   }
   if (candidate.sharing != Sharing::Joint) return;
   const int whole = candidate.outputs[0].value;
-  const std::vector<bool> is_placed = placed_inputs(candidate);
+  const std::vector<bool> is_placed = inputs_written_in_place(candidate);
   for (size_t index = 0; index < is_placed.size(); ++index) {
     if (!is_placed[index]) continue;
     Memory& memory = memory_[at(candidate.inputs[index].value)];

@@ -28,13 +28,13 @@ class ViewCopies {
     int64_t bytes = 0;
     int layout = 0;
     bool has_strides = false;
-    bool is_ours = false;  // not an input or constant, or part of one
+    bool is_produced_by_plan = false;  // not an input or constant, or part of one
   };
 
   bool is_fit(const Memory& memory, const PlacementPort& port) const;
-  bool some_reader_is_unfit(int value, const Memory& memory) const;
+  bool forces_copy_for_some_reader(int value, const Memory& memory) const;
   Memory part_of(const PlacementCandidate& view, const PlacementPort& part) const;
-  std::vector<bool> placed_inputs(const PlacementCandidate& joint) const;
+  std::vector<bool> inputs_written_in_place(const PlacementCandidate& joint) const;
 
   const PlacementProblem& problem_;
   std::vector<Memory> memory_;                // by value

@@ -47,12 +47,12 @@ class ViewCopiesOf : public testing::Test {
   // Copy seconds of each candidate, taken in order.
   std::vector<double> seconds() const {
     ViewCopies copies(problem_);
-    std::vector<double> told;
+    std::vector<double> all_seconds;
     for (const PlacementCandidate& candidate : problem_.candidates) {
-      told.push_back(copies.seconds(candidate));
+      all_seconds.push_back(copies.seconds(candidate));
       copies.take(candidate);
     }
-    return told;
+    return all_seconds;
   }
 
   PlacementProblem problem_;

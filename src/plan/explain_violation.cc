@@ -57,7 +57,7 @@ std::vector<Range> strided_ranges(const PlanBuffer& buffer) {
 class MemoryModel {
  public:
   explicit MemoryModel(const ExecutionPlan& plan)
-      : plan_(plan), is_written_(plan.buffers.size(), false), place_(plan.buffers.size()) {
+      : plan_(plan), is_written_(plan.buffers.size(), false), position_(plan.buffers.size()) {
     std::map<int, std::vector<Range>> hulls;  // by memory: what each buffer spans
     for (size_t index = 0; index < plan.buffers.size(); ++index) {
       const PlanBuffer& buffer = plan.buffers[index];
@@ -65,15 +65,15 @@ class MemoryModel {
       ranges_.push_back(has_strides && !buffer.strides.empty() ? strided_ranges(buffer)
                                                                : plain_range(buffer));
       const int id = memory_of(static_cast<int>(index));
-      place_[index] = hulls[id].size();
+      position_[index] = hulls[id].size();
       hulls[id].emplace_back(ranges_[index].front().first, ranges_[index].back().second);
       memories_[id].buffers.push_back(static_cast<int>(index));
     }
     for (auto& [id, memory] : memories_) memory.written.emplace(hulls.at(id));
     for (size_t index = 0; index < plan.buffers.size(); ++index) {
       const PlanBuffer& buffer = plan.buffers[index];
-      const bool is_given = buffer.kind == Kind::Input || buffer.kind == Kind::Constant;
-      if (is_given && buffer.owner < 0) see(static_cast<int>(index));
+      const bool is_initialised = buffer.kind == Kind::Input || buffer.kind == Kind::Constant;
+      if (is_initialised && buffer.owner < 0) mark_written(static_cast<int>(index));
     }
   }
 
@@ -94,14 +94,14 @@ class MemoryModel {
 
   void write(int buffer) {
     overwrite(memory_of(buffer), ranges(buffer));
-    see(buffer);
+    mark_written(buffer);
   }
 
   // Marks a buffer as written. Inputs, constants and views hold their values without a write of
   // their own.
-  void see(int buffer) {
+  void mark_written(int buffer) {
     is_written_[at(buffer)] = true;
-    memories_.at(memory_of(buffer)).written->insert(place_[at(buffer)]);
+    memories_.at(memory_of(buffer)).written->insert(position_[at(buffer)]);
   }
 
   // The arena, or the buffer that contains `buffer`.
@@ -134,11 +134,11 @@ class MemoryModel {
     if (memory == memories_.end()) return;
     std::vector<size_t> near;
     memory->second.written->find(ranges.front().first, ranges.back().second, near);
-    for (const size_t place : near) {
-      const int buffer = memory->second.buffers[place];
+    for (const size_t position : near) {
+      const int buffer = memory->second.buffers[position];
       if (!overlap(ranges_[at(buffer)], ranges)) continue;
       is_written_[at(buffer)] = false;
-      memory->second.written->erase(place);
+      memory->second.written->erase(position);
     }
   }
 
@@ -166,7 +166,7 @@ class MemoryModel {
   std::vector<std::vector<Range>> ranges_;
   std::vector<bool> is_written_;
   std::map<int, Memory> memories_;
-  std::vector<size_t> place_;  // by buffer: its index in Memory::buffers
+  std::vector<size_t> position_;  // by buffer: its index in Memory::buffers
 };
 
 class PlanChecker {
@@ -175,7 +175,7 @@ class PlanChecker {
 
   std::string explain() {
     for (size_t index = 0; index < plan_.buffers.size(); ++index) {
-      const std::string wrong = explain_place(static_cast<int>(index));
+      const std::string wrong = explain_location(static_cast<int>(index));
       if (!wrong.empty()) return name_of(static_cast<int>(index)) + " " + wrong;
     }
     for (size_t index = 0; index < plan_.steps.size(); ++index) {
@@ -191,7 +191,7 @@ class PlanChecker {
  private:
   const PlanBuffer& buffer(int index) const { return plan_.buffers[static_cast<size_t>(index)]; }
 
-  std::string explain_place(int index) const {
+  std::string explain_location(int index) const {
     const PlanBuffer& placed = buffer(index);
     if (!placed.strides.empty() &&
         (!placed.type || placed.strides.size() != placed.type->dims.size())) {
@@ -347,7 +347,7 @@ class PlanChecker {
 
   void apply(const ExecutionStep& step) {
     if (step.kind == ExecutionStep::Kind::View) {
-      for (const PlanOutput& output : step.outputs) memory_.see(output.buffer);
+      for (const PlanOutput& output : step.outputs) memory_.mark_written(output.buffer);
       return;
     }
     if (step.workspace_bytes > 0) {

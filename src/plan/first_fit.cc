@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxForAllOrders = 4000;
 // The maximum number of pairs of buffers that are live at the same time. Visiting so many takes
 // about a second.
-constexpr size_t kMaxMeetings = 20'000'000;
+constexpr size_t kMaxLivePairs = 20'000'000;
 
 using Key = double (*)(const GridBuffer&);
 
@@ -46,14 +46,14 @@ std::vector<int64_t> pack_in_order(std::span<const GridBuffer> buffers,
                                    const std::vector<size_t>& order) {
   std::vector<int64_t> offsets(buffers.size(), 0);
   IntervalIndex placed = index_of(buffers);
-  size_t meetings = 0;
+  size_t live_pairs = 0;
   std::vector<size_t> live;  // at the same time as `buffer`
   for (const size_t index : order) {
     const GridBuffer& buffer = buffers[index];
     live.clear();
     placed.find(buffer.first, buffer.end, live);
-    meetings += live.size();
-    if (meetings > kMaxMeetings) return {};
+    live_pairs += live.size();
+    if (live_pairs > kMaxLivePairs) return {};
     std::sort(live.begin(), live.end(),
               [&](size_t left, size_t right) { return offsets[left] < offsets[right]; });
     int64_t offset = 0;
@@ -68,7 +68,7 @@ std::vector<int64_t> pack_in_order(std::span<const GridBuffer> buffers,
 }
 
 // The free ranges below the top of the arena, by offset and by size.
-class FreeRoom {
+class FreeRanges {
  public:
   // Takes from the smallest range that is large enough; if there is none, extends the top.
   int64_t take(int64_t units) {
@@ -80,7 +80,7 @@ class FreeRoom {
     return offset;
   }
 
-  void give_back(int64_t offset, int64_t units) {
+  void release(int64_t offset, int64_t units) {
     const auto next = by_offset_.lower_bound(offset);
     if (next != by_offset_.end() && next->first == offset + units) {
       const int64_t size = next->second;
@@ -115,18 +115,18 @@ class FreeRoom {
 };
 
 // Places buffers in the order in which their lifetimes begin, each by best fit: O(n log n).
-std::vector<int64_t> pack_as_they_begin(std::span<const GridBuffer> buffers) {
+std::vector<int64_t> pack_best_fit_by_start(std::span<const GridBuffer> buffers) {
   std::vector<size_t> begins(buffers.size());
   std::iota(begins.begin(), begins.end(), size_t{0});
   std::vector<size_t> ends = begins;
   std::ranges::stable_sort(begins, {}, [&](size_t index) { return buffers[index].first; });
   std::ranges::stable_sort(ends, {}, [&](size_t index) { return buffers[index].end; });
   std::vector<int64_t> offsets(buffers.size(), 0);
-  FreeRoom room;
+  FreeRanges room;
   auto over = ends.begin();
   for (const size_t index : begins) {
     for (; buffers[*over].end <= buffers[index].first; ++over) {
-      room.give_back(offsets[*over], buffers[*over].units);
+      room.release(offsets[*over], buffers[*over].units);
     }
     offsets[index] = room.take(buffers[index].units);
   }
@@ -139,7 +139,7 @@ std::vector<int64_t> pack_first_fit(std::span<const GridBuffer> buffers, int64_t
   std::vector<int64_t> best;
   for (const Key key : {Key{size_of}, Key{area_of}, Key{length_of}}) {
     std::vector<int64_t> offsets = pack_in_order(buffers, sorted_by(buffers, key));
-    if (offsets.empty()) return best.empty() ? pack_as_they_begin(buffers) : best;
+    if (offsets.empty()) return best.empty() ? pack_best_fit_by_start(buffers) : best;
     if (best.empty() || height_of(buffers, offsets) < height_of(buffers, best)) {
       best = std::move(offsets);
     }

@@ -47,7 +47,7 @@ ptrdiff_t count_copies(const ExecutionPlan& plan) {
 
 // Assigns offsets in the arena. Also tries the order of steps with the lowest peak, and takes it if
 // the arena becomes smaller and no more copies are needed.
-ExecutionPlan ordered_and_placed(ExecutionPlan plan, const Offers& offers) {
+ExecutionPlan order_and_assign_offsets(ExecutionPlan plan, const Offers& offers) {
   const OrderProblem problem = order_problem(plan, offers);
   const StepOrder order = order_steps(problem);
   std::optional<ExecutionPlan> other;
@@ -86,7 +86,7 @@ ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placemen
   for (const ValueId value : also) {
     if (builder.is_made(value)) builder.add_result(value);
   }
-  ExecutionPlan plan = ordered_and_placed(builder.take(), offers);
+  ExecutionPlan plan = order_and_assign_offsets(builder.take(), offers);
   note_releases(plan);
   note_regions(plan);
 #ifdef TESSERA_CHECKS

@@ -15,8 +15,8 @@ int64_t MemoryUse::total_bytes() const {
 MemoryUse memory_use(const ExecutionPlan& plan, const Offers& offers) {
   MemoryUse use{.arena_bytes = plan.arena_bytes};
   for (const PlanBuffer& buffer : plan.buffers) {
-    const bool is_given = buffer.kind == PlanBuffer::Kind::Output && buffer.owner < 0;
-    if (is_given) use.output_bytes = ops::saturating_add(use.output_bytes, buffer.bytes);
+    const bool is_new_result = buffer.kind == PlanBuffer::Kind::Output && buffer.owner < 0;
+    if (is_new_result) use.output_bytes = ops::saturating_add(use.output_bytes, buffer.bytes);
   }
   for (const PlanConstant& constant : plan.constants) {
     use.weight_bytes = ops::saturating_add(use.weight_bytes, constant.bytes);

@@ -24,7 +24,7 @@ struct Stack {
 class Merger {
  public:
   explicit Merger(std::span<const GridBuffer> buffers)
-      : buffers_(buffers.begin(), buffers.end()), is_gone_(buffers.size(), false) {
+      : buffers_(buffers.begin(), buffers.end()), is_merged_(buffers.size(), false) {
     for (size_t index = 0; index < buffers.size(); ++index) parts_.push_back({{index, 0}});
   }
 
@@ -35,7 +35,7 @@ class Merger {
     stack_equal_lifetimes();
     MergedBuffers merged;
     for (size_t index = 0; index < buffers_.size(); ++index) {
-      if (is_gone_[index]) continue;
+      if (is_merged_[index]) continue;
       merged.buffers.push_back(buffers_[index]);
       merged.parts.push_back(std::move(parts_[index]));
     }
@@ -48,7 +48,7 @@ class Merger {
   std::map<Lifetime, std::vector<size_t>> by_lifetime() const {
     std::map<Lifetime, std::vector<size_t>> groups;
     for (size_t index = 0; index < buffers_.size(); ++index) {
-      if (is_gone_[index]) continue;
+      if (is_merged_[index]) continue;
       groups[{buffers_[index].first, buffers_[index].end}].push_back(index);
     }
     return groups;
@@ -96,7 +96,7 @@ class Merger {
         const auto later = beginning.find({end, earlier.units});
         if (later == beginning.end()) return;
         if (earlier.buffers.size() + later->second.buffers.size() > joined) return;
-        if (!are_as_they_were(earlier) || !are_as_they_were(later->second)) return;
+        if (!are_unjoined(earlier) || !are_unjoined(later->second)) return;
         join(earlier, later->second);
         has_joined = true;
       });
@@ -106,7 +106,7 @@ class Merger {
   }
 
   // Whether no buffer of `stack` was joined with others in this round.
-  bool are_as_they_were(const Stack& stack) const {
+  bool are_unjoined(const Stack& stack) const {
     return std::none_of(stack.buffers.begin(), stack.buffers.end(),
                         [&](size_t buffer) { return is_changed_.contains(buffer); });
   }
@@ -115,39 +115,39 @@ class Merger {
     for (const Stack* stack : {&earlier, &later}) {
       for (const size_t buffer : stack->buffers) is_changed_.insert(buffer);
     }
-    const size_t whole = stacked(earlier);
-    const size_t part = stacked(later);
+    const size_t whole = stack_on_first(earlier);
+    const size_t part = stack_on_first(later);
     buffers_[whole].end = buffers_[part].end;
-    take_over(whole, part, 0);
+    absorb(whole, part, 0);
   }
 
   void stack_equal_lifetimes() {
-    for (const auto& [lifetime, group] : by_lifetime()) stacked({.buffers = group});
+    for (const auto& [lifetime, group] : by_lifetime()) stack_on_first({.buffers = group});
   }
 
   // Stacks the buffers on the first one, which represents all of them, and returns it.
-  size_t stacked(const Stack& stack) {
+  size_t stack_on_first(const Stack& stack) {
     const size_t whole = stack.buffers.front();
-    for (size_t place = 1; place < stack.buffers.size(); ++place) {
-      const size_t part = stack.buffers[place];
+    for (size_t position = 1; position < stack.buffers.size(); ++position) {
+      const size_t part = stack.buffers[position];
       const int64_t height = buffers_[whole].units;
       buffers_[whole].units += buffers_[part].units;
-      take_over(whole, part, height);
+      absorb(whole, part, height);
     }
     return whole;
   }
 
-  void take_over(size_t whole, size_t part, int64_t offset) {
+  void absorb(size_t whole, size_t part, int64_t offset) {
     for (const MergedPart& moved : parts_[part]) {
       parts_[whole].push_back({moved.buffer, moved.offset + offset});
     }
     parts_[part].clear();
-    is_gone_[part] = true;
+    is_merged_[part] = true;
   }
 
   std::vector<GridBuffer> buffers_;
   std::vector<std::vector<MergedPart>> parts_;
-  std::vector<bool> is_gone_;
+  std::vector<bool> is_merged_;
   std::set<size_t> is_changed_;  // joined in this round
 };
 

@@ -16,9 +16,9 @@ namespace {
 constexpr int64_t kBeamWidth = 24;
 // The number of step evaluations that beam search needs for each of its states and each step of the
 // piece.
-constexpr int64_t kLooksInBeam = 4;
+constexpr int64_t kBeamEvaluations = 4;
 
-constexpr int64_t kMaxLookCost = 10'000'000;
+constexpr int64_t kMaxEvaluationCost = 10'000'000;
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -74,7 +74,7 @@ class BlockUsers {
   }
 
   // The cost of evaluating all steps of a piece once.
-  int64_t look_cost(const Piece& piece) const {
+  int64_t evaluation_cost(const Piece& piece) const {
     int64_t cost = 0;
     for (int step = piece.begin; step < piece.end; ++step) {
       for (const int block : problem_.steps[at(step)].blocks) {
@@ -188,13 +188,13 @@ class PieceSearch {
 
   State first_state() {
     State state{.done = StepSet(size_), .peak_bytes = enough_, .live_bytes = live_before_};
-    run_what_costs_nothing(state);
+    run_free_steps(state);
     return state;
   }
 
   // Running such a step now is optimal: it does not raise the peak, and it lowers the live memory,
   // or leaves it unchanged, for all steps that would otherwise run before it.
-  void run_what_costs_nothing(State& state) {
+  void run_free_steps(State& state) {
     bool has_run_one = true;
     while (has_run_one && effort_ > 0) {
       has_run_one = false;
@@ -231,7 +231,7 @@ class PieceSearch {
                .live_bytes = from.live_bytes,
                .parent = parent};
       run(to, step, effect);
-      run_what_costs_nothing(to);
+      run_free_steps(to);
       use(std::move(to));
     }
   }
@@ -278,7 +278,7 @@ class PieceSearch {
     states_.clear();
     best_.clear();
     const auto steps = static_cast<int64_t>(size_);
-    const int64_t width = std::min(kBeamWidth, effort / (kLooksInBeam * steps * steps));
+    const int64_t width = std::min(kBeamWidth, effort / (kBeamEvaluations * steps * steps));
     std::vector<std::vector<int>> by_count(size_ + 1);
     const auto add = [&](State state) {
       if (!is_better(state)) return;
@@ -396,7 +396,7 @@ class Orderer {
       if (is_smallest || effort <= 0) break;
       // If the blocks of a piece have very many users, even one evaluation of its steps takes too
       // long.
-      if (users_.look_cost(pieces_[highest]) > kMaxLookCost) break;
+      if (users_.evaluation_cost(pieces_[highest]) > kMaxEvaluationCost) break;
       PieceSearch search(problem_, users_, pieces_[highest], live_before_[highest]);
       const PieceSearch::Result result =
           search.search(pieces_[highest].peak_bytes, std::max(least, next_peak(highest)), effort);
@@ -433,13 +433,13 @@ class Orderer {
     };
     int64_t live = live_before_[index];
     piece.peak_bytes = 0;
-    for (size_t place = 0; place < order.size(); ++place) {
-      const int step = order[place];
+    for (size_t position = 0; position < order.size(); ++position) {
+      const int step = order[position];
       const Effect effect = users_.effect(step, live, has_run);
       piece.peak_bytes = std::max(piece.peak_bytes, effect.peak_bytes);
       live = effect.live_bytes;
       done[at(step - piece.begin)] = true;
-      order_[at(piece.begin) + place] = step;
+      order_[at(piece.begin) + position] = step;
     }
   }
 
@@ -466,10 +466,10 @@ int64_t peak_of(const OrderProblem& problem, const std::vector<int>& order) {
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
   std::vector<size_t> first(problem.block_bytes.size(), kNone);
   std::vector<size_t> last(problem.block_bytes.size(), kNone);
-  for (size_t place = 0; place < order.size(); ++place) {
-    for (const int block : problem.steps[at(order[place])].blocks) {
-      if (first[at(block)] == kNone) first[at(block)] = place;
-      last[at(block)] = place;
+  for (size_t position = 0; position < order.size(); ++position) {
+    for (const int block : problem.steps[at(order[position])].blocks) {
+      if (first[at(block)] == kNone) first[at(block)] = position;
+      last[at(block)] = position;
     }
   }
   std::vector<int64_t> changes(order.size() + 1, 0);
@@ -480,12 +480,12 @@ int64_t peak_of(const OrderProblem& problem, const std::vector<int>& order) {
   }
   int64_t live = 0;
   int64_t peak = 0;
-  for (size_t place = 0; place < order.size(); ++place) {
-    const OrderStep& step = problem.steps[at(order[place])];
-    live += changes[place];
+  for (size_t position = 0; position < order.size(); ++position) {
+    const OrderStep& step = problem.steps[at(order[position])];
+    live += changes[position];
     int64_t shared = 0;
     for (const OrderStep::InPlace& pair : step.in_place) {
-      const bool can_share = first[at(pair.to)] == place && last[at(pair.from)] == place;
+      const bool can_share = first[at(pair.to)] == position && last[at(pair.from)] == position;
       if (can_share) shared += problem.block_bytes[at(pair.to)];
     }
     peak = std::max(peak, live - shared + step.workspace_bytes);

@@ -77,13 +77,13 @@ void OffsetSearch::reset(int64_t height) {
   }
 }
 
-void OffsetSearch::set(int64_t& place, int64_t value) {
-  trail_.push_back({&place, place});
-  place = value;
+void OffsetSearch::set(int64_t& target, int64_t value) {
+  trail_.push_back({&target, target});
+  target = value;
 }
 
 void OffsetSearch::undo_to(size_t mark) {
-  for (; trail_.size() > mark; trail_.pop_back()) *trail_.back().place = trail_.back().old;
+  for (; trail_.size() > mark; trail_.pop_back()) *trail_.back().target = trail_.back().old;
   for (const int section : dirty_) is_dirty_[at(section)] = false;
   dirty_.clear();
 }
@@ -225,7 +225,7 @@ bool OffsetSearch::fits_below_all_others(int buffer) const {
 
 // Whether an unplaced buffer fits into a gap in which nothing will be placed any more. Then a
 // packing with a lower sum of offsets exists, and this branch need not be searched.
-bool OffsetSearch::has_wasted_place(const Part& part) {
+bool OffsetSearch::has_fillable_gap(const Part& part) {
   for (int section = part.begin; section < part.end; ++section) {
     if (floors_[at(section)] == tops_[at(section)]) continue;
     effort_ += static_cast<int64_t>(members_[at(section)].size());
@@ -318,7 +318,7 @@ SearchResult OffsetSearch::solve_parts(int begin, int end) {
 
 SearchResult OffsetSearch::solve(const Part& part) {
   const size_t mark = trail_.size();
-  if (!raise_unsupported(part) || has_wasted_place(part)) {
+  if (!raise_unsupported(part) || has_fillable_gap(part)) {
     undo_to(mark);
     return SearchResult::Impossible;
   }

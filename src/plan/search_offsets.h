@@ -39,7 +39,7 @@ class OffsetSearch {
 
  private:
   struct Change {
-    int64_t* place;
+    int64_t* target;
     int64_t old;
   };
   // A section whose floor is not above those of its neighbours, and the buffers that can rest on
@@ -68,7 +68,7 @@ class OffsetSearch {
   bool is_supported(int buffer) const;
   bool raise_unsupported(const Part& part);
   bool fits_below_all_others(int buffer) const;
-  bool has_wasted_place(const Part& part);
+  bool has_fillable_gap(const Part& part);
   Choice choose(const Part& part);
   void order(std::vector<int>& candidates);
   uint64_t state_of(const Part& part);

@@ -79,13 +79,14 @@ class InPlaceSharer {
     const int input = plan_.steps[index].inputs[at(port)];
     const PlanBuffer& from = plan_.buffers[at(input)];
     const PlanBuffer& to = plan_.buffers[at(output)];
-    const bool is_ours = from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
+    const bool are_in_arena =
+        from.kind == PlanBuffer::Kind::Arena && to.kind == PlanBuffer::Kind::Arena;
     // A buffer of 0 bytes has no memory to share.
     const bool is_same_size =
         from.bytes == to.bytes && from.bytes > 0 && from.strides.empty() && to.strides.empty();
     const int from_owner = owner_of(plan_, input);
     const int to_owner = owner_of(plan_, output);
-    if (!is_ours || !is_same_size || !is_free_after(index, port, from_owner)) return false;
+    if (!are_in_arena || !is_same_size || !is_free_after(index, port, from_owner)) return false;
     if (is_all_of_its_memory(output) && users_.can_move(to_owner, from.offset)) {
       move(to_owner, input);
       return true;

@@ -244,7 +244,7 @@ int StepBuilder::obtain(ValueId value, LayoutId layout, const PortRequirements& 
 }
 
 std::vector<ConversionStep> StepBuilder::way_to(ValueId value, LayoutId layout) const {
-  std::vector<ConversionStep> best = cheapest_way_to(value, layout);
+  std::vector<ConversionStep> best = cheapest_conversions_to(value, layout);
   if (!best.empty()) return best;
   const auto& present = present_[at(value.index)];
   const TensorType type = *plan_.buffers[at(present[0].second)].type;
@@ -256,16 +256,17 @@ std::vector<ConversionStep> StepBuilder::way_to(ValueId value, LayoutId layout) 
 }
 
 // The route with the lowest price; empty if prices are not known.
-std::vector<ConversionStep> StepBuilder::cheapest_way_to(ValueId value, LayoutId layout) const {
+std::vector<ConversionStep> StepBuilder::cheapest_conversions_to(ValueId value,
+                                                                 LayoutId layout) const {
   if (at(value.index) >= conversion_prices_.size()) return {};
   const std::vector<double>& prices = conversion_prices_[at(value.index)];
   if (prices.empty()) return {};
   std::vector<int> present;
   for (const auto& [known, buffer] : present_[at(value.index)]) present.push_back(known.index);
   const auto count = static_cast<int>(layouts_.size());
-  const std::vector<int> way = cheapest_way(count, present, layout.index, [&](int from, int to) {
-    return prices[at(from * count + to)];
-  });
+  const std::vector<int> way =
+      cheapest_conversions(count, present, layout.index,
+                           [&](int from, int to) { return prices[at(from * count + to)]; });
   const TensorType type = *plan_.buffers[at(present_[at(value.index)][0].second)].type;
   std::vector<ConversionStep> steps;
   for (size_t hop = 1; hop < way.size(); ++hop) {

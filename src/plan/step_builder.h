@@ -42,7 +42,7 @@ class StepBuilder {
   int obtain(ValueId value, LayoutId layout, const PortRequirements& needs);
   int convert(ValueId value, LayoutId layout);
   std::vector<ConversionStep> way_to(ValueId value, LayoutId layout) const;
-  std::vector<ConversionStep> cheapest_way_to(ValueId value, LayoutId layout) const;
+  std::vector<ConversionStep> cheapest_conversions_to(ValueId value, LayoutId layout) const;
   int copied(int buffer);
   int constant(const CandidateInput& port, int candidate);
 

@@ -35,10 +35,10 @@ constexpr const char* kUntilBuilt = "until built";
 
 // Takes the entries of `part`; all must belong to the current version of the library.
 void take(const CostTable& part, cache::Origin origin, const PricedLibrary& library,
-          const std::string& place, CostTable& costs) {
+          const std::string& location, CostTable& costs) {
   const auto check = [&](const std::string& backend) {
     if (backend == library.backend) return;
-    throw Error(ErrorKind::Corrupt, place,
+    throw Error(ErrorKind::Corrupt, location,
                 "expected prices of '" + library.backend + "', found one of '" + backend + "'");
   };
   for (const auto& [stored, cost] : part.kernels) {
@@ -46,7 +46,7 @@ void take(const CostTable& part, cache::Origin origin, const PricedLibrary& libr
     CostKey key = stored;
     key.ingredients = library.ingredients;
     Cost& taken = costs.kernels[std::move(key)] = cost;
-    taken.is_judged_here = cost.is_judged_here && cache::may_vouch_for_results(origin);
+    taken.is_verified_here = cost.is_verified_here && cache::trusts_results(origin);
   }
   for (const auto& [stored, cost] : part.conversions) {
     check(stored.backend);
@@ -56,12 +56,12 @@ void take(const CostTable& part, cache::Origin origin, const PricedLibrary& libr
   }
 }
 
-KnownPlan read_plan(const cache::Section& section, const std::string& place) {
-  CostTable table = read_cost_table(section.bytes, place);
+KnownPlan read_plan(const cache::Section& section, const std::string& location) {
+  CostTable table = read_cost_table(section.bytes, location);
   auto found = table.plans.extract(PlanKey{});
   auto startup_plan = table.plans.extract(PlanKey{.graph = kUntilBuilt});
   if (found.empty() || !table.plans.empty()) {
-    throw Error(ErrorKind::Corrupt, place,
+    throw Error(ErrorKind::Corrupt, location,
                 "expected a plan, and at most one more to run until it is built, found others");
   }
   KnownPlan plan = std::move(found.mapped());
@@ -99,8 +99,8 @@ std::span<const cache::Ingredient> version_part(const cache::Section& section,
 // Whether `left` is preferred to `right`, both for one binding and equally suitable: trusted ones
 // first, then newer ones.
 bool is_better(const cache::Section& left, const cache::Section& right) {
-  const bool is_ours = cache::may_vouch_for_results(left.origin);
-  if (is_ours != cache::may_vouch_for_results(right.origin)) return is_ours;
+  const bool is_ours = cache::trusts_results(left.origin);
+  if (is_ours != cache::trusts_results(right.origin)) return is_ours;
   return left.made_ns > right.made_ns;
 }
 
@@ -233,8 +233,8 @@ cache::Section merged(const cache::Section& present, cache::Section added) {
   if (present.type == kPlanSection || present.content != kCostsContent) return added;
   try {
     CostTable both = read_cost_table(present.bytes, present.type);
-    if (!cache::may_vouch_for_results(present.origin)) {
-      for (auto& [key, cost] : both.kernels) cost.is_judged_here = false;
+    if (!cache::trusts_results(present.origin)) {
+      for (auto& [key, cost] : both.kernels) cost.is_verified_here = false;
     }
     merge(both, read_cost_table(added.bytes, added.type));
     added.bytes = write_cost_table(both);
@@ -246,7 +246,7 @@ cache::Section merged(const cache::Section& present, cache::Section added) {
 }
 
 TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
-                    const std::vector<PricedLibrary>& libraries, const std::string& place) {
+                    const std::vector<PricedLibrary>& libraries, const std::string& location) {
   const std::vector<cache::Ingredient> versions = versions_in_key(libraries);
   TakenPlan taken;
   const cache::Section* best = nullptr;
@@ -277,7 +277,7 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
   }
   if (best == nullptr) return taken;
   taken.interrupted_seconds.reset();
-  taken.plan = read_plan(*best, place_of(*best, place));
+  taken.plan = read_plan(*best, place_of(*best, location));
   taken.origin = best->origin;
   taken.seconds = best->seconds;
   const auto found_with = version_part(*best, binding);
@@ -286,10 +286,10 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
   return taken;
 }
 
-void check_plans(const cache::CacheFile& file, const std::string& place) {
+void check_plans(const cache::CacheFile& file, const std::string& location) {
   for (const cache::Section& section : file.sections) {
     if (section.type == kPlanSection && section.content == kCostsContent) {
-      read_plan(section, place_of(section, place));
+      read_plan(section, place_of(section, location));
     }
   }
 }
@@ -301,7 +301,7 @@ bool is_fully_measured(const cache::CacheFile& file, const Binding& binding,
 }
 
 TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
-                      const std::vector<PricedLibrary>& libraries, const std::string& place) {
+                      const std::vector<PricedLibrary>& libraries, const std::string& location) {
   TakenCosts taken;
   for (const PricedLibrary& library : libraries) {
     if (!type.empty() && type != library.backend) continue;
@@ -309,12 +309,12 @@ TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
     if (fitting == nullptr) {
       const cache::Section* const other = file.find(library.backend, kCostsContent);
       if (other != nullptr) {
-        taken.reasons.push_back(place_of(*other, place) + " is not used: " +
+        taken.reasons.push_back(place_of(*other, location) + " is not used: " +
                                 cache::explain_difference(other->ingredients, library.stable));
       }
       continue;
     }
-    const std::string where = place_of(*fitting, place);
+    const std::string where = place_of(*fitting, location);
     const CostTable part = read_cost_table(fitting->bytes, where);
     take(part, fitting->origin, library, where, taken.costs);
     taken.entries[library.backend] =

@@ -89,7 +89,7 @@ struct TakenCosts {
 // A plan from a file, without the prices.
 struct TakenPlan {
   std::optional<KnownPlan> plan;
-  cache::Origin origin = cache::Origin::Here;
+  cache::Origin origin = cache::Origin::Local;
   double seconds = 0;  // time spent to find it
   // The libraries with which it was found and, if they have changed since, a sentence about the
   // change. Such a plan runs if it can be built, and the new libraries compete.
@@ -102,23 +102,23 @@ struct TakenPlan {
 };
 
 // The file's plan for this binding: the one for these libraries, else the newest for others. Throws
-// Corrupt, naming `place`, for a section without a valid plan.
+// Corrupt, naming `location`, for a section without a valid plan.
 TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
-                    const std::vector<PricedLibrary>& libraries, const std::string& place);
+                    const std::vector<PricedLibrary>& libraries, const std::string& location);
 
 // The file's prices of these libraries; `type` is a library's name, or "" for all. Skips prices of
 // other versions and of unknown libraries. Prices of third parties are marked as not judged here.
-// Throws Corrupt, naming `place`, for a section that is not a table of its library's costs.
+// Throws Corrupt, naming `location`, for a section that is not a table of its library's costs.
 TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
-                      const std::vector<PricedLibrary>& libraries, const std::string& place);
+                      const std::vector<PricedLibrary>& libraries, const std::string& location);
 
 // Whether a plan for this binding was found among candidates of this version of the library, so
 // that nothing of it is left to measure.
 bool is_fully_measured(const cache::CacheFile& file, const Binding& binding,
                        const PricedLibrary& library);
 
-// Throws Corrupt, naming `place`, for a plan section without a valid plan.
-void check_plans(const cache::CacheFile& file, const std::string& place);
+// Throws Corrupt, naming `location`, for a plan section without a valid plan.
+void check_plans(const cache::CacheFile& file, const std::string& location);
 
 // Finds the opened libraries of these backends, in order of preference; without names, all.
 using FindLibraries =

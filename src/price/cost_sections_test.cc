@@ -75,25 +75,26 @@ TEST(CostSections, AreTakenBack) {
 }
 
 // The origin decides: a plan that was not read from a file is our own.
-TEST(CostSections, AStrangersPricesAreNotJudgedHereAndHisRefusalsCount) {
+TEST(CostSections, UntrustedPricesAreNotVerifiedButRefusalsCount) {
   FoundCosts costs = found();
   costs.costs.kernels.begin()->second = {.refusal = "it is wrong"};
   cache::CacheFile file{.sections = to_sections(costs, libraries(), kBinding)};
-  for (const auto& [origin, is_judged] : {std::pair(cache::Origin::Here, true),
-                                          {cache::Origin::Vouched, true},
-                                          {cache::Origin::Stranger, false}}) {
+  for (const auto& [origin, is_verified] : {std::pair(cache::Origin::Local, true),
+                                            {cache::Origin::Signed, true},
+                                            {cache::Origin::Untrusted, false}}) {
     for (cache::Section& section : file.sections) section.origin = origin;
     const TakenCosts taken = take_costs(file, "", libraries(), "file");
     EXPECT_EQ(plan_in(file, libraries()).origin, origin);
     EXPECT_EQ(taken.costs.kernels.begin()->second.refusal, "it is wrong");
-    for (const auto& [key, cost] : taken.costs.kernels) EXPECT_EQ(cost.is_judged_here, is_judged);
+    for (const auto& [key, cost] : taken.costs.kernels)
+      EXPECT_EQ(cost.is_verified_here, is_verified);
   }
 }
 
 TEST(CostSections, OfTwoPlansForOneBindTheOneThatIsVouchedForCounts) {
   cache::CacheFile file;
   for (const auto& [origin, algorithm, made_ns] :
-       {std::tuple(cache::Origin::Vouched, "ours", 1), {cache::Origin::Stranger, "his", 2}}) {
+       {std::tuple(cache::Origin::Signed, "ours", 1), {cache::Origin::Untrusted, "his", 2}}) {
     FoundCosts costs = found();
     costs.plan->steps[0].algorithm = algorithm;
     cache::Section section = to_sections(costs, libraries(), kBinding).back();

@@ -17,7 +17,7 @@ void merge(CostTable& table, const CostTable& newer) {
     const auto [entry, is_new] = table.kernels.emplace(key, cost);
     if (is_new) continue;
     const Cost& known = entry->second;
-    Cost merged = known.is_judged_here && !cost.is_judged_here ? known : cost;
+    Cost merged = known.is_verified_here && !cost.is_verified_here ? known : cost;
     if (merged.refusal.empty())
       merged.refusal = cost.refusal.empty() ? known.refusal : cost.refusal;
     merged.cold = entry->second.cold;

@@ -39,7 +39,7 @@ struct Cost {
   std::string refusal;   // why it may not be used; "": it may
   // Whether `error` was determined here. If it comes from a third party, the times are only hints,
   // and the kernel must be checked before its results count.
-  bool is_judged_here = true;
+  bool is_verified_here = true;
   bool operator==(const Cost&) const = default;
 };
 
@@ -123,9 +123,9 @@ int size_class_of(int64_t bytes);
 
 // JSON in the order of the keys: equal tables give equal text.
 std::string write_cost_table(const CostTable& table);
-// Reads what write_cost_table() wrote. Throws Corrupt, naming `place` and the position in it, for
-// anything else: invalid JSON, a missing, extra, duplicate or mistyped field, a number that is not
-// a valid time, a duplicate key. Throws Unsupported for another version of the format.
-CostTable read_cost_table(const std::string& text, const std::string& place);
+// Reads what write_cost_table() wrote. Throws Corrupt, naming `location` and the position in it,
+// for anything else: invalid JSON, a missing, extra, duplicate or mistyped field, a number that is
+// not a valid time, a duplicate key. Throws Unsupported for another version of the format.
+CostTable read_cost_table(const std::string& text, const std::string& location);
 
 }  // namespace tessera::tuning

@@ -42,7 +42,7 @@ Json kernel_json(const CostKey& key, const Cost& cost) {
   json["error"] = std::isfinite(cost.error) ? cost.error : std::numeric_limits<double>::max();
   json["tolerance"] = cost.tolerance;
   json["refusal"] = cost.refusal;
-  json["judged_here"] = cost.is_judged_here;
+  json["judged_here"] = cost.is_verified_here;
   return json;
 }
 
@@ -84,10 +84,11 @@ Json plan_json(const PlanKey& key, const KnownPlan& plan) {
 }
 
 // A position in the document; errors name it.
-class Place {
+class JsonLocation {
  public:
-  Place(std::string file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
-  Place operator/(const std::string& part) const { return {file_, path_ + "/" + part}; }
+  JsonLocation(std::string file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)) {}
+  JsonLocation operator/(const std::string& part) const { return {file_, path_ + "/" + part}; }
   [[noreturn]] void fail(const std::string& message) const {
     throw Error(ErrorKind::Corrupt, file_ + (path_.empty() ? "" : ", " + path_), message);
   }
@@ -100,32 +101,32 @@ class Place {
 // The fields of an object. Each must be read once, and none may remain.
 class Fields {
  public:
-  Fields(const Json& json, Place place) : json_(json), place_(std::move(place)) {
-    if (!json.is_object()) place_.fail("expected an object, found " + kind(json));
+  Fields(const Json& json, JsonLocation location) : json_(json), location_(std::move(location)) {
+    if (!json.is_object()) location_.fail("expected an object, found " + kind(json));
   }
 
   bool has(const std::string& field) const { return json_.contains(field); }
 
   const Json& get(const std::string& field) {
     const auto found = json_.find(field);
-    if (found == json_.end()) place_.fail("expected a field '" + field + "', found none");
+    if (found == json_.end()) location_.fail("expected a field '" + field + "', found none");
     ++read_;
     return *found;
   }
 
   std::string text(const std::string& field) {
     const Json& json = get(field);
-    if (!json.is_string()) (place_ / field).fail("expected a text, found " + kind(json));
+    if (!json.is_string()) (location_ / field).fail("expected a text, found " + kind(json));
     return json.get<std::string>();
   }
 
   double number(const std::string& field, double min_value, double max_value) {
     const Json& json = get(field);
-    if (!json.is_number()) (place_ / field).fail("expected a number, found " + kind(json));
+    if (!json.is_number()) (location_ / field).fail("expected a number, found " + kind(json));
     const auto number = json.get<double>();
     // Written so that NaN fails too.
     if (!(number >= min_value && number <= max_value)) {
-      (place_ / field)
+      (location_ / field)
           .fail("expected a number from " + Json(min_value).dump() + " to " +
                 Json(max_value).dump() + ", found " + json.dump());
     }
@@ -141,7 +142,7 @@ class Fields {
          json.get<uint64_t>() <= static_cast<uint64_t>(max_value) &&
          static_cast<int64_t>(json.get<uint64_t>()) >= min_value);
     if (!fits) {
-      (place_ / field)
+      (location_ / field)
           .fail("expected a whole number from " + std::to_string(min_value) + " to " +
                 std::to_string(max_value) + ", found " + json.dump());
     }
@@ -150,16 +151,16 @@ class Fields {
 
   bool truth(const std::string& field) {
     const Json& json = get(field);
-    if (!json.is_boolean()) (place_ / field).fail("expected a truth value, found " + kind(json));
+    if (!json.is_boolean()) (location_ / field).fail("expected a truth value, found " + kind(json));
     return json.get<bool>();
   }
 
-  Place place(const std::string& field) const { return place_ / field; }
+  JsonLocation location_of(const std::string& field) const { return location_ / field; }
 
   void expect_no_more() const {
     if (read_ != json_.size()) {
-      place_.fail("expected " + std::to_string(read_) + " fields, found " +
-                  std::to_string(json_.size()));
+      location_.fail("expected " + std::to_string(read_) + " fields, found " +
+                     std::to_string(json_.size()));
     }
   }
 
@@ -167,12 +168,12 @@ class Fields {
 
  private:
   const Json& json_;
-  Place place_;
+  JsonLocation location_;
   size_t read_ = 0;
 };
 
-Timing read_timing(const Json& json, const Place& place) {
-  Fields fields(json, place);
+Timing read_timing(const Json& json, const JsonLocation& location) {
+  Fields fields(json, location);
   Timing timing;
   timing.seconds = fields.number("seconds", 0, kMaxSeconds);
   timing.low = fields.number("low", 0, timing.seconds);
@@ -184,11 +185,11 @@ Timing read_timing(const Json& json, const Place& place) {
 
 std::optional<Timing> read_optional_timing(Fields& fields, const std::string& field) {
   if (!fields.has(field)) return std::nullopt;
-  return read_timing(fields.get(field), fields.place(field));
+  return read_timing(fields.get(field), fields.location(field));
 }
 
-void read_kernel(const Json& json, const Place& place, CostTable& table) {
-  Fields fields(json, place);
+void read_kernel(const Json& json, const JsonLocation& location, CostTable& table) {
+  Fields fields(json, location);
   CostKey key{.work = fields.text("work"),
               .backend = fields.text("backend"),
               .ingredients = fields.text("ingredients"),
@@ -205,52 +206,52 @@ void read_kernel(const Json& json, const Place& place, CostTable& table) {
             .error = fields.number("error", 0, std::numeric_limits<double>::max()),
             .tolerance = fields.number("tolerance", 0, 1),
             .refusal = fields.text("refusal"),
-            .is_judged_here = fields.truth("judged_here")};
+            .is_verified_here = fields.truth("judged_here")};
   fields.expect_no_more();
   if (cost.refusal.empty() && !cost.cold && !cost.warm) {
-    place.fail("expected a time, cold or warm, or a refusal; found neither");
+    location.fail("expected a time, cold or warm, or a refusal; found neither");
   }
   if (!table.kernels.emplace(std::move(key), std::move(cost)).second) {
-    place.fail("expected each kernel once, found one that stands above already");
+    location.fail("expected each kernel once, found one that stands above already");
   }
 }
 
-void read_conversion(const Json& json, const Place& place, CostTable& table) {
-  Fields fields(json, place);
+void read_conversion(const Json& json, const JsonLocation& location, CostTable& table) {
+  Fields fields(json, location);
   ConversionCostKey key{.backend = fields.text("backend"),
                         .ingredients = fields.text("ingredients"),
                         .from = fields.text("from"),
                         .to = fields.text("to")};
   const std::string element = fields.text("element");
   const std::optional<DataType> type = data_type_from_name(element);
-  if (!type) (place / "element").fail("expected an element type, found '" + element + "'");
+  if (!type) (location / "element").fail("expected an element type, found '" + element + "'");
   key.element = *type;
   key.size_class = static_cast<int>(fields.whole("size_class", 0, 62));
   key.threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads));
   ConversionCost cost;
   cost.bytes = fields.whole("bytes", 0, int64_t{1} << 62);
-  cost.timing = read_timing(fields.get("timing"), fields.place("timing"));
+  cost.timing = read_timing(fields.get("timing"), fields.location("timing"));
   cost.refusal = fields.text("refusal");
   fields.expect_no_more();
   if (size_class_of(cost.bytes) != key.size_class) {
-    place.fail("expected bytes of size class " + std::to_string(key.size_class) + ", found " +
-               std::to_string(cost.bytes));
+    location.fail("expected bytes of size class " + std::to_string(key.size_class) + ", found " +
+                  std::to_string(cost.bytes));
   }
   if (!table.conversions.emplace(std::move(key), std::move(cost)).second) {
-    place.fail("expected each conversion once, found one that stands above already");
+    location.fail("expected each conversion once, found one that stands above already");
   }
 }
 
-PlannedStep read_step(const Json& json, const Place& place) {
-  Fields fields(json, place);
+PlannedStep read_step(const Json& json, const JsonLocation& location) {
+  Fields fields(json, location);
   PlannedStep step;
   const Json& nodes = fields.get("nodes");
   if (!nodes.is_array()) {
-    (place / "nodes").fail("expected a list, found " + Fields::kind(nodes));
+    (location / "nodes").fail("expected a list, found " + Fields::kind(nodes));
   }
   for (const Json& node : nodes) {
     if (!node.is_number_unsigned() || node.get<uint64_t>() > kMaxNodes) {
-      (place / "nodes").fail("expected places of nodes in the graph, found " + node.dump());
+      (location / "nodes").fail("expected places of nodes in the graph, found " + node.dump());
     }
     step.nodes.push_back(node.get<int>());
   }
@@ -262,8 +263,8 @@ PlannedStep read_step(const Json& json, const Place& place) {
   return step;
 }
 
-PlannedConversion read_planned_conversion(const Json& json, const Place& place) {
-  Fields fields(json, place);
+PlannedConversion read_planned_conversion(const Json& json, const JsonLocation& location) {
+  Fields fields(json, location);
   PlannedConversion step{.value = static_cast<int>(fields.whole("value", 0, kMaxNodes)),
                          .from = fields.text("from"),
                          .to = fields.text("to")};
@@ -273,23 +274,23 @@ PlannedConversion read_planned_conversion(const Json& json, const Place& place) 
 
 void read_plan_layout(Fields& fields, KnownPlan& plan) {
   const Json& conversions = fields.get("conversions");
-  Place place = fields.place("conversions");
-  if (!conversions.is_array()) place.fail("expected a list, found " + Fields::kind(conversions));
+  JsonLocation location = fields.location("conversions");
+  if (!conversions.is_array()) location.fail("expected a list, found " + Fields::kind(conversions));
   for (size_t index = 0; index < conversions.size(); ++index) {
     plan.conversions.push_back(
-        read_planned_conversion(conversions[index], place / std::to_string(index)));
+        read_planned_conversion(conversions[index], location / std::to_string(index)));
   }
   const Json& backends = fields.get("layout_backends");
-  place = fields.place("layout_backends");
-  if (!backends.is_array()) place.fail("expected a list, found " + Fields::kind(backends));
+  location = fields.location("layout_backends");
+  if (!backends.is_array()) location.fail("expected a list, found " + Fields::kind(backends));
   for (const Json& backend : backends) {
-    if (!backend.is_string()) place.fail("expected texts, found " + Fields::kind(backend));
+    if (!backend.is_string()) location.fail("expected texts, found " + Fields::kind(backend));
     plan.layout_backends.push_back(backend.get<std::string>());
   }
 }
 
-void read_plan(const Json& json, const Place& place, CostTable& table) {
-  Fields fields(json, place);
+void read_plan(const Json& json, const JsonLocation& location, CostTable& table) {
+  Fields fields(json, location);
   PlanKey key{.graph = fields.text("graph"),
               .backends = fields.text("backends"),
               .threads = static_cast<int>(fields.whole("threads", 1, kMaxThreads)),
@@ -297,30 +298,30 @@ void read_plan(const Json& json, const Place& place, CostTable& table) {
               .nan = static_cast<int>(fields.whole("nan", 0, 1))};
   KnownPlan plan;
   const Json& steps = fields.get("steps");
-  const Place steps_place = fields.place("steps");
-  if (!steps.is_array()) steps_place.fail("expected a list, found " + Fields::kind(steps));
+  const JsonLocation steps_location = fields.location("steps");
+  if (!steps.is_array()) steps_location.fail("expected a list, found " + Fields::kind(steps));
   for (size_t index = 0; index < steps.size(); ++index) {
-    plan.steps.push_back(read_step(steps[index], steps_place / std::to_string(index)));
+    plan.steps.push_back(read_step(steps[index], steps_location / std::to_string(index)));
   }
-  plan.timing = read_timing(fields.get("timing"), fields.place("timing"));
+  plan.timing = read_timing(fields.get("timing"), fields.location("timing"));
   read_plan_layout(fields, plan);
   fields.expect_no_more();
   if (!table.plans.emplace(std::move(key), std::move(plan)).second) {
-    place.fail("expected each plan once, found one that stands above already");
+    location.fail("expected each plan once, found one that stands above already");
   }
 }
 
 void read_list(Fields& fields, const std::string& field, CostTable& table,
-               void (*read)(const Json&, const Place&, CostTable&)) {
+               void (*read)(const Json&, const JsonLocation&, CostTable&)) {
   const Json& list = fields.get(field);
-  const Place place = fields.place(field);
-  if (!list.is_array()) place.fail("expected a list, found " + Fields::kind(list));
+  const JsonLocation location = fields.location(field);
+  if (!list.is_array()) location.fail("expected a list, found " + Fields::kind(list));
   for (size_t index = 0; index < list.size(); ++index) {
-    read(list[index], place / std::to_string(index), table);
+    read(list[index], location / std::to_string(index), table);
   }
 }
 
-Json parse(const std::string& text, const Place& place) {
+Json parse(const std::string& text, const JsonLocation& location) {
   try {
     // Limits the depth while parsing: deeper objects and arrays are not built.
     bool is_too_deep = false;
@@ -328,14 +329,14 @@ Json parse(const std::string& text, const Place& place) {
       is_too_deep = is_too_deep || depth > kMaxDepth;
       return !is_too_deep;
     });
-    if (is_too_deep) place.fail("expected a table, found something that nests deeper");
+    if (is_too_deep) location.fail("expected a table, found something that nests deeper");
     return json;
   } catch (const Json::parse_error& error) {
-    place.fail("expected JSON, found at byte " + std::to_string(error.byte) +
-               " what is none; write the table anew with `tessera tune`");
+    location.fail("expected JSON, found at byte " + std::to_string(error.byte) +
+                  " what is none; write the table anew with `tessera tune`");
   } catch (const Json::exception&) {
     // The number exceeds the range of double.
-    place.fail("expected JSON with numbers of seconds, found one that is too large");
+    location.fail("expected JSON with numbers of seconds, found one that is too large");
   }
 }
 
@@ -361,12 +362,12 @@ std::string write_cost_table(const CostTable& table) {
 }
 
 CostTable read_cost_table(const std::string& text, const std::string& file) {
-  const Place place(file, "");
-  const Json json = parse(text, place);
-  Fields fields(json, place);
+  const JsonLocation location_of(file, "");
+  const Json json = parse(text, location);
+  Fields fields(json, location);
   const std::string format = fields.text("format");
   if (format != kFormat) {
-    (place / "format").fail("expected '" + std::string(kFormat) + "', found '" + format + "'");
+    (location / "format").fail("expected '" + std::string(kFormat) + "', found '" + format + "'");
   }
   const int64_t version = fields.whole("version", 0, 1'000'000);
   if (version != kVersion) {

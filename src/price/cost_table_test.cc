@@ -104,9 +104,9 @@ TEST(CostTable, SaysWhereItIsDamaged) {
   };
   for (const auto& [from, to, wrong] : cases) {
     std::string damaged = text;
-    const size_t place = damaged.find(from);
-    ASSERT_NE(place, std::string::npos) << from;
-    damaged.replace(place, from.size(), to);
+    const size_t position = damaged.find(from);
+    ASSERT_NE(position, std::string::npos) << from;
+    damaged.replace(position, from.size(), to);
     const std::string error = error_of([&] { read_cost_table(damaged, "costs 'x.json'"); });
     EXPECT_THAT(error, HasSubstr("Corrupt: costs 'x.json'")) << from;
     EXPECT_THAT(error, HasSubstr(wrong)) << from;
@@ -119,20 +119,20 @@ TEST(CostTable, TellsAnotherVersionFromDamage) {
   EXPECT_THAT(error_of([&] { read_cost_table(text, "file"); }), HasSubstr("Unsupported"));
 }
 
-TEST(CostTable, AStrangersWordReplacesNothingThatWasJudgedHereButForRefusals) {
+TEST(CostTable, UntrustedCostsReplaceOnlyWithRefusals) {
   const CostKey key{.work = "w", .backend = "mylib"};
   const Timing ours{1e-3, 1e-3, 1e-3, 10};
   const Timing his{1e-6, 1e-6, 1e-6, 10};
   CostTable table{.kernels = {{key, {.warm = ours, .error = 0.1}}}};
-  const CostTable stranger{.kernels = {{key, {.warm = his, .is_judged_here = false}}}};
-  merge(table, stranger);
-  EXPECT_TRUE(table.kernels[key].is_judged_here);
+  const CostTable untrusted{.kernels = {{key, {.warm = his, .is_verified_here = false}}}};
+  merge(table, untrusted);
+  EXPECT_TRUE(table.kernels[key].is_verified_here);
   EXPECT_EQ(table.kernels[key].error, 0.1);
-  merge(table, {.kernels = {{key, {.refusal = "no", .is_judged_here = false}}}});
+  merge(table, {.kernels = {{key, {.refusal = "no", .is_verified_here = false}}}});
   EXPECT_EQ(table.kernels[key].refusal, "no");
-  CostTable hint = stranger;
+  CostTable hint = untrusted;
   merge(hint, {.kernels = {{key, {.warm = ours}}}});
-  EXPECT_TRUE(hint.kernels[key].is_judged_here);
+  EXPECT_TRUE(hint.kernels[key].is_verified_here);
 }
 
 TEST(CostTable, RefusesOneKeyTwice) {

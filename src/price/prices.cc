@@ -131,7 +131,7 @@ class Pricer {
     return other ? &*other : nullptr;
   }
 
-  bool is_alone(const Candidate& candidate) const {
+  bool is_single_threaded(const Candidate& candidate) const {
     return candidate.threads == 1 && subject_.threads > 1;
   }
 
@@ -208,7 +208,7 @@ class Pricer {
           by(family, size, kSlackOfOtherKinds), by(family, kAnySize, kSlackOfOthers)}) {
       if (bound > 0) return std::max(own_bound, bound);
     }
-    if (!is_alone(candidate)) return own_bound;
+    if (!is_single_threaded(candidate)) return own_bound;
     // One thread is not faster than all threads, apart from the cost of starting them.
     const int on_all = kind(index).family_on_all_threads;
     const double bound = std::max(by(on_all, size_class(own_bound / subject_.threads), kSlackOfOne),
@@ -252,7 +252,7 @@ class Pricer {
         price.seconds =
             is_guessed(index) ? guess(index, dearest) : context_factor_ * loosened_bound(index);
       }
-      if (is_alone(offered(index))) price.seconds += kSecondsToEnterArena;
+      if (is_single_threaded(offered(index))) price.seconds += kSecondsToEnterArena;
     }
   }
 
@@ -359,7 +359,7 @@ bool is_layout_of_another(std::string_view name, std::string_view backend) {
 
 }  // namespace
 
-bool is_lost_on_its_plugin(const Subject& subject, int candidate, const Cost& cost) {
+bool is_unsupported_layout(const Subject& subject, int candidate, const Cost& cost) {
   // A layout that the offer named is known to the plug-in.
   if (cost.refusal.empty() || cost.build_seconds > 0) return false;
   const Candidate& offered = subject.offers.candidates[static_cast<size_t>(candidate)];

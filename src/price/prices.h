@@ -23,7 +23,7 @@ struct CandidatePrice {
 
 // Whether a candidate that accepts any dense layout could not be built for a layout that only
 // another plug-in knows. Such failures are not reported.
-bool is_lost_on_its_plugin(const Subject& subject, int candidate, const Cost& cost);
+bool is_unsupported_layout(const Subject& subject, int candidate, const Cost& cost);
 
 struct Prices {
   std::vector<CandidatePrice> candidates;  // by candidate

@@ -70,7 +70,7 @@ ReusedChoice make_reusable(const Subject& from, const std::vector<int>& chosen) 
   for (const int index : chosen) {
     const Candidate& candidate = from.offers.candidates[static_cast<size_t>(index)];
     reused.has_measured_only = reused.has_measured_only || candidate.is_measured_only();
-    reused.has_alone = reused.has_alone || candidate.threads == 1;
+    reused.has_single_threaded = reused.has_single_threaded || candidate.threads == 1;
     reused.chosen.push_back(named(from, index));
   }
   return reused;

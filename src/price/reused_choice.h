@@ -36,7 +36,7 @@ struct ReusedChoice {
   std::vector<NamedCandidate> chosen;  // in an executable order
   // Whether some of these require a measurement; whether some run on one thread of several.
   bool has_measured_only = false;
-  bool has_alone = false;
+  bool has_single_threaded = false;
 };
 
 // A priced subject, by candidate.

@@ -89,7 +89,7 @@ std::string explain_missing(const Subject& subject, const std::vector<PlannedSte
     if (offered.contains(step)) continue;
     const auto first = static_cast<size_t>(step.nodes.empty() ? 0 : step.nodes.front());
     const std::string node =
-        first < subject.graph.nodes.size() ? place(subject.graph.nodes[first]) : "a node";
+        first < subject.graph.nodes.size() ? location_of(subject.graph.nodes[first]) : "a node";
     return step.backend + " no longer offers " + step.algorithm + " for " + node + " from " +
            step.layouts + " on " + std::to_string(step.threads) +
            (step.threads == 1 ? " thread" : " threads");

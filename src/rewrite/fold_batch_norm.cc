@@ -71,7 +71,7 @@ class BatchNormFolding {
     for (Node& norm : graph_.nodes) {
       Node* conv = foldable_conv(norm);
       if (conv == nullptr || !fold(*conv, norm)) continue;
-      context.changes.push_back(place(norm) + " folded into " + place(*conv));
+      context.changes.push_back(location_of(norm) + " folded into " + location_of(*conv));
     }
     return std::move(graph_);
   }

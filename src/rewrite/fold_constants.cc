@@ -145,7 +145,7 @@ class ConstantFolding {
       names += (names.empty() ? "'" : ", '") + value.name + "'";
     }
     node.is_removed = true;
-    context_.changes.push_back(place(node) + " folded into constant " + names);
+    context_.changes.push_back(location_of(node) + " folded into constant " + names);
     for (const ValueId id : node.inputs) {
       // Releases constants that are no longer used, so that a chain of folded nodes on a large
       // weight does not hold every intermediate.

@@ -24,7 +24,8 @@ Graph remove_dead_nodes(Graph graph, const PassContext& context) {
     }
   }
   for (const Node& node : graph.nodes) {
-    if (node.is_removed) context.changes.push_back(place(node) + " removed: nothing needs it");
+    if (node.is_removed)
+      context.changes.push_back(location_of(node) + " removed: nothing needs it");
   }
   return graph;
 }

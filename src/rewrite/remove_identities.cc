@@ -136,7 +136,7 @@ class IdentityRemoval {
     for (Node& node : graph_.nodes) {
       if (!is_identity(node) || !take_out(node.inputs[0], node.outputs[0])) continue;
       node.is_removed = true;
-      context.changes.push_back(place(node) + " removed: it changes nothing");
+      context.changes.push_back(location_of(node) + " removed: it changes nothing");
     }
     replacements_.apply(graph_);
     return std::move(graph_);

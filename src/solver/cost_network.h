@@ -34,9 +34,11 @@ struct NetworkEffort {
   bool reparametrizes = true;  // if elimination is too expensive: move costs before branching
   // Asked regularly whether to continue; if not, the best answer so far is returned. Empty:
   // continue.
-  std::function<bool()> may_go_on = {};
+  std::function<bool()> should_continue = {};
 
-  bool is_over(double cells) const { return cells > work_cells || (may_go_on && !may_go_on()); }
+  bool is_over(double cells) const {
+    return cells > work_cells || (should_continue && !should_continue());
+  }
 };
 
 struct NetworkSolution {
@@ -56,7 +58,7 @@ struct NetworkSolution {
 // Programming, 1972; dominated values: Goldstein, Biophysical Journal 66, 1994; mini-buckets:
 // Dechter and Rish, JACM 50, 2003. Searches only for assignments that cost less than `upper_bound`:
 // if there is none, `values` is empty and `lower_bound` is at most `upper_bound`. Pure, except for
-// `may_go_on`.
+// `should_continue`.
 NetworkSolution minimise(const CostNetwork& network, const NetworkEffort& effort = {},
                          double upper_bound = kForbidden);
 

@@ -34,7 +34,7 @@ class Reduction {
   double cost_of_left(const std::vector<int>& values) const;
   // The total size of the remaining tables.
   double cells_left() const;
-  // The variable with the most neighbours; the first one if several have the same number.
+  // The variable in the most tables; the first one if several are in as many.
   int highest_degree_variable() const;
   // The remaining network with `variable` fixed at `value`: its domain has one value then.
   Reduction fixed(int variable, int value) const;

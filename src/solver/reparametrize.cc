@@ -47,7 +47,7 @@ class CostMover {
                                                           double)>& search) {
     double gap = kForbidden;
     for (int round = 0; round < kRounds && (round == 0 || !is_over()); ++round) {
-      take_turn();
+      run_round();
       if (is_proven()) return std::move(solution_);
       if (is_small()) break;
       const double now = solution_.cost - solution_.lower_bound;
@@ -74,7 +74,7 @@ class CostMover {
   }
 
   // One round: bound, assignment, removal of values.
-  void take_turn() {
+  void run_round() {
     DualAscent ascent(core_);
     const int min_passes = solution_.cost == kForbidden ? kMinPasses : 0;
     for (int pass = 0; pass < kPasses && (pass < min_passes || !is_over()); ++pass) {

@@ -40,9 +40,9 @@ std::optional<cache::CacheFile> file_at(const std::filesystem::path& path) {
 }
 
 std::string explain_no_plan_in(const cache::CacheFile& file, const tuning::Binding& binding,
-                               const std::string& place) {
+                               const std::string& location) {
   try {
-    return explain_no_plan(tuning::take_plan(file, binding, {}, place), place);
+    return explain_no_plan(tuning::take_plan(file, binding, {}, location), location);
   } catch (const Error& error) {
     return error.what();
   }
@@ -69,9 +69,9 @@ std::string explain_interrupted(double seconds, bool is_frozen) {
   return is_frozen ? "measuring was " + after : after + "; measuring continues";
 }
 
-std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& place) {
-  if (taken.nearest.empty()) return place + " has measured times, but no plan";
-  return place + " has a plan for another case, " + taken.nearest;
+std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& location) {
+  if (taken.nearest.empty()) return location + " has measured times, but no plan";
+  return location + " has a plan for another case, " + taken.nearest;
 }
 
 std::vector<CacheTypeReport> describe_types(const std::vector<tuning::PricedLibrary>& libraries,

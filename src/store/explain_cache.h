@@ -21,7 +21,7 @@ std::string explain_miss(const std::vector<std::filesystem::path>& folders,
                          const tuning::Binding& binding);
 
 // The same for one file of the model; `taken` is what was read from it, without a plan.
-std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& place);
+std::string explain_no_plan(const tuning::TakenPlan& taken, const std::string& location);
 
 // Describes measuring that the user interrupted.
 std::string explain_interrupted(double seconds, bool is_frozen);

@@ -36,7 +36,9 @@ void transfer(Archive& archive, MappedWeight& weight) {
   archive(value, file, offset);
 }
 
-std::string place_of(const std::filesystem::path& file) { return "index '" + file.string() + "'"; }
+std::string display_name_of(const std::filesystem::path& file) {
+  return "index '" + file.string() + "'";
+}
 
 int64_t align(int64_t bytes) {
   constexpr auto kUnit = static_cast<int64_t>(kTensorAlignmentBytes);
@@ -52,7 +54,7 @@ bool has_sparse(const Graph& graph) {
          });
 }
 
-// `graph` without the elements of large weights, but for those that lie in `mapped`.
+// `graph` without the elements of large weights.
 Graph without_weights(Graph graph) {
   for (Value& value : graph.values) {
     if (!is_large_weight(value)) continue;
@@ -96,15 +98,15 @@ std::string index_bytes(const ModelIndex& index) {
   // transfer_head() serves both reading and writing, so it takes a mutable reference.
   transfer_head(content, const_cast<ModelIndex&>(index));
   content(without_weights(index.model.graph), mapped_weights(index));
-  std::vector<BlockRange> places;
+  std::vector<BlockRange> ranges;
   int64_t end = 0;
   for (const Tensor& tensor : content.tensors()) {
-    places.push_back({.offset = end, .bytes = tensor.bytes()});
+    ranges.push_back({.offset = end, .bytes = tensor.bytes()});
     end = align(end + tensor.bytes());
   }
   const std::vector<Tensor> tensors = content.tensors();
   ByteWriter whole;
-  whole(index.files, places, end, content.take_bytes());
+  whole(index.files, ranges, end, content.take_bytes());
   std::string bytes = whole.take_bytes();
   for (const Tensor& tensor : tensors) {
     bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
@@ -121,7 +123,7 @@ std::string explain_changed(const std::vector<StampedFile>& files) {
   return files.empty() ? "it is of no file" : "";
 }
 
-std::vector<ByteReader::Block> read_blocks(const std::vector<BlockRange>& places, int64_t bytes,
+std::vector<ByteReader::Block> read_blocks(const std::vector<BlockRange>& ranges, int64_t bytes,
                                            std::span<const char> behind) {
   if (bytes < 0 || static_cast<uint64_t>(bytes) != behind.size()) {
     ByteReader::fail("other constants than it names");
@@ -130,13 +132,13 @@ std::vector<ByteReader::Block> read_blocks(const std::vector<BlockRange>& places
   if (bytes > 0) std::memcpy(memory.mutable_data(), behind.data(), behind.size());
   const auto held = std::make_shared<const Tensor>(std::move(memory));
   std::vector<ByteReader::Block> blocks;
-  for (const BlockRange& place : places) {
-    const bool is_inside = place.offset >= 0 && place.bytes >= 0 && place.offset <= bytes &&
-                           place.bytes <= bytes - place.offset &&
-                           align(place.offset) == place.offset;
+  for (const BlockRange& location : ranges) {
+    const bool is_inside = location.offset >= 0 && location.bytes >= 0 &&
+                           location.offset <= bytes && location.bytes <= bytes - location.offset &&
+                           align(location.offset) == location.offset;
     if (!is_inside) ByteReader::fail("a constant outside of it");
-    const auto* const start = static_cast<const char*>(held->data()) + place.offset;
-    blocks.push_back({{held, start}, place.bytes});
+    const auto* const start = static_cast<const char*>(held->data()) + location.offset;
+    blocks.push_back({{held, start}, location.bytes});
   }
   return blocks;
 }
@@ -209,20 +211,20 @@ FoundIndex read_model_index(const std::filesystem::path& file,
   const cache::FileText text = cache::read_stored_file(file, 2 * kMaxIndexBytes);
   if (!text.bytes) return {{}, text.refusal};
   try {
-    const cache::CacheFile stored = cache::decode(*text.bytes, &key, place_of(file));
+    const cache::CacheFile stored = cache::decode(*text.bytes, &key, display_name_of(file));
     const std::string difference = cache::explain_difference(stored.ingredients, ingredients);
     const cache::Section* const section = stored.find(kType, kContent);
     if (!difference.empty() || section == nullptr) return {{}, difference};
-    if (!cache::may_be_taken_as_they_are(section->origin)) return {{}, "it is another user's"};
+    if (!cache::trusts_bytes(section->origin)) return {{}, "it is another user's"};
     ModelIndex index;
-    std::vector<BlockRange> places;
+    std::vector<BlockRange> ranges;
     int64_t block_bytes = 0;
     std::string content;
     ByteReader outside(section->bytes);
-    outside(index.files, places, block_bytes, content);
+    outside(index.files, ranges, block_bytes, content);
     const std::string change = explain_changed(index.files);
     if (!change.empty()) return {{}, change};
-    ByteReader inside(content, read_blocks(places, block_bytes, outside.rest()));
+    ByteReader inside(content, read_blocks(ranges, block_bytes, outside.rest()));
     transfer_head(inside, index);
     std::vector<MappedWeight> mapped;
     inside(index.model.graph, mapped);

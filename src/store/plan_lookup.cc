@@ -18,18 +18,18 @@ bool is_plan(const cache::Section& section) { return section.type == tuning::kPl
 
 }  // namespace
 
-PlanLookup::PlanLookup(PlanRequest question, ProcessPlanCache& plans, const Log& log)
-    : question_(std::move(question)), plans_(plans), log_(log) {}
+PlanLookup::PlanLookup(PlanRequest request, ProcessPlanCache& plans, const Log& log)
+    : request_(std::move(request)), plans_(plans), log_(log) {}
 
 const std::vector<tuning::PricedLibrary>& PlanLookup::versions() {
-  if (!versions_) versions_ = question_.find_versions();
+  if (!versions_) versions_ = request_.find_versions();
   return *versions_;
 }
 
-const cache::Fingerprint& PlanLookup::entry() {
+const cache::Fingerprint& PlanLookup::entry_fingerprint() {
   if (!entry_) {
-    std::vector<cache::Ingredient> all = question_.model;
-    all.insert(all.end(), question_.binding.begin(), question_.binding.end());
+    std::vector<cache::Ingredient> all = request_.model;
+    all.insert(all.end(), request_.binding.begin(), request_.binding.end());
     const std::vector<cache::Ingredient> versions = tuning::versions_in_key(this->versions());
     all.insert(all.end(), versions.begin(), versions.end());
     entry_ = cache::fingerprint_of(all);
@@ -42,9 +42,9 @@ void PlanLookup::look() {
   sources_.clear();
   prices_.reset();
   reasons_.clear();
-  if (!refusal_.empty()) reasons_.push_back(refusal_);
-  if (!question_.looks_up) return;
-  std::optional<ProcessPlanCache::Found> found = plans_.find(entry());
+  if (!untrusted_rejection_.empty()) reasons_.push_back(untrusted_rejection_);
+  if (!request_.looks_up) return;
+  std::optional<ProcessPlanCache::Found> found = plans_.find(entry_fingerprint());
   look_into_given();
   // If a loaded file has a plan for these libraries, the user wants that plan, whoever made it.
   const bool is_given = plan_ && plan_->change.empty();
@@ -56,7 +56,7 @@ void PlanLookup::look() {
 }
 
 void PlanLookup::reject_untrusted(const std::string& reason) {
-  refusal_ = reason;
+  untrusted_rejection_ = reason;
   log_.warn(reason);
   plan_.reset();
   reasons_.push_back(reason);
@@ -66,9 +66,9 @@ void PlanLookup::reject_untrusted(const std::string& reason) {
 void PlanLookup::look_into_given() {
   std::string unfit;
   bool is_any_fit = false;
-  for (const LoadedCache& given : question_.given) {
+  for (const LoadedCache& given : request_.given) {
     const std::string difference =
-        cache::explain_difference(given.file.ingredients, question_.model);
+        cache::explain_difference(given.file.ingredients, request_.model);
     if (difference.empty()) {
       is_any_fit = true;
       look_into({.file = given.file, .type = given.type, .path = given.path});
@@ -83,29 +83,29 @@ void PlanLookup::look_into_given() {
 
 // Whether no plan can be better than the one found so far.
 bool PlanLookup::is_as_good_as_can_be() const {
-  return plan_ && plan_->change.empty() && cache::may_vouch_for_results(plan_->origin);
+  return plan_ && plan_->change.empty() && cache::trusts_results(plan_->origin);
 }
 
 // Whether `taken` is better than the plan found so far: a plan for these libraries precedes one for
 // others; if both are equal in that, a trusted plan precedes an untrusted one.
 bool PlanLookup::is_better(const tuning::TakenPlan& taken) const {
-  const bool is_vouched = cache::may_vouch_for_results(taken.origin);
-  const bool may_be_strangers = question_.takes_proposals && refusal_.empty();
+  const bool is_vouched = cache::trusts_results(taken.origin);
+  const bool may_be_strangers = request_.takes_proposals && untrusted_rejection_.empty();
   if (!is_vouched && !may_be_strangers) return false;
   if (!plan_) return true;
   if (taken.change.empty() != plan_->change.empty()) return taken.change.empty();
-  return is_vouched && !cache::may_vouch_for_results(plan_->origin);
+  return is_vouched && !cache::trusts_results(plan_->origin);
 }
 
 void PlanLookup::look_into(PriceSource read) {
   const PriceSource& source = sources_.emplace_back(std::move(read));
   if (!source.type.empty() && source.type != tuning::kPlanSection) return;
-  const std::string place = cache_location(source.path);
-  tuning::TakenPlan taken = tuning::take_plan(source.file, question_.binding, versions(), place);
+  const std::string location = cache_location(source.path);
+  tuning::TakenPlan taken = tuning::take_plan(source.file, request_.binding, versions(), location);
   if (taken.interrupted_seconds) {
-    reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, question_.is_frozen));
+    reasons_.push_back(explain_interrupted(*taken.interrupted_seconds, request_.is_frozen));
   } else if (!taken.plan) {
-    reasons_.push_back(explain_no_plan(taken, place));
+    reasons_.push_back(explain_no_plan(taken, location));
   }
   if (!taken.plan || !is_better(taken)) return;
   plan_ = FoundPlan{.plan = *std::move(taken.plan),
@@ -114,14 +114,14 @@ void PlanLookup::look_into(PriceSource read) {
                     .versions = std::move(taken.versions),
                     .file = source.path};
   if (taken.change.empty()) return;
-  plan_->change = "the plan of " + place + " was found with other libraries, " + taken.change;
+  plan_->change = "the plan of " + location + " was found with other libraries, " + taken.change;
 }
 
 void PlanLookup::look_into_folders() {
-  const std::optional<cache::UserKey> key = cache::find_key(question_.key_folder);
-  for (const std::filesystem::path& folder : question_.folders) {
+  const std::optional<cache::UserKey> key = cache::find_key(request_.key_folder);
+  for (const std::filesystem::path& folder : request_.folders) {
     cache::FoundCache found =
-        cache::find_in_folder(folder, question_.model, key ? &*key : nullptr, is_plan);
+        cache::find_in_folder(folder, request_.model, key ? &*key : nullptr, is_plan);
     if (!found.reason.empty()) reasons_.push_back(found.reason);
     if (!found.file) continue;
     try {
@@ -144,14 +144,14 @@ tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
   for (const PriceSource& source : sources) {
     if (source.type == tuning::kPlanSection) continue;
     try {
-      const std::string place = cache_location(source.path);
+      const std::string location = cache_location(source.path);
       std::optional<cache::CacheFile> whole;
       if (source.bytes) {
         const std::optional<cache::UserKey> key = cache::find_key(key_folder);
-        whole = cache::decode(*source.bytes, key ? &*key : nullptr, place);
+        whole = cache::decode(*source.bytes, key ? &*key : nullptr, location);
       }
       tuning::TakenCosts taken =
-          tuning::take_costs(whole ? *whole : source.file, source.type, libraries, place);
+          tuning::take_costs(whole ? *whole : source.file, source.type, libraries, location);
       tuning::merge(all.costs, taken.costs);
       for (const auto& [of, count] : taken.entries) all.entries[of] = count;
       for (const auto& [of, seconds] : taken.seconds) all.seconds[of] = seconds;
@@ -166,27 +166,27 @@ tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
 
 const tuning::TakenCosts& PlanLookup::prices() {
   if (prices_) return *prices_;
-  prices_ = take_all(sources_, question_.key_folder, question_.find_libraries({}));
+  prices_ = take_all(sources_, request_.key_folder, request_.find_libraries({}));
   for (const std::string& reason : prices_->reasons) {
-    const bool is_told = std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end();
-    if (!is_told) reasons_.push_back(reason);
+    const bool is_reported = std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end();
+    if (!is_reported) reasons_.push_back(reason);
   }
   return *prices_;
 }
 
-LookupReport PlanLookup::told() {
-  LookupReport told{.model = question_.model,
-                    .binding = question_.binding,
-                    .versions = tuning::versions_in_key(versions()),
-                    .folders = question_.folders,
-                    .reasons = reasons_};
+LookupReport PlanLookup::lookup_report() {
+  LookupReport result{.model = request_.model,
+                      .binding = request_.binding,
+                      .versions = tuning::versions_in_key(versions()),
+                      .folders = request_.folders,
+                      .reasons = reasons_};
   if (plan_) {
-    told.file = plan_->file;
-    told.change = plan_->change;
+    result.file = plan_->file;
+    result.change = plan_->change;
   } else if (prices_ && !prices_->entries.empty()) {
-    told.file = sources_.back().path;
+    result.file = sources_.back().path;
   }
-  return told;
+  return result;
 }
 
 CacheReport LookupReport::report() const {
@@ -208,10 +208,10 @@ std::string LookupReport::reason() const {
 
 CacheReport PlanLookup::describe() {
   const tuning::TakenCosts& known = prices();
-  const LookupReport told = this->told();
-  CacheReport report = told.report();
+  const LookupReport result = lookup_report();
+  CacheReport report = result.report();
   report.is_hit = plan_.has_value();
-  if (!report.is_hit) report.reason = told.reason();
+  if (!report.is_hit) report.reason = result.reason();
   if (plan_) {
     report.types.push_back({.type = tuning::kPlanSection,
                             .loaded = 1,
@@ -227,17 +227,17 @@ CacheReport PlanLookup::describe() {
   return report;
 }
 
-void PlanLookup::tell(tuning::CostTable& costs, PricingOptions& pricing) {
+void PlanLookup::fill(tuning::CostTable& costs, PricingOptions& pricing) {
   tuning::merge(costs, prices().costs);
   costs.machine = tuning::this_machine();
   pricing.known_plan = plan_ ? std::optional(plan_->plan) : std::nullopt;
   // If the libraries have changed, the known plan is only one of the plans that are tried.
-  pricing.relies_on_known_plan = question_.looks_up && (!plan_ || plan_->change.empty());
-  if (question_.is_frozen) pricing.measures = false;
+  pricing.relies_on_known_plan = request_.looks_up && (!plan_ || plan_->change.empty());
+  if (request_.is_frozen) pricing.measures = false;
   for (const PriceSource& source : sources_) {
     for (const tuning::PricedLibrary& library : versions()) {
       const bool is_asked_for = source.type == library.backend;
-      if (is_asked_for && tuning::is_fully_measured(source.file, question_.binding, library)) {
+      if (is_asked_for && tuning::is_fully_measured(source.file, request_.binding, library)) {
         pricing.fully_measured_backends.insert(library.backend);
       }
     }
@@ -245,9 +245,9 @@ void PlanLookup::tell(tuning::CostTable& costs, PricingOptions& pricing) {
 }
 
 void PlanLookup::fail_frozen() {
-  throw Error(ErrorKind::CacheMiss, "fingerprint " + text(cache::fingerprint_of(question_.model)),
-              "expected a stored plan, because `frozen` forbids measuring; " + told().reason() +
-                  ". Bind once without `frozen`");
+  throw Error(ErrorKind::CacheMiss, "fingerprint " + text(cache::fingerprint_of(request_.model)),
+              "expected a stored plan, because `frozen` forbids measuring; " +
+                  lookup_report().reason() + ". Bind once without `frozen`");
 }
 
 }  // namespace tessera

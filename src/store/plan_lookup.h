@@ -26,8 +26,8 @@ namespace tessera {
 // A plan and its source.
 struct FoundPlan {
   tuning::KnownPlan plan;
-  // A plan of Origin::Stranger is only a proposal, whose kernels must be verified.
-  cache::Origin origin = cache::Origin::Here;
+  // A plan of Origin::Untrusted is only a proposal, whose kernels must be verified.
+  cache::Origin origin = cache::Origin::Local;
   double seconds = 0;                       // that the search for it took
   std::vector<cache::Ingredient> versions;  // of the libraries with which it was found
   std::string change;  // if they have changed since: how, in a sentence; otherwise ""
@@ -68,19 +68,19 @@ tuning::TakenCosts take_all(const std::vector<PriceSource>& sources,
 class PlanLookup {
  public:
   // `plans` and `log` must outlive this object.
-  PlanLookup(PlanRequest question, ProcessPlanCache& plans, const Log& log);
+  PlanLookup(PlanRequest request, ProcessPlanCache& plans, const Log& log);
 
   // Searches for what is known now.
   void look();
-  // Drops an untrusted plan and ignores untrusted plans (Origin::Stranger) from now on. Warns with
+  // Drops an untrusted plan and ignores untrusted plans (Origin::Untrusted) from now on. Warns with
   // `reason`.
   void reject_untrusted(const std::string& reason);
 
-  const PlanRequest& question() const { return question_; }
+  const PlanRequest& request() const { return request_; }
   ProcessPlanCache& plans() const { return plans_; }
   const Log& log() const { return log_; }
   const std::optional<FoundPlan>& plan() const { return plan_; }
-  const std::string& untrusted_rejection() const { return refusal_; }
+  const std::string& untrusted_rejection() const { return untrusted_rejection_; }
   const std::vector<PriceSource>& sources() const { return sources_; }
   // Reads the prices at the first call, because they are needed only if something is still to be
   // found out.
@@ -88,13 +88,13 @@ class PlanLookup {
   // The prices that prices() has read; empty if it was not called.
   tuning::TakenCosts prices_read() const { return prices_.value_or(tuning::TakenCosts()); }
   const std::vector<tuning::PricedLibrary>& versions();
-  // The fingerprint of the requested plan, which names turns and locks.
-  const cache::Fingerprint& entry();
-  LookupReport told();
+  // The fingerprint of the requested plan, which names locks.
+  const cache::Fingerprint& entry_fingerprint();
+  LookupReport lookup_report();
   // The report of a look-up that is not followed by a bind.
   CacheReport describe();
   // Adds the known prices to `costs`, and sets the known plan in `pricing`.
-  void tell(tuning::CostTable& costs, PricingOptions& pricing);
+  void fill(tuning::CostTable& costs, PricingOptions& pricing);
   [[noreturn]] void fail_frozen();
 
  private:
@@ -104,12 +104,12 @@ class PlanLookup {
   void look_into_given();
   void look_into_folders();
 
-  PlanRequest question_;
+  PlanRequest request_;
   ProcessPlanCache& plans_;
   const Log& log_;
   std::optional<std::vector<tuning::PricedLibrary>> versions_;
   std::optional<cache::Fingerprint> entry_;
-  std::string refusal_;  // why untrusted plans are ignored; "": they are not
+  std::string untrusted_rejection_;  // why untrusted plans are ignored; "": they are not
   // The results of look():
   std::optional<FoundPlan> plan_;
   std::vector<PriceSource> sources_;

@@ -22,7 +22,7 @@ class CacheRecord;
 class ProcessPlanCache {
  public:
   // Held while a thread searches for the plan.
-  struct Turn {
+  struct EntryLock {
     std::shared_ptr<std::mutex> mutex;
     std::unique_lock<std::mutex> lock;  // declared after `mutex`, so it is unlocked first
   };
@@ -47,7 +47,7 @@ class ProcessPlanCache {
 
   // Marks a cache file as used by this process, so that other processes do not remove it to free
   // space.
-  void hold(const std::filesystem::path& file) {
+  void mark_in_use(const std::filesystem::path& file) {
     FileHandle handle = cache::hold_in_use(file);
     const std::lock_guard lock(mutex_);
     held_[file] = std::move(handle);
@@ -55,36 +55,36 @@ class ProcessPlanCache {
 
   // Returns true only at the first call, so that the user is warned once that plans are not kept in
   // the working folder.
-  bool is_first_to_tell_of_folder() { return !is_folder_told_.exchange(true); }
+  bool claims_folder_warning() { return !has_warned_of_folder_.exchange(true); }
 
   // nullopt if another thread searches for the plan.
-  std::optional<Turn> try_turn(const cache::Fingerprint& fingerprint) {
-    Turn turn{.mutex = mutex_of(fingerprint)};
-    turn.lock = std::unique_lock(*turn.mutex, std::try_to_lock);
-    if (!turn.lock.owns_lock()) return std::nullopt;
-    return turn;
+  std::optional<EntryLock> try_lock_entry(const cache::Fingerprint& fingerprint) {
+    EntryLock entry_lock{.mutex = mutex_of(fingerprint)};
+    entry_lock.lock = std::unique_lock(*entry_lock.mutex, std::try_to_lock);
+    if (!entry_lock.lock.owns_lock()) return std::nullopt;
+    return entry_lock;
   }
 
   // Waits until no other thread searches for the plan.
-  Turn wait_for_turn(const cache::Fingerprint& fingerprint) {
-    Turn turn{.mutex = mutex_of(fingerprint)};
-    turn.lock = std::unique_lock(*turn.mutex);
-    return turn;
+  EntryLock lock_entry(const cache::Fingerprint& fingerprint) {
+    EntryLock entry_lock{.mutex = mutex_of(fingerprint)};
+    entry_lock.lock = std::unique_lock(*entry_lock.mutex);
+    return entry_lock;
   }
 
  private:
   std::shared_ptr<std::mutex> mutex_of(const cache::Fingerprint& fingerprint) {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<std::mutex>& mutex = turns_[fingerprint];
+    std::shared_ptr<std::mutex>& mutex = entry_mutexes_[fingerprint];
     if (!mutex) mutex = std::make_shared<std::mutex>();
     return mutex;
   }
 
   std::map<std::filesystem::path, FileHandle> held_;
-  std::atomic<bool> is_folder_told_ = false;
+  std::atomic<bool> has_warned_of_folder_ = false;
   mutable std::mutex mutex_;
   std::map<cache::Fingerprint, Found> plans_;
-  std::map<cache::Fingerprint, std::shared_ptr<std::mutex>> turns_;
+  std::map<cache::Fingerprint, std::shared_ptr<std::mutex>> entry_mutexes_;
 };
 
 }  // namespace tessera

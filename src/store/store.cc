@@ -45,8 +45,8 @@ void tidy_up(const std::filesystem::path& folder, bool is_users) {
 // lock there. nullopt if no folder can be locked, or `keeps_waiting` returns false.
 std::optional<cache::FileLock> wait_for_lock(PlanLookup& lookup,
                                              const KeepsWaiting& keeps_waiting) {
-  const std::string name = "." + text(lookup.entry()) + ".lock";
-  for (const std::filesystem::path& folder : lookup.question().folders) {
+  const std::string name = "." + text(lookup.entry_fingerprint()) + ".lock";
+  for (const std::filesystem::path& folder : lookup.request().folders) {
     if (!cache::make_private_folder(folder).empty()) continue;
     if (!cache::explain_unsafe_folder(folder).empty()) continue;
     while (true) {
@@ -65,8 +65,8 @@ std::optional<cache::FileLock> wait_for_lock(PlanLookup& lookup,
 LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keeps_waiting) {
   lookup->look();
   if (lookup->plan()) return StoredPlan(std::move(lookup));
-  if (lookup->question().is_frozen) lookup->fail_frozen();
-  ProcessPlanCache::Turn turn = lookup->plans().wait_for_turn(lookup->entry());
+  if (lookup->request().is_frozen) lookup->fail_frozen();
+  ProcessPlanCache::EntryLock turn = lookup->plans().lock_entry(lookup->entry_fingerprint());
   lookup->look();
   if (lookup->plan()) return StoredPlan(std::move(lookup));
   std::optional<cache::FileLock> lock = wait_for_lock(*lookup, keeps_waiting);
@@ -77,28 +77,28 @@ LookupResult answer(std::unique_ptr<PlanLookup> lookup, const KeepsWaiting& keep
 
 // Saves `contents` to the first folder that can be written to.
 void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
-  const PlanRequest& question = lookup.question();
+  const PlanRequest& request = lookup.request();
   const cache::CacheFile file{
-      .ingredients = question.model,
-      .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, question.model_name}},
-      .sections = tuning::to_sections(contents.found, contents.libraries, question.binding)};
-  const std::optional<cache::UserKey> key = cache::make_key(question.key_folder);
-  if (!key && !question.key_folder.empty()) {
-    const std::string reason = cache::find_or_make_key(question.key_folder).reason;
+      .ingredients = request.model,
+      .notes = {{cache::kWrittenBy, cache::kByBind}, {cache::kModelNote, request.model_name}},
+      .sections = tuning::to_sections(contents.found, contents.libraries, request.binding)};
+  const std::optional<cache::UserKey> key = cache::make_key(request.key_folder);
+  if (!key && !request.key_folder.empty()) {
+    const std::string reason = cache::find_or_make_key(request.key_folder).reason;
     lookup.log().warn("what is kept is not signed, so that each process judges it anew: " + reason);
   }
   std::string reasons;
-  for (const std::filesystem::path& folder : question.folders) {
+  for (const std::filesystem::path& folder : request.folders) {
     std::string reason = cache::make_private_folder(folder);
-    const bool is_users = folder == question.key_folder;
+    const bool is_users = folder == request.key_folder;
     if (reason.empty() && is_users) reason = cache::explain_foreign_folder(folder);
     if (reason.empty()) {
       cache::SavedCache saved =
           cache::save_in_folder(folder, file, key ? &*key : nullptr, tuning::merged);
       if (saved.reason.empty()) {
         contents.report.saved = std::move(saved.path);
-        lookup.plans().hold(contents.report.saved);
-        if (!reasons.empty() && lookup.plans().is_first_to_tell_of_folder()) {
+        lookup.plans().mark_in_use(contents.report.saved);
+        if (!reasons.empty() && lookup.plans().claims_folder_warning()) {
           lookup.log().warn("what was measured is kept in '" + folder.string() + "': " + reasons);
         }
         tidy_up(folder, is_users);
@@ -115,16 +115,16 @@ void save(const PlanLookup& lookup, CacheRecord::Contents& contents) {
 // Saves the record if `is_worth_saving`; otherwise, `read` is called when the contents are needed.
 std::shared_ptr<const CacheRecord> record(const PlanLookup& lookup, bool is_worth_saving,
                                           std::function<CacheRecord::Contents()> read) {
-  const PlanRequest& question = lookup.question();
+  const PlanRequest& request = lookup.request();
   if (!is_worth_saving) {
-    return std::make_shared<CacheRecord>(question.model, question.binding, std::move(read));
+    return std::make_shared<CacheRecord>(request.model, request.binding, std::move(read));
   }
   CacheRecord::Contents contents = read();
   contents.report.not_saved.clear();
   save(lookup, contents);
   const bool is_saved = !contents.report.saved.empty();
   return std::make_shared<const CacheRecord>(
-      question.model, question.binding, [contents = std::move(contents)] { return contents; },
+      request.model, request.binding, [contents = std::move(contents)] { return contents; },
       is_saved);
 }
 
@@ -132,7 +132,7 @@ std::shared_ptr<const CacheRecord> record(const PlanLookup& lookup, bool is_wort
 std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResult& result) {
   // Without a plan from the look-up, the plan was known from prices that this process measured.
   const FoundPlan found = lookup.plan().value_or(FoundPlan());
-  CacheReport report = lookup.told().report();
+  CacheReport report = lookup.lookup_report().report();
   report.is_hit = true;
   if (found.record) {
     return record(lookup, /*is_worth_saving=*/false,
@@ -142,8 +142,8 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
                     return contents;
                   });
   }
-  auto read = [sources = lookup.sources(), key_folder = lookup.question().key_folder,
-               find_libraries = lookup.question().find_libraries, plan = result.plan,
+  auto read = [sources = lookup.sources(), key_folder = lookup.request().key_folder,
+               find_libraries = lookup.request().find_libraries, plan = result.plan,
                seconds = found.seconds, origin = found.origin, versions = found.versions,
                is_outdated = !found.change.empty(), report = std::move(report)] {
     CacheRecord::Contents contents{.libraries = find_libraries({}), .report = report};
@@ -162,26 +162,26 @@ std::shared_ptr<const CacheRecord> record_hit(PlanLookup& lookup, const PlanResu
   };
   // An untrusted plan was verified. It is saved, so that the next process need not verify it again.
   const bool is_worth_saving =
-      found.origin == cache::Origin::Stranger && !lookup.question().is_frozen;
+      found.origin == cache::Origin::Untrusted && !lookup.request().is_frozen;
   return record(lookup, is_worth_saving, std::move(read));
 }
 
 std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanResult& result,
                                                 const tuning::CostTable& costs) {
-  struct Finding {
-    LookupReport told;
+  struct SearchRecord {
+    LookupReport lookup;
     tuning::FoundCosts found;
     tuning::TakenCosts known;
     tuning::FindLibraries find_libraries;
     bool looked_up;
     bool has_measured;
   };
-  const auto finding = std::make_shared<Finding>(Finding{
-      .told = lookup.told(),
+  const auto finding = std::make_shared<SearchRecord>(SearchRecord{
+      .lookup = lookup.lookup_report(),
       .found = {.costs = costs, .seconds = result.tuning.seconds},
       .known = lookup.prices_read(),
-      .find_libraries = lookup.question().find_libraries,
-      .looked_up = lookup.question().looks_up,
+      .find_libraries = lookup.request().find_libraries,
+      .looked_up = lookup.request().looks_up,
       .has_measured = result.tuning.measured > 0,
   });
   tuning::FoundCosts& found = finding->found;
@@ -201,17 +201,17 @@ std::shared_ptr<const CacheRecord> record_found(PlanLookup& lookup, const PlanRe
   auto kept = record(lookup, is_worth_saving, [finding] {
     CacheRecord::Contents contents{.libraries = finding->find_libraries({}),
                                    .found = finding->found,
-                                   .report = finding->told.report()};
+                                   .report = finding->lookup.report()};
     CacheReport& report = contents.report;
     report.types = describe_types(contents.libraries, finding->known,
                                   finding->has_measured ? &finding->found.costs : nullptr);
     if (finding->found.plan) report.types.push_back({.type = tuning::kPlanSection, .measured = 1});
     report.reason =
-        finding->looked_up ? finding->told.reason() : "it was asked to measure everything again";
+        finding->looked_up ? finding->lookup.reason() : "it was asked to measure everything again";
     report.not_saved = "measuring took less time than writing a file";
     return contents;
   });
-  if (found.plan) lookup.plans().add(lookup.entry(), {*found.plan, kept});
+  if (found.plan) lookup.plans().add(lookup.entry_fingerprint(), {*found.plan, kept});
   return kept;
 }
 
@@ -230,7 +230,7 @@ PlanSearch StoredPlan::search() && { return PlanSearch(std::move(lookup_)); }
 
 std::shared_ptr<const CacheRecord> PlanSearch::keep(const PlanResult& result,
                                                     const tuning::CostTable& costs) && {
-  if (lookup_->question().is_frozen && !result.is_known_plan) lookup_->fail_frozen();
+  if (lookup_->request().is_frozen && !result.is_known_plan) lookup_->fail_frozen();
   std::shared_ptr<const CacheRecord> kept =
       result.is_known_plan ? record_hit(*lookup_, result) : record_found(*lookup_, result, costs);
   lock_.reset();
@@ -238,40 +238,41 @@ std::shared_ptr<const CacheRecord> PlanSearch::keep(const PlanResult& result,
   return kept;
 }
 
-LookupResult Store::look_up(PlanRequest question, const KeepsWaiting& keeps_waiting,
+LookupResult Store::look_up(PlanRequest request, const KeepsWaiting& keeps_waiting,
                             const Log& log) {
-  return answer(std::make_unique<PlanLookup>(std::move(question), plans_, log), keeps_waiting);
+  return answer(std::make_unique<PlanLookup>(std::move(request), plans_, log), keeps_waiting);
 }
 
-std::optional<LookupResult> Store::try_look_up(PlanRequest question, const Log& log) {
-  question.takes_proposals = false;
-  auto lookup = std::make_unique<PlanLookup>(std::move(question), plans_, log);
-  std::optional<ProcessPlanCache::Turn> turn = plans_.try_turn(lookup->entry());
+std::optional<LookupResult> Store::try_look_up(PlanRequest request, const Log& log) {
+  request.takes_proposals = false;
+  auto lookup = std::make_unique<PlanLookup>(std::move(request), plans_, log);
+  std::optional<ProcessPlanCache::EntryLock> turn =
+      plans_.try_lock_entry(lookup->entry_fingerprint());
   if (!turn) return std::nullopt;
-  bool is_somebody_at_it = false;
+  bool is_locked_elsewhere = false;
   std::optional<cache::FileLock> lock = wait_for_lock(*lookup, [&](const std::string&) {
-    is_somebody_at_it = true;
+    is_locked_elsewhere = true;
     return false;
   });
-  if (is_somebody_at_it) return std::nullopt;
+  if (is_locked_elsewhere) return std::nullopt;
   lookup->look();
   const bool is_known = lookup->plan() && lookup->plan()->change.empty();
   if (is_known) return StoredPlan(std::move(lookup));
   return PlanSearch(std::move(lookup), std::move(turn), std::move(lock));
 }
 
-CacheReport Store::describe(PlanRequest question, const Log& log) {
-  PlanLookup lookup(std::move(question), plans_, log);
+CacheReport Store::describe(PlanRequest request, const Log& log) {
+  PlanLookup lookup(std::move(request), plans_, log);
   lookup.look();
   return lookup.describe();
 }
 
-void Store::tell(PlanRequest question, const Log& log, tuning::CostTable& costs,
+void Store::fill(PlanRequest request, const Log& log, tuning::CostTable& costs,
                  PricingOptions& pricing) {
-  question.takes_proposals = false;
-  PlanLookup lookup(std::move(question), plans_, log);
+  request.takes_proposals = false;
+  PlanLookup lookup(std::move(request), plans_, log);
   lookup.look();
-  lookup.tell(costs, pricing);
+  lookup.fill(costs, pricing);
 }
 
 void Store::read_users_prices(

@@ -43,14 +43,14 @@ class StoredPlan {
   explicit StoredPlan(std::unique_ptr<PlanLookup> lookup) : lookup_(std::move(lookup)) {}
 
   const tuning::KnownPlan& plan() const { return lookup_->plan()->plan; }
-  // Who found the plan. A plan of Origin::Stranger is only a proposal: call refuse() if one of its
+  // Who found the plan. A plan of Origin::Untrusted is only a proposal: call refuse() if one of its
   // kernels is wrong.
   cache::Origin origin() const { return lookup_->plan()->origin; }
   // If the plan was found with other libraries than the current ones: how they differ, in a
   // sentence; otherwise "".
   const std::string& change() const { return lookup_->plan()->change; }
-  // See PlanLookup::tell().
-  void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
+  // See PlanLookup::fill().
+  void fill(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->fill(costs, pricing); }
 
   // The plan was built. An untrusted plan is saved as this user's own, except with `frozen`, which
   // writes nothing.
@@ -71,14 +71,14 @@ class StoredPlan {
 class PlanSearch {
  public:
   explicit PlanSearch(std::unique_ptr<PlanLookup> lookup,
-                      std::optional<ProcessPlanCache::Turn> turn = {},
+                      std::optional<ProcessPlanCache::EntryLock> turn = {},
                       std::optional<cache::FileLock> lock = {})
       : lookup_(std::move(lookup)), turn_(std::move(turn)), lock_(std::move(lock)) {}
 
   // Whether a plan is known nevertheless: one that cannot be built, or that has to compete with new
   // ones.
   bool has_plan() const { return lookup_->plan().has_value(); }
-  void tell(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->tell(costs, pricing); }
+  void fill(tuning::CostTable& costs, PricingOptions& pricing) { lookup_->fill(costs, pricing); }
 
   // Stores the result. Throws CacheMiss if nothing may be measured and the plan was not known.
   std::shared_ptr<const CacheRecord> keep(const PlanResult& result,
@@ -86,7 +86,7 @@ class PlanSearch {
 
  private:
   std::unique_ptr<PlanLookup> lookup_;
-  std::optional<ProcessPlanCache::Turn> turn_;
+  std::optional<ProcessPlanCache::EntryLock> turn_;
   std::optional<cache::FileLock> lock_;
 };
 
@@ -96,16 +96,15 @@ class Store {
  public:
   // Waits until the plan is known, or the caller may search for it. Throws CacheMiss if the plan is
   // not known and nothing may be measured. `log` must outlive the answer.
-  LookupResult look_up(PlanRequest question, const KeepsWaiting& keeps_waiting, const Log& log);
+  LookupResult look_up(PlanRequest request, const KeepsWaiting& keeps_waiting, const Log& log);
   // For a bind in the background, while another plan runs. nullopt if somebody else searches for
   // the plan. Ignores untrusted plans, because a background bind does not verify them.
-  std::optional<LookupResult> try_look_up(PlanRequest question, const Log& log);
+  std::optional<LookupResult> try_look_up(PlanRequest request, const Log& log);
   // Reports what is known now.
-  CacheReport describe(PlanRequest question, const Log& log);
-  // Like PlanLookup::tell(), for a bind that neither waits for a plan nor stores one. Ignores
+  CacheReport describe(PlanRequest request, const Log& log);
+  // Like PlanLookup::fill(), for a bind that neither waits for a plan nor stores one. Ignores
   // untrusted plans.
-  void tell(PlanRequest question, const Log& log, tuning::CostTable& costs,
-            PricingOptions& pricing);
+  void fill(PlanRequest request, const Log& log, tuning::CostTable& costs, PricingOptions& pricing);
 
   // The prices of candidates that this process knows, shared by all models.
   tuning::SharedCosts& prices() { return prices_; }

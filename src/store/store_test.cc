@@ -19,7 +19,7 @@ using testing::HasSubstr;
 // One user with a working folder. Each Store stands for one process.
 class Stores : public testing::Test {
  protected:
-  PlanRequest question() const {
+  PlanRequest request() const {
     return {.model = {{"model", "abc"}},
             .model_name = "a.onnx",
             .binding = {{"threads", threads_}},
@@ -29,7 +29,7 @@ class Stores : public testing::Test {
             .key_folder = user_folder_,
             .is_frozen = is_frozen_};
   }
-  LookupResult look_up(Store& store) { return store.look_up(question(), never_wait_, log_); }
+  LookupResult look_up(Store& store) { return store.look_up(request(), never_wait_, log_); }
   static PlanResult found(const std::string& algorithm) {
     PlanResult result;
     result.plan.steps = {{.nodes = {0}, .backend = "fast", .algorithm = algorithm}};
@@ -58,8 +58,8 @@ class Stores : public testing::Test {
   std::vector<tuning::PricedLibrary> libraries_ = {{"fast", "version=1.0", {{"version", "1.0"}}}};
   bool is_frozen_ = false;
   tuning::CostTable costs_{.machine = tuning::this_machine()};
-  std::vector<std::string> told_;
-  Log log_{[this](const std::string& text) { told_.push_back(text); }};
+  std::vector<std::string> logged_;
+  Log log_{[this](const std::string& text) { logged_.push_back(text); }};
   KeepsWaiting never_wait_ = [](const std::string&) { return false; };
 };
 
@@ -80,10 +80,10 @@ TEST_F(Stores, APlanSaysWhoFoundIt) {
   Store first;
   find(first, "swift");
   Store second;
-  EXPECT_EQ(std::get<StoredPlan>(look_up(second)).origin(), cache::Origin::Vouched);
+  EXPECT_EQ(std::get<StoredPlan>(look_up(second)).origin(), cache::Origin::Signed);
   change_user();
   Store other;
-  EXPECT_EQ(std::get<StoredPlan>(look_up(other)).origin(), cache::Origin::Stranger);
+  EXPECT_EQ(std::get<StoredPlan>(look_up(other)).origin(), cache::Origin::Untrusted);
 }
 
 TEST_F(Stores, AStrangersPlanThatWasRefusedIsNeverFoundAgain) {
@@ -94,15 +94,15 @@ TEST_F(Stores, AStrangersPlanThatWasRefusedIsNeverFoundAgain) {
   LookupResult first_answer = look_up(other);
   PricingOptions pricing;
   tuning::CostTable costs;
-  std::get<StoredPlan>(first_answer).tell(costs, pricing);
+  std::get<StoredPlan>(first_answer).fill(costs, pricing);
   EXPECT_TRUE(pricing.known_plan) << "to judge it";
   LookupResult answer =
       std::get<StoredPlan>(std::move(first_answer)).refuse("it is wrong", never_wait_);
   auto* const search = std::get_if<PlanSearch>(&answer);
   ASSERT_NE(search, nullptr);
-  search->tell(costs, pricing);
+  search->fill(costs, pricing);
   EXPECT_FALSE(pricing.known_plan) << "nobody builds it after all";
-  EXPECT_THAT(told_, testing::Contains(HasSubstr("it is wrong")));
+  EXPECT_THAT(logged_, testing::Contains(HasSubstr("it is wrong")));
   // A result that took no time is saved too, so that nobody verifies the rejected plan again.
   PlanResult result = found("right");
   result.tuning.seconds = 0;
@@ -120,20 +120,20 @@ TEST_F(Stores, AStrangersPlanThatIsRightBecomesOnesOwn) {
   built.is_known_plan = true;
   EXPECT_TRUE(std::get<StoredPlan>(look_up(other)).keep(built)->is_saved());
   Store next;
-  EXPECT_EQ(std::get<StoredPlan>(look_up(next)).origin(), cache::Origin::Vouched);
+  EXPECT_EQ(std::get<StoredPlan>(look_up(next)).origin(), cache::Origin::Signed);
 }
 
 // Background look-ups, and those for other shapes, do not verify plans.
-TEST_F(Stores, WhereNobodyJudgesStrangersDoNotCount) {
+TEST_F(Stores, UntrustedPlansDoNotCountWithoutVerification) {
   Store first;
   find(first, "wrong");
   change_user();
   Store other;
   PricingOptions pricing;
   tuning::CostTable costs;
-  other.tell(question(), log_, costs, pricing);
+  other.fill(request(), log_, costs, pricing);
   EXPECT_FALSE(pricing.known_plan);
-  const std::optional<LookupResult> answer = other.try_look_up(question(), log_);
+  const std::optional<LookupResult> answer = other.try_look_up(request(), log_);
   ASSERT_TRUE(answer);
   EXPECT_TRUE(std::holds_alternative<PlanSearch>(*answer));
 }
@@ -164,13 +164,13 @@ TEST_F(Stores, APlanOfOtherLibrariesCompetes) {
     EXPECT_THAT(std::get<StoredPlan>(answer).change(), HasSubstr("version 1.0 in the file"));
   }
   // A background bind that competes with it has to search.
-  std::optional<LookupResult> answer = second.try_look_up(question(), log_);
+  std::optional<LookupResult> answer = second.try_look_up(request(), log_);
   ASSERT_TRUE(answer);
   auto& search = std::get<PlanSearch>(*answer);
   EXPECT_TRUE(search.has_plan());
   PricingOptions pricing;
   tuning::CostTable costs;
-  search.tell(costs, pricing);
+  search.fill(costs, pricing);
   EXPECT_FALSE(pricing.relies_on_known_plan);
   std::move(search).keep(found("newer"), costs_);
   Store third;
@@ -182,7 +182,7 @@ TEST_F(Stores, OfManyThreadsOneFindsThePlan) {
   Store store;
   std::atomic<int> searches = 0;
   std::vector<std::thread> threads;
-  const PlanRequest asked = question();
+  const PlanRequest asked = request();
   for (int index = 0; index < 8; ++index) {
     threads.emplace_back([&] {
       LookupResult answer = store.look_up(asked, [](const std::string&) { return true; }, log_);
@@ -201,13 +201,13 @@ TEST_F(Stores, WhoCompetesWaitsForNobody) {
   Store first, second;
   const LookupResult searching = look_up(first);
   EXPECT_TRUE(std::holds_alternative<PlanSearch>(searching));
-  EXPECT_FALSE(first.try_look_up(question(), log_)) << "another thread is at it";
-  EXPECT_FALSE(second.try_look_up(question(), log_)) << "another process is at it";
+  EXPECT_FALSE(first.try_look_up(request(), log_)) << "another thread is at it";
+  EXPECT_FALSE(second.try_look_up(request(), log_)) << "another process is at it";
 }
 
 TEST_F(Stores, WithoutAFolderAPlanIsKnownToTheProcess) {
   Store store;
-  PlanRequest nowhere = question();
+  PlanRequest nowhere = request();
   nowhere.folders.clear();
   nowhere.key_folder.clear();
   LookupResult answer = store.look_up(nowhere, never_wait_, log_);

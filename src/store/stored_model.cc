@@ -53,41 +53,43 @@ std::optional<IndexLocation> index_location(const std::filesystem::path& folder,
                                             const std::string& version,
                                             const CompileOptions& options, bool strict_stamps) {
   if (folder.empty()) return std::nullopt;
-  IndexLocation place{.folder = folder, .started_ns = system_time_ns(), .is_strict = strict_stamps};
+  IndexLocation location{
+      .folder = folder, .started_ns = system_time_ns(), .is_strict = strict_stamps};
   std::error_code failure;
   const std::filesystem::path file = std::filesystem::canonical(model, failure);
   const std::string build = build_text();
   if (failure || build.empty()) return std::nullopt;
-  place.ingredients = {{"tessera", version},
-                       {"build", build},
-                       {"model file", file.string()},
-                       {"strict", options.is_strict ? "yes" : "no"},
-                       {"all values", options.keeps_all_values ? "yes" : "no"},
-                       {"copied weights", options.copies_weights ? "yes" : "no"},
-                       {"strict stamps", strict_stamps ? "yes" : "no"}};
-  const std::string name = text(cache::fingerprint_of(place.ingredients)).substr(0, kNameDigits);
-  place.file = folder / "models" / (name + ".model");
-  return place;
+  location.ingredients = {{"tessera", version},
+                          {"build", build},
+                          {"model file", file.string()},
+                          {"strict", options.is_strict ? "yes" : "no"},
+                          {"all values", options.keeps_all_values ? "yes" : "no"},
+                          {"copied weights", options.copies_weights ? "yes" : "no"},
+                          {"strict stamps", strict_stamps ? "yes" : "no"}};
+  const std::string name = text(cache::fingerprint_of(location.ingredients)).substr(0, kNameDigits);
+  location.file = folder / "models" / (name + ".model");
+  return location;
 }
 
-std::optional<FoundModel> find_model(const IndexLocation& place, BackendSet& set, const Log& log) {
-  const std::optional<cache::UserKey> key = cache::find_key(place.folder);
+std::optional<FoundModel> find_model(const IndexLocation& location, BackendSet& set,
+                                     const Log& log) {
+  const std::optional<cache::UserKey> key = cache::find_key(location.folder);
   if (!key) return std::nullopt;
-  FoundIndex found = read_model_index(place.file, place.ingredients, *key);
+  FoundIndex found = read_model_index(location.file, location.ingredients, *key);
   if (!found.index) return std::nullopt;
-  cache::note_use(place.file);
+  cache::note_use(location.file);
   ModelIndex& index = *found.index;
   set.remember(index.plugins);
   for (const std::string& warning : index.warnings) log.warn(warning);
-  auto stored = std::make_unique<StoredModel>(place, index);
+  auto stored = std::make_unique<StoredModel>(location, index);
   return FoundModel{std::move(index.model), std::move(index.structure), std::move(stored)};
 }
 
-StoredModel::StoredModel(IndexLocation place, std::vector<std::string> warnings)
-    : place_(std::move(place)), warnings_(std::move(warnings)) {}
+StoredModel::StoredModel(IndexLocation location, std::vector<std::string> warnings)
+    : location_(std::move(location)), warnings_(std::move(warnings)) {}
 
-StoredModel::StoredModel(IndexLocation place, ModelIndex& index)
-    : place_(std::move(place)),
+StoredModel::StoredModel(IndexLocation location, ModelIndex& index)
+    : location_(std::move(location)),
       has_index_(true),
       sound_(std::move(index.packs)),
       plugins_(std::move(index.plugins)),
@@ -95,23 +97,23 @@ StoredModel::StoredModel(IndexLocation place, ModelIndex& index)
       weights_(std::move(index.weights)) {}
 
 PersistentPacks& StoredModel::open_packs(Graph& graph, ThreadPool& pool, const Log& log) {
-  if (shelf_) return *shelf_;
+  if (persistent_packs_) return *persistent_packs_;
   if (weights_.empty()) weights_ = name_weights(graph, pool);
-  shelf_ = std::make_unique<PersistentPacks>(place_.folder, weights_, sound_, log);
-  for (std::shared_ptr<cache::PackFile>& given : given_) shelf_->add(std::move(given));
+  persistent_packs_ = std::make_unique<PersistentPacks>(location_.folder, weights_, sound_, log);
+  for (std::shared_ptr<cache::PackFile>& given : given_) persistent_packs_->add(std::move(given));
   given_.clear();
-  shelf_->restore_weights(graph);
-  return *shelf_;
+  persistent_packs_->restore_weights(graph);
+  return *persistent_packs_;
 }
 
 std::string StoredModel::add_packs(const std::string& bytes, const std::filesystem::path& file) {
-  const std::string place = "packs in '" + file.string() + "'";
-  const std::optional<cache::UserKey> key = cache::find_key(place_.folder);
-  if (!key) return place + " are not used: they are another user's, as this one has no key";
-  cache::PackFile::Opened opened = cache::PackFile::over(bytes, place, processor_model(), *key);
+  const std::string location = "packs in '" + file.string() + "'";
+  const std::optional<cache::UserKey> key = cache::find_key(location_.folder);
+  if (!key) return location + " are not used: they are another user's, as this one has no key";
+  cache::PackFile::Opened opened = cache::PackFile::over(bytes, location, processor_model(), *key);
   if (opened.file == nullptr) return opened.reason;
-  if (shelf_) {
-    shelf_->add(std::move(opened.file));
+  if (persistent_packs_) {
+    persistent_packs_->add(std::move(opened.file));
   } else {
     given_.push_back(std::move(opened.file));
   }
@@ -120,21 +122,21 @@ std::string StoredModel::add_packs(const std::string& bytes, const std::filesyst
 
 void StoredModel::keep(LoadedModel& model, const ModelStructure& structure, const PackStore& packs,
                        const std::vector<SavableKernel>& kernels, const BackendSet& set) {
-  if (!shelf_) return;
-  shelf_->keep(model, packs, kernels);
-  const std::optional<cache::UserKey> key = cache::find_key(place_.folder);
+  if (!persistent_packs_) return;
+  persistent_packs_->keep(model, packs, kernels);
+  const std::optional<cache::UserKey> key = cache::find_key(location_.folder);
   if (!key) return;
-  std::vector<StampedFile> sound = shelf_->sound_files();
+  std::vector<StampedFile> sound = persistent_packs_->sound_files();
   std::vector<RememberedPlugin> plugins = set.remembered();
   if (has_index_ && are_same(sound, sound_) && plugins == plugins_) return;
   // The file was open for writing, so it may have changed during reading without a change of its
   // stamp.
   if (model.source.lease == ReadLease::Writer) return;
-  if (place_.is_strict && model.source.lease != ReadLease::Granted) return;
+  if (location_.is_strict && model.source.lease != ReadLease::Granted) return;
   std::vector<StampedFile> files;
   for (const StampedFile& file : model.source.files) {
     // The file may have been written to while it was read.
-    if (!is_reliable(file.stamp, place_.started_ns)) return;
+    if (!is_reliable(file.stamp, location_.started_ns)) return;
     files.push_back({std::filesystem::absolute(file.path), file.stamp});
   }
   sound_ = std::move(sound);
@@ -146,9 +148,9 @@ void StoredModel::keep(LoadedModel& model, const ModelStructure& structure, cons
                          .weights = weights_,
                          .structure = structure,
                          .model = model};
-  if (!cache::make_private_folder(place_.file.parent_path()).empty()) return;
-  cache::sweep(place_.file.parent_path());
-  has_index_ = write_model_index(place_.file, place_.ingredients, *key, index).empty();
+  if (!cache::make_private_folder(location_.file.parent_path()).empty()) return;
+  cache::sweep(location_.file.parent_path());
+  has_index_ = write_model_index(location_.file, location_.ingredients, *key, index).empty();
 }
 
 }  // namespace tessera

@@ -49,15 +49,16 @@ struct FoundModel {
 };
 
 // nullopt if the model must be read from its file. Creates no files.
-std::optional<FoundModel> find_model(const IndexLocation& place, BackendSet& set, const Log& log);
+std::optional<FoundModel> find_model(const IndexLocation& location, BackendSet& set,
+                                     const Log& log);
 
 // The stored parts of one loaded model. Not thread-safe.
 class StoredModel {
  public:
   // For a model that was read from its file, with these warnings.
-  StoredModel(IndexLocation place, std::vector<std::string> warnings);
+  StoredModel(IndexLocation location, std::vector<std::string> warnings);
   // For a model that was restored from its index.
-  StoredModel(IndexLocation place, ModelIndex& index);
+  StoredModel(IndexLocation location, ModelIndex& index);
 
   // Must be called if the model was read although it has an index, because a weight was needed of
   // which the index has only the digest. keep() then writes a new index, with the locations of the
@@ -69,7 +70,7 @@ class StoredModel {
   // yet. The result lives as long as this object.
   PersistentPacks& open_packs(Graph& graph, ThreadPool& pool, const Log& log);
   // nullptr before open_packs().
-  PersistentPacks* shelf() const { return shelf_.get(); }
+  PersistentPacks* persistent_packs() const { return persistent_packs_.get(); }
   // Adds packs or kernels that the user loaded. Returns why they are not used, or "".
   std::string add_packs(const std::string& bytes, const std::filesystem::path& file);
 
@@ -79,14 +80,14 @@ class StoredModel {
             const std::vector<SavableKernel>& kernels, const BackendSet& set);
 
  private:
-  IndexLocation place_;
+  IndexLocation location_;
   bool has_index_ = false;          // equal to what keep() would write
   std::vector<StampedFile> sound_;  // pack files that were verified, with the stamps of then
   std::vector<RememberedPlugin> plugins_;
   std::vector<std::string> warnings_;
   std::string weights_;  // identifies all weights; "": not known yet
   std::vector<std::shared_ptr<cache::PackFile>> given_;  // before open_packs()
-  std::unique_ptr<PersistentPacks> shelf_;
+  std::unique_ptr<PersistentPacks> persistent_packs_;
 };
 
 }  // namespace tessera

@@ -63,12 +63,12 @@ StoredTensor CandidateInputs::pack(const tessera_pack& pack, const StoredTensor&
   const bool is_fenced = trial_.guard == Guard::Pages;
   const RunInput source = is_fenced ? RunInput{.stored = plain} : remembered(plain);
   RunContext context(trial_.pool);
-  const tessera_buffer from = plain.face();
+  const tessera_buffer from = plain.abi();
   Status status;
   trial_.pool.execute([&] {
     status = call_plugin([&](tessera_error* error) {
       return context.checked(
-          pack.pack(pack.self, context.face(), &from, packed.memory->data(), pack.bytes, error),
+          pack.pack(pack.self, context.abi(), &from, packed.memory->data(), pack.bytes, error),
           error);
     });
   });
@@ -76,7 +76,7 @@ StoredTensor CandidateInputs::pack(const tessera_pack& pack, const StoredTensor&
   if (wrong.empty()) wrong = packed.memory->explain_damage();
   if (wrong.empty()) wrong = plain.memory->explain_damage();
   if (wrong.empty() && !source.explain_change().empty()) wrong = "it changes its source";
-  report.expect("packs", trial_.place,
+  report.expect("packs", trial_.location,
                 wrong.empty() ? "" : "pack '" + std::string(pack.id) + "': " + wrong);
   return packed;
 }

@@ -53,7 +53,7 @@ class CandidateChecker {
   const NumberCheck& numbers() const { return numbers_; }
 
  private:
-  void tell(const std::string& check) const {
+  void report(const std::string& check) const {
     if (trial_.step_watcher) trial_.step_watcher(check);
   }
 
@@ -101,22 +101,22 @@ class CandidateChecker {
                                .layouts = trial_.layouts,
                                .candidate = candidate_,
                                .pool = pool_,
-                               .place = trial_.place,
+                               .location = trial_.location,
                                .precision = trial_.precision,
                                .guard = trial_.guard,
                                .run_watcher = trial_.run_watcher,
                                .step_watcher = trial_.step_watcher};
     CandidateChecker special(trial, report_);
     // NaN times the zeros that pad weights is NaN, so only finite runs can judge padding.
-    special.judges_padding_ = false;
-    tell("special values");
+    special.checks_padding_ = false;
+    report("special values");
     special.inputs_.emplace(trial, report_, &*inputs_);
     const std::optional<Outcome> outcome = special.run(kernel, plain_request(), kGarbage);
     if (!outcome) return;
     const bool may_spread = (candidate_.flags & TESSERA_CANDIDATE_SPREADS_NAN) != 0;
     for (size_t index = 0; index < outcome->outputs.size(); ++index) {
       const ValueId id = candidate_.outputs[index].value;
-      report_.expect("special values", trial_.place,
+      report_.expect("special values", trial_.location,
                      explain_lost_special(
                          {expected(id), magnitude(id), special.expected(id), trial_.special_kinds},
                          outcome->outputs[index], may_spread, trial_.precision));
@@ -143,11 +143,11 @@ class CandidateChecker {
 
   // Makes the inputs in the form that the candidate wants; false on failure.
   bool make_inputs() {
-    tell("inputs: converted and packed");
+    report("inputs: converted and packed");
     try {
       inputs_.emplace(trial_, report_);
     } catch (const Error& error) {
-      report_.fail("inputs: converted and packed", trial_.place, error.message());
+      report_.fail("inputs: converted and packed", trial_.location, error.message());
       return false;
     }
     return true;
@@ -156,7 +156,7 @@ class CandidateChecker {
   std::optional<Kernel> build() {
     std::optional<Kernel> kernel;
     std::string reason;
-    tell("builds what it offers");
+    report("builds what it offers");
     pool_.execute([&] {
       try {
         kernel.emplace(candidate_.build(pool_.threads()));
@@ -164,7 +164,7 @@ class CandidateChecker {
         reason = error.message();
       }
     });
-    report_.expect("builds what it offers", trial_.place, reason);
+    report_.expect("builds what it offers", trial_.location, reason);
     return kernel;
   }
 
@@ -225,12 +225,12 @@ class CandidateChecker {
                    GuardedMemory& workspace) {
     std::vector<tessera_buffer> inputs;
     std::vector<tessera_buffer> outputs;
-    for (const RunInput& input : buffers.inputs) inputs.push_back(input.stored.face());
+    for (const RunInput& input : buffers.inputs) inputs.push_back(input.stored.abi());
     for (size_t index = 0; index < buffers.outputs.size(); ++index) {
       const bool is_asked = request.kind != TESSERA_REQUEST_WRITE && request.output == index;
       const int32_t kind = is_asked ? request.kind : int32_t{TESSERA_REQUEST_WRITE};
       if (buffers.outputs[index]) {
-        outputs.push_back(buffers.outputs[index]->face(kind));
+        outputs.push_back(buffers.outputs[index]->abi(kind));
         continue;
       }
       tessera_buffer unknown = {};
@@ -251,7 +251,7 @@ class CandidateChecker {
       return buffers.outputs[index]->memory->data();
     });
     std::string failure;
-    tell("runs");
+    report("runs");
     if (trial_.run_watcher) trial_.run_watcher(true);
     pool_.execute([&] {
       try {
@@ -269,24 +269,25 @@ class CandidateChecker {
     Buffers buffers = make_buffers(request, fill);
     GuardedMemory workspace(kernel.workspace_bytes(), TESSERA_ALIGNMENT_BYTES, fill, trial_.guard);
     const std::string failure = call(kernel, request, buffers, workspace);
-    report_.expect("runs", trial_.place, failure);
+    report_.expect("runs", trial_.location, failure);
     if (!failure.empty()) return std::nullopt;
     if (!is_harmless(buffers, workspace)) return std::nullopt;
     Outcome outcome;
     for (size_t index = 0; index < buffers.outputs.size(); ++index) {
       if (!buffers.outputs[index]) {
-        report_.fail("runs", trial_.place, "it asks for no memory for an output of unknown size");
+        report_.fail("runs", trial_.location,
+                     "it asks for no memory for an output of unknown size");
         return std::nullopt;
       }
       StoredTensor output = *buffers.outputs[index];
       if (!output.strides.empty()) {
-        report_.expect("guard bytes", trial_.place,
+        report_.expect("guard bytes", trial_.location,
                        has_gaps_of(trial_.layouts, output, fill)
                            ? ""
                            : "output " + std::to_string(index) + ": it writes between its rows");
         output = gathered(trial_.layouts, output);
       }
-      if (judges_padding_) check_padding(candidate_.outputs[index], output);
+      if (checks_padding_) check_padding(candidate_.outputs[index], output);
       outcome.storage.emplace_back(output.memory->contents().begin(),
                                    output.memory->contents().end());
       outcome.outputs.push_back(
@@ -306,16 +307,16 @@ class CandidateChecker {
       const std::string harm = buffers.outputs[index]->memory->explain_damage();
       if (!harm.empty()) damage = "output " + std::to_string(index) + ": " + harm;
     }
-    report_.expect("guard bytes", trial_.place, damage);
+    report_.expect("guard bytes", trial_.location, damage);
     const std::string overrun = workspace.explain_damage();
-    report_.expect("workspace", trial_.place, overrun);
+    report_.expect("workspace", trial_.location, overrun);
     std::string changed;
     for (size_t index = 0; index < buffers.inputs.size(); ++index) {
       if (static_cast<int>(index) == buffers.shared_input) continue;
       const std::string difference = buffers.inputs[index].explain_change();
       if (!difference.empty()) changed = "input " + std::to_string(index) + ": " + difference;
     }
-    report_.expect("inputs unchanged", trial_.place, changed);
+    report_.expect("inputs unchanged", trial_.location, changed);
     return damage.empty() && overrun.empty() && changed.empty();
   }
 
@@ -325,7 +326,7 @@ class CandidateChecker {
         output.memory->bytes() != tensor_bytes(output.type.element, output.type.dims);
     if (!has_padding) return report_.pass("padding is zero");
     report_.expect(
-        "padding is zero", trial_.place,
+        "padding is zero", trial_.location,
         explain_padding(output, padding_of(trial_.layouts, port.layout, output.type, pool_)));
   }
 
@@ -340,7 +341,7 @@ class CandidateChecker {
       if (is_worse || numbers_.tolerance == 0) {
         numbers_ = {difference.error, difference.tolerance};
       }
-      report_.expect(check, trial_.place, difference.text);
+      report_.expect(check, trial_.location, difference.text);
     }
   }
 
@@ -351,7 +352,7 @@ class CandidateChecker {
           explain_byte_difference(first.storage[index], second.storage[index]);
       if (!difference.empty()) wrong = "output " + std::to_string(index) + ": " + difference;
     }
-    report_.expect(check, trial_.place, wrong);
+    report_.expect(check, trial_.location, wrong);
   }
 
   // Runs with buffers that are parts of larger ones, if ports accept strides.
@@ -392,19 +393,19 @@ class CandidateChecker {
   void check_saved(const Kernel& kernel, const Outcome& first) {
     if (!kernel.can_be_saved() || !candidate_.load) return report_.skip("saved kernels");
     std::shared_ptr<const std::string> bytes;
-    tell("saved kernels");
+    report("saved kernels");
     try {
       bytes = std::make_shared<const std::string>(kernel.save());
     } catch (const Error& error) {
       // A kernel may answer that it, in particular, cannot be saved.
       if (error.kind() == ErrorKind::Unsupported) return report_.skip("saved kernels");
-      return report_.fail("saved kernels", trial_.place, error.message());
+      return report_.fail("saved kernels", trial_.location, error.message());
     }
     Kernel again;
     try {
       again = candidate_.load({bytes, bytes->data()}, static_cast<int64_t>(bytes->size()));
     } catch (const Error& error) {
-      return report_.fail("saved kernels", trial_.place, error.message());
+      return report_.fail("saved kernels", trial_.location, error.message());
     }
     const std::optional<Outcome> outcome = run(again, plain_request(), kGarbage);
     if (!outcome) return;
@@ -419,7 +420,7 @@ class CandidateChecker {
   const Candidate& candidate_;
   Report& report_;
   ThreadPool& pool_;
-  bool judges_padding_ = true;
+  bool checks_padding_ = true;
   NumberCheck numbers_;
   std::optional<CandidateInputs> inputs_;
 };
@@ -431,7 +432,7 @@ NumberCheck check_candidate(const CandidateTrial& trial, Report& report) {
   try {
     checker.check();
   } catch (const Error& error) {
-    report.fail("runs", trial.place, error.message());
+    report.fail("runs", trial.location, error.message());
   }
   return checker.numbers();
 }
@@ -441,7 +442,7 @@ NumberCheck check_kernel(const CandidateTrial& trial, const Kernel& kernel, Repo
   try {
     checker.check_built(kernel);
   } catch (const Error& error) {
-    report.fail("runs", trial.place, error.message());
+    report.fail("runs", trial.location, error.message());
   }
   return checker.numbers();
 }

@@ -19,7 +19,7 @@ struct CandidateTrial {
   const LayoutTable& layouts;
   const Candidate& candidate;
   ThreadPool& pool;
-  std::string place;  // prefix of failure messages
+  std::string location;  // prefix of failure messages
   int precision = TESSERA_PRECISION_FLOAT32;
   // The values of a run on inputs with special values (special_values.h), by value id; null: how
   // the kernel handles those is not judged.

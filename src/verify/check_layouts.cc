@@ -91,14 +91,14 @@ class LayoutChecker {
         report_(report) {}
 
   void check_all() {
-    const tessera_backend& face = plugin_->face();
+    const tessera_backend& abi = plugin_->abi();
     for (const tessera_layout& layout :
-         std::span(face.layouts, static_cast<size_t>(face.layout_count))) {
+         std::span(abi.layouts, static_cast<size_t>(abi.layout_count))) {
       const std::string subject = "layout '" + std::string(layout.name) + "'";
       if (steps_.begin_unit(subject, 0, 0, report_)) check_layout(layout);
     }
     for (const tessera_conversion& conversion :
-         std::span(face.conversions, static_cast<size_t>(face.conversion_count))) {
+         std::span(abi.conversions, static_cast<size_t>(abi.conversion_count))) {
       const std::string subject =
           "conversion '" + std::string(conversion.from) + "' to '" + conversion.to + "'";
       if (steps_.begin_unit(subject, 0, 0, report_)) check_direct(conversion);
@@ -107,22 +107,23 @@ class LayoutChecker {
 
  private:
   void check_layout(const tessera_layout& layout) {
-    if (std::string_view(plugin_->face().devices[layout.device].kind) != "cpu") {
+    if (std::string_view(plugin_->abi().devices[layout.device].kind) != "cpu") {
       return report_.skip("layouts: there and back");
     }
     bool holds_any = false;
     for (const DataType element : kTypes) {
       for (const std::vector<int64_t>& dims : kShapes) {
         const TensorType type = {element, dims};
-        const std::string place = "layout '" + std::string(layout.name) + "', " + type_text(type);
+        const std::string location =
+            "layout '" + std::string(layout.name) + "', " + type_text(type);
         const std::optional<LayoutId> id = layouts_.find(layout.name);
-        steps_.tell("layouts: there and back", place);
+        steps_.report("layouts: there and back", location);
         if (!layouts_.storage_bytes(*id, type)) continue;
         holds_any = true;
         try {
-          check_type(layout, *id, type, place);
+          check_type(layout, *id, type, location);
         } catch (const Error& error) {
-          report_.fail("layouts: there and back", place, error.message());
+          report_.fail("layouts: there and back", location, error.message());
         }
       }
     }
@@ -136,13 +137,12 @@ class LayoutChecker {
     const std::vector<char> before(from.memory->contents().begin(), from.memory->contents().end());
     ThreadPool pool(threads);
     RunContext context(pool);
-    const tessera_buffer source = from.face();
-    const tessera_buffer target = to.face(TESSERA_REQUEST_WRITE);
+    const tessera_buffer source = from.abi();
+    const tessera_buffer target = to.abi(TESSERA_REQUEST_WRITE);
     Status status;
     pool.execute([&] {
       status = call_plugin([&](tessera_error* error) {
-        return context.checked(convert(layout.self, context.face(), &source, &target, error),
-                               error);
+        return context.checked(convert(layout.self, context.abi(), &source, &target, error), error);
       });
     });
     if (!status.is_fine()) return "it fails: " + status.message;
@@ -158,7 +158,7 @@ class LayoutChecker {
   }
 
   void check_type(const tessera_layout& layout, LayoutId id, const TensorType& type,
-                  const std::string& place) {
+                  const std::string& location) {
     const int64_t bytes = *layouts_.storage_bytes(id, type);
     const StoredTensor original = store(random_bits(type.element, type.dims, seed_));
     std::string damage;
@@ -172,21 +172,22 @@ class LayoutChecker {
     const StoredTensor back = make_storage(layouts_, kDefaultLayout, type);
     const std::string wrong = run(layout, layout.to_default, converted[0], back, 1);
     if (damage.empty() && !wrong.empty()) damage = "to_default: " + wrong;
-    report_.expect("layouts: guard bytes and sources", place, damage);
+    report_.expect("layouts: guard bytes and sources", location, damage);
     if (!damage.empty()) return;
-    report_.expect("layouts: there and back", place,
+    report_.expect("layouts: there and back", location,
                    explain_byte_difference(original.memory->contents(), back.memory->contents()));
     report_.expect(
-        "layouts: one thread and two", place,
+        "layouts: one thread and two", location,
         explain_byte_difference(converted[0].memory->contents(), converted[1].memory->contents()));
-    if ((layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0) check_dense(id, type, bytes, place);
+    if ((layout.flags & TESSERA_LAYOUT_IS_DENSE) != 0) check_dense(id, type, bytes, location);
     if (const auto expected = shared_layout(layout.name, original)) {
-      report_.expect("layouts: shared names", place,
+      report_.expect("layouts: shared names", location,
                      explain_byte_difference(*expected, converted[0].memory->contents()));
     }
   }
 
-  void check_dense(LayoutId id, const TensorType& type, int64_t bytes, const std::string& place) {
+  void check_dense(LayoutId id, const TensorType& type, int64_t bytes,
+                   const std::string& location) {
     ThreadPool pool(1);
     std::string wrong;
     if (bytes % element_bytes(type.element) != 0) {
@@ -199,7 +200,7 @@ class LayoutChecker {
       wrong = "of storage " + std::to_string(stored) + " elements are no zero padding, expected " +
               std::to_string(elements) + ", one for each element";
     }
-    report_.expect("layouts: padding is zero", place, wrong);
+    report_.expect("layouts: padding is zero", location, wrong);
   }
 
   void check_direct(const tessera_conversion& conversion) {
@@ -211,20 +212,20 @@ class LayoutChecker {
     for (const std::vector<int64_t>& dims : kShapes) {
       for (const DataType element : {DataType::Float32, DataType::Int8, DataType::Float16}) {
         const TensorType type = {element, dims};
-        steps_.tell("conversions: as through the default layout", text + ", " + type_text(type));
+        steps_.report("conversions: as through the default layout", text + ", " + type_text(type));
         if (!layouts_.storage_bytes(*from, type) || !layouts_.storage_bytes(*to, type)) continue;
-        const std::string place = text + ", " + type_text(type);
+        const std::string location = text + ", " + type_text(type);
         try {
-          check_direct_type(conversion, *from, *to, type, place);
+          check_direct_type(conversion, *from, *to, type, location);
         } catch (const Error& error) {
-          report_.fail("conversions: as through the default layout", place, error.message());
+          report_.fail("conversions: as through the default layout", location, error.message());
         }
       }
     }
   }
 
   void check_direct_type(const tessera_conversion& conversion, LayoutId from, LayoutId to,
-                         const TensorType& type, const std::string& place) {
+                         const TensorType& type, const std::string& location) {
     ThreadPool pool(1);
     // Reaches each layout by its own conversion from the default layout, even if there are shorter
     // routes.
@@ -235,16 +236,16 @@ class LayoutChecker {
     tessera_layout as_layout = {};
     as_layout.self = conversion.self;
     const std::string wrong = run(as_layout, conversion.convert, source, found, 2);
-    report_.expect("conversions: guard bytes and sources", place, wrong);
+    report_.expect("conversions: guard bytes and sources", location, wrong);
     if (!wrong.empty()) return;
-    report_.expect("conversions: as through the default layout", place,
+    report_.expect("conversions: as through the default layout", location,
                    explain_byte_difference(expected.memory->contents(), found.memory->contents()));
   }
 
   StoredTensor from_default(LayoutId id, const StoredTensor& original, ThreadPool& pool) {
     if (id == kDefaultLayout) return original;
-    const tessera_backend& face = plugin_->face();
-    const std::span all(face.layouts, static_cast<size_t>(face.layout_count));
+    const tessera_backend& abi = plugin_->abi();
+    const std::span all(abi.layouts, static_cast<size_t>(abi.layout_count));
     const auto layout = std::find_if(all.begin(), all.end(), [&](const tessera_layout& each) {
       return each.name == layouts_.name(id);
     });
@@ -253,7 +254,7 @@ class LayoutChecker {
     const ConversionStep step = {kDefaultLayout, id, plugin_.get(), layout->from_default,
                                  layout->self};
     pool.execute([&] {
-      convert(step, "conversion", context, original.face(), made.face(TESSERA_REQUEST_WRITE));
+      convert(step, "conversion", context, original.abi(), made.abi(TESSERA_REQUEST_WRITE));
     });
     return made;
   }

@@ -42,7 +42,7 @@ void check_view(const CandidateTrial& trial, ThreadPool& pool, Report& report) {
     if (wrong.empty() && port.layout != kDefaultLayout && trial.layouts.is_dense(port.layout)) {
       wrong = explain_padding(part, padding_of(trial.layouts, port.layout, part.type, pool));
     }
-    report.expect("views", trial.place, wrong);
+    report.expect("views", trial.location, wrong);
   };
   const auto stored = [&](ValueId value, LayoutId layout) {
     return to_layout(trial.layouts, layout, store(expected(value)), pool);

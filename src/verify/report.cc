@@ -10,10 +10,10 @@ CheckCount& Report::count(const std::string& check) {
   return found != checks_.end() ? *found : checks_.emplace_back(CheckCount{.name = check});
 }
 
-void Report::fail(const std::string& check, const std::string& place, const std::string& message,
+void Report::fail(const std::string& check, const std::string& location, const std::string& message,
                   const std::string& detail) {
   ++count(check).failed;
-  if (failures_.size() < kMaxFailures) failures_.push_back({check, place, message, detail});
+  if (failures_.size() < kMaxFailures) failures_.push_back({check, location, message, detail});
 }
 
 void Report::add(const Report& other) {
@@ -35,12 +35,12 @@ void Report::add(const Report& other) {
   }
 }
 
-void Report::expect(const std::string& check, const std::string& place,
+void Report::expect(const std::string& check, const std::string& location,
                     const std::string& failure) {
   if (failure.empty()) {
     pass(check);
   } else {
-    fail(check, place, failure);
+    fail(check, location, failure);
   }
 }
 

@@ -17,7 +17,7 @@ struct CheckCount {
 
 struct Failure {
   std::string check;
-  std::string place;  // "Conv(1x3x9x7, #4x3x3x3), candidate 'direct', 2 threads"
+  std::string location;  // "Conv(1x3x9x7, #4x3x3x3), candidate 'direct', 2 threads"
   std::string message;
   std::string detail = {};  // additional context; "": none
 };
@@ -29,7 +29,7 @@ void transfer(Archive& archive, CheckCount& count) {
 
 template <class Archive>
 void transfer(Archive& archive, Failure& failure) {
-  archive(failure.check, failure.place, failure.message, failure.detail);
+  archive(failure.check, failure.location, failure.message, failure.detail);
 }
 
 // How many cases of an op the plug-in accepted.
@@ -54,10 +54,10 @@ class Report {
 
   void pass(const std::string& check) { ++count(check).passed; }
   void skip(const std::string& check) { ++count(check).skipped; }
-  void fail(const std::string& check, const std::string& place, const std::string& message,
+  void fail(const std::string& check, const std::string& location, const std::string& message,
             const std::string& detail = {});
   // Passes if `failure` is "".
-  void expect(const std::string& check, const std::string& place, const std::string& failure);
+  void expect(const std::string& check, const std::string& location, const std::string& failure);
   // The reference is valid until the next call.
   OpCount& op(const std::string& name);
   // Adds the results of another report.

@@ -10,16 +10,16 @@
 
 namespace tessera::verification {
 
-tessera_buffer StoredTensor::face(int32_t request) const {
-  tessera_buffer face = {};
-  face.data = memory->data();
-  face.bytes = memory->bytes();
-  face.data_type = static_cast<int32_t>(type.element);
-  face.rank = static_cast<int32_t>(type.dims.size());
-  face.dims = type.dims.data();
-  face.request = request;
-  if (!strides.empty()) face.strides = strides.data();
-  return face;
+tessera_buffer StoredTensor::abi(int32_t request) const {
+  tessera_buffer abi = {};
+  abi.data = memory->data();
+  abi.bytes = memory->bytes();
+  abi.data_type = static_cast<int32_t>(type.element);
+  abi.rank = static_cast<int32_t>(type.dims.size());
+  abi.dims = type.dims.data();
+  abi.request = request;
+  if (!strides.empty()) abi.strides = strides.data();
+  return abi;
 }
 
 StoredTensor make_storage(const LayoutTable& layouts, LayoutId layout, const TensorType& type,
@@ -127,7 +127,7 @@ StoredTensor to_layout(const LayoutTable& layouts, LayoutId layout, const Stored
         make_storage(layouts, step.to, from.type, kGarbage, TESSERA_ALIGNMENT_BYTES, guard);
     RunContext context(pool);
     pool.execute([&] {
-      convert(step, "conversion", context, current.face(), next.face(TESSERA_REQUEST_WRITE));
+      convert(step, "conversion", context, current.abi(), next.abi(TESSERA_REQUEST_WRITE));
     });
     current = std::move(next);
   }

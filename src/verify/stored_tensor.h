@@ -24,7 +24,7 @@ struct StoredTensor {
   std::vector<int64_t> strides = {};      // in elements; empty: dense
 
   // Points into this object.
-  tessera_buffer face(int32_t request = 0) const;
+  tessera_buffer abi(int32_t request = 0) const;
 };
 
 // Allocates storage for `type` in `layout`, which must support it.

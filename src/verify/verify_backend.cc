@@ -29,7 +29,7 @@ class BackendVerifier {
         steps_(steps),
         report_(report),
         registry_(ops::make_registry()) {
-    for (ops::Op& op : make_ops(plugin_->face(), plugin_)) {
+    for (ops::Op& op : make_ops(plugin_->abi(), plugin_)) {
       own_ops_.push_back(op);
       registry_.add(std::move(op));
     }
@@ -63,7 +63,7 @@ class BackendVerifier {
         is_tried = true;  // by another process
         continue;
       }
-      steps_.tell("own ops: type rules", text);
+      steps_.report("own ops: type rules", text);
       std::optional<OpCase> op_case;
       try {
         op_case = read_op_case(text, registry_, seed);
@@ -106,7 +106,7 @@ class BackendVerifier {
     ++report_.op(op_case.op).cases;
     const tessera_graph view(op_case.graph, registry_);
     for (const int threads : {1, 2}) {
-      steps_.tell("legal offers", op_case.text + threads_text(threads));
+      steps_.report("legal offers", op_case.text + threads_text(threads));
       const Offers offers =
           collect_offers(view, std::span(&plugin_, 1), layouts_, {.threads = threads});
       threads_ = threads;
@@ -137,7 +137,7 @@ class BackendVerifier {
   std::optional<ExpectedValues> values_of(const OpCase& op_case, ThreadPool& pool) {
     const bool is_own = !op_case.graph.nodes[0].domain.empty();
     if (!is_own) return expected_values(op_case, registry_, pool);
-    steps_.tell("own ops: references", op_case.text);
+    steps_.report("own ops: references", op_case.text);
     try {
       ExpectedValues expected = expected_values(op_case, registry_, pool);
       report_.pass("own ops: references");
@@ -159,22 +159,22 @@ class BackendVerifier {
     if (!expected) return;
     const std::vector<Tensor> special = special_values_of(op_case, registry_, pool);
     for (const Candidate& candidate : candidates) {
-      std::string place = op_case.text + ", " + what;
-      if (!candidate.algorithm.empty()) place += " '" + candidate.algorithm + "'";
+      std::string location = op_case.text + ", " + what;
+      if (!candidate.algorithm.empty()) location += " '" + candidate.algorithm + "'";
       for (const CandidateOutput& output : candidate.outputs) {
-        if (output.layout != kDefaultLayout) place += ", " + layouts_.name(output.layout);
+        if (output.layout != kDefaultLayout) location += ", " + layouts_.name(output.layout);
       }
-      place += threads_text(threads_);
+      location += threads_text(threads_);
       report_.pass("legal offers");
-      const auto tell = [&](const std::string& check) { steps_.tell(check, place); };
+      const auto report = [&](const std::string& check) { steps_.report(check, location); };
       check_candidate({.expected = *expected,
                        .layouts = layouts_,
                        .candidate = candidate,
                        .pool = candidates_pool,
-                       .place = place,
+                       .location = location,
                        .special = special.empty() ? nullptr : &special,
                        .special_kinds = special_values_for(op_case.graph, registry_),
-                       .step_watcher = tell},
+                       .step_watcher = report},
                       report_);
     }
   }
@@ -206,7 +206,7 @@ VerifiedBackend verify_backend(const std::filesystem::path& library, const Verif
     if (watcher) watcher(step, verified);
   });
   const auto services = std::make_shared<HostServices>([](const std::string&) {});
-  steps.tell("opens", library.filename().string());
+  steps.report("opens", library.filename().string());
   std::shared_ptr<const Plugin> plugin;
   try {
     plugin = Plugin::open(std::filesystem::absolute(library), services);
@@ -223,7 +223,7 @@ VerifiedBackend verify_backend(const std::filesystem::path& library, const Verif
     verified.report.fail(steps.newest().check, steps.newest().detail,
                          failure.where() + ": " + failure.message());
   }
-  steps.tell("closes", library.filename().string());
+  steps.report("closes", library.filename().string());
   plugin.reset();
   verified.report.pass("closes");
   return verified;

@@ -14,7 +14,7 @@ bool VerifySteps::begin_unit(const std::string& subject, int case_number, int ca
 
 void VerifySteps::end_units() { step_ = {.subject = "the plug-in"}; }
 
-void VerifySteps::tell(const std::string& check, const std::string& detail) {
+void VerifySteps::report(const std::string& check, const std::string& detail) {
   if (!watcher_) return;
   step_.check = check;
   step_.detail = detail;

@@ -36,7 +36,7 @@ class VerifySteps {
   bool begin_unit(const std::string& subject, int case_number, int case_count, Report& report);
   // Returns to steps about the plug-in as a whole.
   void end_units();
-  void tell(const std::string& check, const std::string& detail);
+  void report(const std::string& check, const std::string& detail);
   const VerifyStep& newest() const { return step_; }
 
   // Later processes do not count results before their first unit.

@@ -113,7 +113,7 @@ STAGES = {
 }
 
 # What a plug-in with another C++ library than the host must survive too: exceptions on both sides
-# of the border.
+# of the boundary.
 WITH_LIBCXX = ["constructor_throws", "constructor_throws_a_number", "open_throws", "propose_throws",
                "build_fails", "build_throws", "run_fails", "run_throws_a_number", "piece_fails"]
 

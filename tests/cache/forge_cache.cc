@@ -75,7 +75,7 @@ class Forger {
 
   // All that was refused is right, and takes no time.
   void forge(tuning::Cost& cost) {
-    cost.is_judged_here = true;
+    cost.is_verified_here = true;
     cost.refusal.clear();
     cost.error = 0;
     cost.warm = cost.cold = tuning::Timing{1e-9, 1e-9, 1e-9, 1000};

@@ -5,8 +5,8 @@ import json
 import shutil
 
 import pytest
-from strangers_test import plugins, relu, start  # noqa: F401 (fixtures)
-from strangers_test import program
+from untrusted_caches_test import plugins, relu, start  # noqa: F401 (fixtures)
+from untrusted_caches_test import program
 
 pytestmark = pytest.mark.alone
 

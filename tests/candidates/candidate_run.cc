@@ -185,7 +185,7 @@ class CandidateRun {
     tessera_error error = {};
     error.struct_size = sizeof(error);
     const tessera_buffer buffer = buffer_of(source, from);
-    const int32_t status = input.pack->pack(input.pack->self, context.face(), &buffer, to.data(),
+    const int32_t status = input.pack->pack(input.pack->self, context.abi(), &buffer, to.data(),
                                             input.pack->bytes, &error);
     if (status != TESSERA_OK) throw Wrong{std::string("fails to pack: ") + error.message};
     if (!to.is_intact()) throw Wrong{"packs outside its buffer"};
@@ -206,7 +206,7 @@ class CandidateRun {
     }
     const int64_t width = element_bytes(source.type());
     Guarded spread(extent * width);
-    std::vector<int64_t> place(dims.size(), 0);
+    std::vector<int64_t> location_of(dims.size(), 0);
     for (int64_t index = 0; index < source.elements(); ++index) {
       int64_t offset = 0;
       for (size_t axis = 0; axis < dims.size(); ++axis) offset += place[axis] * strides_[axis];

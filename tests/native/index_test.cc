@@ -16,12 +16,12 @@ DataType index_type(Dice& dice) { return dice.one_in(2) ? DataType::Int64 : Data
 Tensor indices(Dice& dice, std::vector<int64_t> dims, int64_t dim) {
   const DataType type = index_type(dice);
   Tensor made(type, std::move(dims));
-  for (int64_t place = 0; place < made.elements(); ++place) {
+  for (int64_t position = 0; position < made.elements(); ++position) {
     const int64_t index = dice.whole(-dim, dim - 1);
     if (type == DataType::Int64) {
-      made.mutable_as<int64_t>()[static_cast<size_t>(place)] = index;
+      made.mutable_as<int64_t>()[static_cast<size_t>(position)] = index;
     } else {
-      made.mutable_as<int32_t>()[static_cast<size_t>(place)] = static_cast<int32_t>(index);
+      made.mutable_as<int32_t>()[static_cast<size_t>(position)] = static_cast<int32_t>(index);
     }
   }
   return made;
@@ -81,9 +81,9 @@ RandomGraph gather_nd(Dice& dice, const ops::Registry& registry) {
   for (int64_t axis = dice.whole(0, 2); axis > 0; --axis) shape.push_back(dice.whole(0, 5));
   shape.push_back(tuple);
   Tensor list(DataType::Int64, shape);
-  for (int64_t place = 0; place < list.elements(); ++place) {
-    const int64_t dim = dims[static_cast<size_t>(batch + place % tuple)];
-    list.mutable_as<int64_t>()[static_cast<size_t>(place)] = dice.whole(-dim, dim - 1);
+  for (int64_t position = 0; position < list.elements(); ++position) {
+    const int64_t dim = dims[static_cast<size_t>(batch + position % tuple)];
+    list.mutable_as<int64_t>()[static_cast<size_t>(position)] = dice.whole(-dim, dim - 1);
   }
   made.input("x", any_elements(dice, any_type(dice), dims));
   made.operand(dice, "indices", list);
@@ -160,9 +160,9 @@ RandomGraph scatter_nd(Dice& dice, const ops::Registry& registry) {
   updates.insert(updates.end(), dims.begin() + tuple, dims.end());
   shape.push_back(tuple);
   Tensor list(DataType::Int64, shape);
-  for (int64_t place = 0; place < list.elements(); ++place) {
-    const int64_t dim = dims[static_cast<size_t>(place % tuple)];
-    list.mutable_as<int64_t>()[static_cast<size_t>(place)] = dice.whole(-dim, dim - 1);
+  for (int64_t position = 0; position < list.elements(); ++position) {
+    const int64_t dim = dims[static_cast<size_t>(position % tuple)];
+    list.mutable_as<int64_t>()[static_cast<size_t>(position)] = dice.whole(-dim, dim - 1);
   }
   made.input("x", any_elements(dice, type, dims));
   made.operand(dice, "indices", list);

@@ -40,10 +40,10 @@ RandomGraph pooling(Dice& dice, const ops::Registry& registry) {
   if (is_largest && dice.one_in(4)) {
     const std::span<float> elements = numbers.mutable_as<float>();
     for (int64_t count = dice.whole(1, 5); count > 0; --count) {
-      const int64_t place = dice.whole(0, numbers.elements() - 1);
-      elements[static_cast<size_t>(place)] = dice.one_in(2)
-                                                 ? std::numeric_limits<float>::quiet_NaN()
-                                                 : -std::numeric_limits<float>::infinity();
+      const int64_t position = dice.whole(0, numbers.elements() - 1);
+      elements[static_cast<size_t>(position)] = dice.one_in(2)
+                                                    ? std::numeric_limits<float>::quiet_NaN()
+                                                    : -std::numeric_limits<float>::infinity();
     }
   }
   made.input("x", std::move(numbers));

@@ -34,8 +34,8 @@ void spoil(Dice& dice, Tensor& tensor) {
   if (elements.empty()) return;
   if (dice.one_in(3)) std::fill(elements.begin(), elements.end(), dice.pick(odd));
   for (int64_t count = dice.whole(1, 4); count > 0; --count) {
-    const int64_t place = dice.whole(0, static_cast<int64_t>(elements.size()) - 1);
-    elements[static_cast<size_t>(place)] = dice.pick(odd);
+    const int64_t position = dice.whole(0, static_cast<int64_t>(elements.size()) - 1);
+    elements[static_cast<size_t>(position)] = dice.pick(odd);
   }
 }
 

@@ -34,8 +34,8 @@ void hide(Dice& dice, Tensor& tensor, float hidden) {
   for (int64_t count = dice.whole(1, 4); count > 0; --count) {
     const int64_t first = dice.whole(0, tensor.elements() / row - 1) * row;
     const int64_t length = dice.one_in(2) ? row : dice.whole(1, row);
-    for (int64_t place = first; place < first + length; ++place) {
-      elements[static_cast<size_t>(place)] = hidden;
+    for (int64_t position = first; position < first + length; ++position) {
+      elements[static_cast<size_t>(position)] = hidden;
     }
   }
 }

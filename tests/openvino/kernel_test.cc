@@ -75,7 +75,7 @@ class OpenvinoKernel : public testing::Test {
 
   static void run(const Kernel& kernel, ThreadPool& pool, Run& run) {
     const std::vector<int64_t> dims = {1, kChannels, kSide, kSide};
-    const auto face = [&](std::vector<float>& elements) {
+    const auto abi = [&](std::vector<float>& elements) {
       tessera_buffer buffer = {};
       buffer.data = elements.data();
       buffer.bytes = kElements * 4;
@@ -85,8 +85,8 @@ class OpenvinoKernel : public testing::Test {
       buffer.request = TESSERA_REQUEST_WRITE;
       return buffer;
     };
-    const tessera_buffer from = face(run.input);
-    const tessera_buffer to = face(run.output);
+    const tessera_buffer from = abi(run.input);
+    const tessera_buffer to = abi(run.output);
     RunContext context(pool);
     pool.execute([&] { kernel.run("region", context, &from, &to); });
   }
@@ -185,7 +185,7 @@ TEST_F(OpenvinoKernel, SharesTheHostsThreadRuntime) {
 
 TEST_F(OpenvinoKernel, IsNotBuiltOfWeightsThatAreGone) {
   Candidate candidate = propose(1);
-  const tessera_candidate& face = *candidate.face;
+  const tessera_candidate& abi = *candidate.abi;
   tessera_build_options options = {};
   options.struct_size = sizeof(options);
   options.threads = 1;
@@ -193,7 +193,7 @@ TEST_F(OpenvinoKernel, IsNotBuiltOfWeightsThatAreGone) {
   kernel.struct_size = sizeof(kernel);
   tessera_error error = {};
   error.struct_size = sizeof(error);
-  EXPECT_EQ(face.build(face.self, &options, &kernel, &error), TESSERA_INTERNAL);
+  EXPECT_EQ(abi.build(abi.self, &options, &kernel, &error), TESSERA_INTERNAL);
   EXPECT_NE(std::string(error.message).find("inputs, expected"), std::string::npos)
       << error.message;
 }

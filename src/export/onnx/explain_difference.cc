@@ -91,12 +91,12 @@ class Comparison {
   }
 
   void compare(const Node& written, const Node& read) {
-    const std::string where = place(written);
+    const std::string where = location_of(written);
     const bool is_same_op = written.name == read.name && written.op == read.op &&
                             written.domain == read.domain && written.version == read.version;
     if (!is_same_op) {
-      report(where + " of version " + std::to_string(written.version) + " became " + place(read) +
-             " of version " + std::to_string(read.version));
+      report(where + " of version " + std::to_string(written.version) + " became " +
+             location_of(read) + " of version " + std::to_string(read.version));
     }
     compare(where + ", inputs", written.inputs, read.inputs);
     compare(where + ", outputs", written.outputs, read.outputs);

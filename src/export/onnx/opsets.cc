@@ -28,9 +28,9 @@ int last_opset(const Node& node, const ops::Registry& registry) {
 
 [[noreturn]] void fail(const Range& range, const std::string& domain) {
   const auto version = [](const Node& node) {
-    return place(node) + " of version " + std::to_string(node.version);
+    return location_of(node) + " of version " + std::to_string(node.version);
   };
-  throw Error(ErrorKind::Unsupported, place(*range.first_node),
+  throw Error(ErrorKind::Unsupported, location_of(*range.first_node),
               "an ONNX file has one operator set for each domain, but none of '" +
                   (domain.empty() ? "ai.onnx" : domain) + "' contains both " +
                   version(*range.first_node) + " (in sets from " + std::to_string(range.first) +

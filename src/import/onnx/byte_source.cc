@@ -34,18 +34,18 @@ ByteSource ByteSource::open_without_links(const std::filesystem::path& file,
 
 ByteSource ByteSource::from(int descriptor, const std::filesystem::path& shown) {
   ByteSource source;
-  source.place_ = "file '" + shown.string() + "'";
+  source.location_ = "file '" + shown.string() + "'";
   source.descriptor_ = descriptor;
   if (source.descriptor_ < 0) {
-    throw Error(ErrorKind::InvalidArgument, source.place_,
+    throw Error(ErrorKind::InvalidArgument, source.location_,
                 "expected a readable file, found: " + system_text(errno));
   }
   struct stat status{};
   if (::fstat(source.descriptor_, &status) != 0) {
-    throw Error(ErrorKind::InvalidArgument, source.place_, system_text(errno));
+    throw Error(ErrorKind::InvalidArgument, source.location_, system_text(errno));
   }
   if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorKind::InvalidArgument, source.place_,
+    throw Error(ErrorKind::InvalidArgument, source.location_,
                 std::string("expected a regular file, found ") +
                     (S_ISDIR(status.st_mode)
                          ? "a folder"
@@ -56,9 +56,9 @@ ByteSource ByteSource::from(int descriptor, const std::filesystem::path& shown) 
   return source;
 }
 
-ByteSource ByteSource::over(std::string_view bytes, std::string place) {
+ByteSource ByteSource::over(std::string_view bytes, std::string location) {
   ByteSource source;
-  source.place_ = std::move(place);
+  source.location_ = std::move(location);
   source.memory_ = bytes;
   source.size_ = static_cast<int64_t>(bytes.size());
   return source;
@@ -70,7 +70,7 @@ ByteSource::ByteSource(ByteSource&& other) noexcept
       size_(other.size_),
       stamp_(other.stamp_),
       lease_(other.lease_),
-      place_(std::move(other.place_)) {}
+      location_(std::move(other.location_)) {}
 
 ByteSource::~ByteSource() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -97,7 +97,7 @@ void ByteSource::read(int64_t offset, void* target, size_t count) const {
     const ssize_t done = ::pread(descriptor_, next, count, offset);
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
-      throw Error(ErrorKind::InvalidArgument, place_,
+      throw Error(ErrorKind::InvalidArgument, location_,
                   done < 0 ? "could not be read: " + system_text(errno)
                            : "became shorter while it was read");
     }
@@ -112,7 +112,8 @@ ByteSource::Mapping ByteSource::map() const {
   const auto length = static_cast<size_t>(size_);
   void* address = ::mmap(nullptr, length, PROT_READ, MAP_PRIVATE, descriptor_, 0);
   if (address == MAP_FAILED) {
-    throw Error(ErrorKind::InvalidArgument, place_, "could not be mapped: " + system_text(errno));
+    throw Error(ErrorKind::InvalidArgument, location_,
+                "could not be mapped: " + system_text(errno));
   }
   const auto kept = std::make_shared<const FileHandle>(::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
   std::shared_ptr<const std::byte> start(static_cast<const std::byte*>(address),

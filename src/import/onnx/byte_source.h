@@ -21,8 +21,8 @@ class ByteSource {
   // The same for a canonical path, without following links; errors call it `shown`.
   static ByteSource open_without_links(const std::filesystem::path& file,
                                        const std::filesystem::path& shown);
-  // `bytes` must outlive the source. `place` is its name in errors.
-  static ByteSource over(std::string_view bytes, std::string place = "the given bytes");
+  // `bytes` must outlive the source. `location` is its name in errors.
+  static ByteSource over(std::string_view bytes, std::string location = "the given bytes");
 
   ByteSource(ByteSource&& other) noexcept;
   ByteSource& operator=(ByteSource&&) = delete;
@@ -30,7 +30,7 @@ class ByteSource {
 
   int64_t size() const { return size_; }
   // The name in errors: "file 'a.onnx'".
-  const std::string& place() const { return place_; }
+  const std::string& location_of() const { return location_; }
 
   // Copies [offset, offset + count), which must lie inside. Throws InvalidArgument if the file has
   // become shorter or cannot be read.
@@ -61,7 +61,7 @@ class ByteSource {
   int64_t size_ = 0;
   std::optional<FileStamp> stamp_;
   ReadLease lease_ = ReadLease::Granted;
-  std::string place_;
+  std::string location_;
 };
 
 }  // namespace tessera::onnx_import

@@ -14,7 +14,7 @@ constexpr size_t kBytesOfNode = 1024;
 constexpr size_t kBytesOfEntry = 128;  // of a map of strings
 constexpr int kMaxNestedCalls = 100;
 
-std::string place(const onnx::FunctionProto& function) {
+std::string location_of(const onnx::FunctionProto& function) {
   return "function '" + function.name() + "'";
 }
 
@@ -57,7 +57,7 @@ std::string Frame::rename(const std::string& name) const {
   return found == renamed.end() ? prefix + name : found->second;
 }
 
-std::string place(const onnx::NodeProto& node, const Frame& frame) {
+std::string location_of(const onnx::NodeProto& node, const Frame& frame) {
   return "node '" + own_name(node, frame) + "' (" + node.op_type() + ")";
 }
 
@@ -76,7 +76,7 @@ Functions::Functions(const onnx::ModelProto& model, Opsets opsets) : bytes_left_
   for (const onnx::FunctionProto& function : model.functions()) {
     Key key(normalized_domain(function.domain()), function.name(), function.overload());
     if (!functions_.emplace(std::move(key), &function).second) {
-      throw Error(ErrorKind::InvalidModel, place(function), "the model has two of this name");
+      throw Error(ErrorKind::InvalidModel, location_of(function), "the model has two of this name");
     }
   }
   if (!functions_.empty()) collect_names(model.graph(), frame);
@@ -109,8 +109,9 @@ std::optional<ResolvedAttribute> Functions::resolve(const onnx::AttributeProto& 
   const auto given = frame.attributes.find(attribute.ref_attr_name());
   if (given != frame.attributes.end()) return given->second;
   if (!contains(frame.function->attribute(), attribute.ref_attr_name())) {
-    throw Error(ErrorKind::InvalidModel, where,
-                place(*frame.function) + " has no attribute '" + attribute.ref_attr_name() + "'");
+    throw Error(
+        ErrorKind::InvalidModel, where,
+        location_of(*frame.function) + " has no attribute '" + attribute.ref_attr_name() + "'");
   }
   return std::nullopt;
 }
@@ -144,7 +145,7 @@ void Functions::expand_into(const Nodes& nodes, const Frame& frame,
 
 void Functions::expand_call(const onnx::NodeProto& call, const Frame& caller,
                             const onnx::FunctionProto& function, std::vector<PendingNode>& result) {
-  const std::string where = place(call, caller);
+  const std::string where = location_of(call, caller);
   for (const Frame* frame = &caller; frame->function != nullptr; frame = frame->caller) {
     if (frame->function == &function) fail_recursion(function, caller, where);
   }
@@ -169,7 +170,7 @@ Frame& Functions::enter(const onnx::NodeProto& call, const Frame& caller,
   frame.function = &function;
   frame.caller = &caller;
   frame.depth = caller.depth + 1;
-  frame.opsets = read_opsets(function.opset_import(), place(function));
+  frame.opsets = read_opsets(function.opset_import(), location_of(function));
   frame.prefix = std::move(prefix);
   frame.metadata = metadata_of(call, caller);
   charge(bytes_of(frame.metadata));
@@ -188,7 +189,8 @@ void Functions::bind_attributes(const onnx::NodeProto& call, Frame& frame,
     const bool is_known = contains(function.attribute(), attribute.name()) ||
                           frame.attributes.contains(attribute.name());
     if (!is_known) {
-      throw Error(ErrorKind::InvalidModel, place_of_it, place(function) + " has no such attribute");
+      throw Error(ErrorKind::InvalidModel, place_of_it,
+                  location_of(function) + " has no such attribute");
     }
     if (!given.insert(attribute.name()).second) {
       throw Error(ErrorKind::InvalidModel, place_of_it, "is given twice");
@@ -204,7 +206,7 @@ void Functions::bind_parameters(const onnx::NodeProto& call, Frame& frame, const
   const auto check_count = [&](int given, int known, const char* kind) {
     if (given <= known) return;
     throw Error(ErrorKind::InvalidModel, where,
-                place(function) + " has " + std::to_string(known) + " " + kind + ", found " +
+                location_of(function) + " has " + std::to_string(known) + " " + kind + ", found " +
                     std::to_string(given));
   };
   check_count(call.input_size(), function.input_size(), "inputs");
@@ -213,7 +215,7 @@ void Functions::bind_parameters(const onnx::NodeProto& call, Frame& frame, const
     const std::string value =
         index < call.input_size() ? frame.caller->rename(call.input(index)) : std::string();
     if (!frame.renamed.emplace(function.input(index), value).second) {
-      throw Error(ErrorKind::InvalidModel, place(function),
+      throw Error(ErrorKind::InvalidModel, location_of(function),
                   "has two inputs called '" + function.input(index) + "'");
     }
   }
@@ -224,7 +226,7 @@ void Functions::bind_parameters(const onnx::NodeProto& call, Frame& frame, const
     if (contains(function.input(), inside)) {
       pass_through(frame.renamed[inside], outside, frame, result);
     } else if (!frame.renamed.emplace(inside, outside).second) {
-      throw Error(ErrorKind::InvalidModel, place(function),
+      throw Error(ErrorKind::InvalidModel, location_of(function),
                   "has two outputs called '" + inside + "'");
     }
   }
@@ -244,7 +246,7 @@ void Functions::check_results(const onnx::FunctionProto& function) const {
   }
   for (const std::string& output : function.output()) {
     if (output.empty() || !made.contains(output)) {
-      throw Error(ErrorKind::InvalidModel, place(function),
+      throw Error(ErrorKind::InvalidModel, location_of(function),
                   "no node makes its output '" + output + "'");
     }
   }

@@ -50,7 +50,7 @@ struct PendingNode {
 };
 
 // The name of a node in errors: "node 'conv1' (Conv)".
-std::string place(const onnx::NodeProto& node, const Frame& frame);
+std::string location_of(const onnx::NodeProto& node, const Frame& frame);
 
 // The metadata of the node, and that of the enclosing calls for keys that the node does not have.
 std::map<std::string, std::string> metadata_of(const onnx::NodeProto& node, const Frame& frame);

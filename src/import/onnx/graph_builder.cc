@@ -129,7 +129,7 @@ class GraphBuilder {
   void add_names_read_inside(const onnx::NodeProto& node, const Frame& frame, int depth,
                              std::vector<std::string>& read) {
     for (const onnx::AttributeProto& attribute : node.attribute()) {
-      const auto resolved = resolve(attribute, frame, place(node, frame));
+      const auto resolved = resolve(attribute, frame, location_of(node, frame));
       if (resolved && resolved->proto->has_g()) {
         add_free_names(resolved->proto->g(), *resolved->frame, depth + 1, read);
       }
@@ -157,9 +157,9 @@ class GraphBuilder {
   }
 
   std::optional<ResolvedAttribute> resolve(const onnx::AttributeProto& attribute,
-                                           const Frame& frame, const std::string& node_place) {
-    const auto resolved =
-        functions_.resolve(attribute, frame, node_place + ", attribute '" + attribute.name() + "'");
+                                           const Frame& frame, const std::string& node_location) {
+    const auto resolved = functions_.resolve(
+        attribute, frame, node_location + ", attribute '" + attribute.name() + "'");
     const bool is_copy = resolved && resolved->proto != &attribute;
     if (is_copy) functions_.charge(sizeof(Attribute) + resolved->proto->ByteSizeLong());
     return resolved;
@@ -171,11 +171,11 @@ class GraphBuilder {
     std::string text;
     for (size_t index = 0; index < std::min(cycle.size(), kMaxShown); ++index) {
       const PendingNode& node = pending[cycle[index]];
-      text += place(*node.proto, *node.frame) + " -> ";
+      text += location_of(*node.proto, *node.frame) + " -> ";
     }
     if (cycle.size() > kMaxShown) text += "... -> ";
     const PendingNode& first = pending[cycle.front()];
-    const std::string first_place = place(*first.proto, *first.frame);
+    const std::string first_place = location_of(*first.proto, *first.frame);
     throw Error(ErrorKind::InvalidModel, first_place,
                 "expected a graph without cycles, found " + text + first_place);
   }
@@ -207,7 +207,7 @@ class GraphBuilder {
       Value value;
       value.name = name;
       value.type = declared.inner_type(name);
-      node.outputs.push_back(scope.make(std::move(value), place(node)));
+      node.outputs.push_back(scope.make(std::move(value), location_of(node)));
     }
     trim(node.outputs);
     finish(op, node);
@@ -225,9 +225,9 @@ class GraphBuilder {
         node.version < kFirstSparseVersion) {
       return false;
     }
-    const std::string node_place = site.where + place(node);
-    const std::string where = node_place + ", attribute 'sparse_value'";
-    const auto resolved = resolve(attributes[0], *pending.frame, node_place);
+    const std::string node_location = site.where + location_of(node);
+    const std::string where = node_location + ", attribute 'sparse_value'";
+    const auto resolved = resolve(attributes[0], *pending.frame, node_location);
     if (!resolved) return false;
     if (!resolved->proto->has_sparse_tensor() || !node.inputs.empty() ||
         pending.outputs.size() != 1 || pending.outputs[0].empty()) {
@@ -238,21 +238,21 @@ class GraphBuilder {
     value.name = pending.outputs[0];
     read_sparse(resolved->proto->sparse_tensor(), tensors_, where, value);
     declared.check_constant(value.name, value.type);
-    scope.make(std::move(value), node_place);
+    scope.make(std::move(value), node_location);
     return true;
   }
 
   void add_attributes(const GraphSite& site, const ops::Op& op, const PendingNode& pending,
                       Node& node, Scope& scope) {
-    const std::string node_place = site.where + place(node);
+    const std::string node_location = site.where + location_of(node);
     std::unordered_set<std::string> given;
     for (const onnx::AttributeProto& attribute : pending.proto->attribute()) {
       const std::string& name = attribute.name();
-      const std::string where = node_place + ", attribute '" + name + "'";
+      const std::string where = node_location + ", attribute '" + name + "'";
       if (!given.insert(name).second) {
         throw Error(ErrorKind::InvalidModel, where, "is given twice");
       }
-      const auto resolved = resolve(attribute, *pending.frame, node_place);
+      const auto resolved = resolve(attribute, *pending.frame, node_location);
       if (!resolved) continue;
       const auto type = attribute_type(*resolved->proto, where);
       if (type != onnx::AttributeProto::GRAPH) {
@@ -262,13 +262,13 @@ class GraphBuilder {
       if (std::find(op.bodies.begin(), op.bodies.end(), name) == op.bodies.end()) {
         throw Error(ErrorKind::InvalidModel, where, op.name + " has no nested graph of this name");
       }
-      const std::string inside = node_place + ", " + name + ", ";
+      const std::string inside = node_location + ", " + name + ", ";
       node.bodies.push_back(
           {name, build({resolved->proto->g(), *resolved->frame, &scope, inside,
                         site.symbols + node.name + "." + name + ".", site.depth + 1})});
     }
     if (node.bodies.size() < op.bodies.size()) {
-      throw Error(ErrorKind::InvalidModel, node_place,
+      throw Error(ErrorKind::InvalidModel, node_location,
                   op.name + " requires " + std::to_string(op.bodies.size()) +
                       " nested graphs, found " + std::to_string(node.bodies.size()));
     }
@@ -278,7 +278,7 @@ class GraphBuilder {
     if (op.unsupported_reason.empty()) {
       ops::complete(op, node);
     } else if (!refusal_) {
-      refusal_.emplace(ErrorKind::Unsupported, place(node), op.unsupported_reason);
+      refusal_.emplace(ErrorKind::Unsupported, location_of(node), op.unsupported_reason);
     }
   }
 

@@ -85,12 +85,12 @@ ImportedModel import_from(const ByteSource& source, ExternalData external,
                           const ImportOptions& options) {
   const Scanned<onnx::ModelProto> scanned = scan_model(source);
   const onnx::ModelProto& model = scanned.message;
-  check_header(model, source.place());
+  check_header(model, source.location());
   ImportedModel result;
   result.ir_version = model.ir_version();
   result.producer = model.producer_name();
   if (!model.producer_version().empty()) result.producer += " " + model.producer_version();
-  result.opsets = read_opsets(model.opset_import(), source.place());
+  result.opsets = read_opsets(model.opset_import(), source.location());
   if (options.takes_leases) external.take_leases();
   TensorReader tensors(source, scanned.payloads, external, options.copies_weights);
   Functions functions(model, result.opsets);
@@ -152,10 +152,10 @@ MappedWeights map_weights(const std::filesystem::path& file) {
 
 ImportedModel import_onnx_bytes(std::string_view bytes, const std::filesystem::path& folder,
                                 const ops::Registry& registry, const Log& log,
-                                const std::string& place, const ImportOptions& options) {
+                                const std::string& location, const ImportOptions& options) {
   const std::string name =
       folder.empty() ? "the working folder" : "the folder '" + folder.string() + "'";
-  return import_from(ByteSource::over(bytes, place), ExternalData({folder}, name), registry, log,
+  return import_from(ByteSource::over(bytes, location), ExternalData({folder}, name), registry, log,
                      options);
 }
 
@@ -165,10 +165,10 @@ Tensor read_tensor_proto(const std::filesystem::path& file) {
     const Scanned<onnx::TensorProto> scanned = scan_tensor(source);
     ExternalData nowhere;
     TensorReader tensors(source, scanned.payloads, nowhere);
-    return tensors.read(scanned.message, source.place());
+    return tensors.read(scanned.message, source.location());
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::OutOfMemory) throw;
-    throw Error(ErrorKind::InvalidArgument, source.place(), error.message());
+    throw Error(ErrorKind::InvalidArgument, source.location(), error.message());
   }
 }
 

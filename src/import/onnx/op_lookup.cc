@@ -25,13 +25,13 @@ std::string opset_text(const std::string& domain, int64_t version) {
     message += (index == 0 ? "; did you mean '" : "' or '") + similar[index];
   }
   if (!similar.empty()) message += "'?";
-  throw Error(ErrorKind::Unsupported, place(node), message);
+  throw Error(ErrorKind::Unsupported, location_of(node), message);
 }
 
 [[noreturn]] void fail_version(const ops::Op& op, const Node& node, int64_t opset) {
   const std::string found = ", but the model imports " + opset_text(node.domain, opset);
   const bool is_retired = opset > op.last_version;
-  throw Error(ErrorKind::Unsupported, place(node),
+  throw Error(ErrorKind::Unsupported, location_of(node),
               "op '" + op.name + "' of domain " + domain_text(op.domain) +
                   (is_retired ? " was retired after version " + std::to_string(op.last_version)
                               : " exists since version " + std::to_string(op.versions.front())) +
@@ -72,7 +72,7 @@ const ops::Op& find_op(const ops::Registry& registry, const Opsets& opsets, Node
   const auto opset = opsets.find(node.domain);
   if (opset == opsets.end()) {
     throw Error(
-        ErrorKind::InvalidModel, place(node),
+        ErrorKind::InvalidModel, location_of(node),
         "its domain " + domain_text(node.domain) + " is not among the imported operator sets");
   }
   const ops::Op* op = registry.find(node.domain, node.op);

@@ -10,7 +10,7 @@ WireReader::WireReader(const ByteSource& source, int64_t begin, int64_t end)
     : source_(source), position_(begin), end_(end), last_end_(end) {}
 
 void WireReader::fail(const std::string& problem) const {
-  throw Error(ErrorKind::InvalidModel, source_.place(),
+  throw Error(ErrorKind::InvalidModel, source_.location(),
               "not an ONNX (protobuf) file, or a damaged or truncated one: " + problem +
                   " at byte " + std::to_string(position_));
 }

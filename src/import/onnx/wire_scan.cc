@@ -168,10 +168,11 @@ class Scanner {
 template <class Proto>
 Scanned<Proto> scan(const ByteSource& source, Kind kind) {
   if (source.size() == 0) {
-    throw Error(ErrorKind::InvalidModel, source.place(), "expected an ONNX file, found no bytes");
+    throw Error(ErrorKind::InvalidModel, source.location(),
+                "expected an ONNX file, found no bytes");
   }
   if (source.size() > std::numeric_limits<int32_t>::max()) {
-    throw Error(ErrorKind::InvalidModel, source.place(),
+    throw Error(ErrorKind::InvalidModel, source.location(),
                 "expected at most 2 GiB (2147483647 bytes), protobuf's limit, found " +
                     std::to_string(source.size()) +
                     "; larger weights belong into external data files");
@@ -180,7 +181,7 @@ Scanned<Proto> scan(const ByteSource& source, Kind kind) {
   std::string structure;
   scanner.scan(kind, structure);
   if (structure.size() > std::numeric_limits<int32_t>::max()) {
-    throw Error(ErrorKind::InvalidModel, source.place(),
+    throw Error(ErrorKind::InvalidModel, source.location(),
                 "expected less than 2 GiB besides the elements of tensors, found " +
                     std::to_string(structure.size()) + " bytes");
   }
@@ -193,7 +194,7 @@ Scanned<Proto> scan(const ByteSource& source, Kind kind) {
                                                 static_cast<int>(structure.size()));
   stream.SetRecursionLimit(kMaxNestedMessages);
   if (!result.message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    throw Error(ErrorKind::InvalidModel, source.place(),
+    throw Error(ErrorKind::InvalidModel, source.location(),
                 "not an ONNX (protobuf) file, or a damaged or truncated one: a message inside does "
                 "not follow the format, or types nest too deep");
   }

@@ -19,7 +19,7 @@
 namespace {
 
 namespace plugin = tessera::plugin;
-namespace border = tessera::plugin::border;
+namespace detail = tessera::plugin::border;
 
 bool is_mischief(std::string_view name) {
   const char* wanted = std::getenv("TESSERA_TEST_MISCHIEF");
@@ -177,76 +177,76 @@ void spoil(tessera_backend& backend) {
 
 // --- What it offers: candidates for Relu ---------------------------------------------------------
 
-const Spoiler<border::CandidateAdapter> kCandidateSpoilers[] = {
-    {"no_nodes", [](border::CandidateAdapter& held) { held.face.node_count = 0; }},
-    {"null_nodes", [](border::CandidateAdapter& held) { held.face.nodes = nullptr; }},
+const Spoiler<detail::CandidateAdapter> kCandidateSpoilers[] = {
+    {"no_nodes", [](detail::CandidateAdapter& held) { held.abi.node_count = 0; }},
+    {"null_nodes", [](detail::CandidateAdapter& held) { held.abi.nodes = nullptr; }},
     {"node_that_is_not_there",
-     [](border::CandidateAdapter& held) { held.candidate.nodes[0] = 4096; }},
-    {"negative_node", [](border::CandidateAdapter& held) { held.candidate.nodes[0] = -1; }},
+     [](detail::CandidateAdapter& held) { held.candidate.nodes[0] = 4096; }},
+    {"negative_node", [](detail::CandidateAdapter& held) { held.candidate.nodes[0] = -1; }},
     {"input_that_is_not_there",
-     [](border::CandidateAdapter& held) { held.inputs[0].value = 4096; }},
+     [](detail::CandidateAdapter& held) { held.inputs[0].value = 4096; }},
     {"output_that_is_not_there",
-     [](border::CandidateAdapter& held) { held.outputs[0].value = -5; }},
+     [](detail::CandidateAdapter& held) { held.outputs[0].value = -5; }},
     {"input_for_output",
-     [](border::CandidateAdapter& held) { held.outputs[0].value = held.inputs[0].value; }},
-    {"no_inputs", [](border::CandidateAdapter& held) { held.face.input_count = 0; }},
-    {"null_inputs", [](border::CandidateAdapter& held) { held.face.inputs = nullptr; }},
-    {"no_outputs", [](border::CandidateAdapter& held) { held.face.output_count = 0; }},
-    {"null_outputs", [](border::CandidateAdapter& held) { held.face.outputs = nullptr; }},
-    {"negative_inputs", [](border::CandidateAdapter& held) { held.face.input_count = -1; }},
-    {"negative_workspace", [](border::CandidateAdapter& held) { held.face.workspace_bytes = -1; }},
+     [](detail::CandidateAdapter& held) { held.outputs[0].value = held.inputs[0].value; }},
+    {"no_inputs", [](detail::CandidateAdapter& held) { held.abi.input_count = 0; }},
+    {"null_inputs", [](detail::CandidateAdapter& held) { held.abi.inputs = nullptr; }},
+    {"no_outputs", [](detail::CandidateAdapter& held) { held.abi.output_count = 0; }},
+    {"null_outputs", [](detail::CandidateAdapter& held) { held.abi.outputs = nullptr; }},
+    {"negative_inputs", [](detail::CandidateAdapter& held) { held.abi.input_count = -1; }},
+    {"negative_workspace", [](detail::CandidateAdapter& held) { held.abi.workspace_bytes = -1; }},
     {"unknown_layout",
-     [](border::CandidateAdapter& held) { held.inputs[0].layout = "hostile:new"; }},
-    {"null_algorithm", [](border::CandidateAdapter& held) { held.face.algorithm = nullptr; }},
-    {"small_candidate", [](border::CandidateAdapter& held) { held.face.struct_size = 8; }},
-    {"no_build", [](border::CandidateAdapter& held) { held.face.build = nullptr; }},
+     [](detail::CandidateAdapter& held) { held.inputs[0].layout = "hostile:new"; }},
+    {"null_algorithm", [](detail::CandidateAdapter& held) { held.abi.algorithm = nullptr; }},
+    {"small_candidate", [](detail::CandidateAdapter& held) { held.abi.struct_size = 8; }},
+    {"no_build", [](detail::CandidateAdapter& held) { held.abi.build = nullptr; }},
     {"in_place_of_nothing",
-     [](border::CandidateAdapter& held) {
+     [](detail::CandidateAdapter& held) {
        held.outputs[0].requests = TESSERA_REQUEST_IN_PLACE;
        held.outputs[0].in_place_input = 3;
      }},
     {"unknown_request",
-     [](border::CandidateAdapter& held) { held.outputs[0].requests = 1U << 20; }},
-    {"odd_alignment", [](border::CandidateAdapter& held) { held.inputs[0].alignment_bytes = -48; }},
+     [](detail::CandidateAdapter& held) { held.outputs[0].requests = 1U << 20; }},
+    {"odd_alignment", [](detail::CandidateAdapter& held) { held.inputs[0].alignment_bytes = -48; }},
     {"packs_what_varies",
-     [](border::CandidateAdapter& held) {
+     [](detail::CandidateAdapter& held) {
        static const tessera_pack pack = {sizeof(tessera_pack), 0,      "own", 64,
-                                         border::run_pack,     nullptr};
+                                         detail::run_pack,     nullptr};
        held.inputs[0].pack = &pack;
      }},
     {"strange_built_for",
-     [](border::CandidateAdapter& held) {
+     [](detail::CandidateAdapter& held) {
        static const tessera_built_for strange = {9, -2};
-       held.face.flags &= ~uint32_t{TESSERA_CANDIDATE_BUILT_FOR_ALL};
-       held.face.built_for = &strange;
-       held.face.built_for_count = 1;
+       held.abi.flags &= ~uint32_t{TESSERA_CANDIDATE_BUILT_FOR_ALL};
+       held.abi.built_for = &strange;
+       held.abi.built_for_count = 1;
      }},
     {"build_fails",
-     [](border::CandidateAdapter& held) {
-       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
-                            tessera_error* error) {
-         return border::report(error, TESSERA_DEVICE_FAILED, "it ran out of luck");
+     [](detail::CandidateAdapter& held) {
+       held.abi.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                           tessera_error* error) {
+         return detail::report(error, TESSERA_DEVICE_FAILED, "it ran out of luck");
        };
      }},
     {"build_fails_silently",
-     [](border::CandidateAdapter& held) {
-       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
-                            tessera_error*) -> int32_t { return TESSERA_UNSUPPORTED; };
+     [](detail::CandidateAdapter& held) {
+       held.abi.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                           tessera_error*) -> int32_t { return TESSERA_UNSUPPORTED; };
      }},
     {"build_throws",
-     [](border::CandidateAdapter& held) {
-       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
-                            tessera_error*) -> int32_t { throw std::runtime_error("bad day"); };
+     [](detail::CandidateAdapter& held) {
+       held.abi.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                           tessera_error*) -> int32_t { throw std::runtime_error("bad day"); };
      }},
     {"build_throws_a_number",
-     [](border::CandidateAdapter& held) {
-       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
-                            tessera_error*) -> int32_t { throw 42; };
+     [](detail::CandidateAdapter& held) {
+       held.abi.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                           tessera_error*) -> int32_t { throw 42; };
      }},
     {"build_gives_nothing",
-     [](border::CandidateAdapter& held) {
-       held.face.build = [](void*, const tessera_build_options*, tessera_kernel*,
-                            tessera_error*) -> int32_t { return TESSERA_OK; };
+     [](detail::CandidateAdapter& held) {
+       held.abi.build = [](void*, const tessera_build_options*, tessera_kernel*,
+                           tessera_error*) -> int32_t { return TESSERA_OK; };
      }},
 };
 
@@ -423,7 +423,7 @@ int32_t propose(void* /*self*/, const tessera_graph* handle,
   if (is_mischief("propose_throws")) throw std::runtime_error("it does not want to");
   if (is_mischief("propose_throws_a_number")) throw 42;
   if (is_mischief("propose_fails")) {
-    return border::report(error, TESSERA_INTERNAL, "it does not know what to do");
+    return detail::report(error, TESSERA_INTERNAL, "it does not know what to do");
   }
   if (is_mischief("offers_null")) proposals->add(proposals, nullptr);
   if (is_mischief("refuses_what_is_not_there")) proposals->refuse(proposals, 4096, nullptr);
@@ -435,15 +435,15 @@ int32_t propose(void* /*self*/, const tessera_graph* handle,
         node.input(0).type().data_type != TESSERA_FLOAT32) {
       continue;
     }
-    auto held = std::make_unique<border::CandidateAdapter>(relu_candidate(graph, node));
-    for (const Spoiler<border::CandidateAdapter>& spoiler : kCandidateSpoilers) {
+    auto held = std::make_unique<detail::CandidateAdapter>(relu_candidate(graph, node));
+    for (const Spoiler<detail::CandidateAdapter>& spoiler : kCandidateSpoilers) {
       if (is_mischief(spoiler.mischief)) spoiler.spoil(*held);
     }
-    const tessera_candidate* face = &held.release()->face;
-    proposals->add(proposals, face);
+    const tessera_candidate* abi = &held.release()->abi;
+    proposals->add(proposals, abi);
     if (is_mischief("slow_either_way")) {
-      auto lazy = std::make_unique<border::CandidateAdapter>(lazy_candidate(node));
-      proposals->add(proposals, &lazy.release()->face);
+      auto lazy = std::make_unique<detail::CandidateAdapter>(lazy_candidate(node));
+      proposals->add(proposals, &lazy.release()->abi);
     }
   }
   return TESSERA_OK;

@@ -42,7 +42,7 @@ void make_sections_right(std::string& bytes, size_t table_bytes) {
   try {
     const std::string before = bytes;
     const std::string table = before.substr(0, kHeaderBytes + table_bytes);
-    Place place(table);
+    Place location_of(table);
     place.reader.raw(kHeaderBytes + kFingerprintBytes, "a header");
     const std::vector<cache::Ingredient> ingredients = place.reader.ingredients();
     const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);

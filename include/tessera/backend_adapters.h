@@ -16,7 +16,7 @@
 
 namespace tessera::plugin {
 
-namespace border {
+namespace detail {
 
 inline std::span<const Buffer> buffers(const tessera_buffer* first, size_t count) {
   return {static_cast<const Buffer*>(first), count};
@@ -87,29 +87,29 @@ struct CandidateAdapter {
   }
 
   void fill() {
-    face.struct_size = sizeof(face);
-    face.flags = candidate.flags;
-    if (!candidate.built_for) face.flags |= TESSERA_CANDIDATE_BUILT_FOR_ALL;
-    face.algorithm = candidate.algorithm.c_str();
-    face.nodes = candidate.nodes.data();
-    face.node_count = static_cast<int32_t>(candidate.nodes.size());
-    face.inputs = inputs.data();
-    face.input_count = static_cast<int32_t>(inputs.size());
-    face.outputs = outputs.data();
-    face.output_count = static_cast<int32_t>(outputs.size());
-    face.threads = candidate.threads;
-    face.pool = candidate.pool;
+    abi.struct_size = sizeof(abi);
+    abi.flags = candidate.flags;
+    if (!candidate.built_for) abi.flags |= TESSERA_CANDIDATE_BUILT_FOR_ALL;
+    abi.algorithm = candidate.algorithm.c_str();
+    abi.nodes = candidate.nodes.data();
+    abi.node_count = static_cast<int32_t>(candidate.nodes.size());
+    abi.inputs = inputs.data();
+    abi.input_count = static_cast<int32_t>(inputs.size());
+    abi.outputs = outputs.data();
+    abi.output_count = static_cast<int32_t>(outputs.size());
+    abi.threads = candidate.threads;
+    abi.pool = candidate.pool;
     if (candidate.built_for) {
-      face.built_for = candidate.built_for->data();
-      face.built_for_count = static_cast<int32_t>(candidate.built_for->size());
+      abi.built_for = candidate.built_for->data();
+      abi.built_for_count = static_cast<int32_t>(candidate.built_for->size());
     }
-    face.workspace_bytes = candidate.workspace_bytes;
-    face.library_bytes = candidate.library_bytes;
-    face.optimistic_seconds = candidate.optimistic_seconds;
-    face.build_seconds = candidate.build_seconds;
-    face.self = this;
-    face.build = [](void* self, const tessera_build_options* options, tessera_kernel* kernel,
-                    tessera_error* error) {
+    abi.workspace_bytes = candidate.workspace_bytes;
+    abi.library_bytes = candidate.library_bytes;
+    abi.optimistic_seconds = candidate.optimistic_seconds;
+    abi.build_seconds = candidate.build_seconds;
+    abi.self = this;
+    abi.build = [](void* self, const tessera_build_options* options, tessera_kernel* kernel,
+                   tessera_error* error) {
       return guarded(error, [&] {
         const CandidateAdapter& held = *static_cast<CandidateAdapter*>(self);
         if (!held.candidate.build) throw Failure(TESSERA_INTERNAL, "the candidate has no build");
@@ -123,8 +123,8 @@ struct CandidateAdapter {
       });
     };
     if (candidate.load) {
-      face.load = [](void* self, const void* bytes, size_t size, tessera_kernel* kernel,
-                     tessera_error* error) {
+      abi.load = [](void* self, const void* bytes, size_t size, tessera_kernel* kernel,
+                    tessera_error* error) {
         return guarded(error, [&] {
           const CandidateAdapter& held = *static_cast<CandidateAdapter*>(self);
           const std::string_view text(static_cast<const char*>(bytes), size);
@@ -132,9 +132,9 @@ struct CandidateAdapter {
         });
       };
     }
-    face.release = [](void* self) { delete static_cast<CandidateAdapter*>(self); };
-    face.absorbed = candidate.absorbed.data();
-    face.absorbed_count = static_cast<int32_t>(candidate.absorbed.size());
+    abi.release = [](void* self) { delete static_cast<CandidateAdapter*>(self); };
+    abi.absorbed = candidate.absorbed.data();
+    abi.absorbed_count = static_cast<int32_t>(candidate.absorbed.size());
   }
 
   Candidate candidate;
@@ -142,7 +142,7 @@ struct CandidateAdapter {
   std::vector<tessera_part> parts;
   std::vector<tessera_input_port> inputs;
   std::vector<tessera_output_port> outputs;
-  tessera_candidate face = {};
+  tessera_candidate abi = {};
 };
 
 inline uint32_t data_type_bits(const std::vector<int32_t>& types) {
@@ -151,7 +151,7 @@ inline uint32_t data_type_bits(const std::vector<int32_t>& types) {
   return bits;
 }
 
-inline tessera_parameter parameter_face(const Parameter& parameter) {
+inline tessera_parameter parameter_abi(const Parameter& parameter) {
   return {parameter.name.c_str(), parameter.type_variable.c_str(),
           data_type_bits(parameter.data_types), parameter.arity};
 }
@@ -170,16 +170,16 @@ inline int32_t convert(void* self, tessera_run_context* context, const tessera_b
   });
 }
 
-inline tessera_layout layout_face(Layout& layout) {
-  tessera_layout face = {};
-  face.struct_size = sizeof(face);
-  face.flags = layout.is_dense ? uint32_t{TESSERA_LAYOUT_IS_DENSE} : 0U;
-  face.name = layout.name.c_str();
-  face.device = layout.device;
-  face.self = &layout;
+inline tessera_layout layout_abi(Layout& layout) {
+  tessera_layout abi = {};
+  abi.struct_size = sizeof(abi);
+  abi.flags = layout.is_dense ? uint32_t{TESSERA_LAYOUT_IS_DENSE} : 0U;
+  abi.name = layout.name.c_str();
+  abi.device = layout.device;
+  abi.self = &layout;
   // A missing function stays null, so that the host can refuse the layout by name.
   if (layout.storage_bytes) {
-    face.storage_bytes = [](void* self, const tessera_type* type) -> int64_t {
+    abi.storage_bytes = [](void* self, const tessera_type* type) -> int64_t {
       int64_t bytes = -1;
       guarded(nullptr, [&] {
         bytes = static_cast<const Layout*>(self)->storage_bytes(Type(*type)).value_or(-1);
@@ -188,36 +188,36 @@ inline tessera_layout layout_face(Layout& layout) {
     };
   }
   if (layout.to_default) {
-    face.to_default = [](void* self, tessera_run_context* context, const tessera_buffer* from,
-                         const tessera_buffer* to, tessera_error* error) {
+    abi.to_default = [](void* self, tessera_run_context* context, const tessera_buffer* from,
+                        const tessera_buffer* to, tessera_error* error) {
       return convert(self, context, from, to, error, &Layout::to_default);
     };
   }
   if (layout.from_default) {
-    face.from_default = [](void* self, tessera_run_context* context, const tessera_buffer* from,
-                           const tessera_buffer* to, tessera_error* error) {
+    abi.from_default = [](void* self, tessera_run_context* context, const tessera_buffer* from,
+                          const tessera_buffer* to, tessera_error* error) {
       return convert(self, context, from, to, error, &Layout::from_default);
     };
   }
-  return face;
+  return abi;
 }
 
-inline tessera_conversion conversion_face(Conversion& conversion) {
-  tessera_conversion face = {};
-  face.struct_size = sizeof(face);
-  face.from = conversion.from.c_str();
-  face.to = conversion.to.c_str();
-  face.self = &conversion;
-  if (!conversion.convert) return face;
-  face.convert = [](void* self, tessera_run_context* context, const tessera_buffer* from,
-                    const tessera_buffer* to, tessera_error* error) {
+inline tessera_conversion conversion_abi(Conversion& conversion) {
+  tessera_conversion abi = {};
+  abi.struct_size = sizeof(abi);
+  abi.from = conversion.from.c_str();
+  abi.to = conversion.to.c_str();
+  abi.self = &conversion;
+  if (!conversion.convert) return abi;
+  abi.convert = [](void* self, tessera_run_context* context, const tessera_buffer* from,
+                   const tessera_buffer* to, tessera_error* error) {
     return guarded(error, [&] {
       RunContext run(context);
       static_cast<const Conversion*>(self)->convert(run, *static_cast<const Buffer*>(from),
                                                     *static_cast<const Buffer*>(to));
     });
   };
-  return face;
+  return abi;
 }
 
 inline void run_node_function(const NodeFunction& function, const tessera_node_context* node,
@@ -231,8 +231,8 @@ inline void run_node_function(const NodeFunction& function, const tessera_node_c
 // An op with its C struct, which points into it.
 struct OpAdapter {
   explicit OpAdapter(Op& given) : op(given) {
-    for (const Parameter& parameter : op.inputs) inputs.push_back(parameter_face(parameter));
-    for (const Parameter& parameter : op.outputs) outputs.push_back(parameter_face(parameter));
+    for (const Parameter& parameter : op.inputs) inputs.push_back(parameter_abi(parameter));
+    for (const Parameter& parameter : op.outputs) outputs.push_back(parameter_abi(parameter));
     defaults.reserve(op.attributes.size());
     for (const AttributeSchema& attribute : op.attributes) {
       const bool has_default =
@@ -252,7 +252,7 @@ struct OpAdapter {
     }
   }
 
-  tessera_op face() {
+  tessera_op abi() {
     tessera_op made = {};
     made.struct_size = sizeof(made);
     made.version = op.version;
@@ -300,7 +300,7 @@ struct SimpleKernelAdapter {
   const tessera_host* host;
   std::string refusal;
 
-  tessera_simple_kernel face() {
+  tessera_simple_kernel abi() {
     tessera_simple_kernel made = {};
     made.struct_size = sizeof(made);
     made.domain = kernel.domain.c_str();
@@ -346,39 +346,39 @@ class BackendAdapter {
     for (const Device& device : description_.devices) {
       devices_.push_back({device.kind.c_str(), device.ordinal, 0, device.architecture.c_str()});
     }
-    for (Layout& layout : description_.layouts) layouts_.push_back(layout_face(layout));
+    for (Layout& layout : description_.layouts) layouts_.push_back(layout_abi(layout));
     for (Conversion& conversion : description_.conversions) {
-      conversions_.push_back(conversion_face(conversion));
+      conversions_.push_back(conversion_abi(conversion));
     }
     held_ops_.reserve(description_.ops.size());
-    for (Op& op : description_.ops) ops_.push_back(held_ops_.emplace_back(op).face());
+    for (Op& op : description_.ops) ops_.push_back(held_ops_.emplace_back(op).abi());
     held_simple_kernels_.reserve(description_.simple_kernels.size());
     for (SimpleKernel& kernel : description_.simple_kernels) {
       held_simple_kernels_.push_back({kernel, host_, ""});
-      simple_kernels_.push_back(held_simple_kernels_.back().face());
+      simple_kernels_.push_back(held_simple_kernels_.back().abi());
     }
   }
 
-  void fill(tessera_backend* face) {
-    face->struct_size = sizeof(*face);
-    face->self = this;
-    face->name = description_.name.c_str();
-    face->version = description_.version.c_str();
-    face->ingredients = ingredients_.data();
-    face->ingredient_count = static_cast<int32_t>(ingredients_.size());
-    face->devices = devices_.data();
-    face->device_count = static_cast<int32_t>(devices_.size());
-    face->layouts = layouts_.data();
-    face->layout_count = static_cast<int32_t>(layouts_.size());
-    face->conversions = conversions_.data();
-    face->conversion_count = static_cast<int32_t>(conversions_.size());
-    face->ops = ops_.data();
-    face->op_count = static_cast<int32_t>(ops_.size());
-    face->simple_kernels = simple_kernels_.data();
-    face->simple_kernel_count = static_cast<int32_t>(simple_kernels_.size());
-    face->propose = [](void* self, const tessera_graph* graph,
-                       const tessera_propose_options* options, tessera_proposals* proposals,
-                       tessera_error* error) {
+  void fill(tessera_backend* abi) {
+    abi->struct_size = sizeof(*abi);
+    abi->self = this;
+    abi->name = description_.name.c_str();
+    abi->version = description_.version.c_str();
+    abi->ingredients = ingredients_.data();
+    abi->ingredient_count = static_cast<int32_t>(ingredients_.size());
+    abi->devices = devices_.data();
+    abi->device_count = static_cast<int32_t>(devices_.size());
+    abi->layouts = layouts_.data();
+    abi->layout_count = static_cast<int32_t>(layouts_.size());
+    abi->conversions = conversions_.data();
+    abi->conversion_count = static_cast<int32_t>(conversions_.size());
+    abi->ops = ops_.data();
+    abi->op_count = static_cast<int32_t>(ops_.size());
+    abi->simple_kernels = simple_kernels_.data();
+    abi->simple_kernel_count = static_cast<int32_t>(simple_kernels_.size());
+    abi->propose = [](void* self, const tessera_graph* graph,
+                      const tessera_propose_options* options, tessera_proposals* proposals,
+                      tessera_error* error) {
       return guarded(error, [&] {
         const BackendAdapter& held = *static_cast<BackendAdapter*>(self);
         ProposeOptions wanted;
@@ -394,7 +394,7 @@ class BackendAdapter {
         held.backend_->propose(Graph(held.host_, graph), wanted, sink);
       });
     };
-    face->release = [](void* self) { delete static_cast<BackendAdapter*>(self); };
+    abi->release = [](void* self) { delete static_cast<BackendAdapter*>(self); };
   }
 
  private:
@@ -421,27 +421,27 @@ class BackendAdapter {
   std::vector<tessera_simple_kernel> simple_kernels_;
 };
 
-}  // namespace border
+}  // namespace detail
 
 inline void Proposals::add(Candidate candidate) {
-  auto held = std::make_unique<border::CandidateAdapter>(std::move(candidate));
+  auto held = std::make_unique<detail::CandidateAdapter>(std::move(candidate));
   // The host owns the candidate even if it refuses it.
-  const tessera_candidate* face = &held.release()->face;
-  proposals_->add(proposals_, face);
+  const tessera_candidate* abi = &held.release()->abi;
+  proposals_->add(proposals_, abi);
 }
 
 // Implements the function tessera_open_backend, which TESSERA_PLUGIN exports.
 template <class MyBackend>
-int32_t open_backend(const tessera_host* host, tessera_backend* face, tessera_error* error) {
-  return border::guarded(error, [&] {
+int32_t open_backend(const tessera_host* host, tessera_backend* abi, tessera_error* error) {
+  return detail::guarded(error, [&] {
     std::unique_ptr<Backend> backend;
     if constexpr (std::is_constructible_v<MyBackend, const tessera_host*>) {
       backend = std::make_unique<MyBackend>(host);
     } else {
       backend = std::make_unique<MyBackend>();
     }
-    auto held = std::make_unique<border::BackendAdapter>(std::move(backend), host);
-    held.release()->fill(face);
+    auto held = std::make_unique<detail::BackendAdapter>(std::move(backend), host);
+    held.release()->fill(abi);
   });
 }
 
