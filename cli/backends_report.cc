@@ -21,7 +21,7 @@ std::string backends_text(const std::vector<BackendDescription>& backends, const
                    {"status"}});
   std::string reasons;
   for (const BackendDescription& backend : backends) {
-    // Every backend has row_major, which no plug-in declares.
+    // row_major is part of every backend, so no plug-in declares it.
     std::vector<std::string> layouts = backend.layouts;
     if (backend.is_usable) layouts.insert(layouts.begin(), "row_major");
     table.add_row({backend.name, backend.version, joined(backend.devices), joined(layouts),

@@ -1,4 +1,4 @@
-// What `tessera backends` lists.
+// The report of `tessera backends`: which backends there are, and which are usable.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tessera::cli {
 
-// A line for each, then in full why those that are not usable are not.
+// One line for each backend, then the full reason for each backend that is not usable.
 std::string backends_text(const std::vector<BackendDescription>& backends, const TextStyle& style);
 
 Json backends_json(const std::vector<BackendDescription>& backends);

@@ -1,4 +1,4 @@
-// What `tessera bench` measured.
+// The report of `tessera bench`: its measurements as text and as JSON.
 #pragma once
 
 #include <optional>
@@ -16,21 +16,22 @@ struct BenchReport {
   std::string model;
   double load_ms = 0;
   double bind_ms = 0;
-  double first_ms = 0;         // the first run, which may still set things up
-  std::vector<double> run_ms;  // each run that was measured; empty where stopped before the first
+  double first_ms = 0;         // the first run, which may include set-up work
+  std::vector<double> run_ms;  // every measured run; empty if stopped before the first
   int threads = 0;
   PlanCounts counts;
-  std::vector<StepTotal> totals;                  // their times are not known
+  std::vector<StepTotal> totals;                  // without times: steps are not timed
   std::optional<PlacementDescription> placement;  // nullopt without costs
   CacheReport cache;
   MemoryDescription memory;
-  int64_t library_bytes = 0;        // that libraries keep to themselves
-  double dispatch_ns_per_step = 0;  // what a step takes beside its kernel
+  int64_t library_bytes = 0;        // memory that libraries keep on their own
+  double dispatch_ns_per_step = 0;  // overhead of a step in addition to its kernel
 };
 
 std::string bench_text(const BenchReport& report, const TextStyle& style);
 
-// What docs/formats/json.md says under `tessera bench`. Figures of no runs are null.
+// The JSON that docs/formats/json.md documents for `tessera bench`. Statistics over no runs are
+// null.
 Json bench_json(const BenchReport& report);
 
 }  // namespace tessera::cli

@@ -33,7 +33,7 @@ Json to_json(const std::vector<CacheIngredient>& ingredients) {
 
 constexpr int64_t kNanoseconds = 1'000'000'000;
 
-// What a bind without options has.
+// The ingredients of a bind with default options.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kUsual = {{
     {"fetch", ""},
     {"layouts", ""},
@@ -56,7 +56,7 @@ bool is_usual(const CacheIngredient& ingredient) {
   });
 }
 
-// Those that are not as without options; "" where all are.
+// The options that differ from their defaults; "" if none does.
 std::string options_text(const std::vector<CacheIngredient>& ingredients) {
   std::string text;
   for (const CacheIngredient& ingredient : ingredients) {
@@ -68,7 +68,7 @@ std::string options_text(const std::vector<CacheIngredient>& ingredients) {
   return text;
 }
 
-// "2026-11-23T18:22:10Z"; "" for the beginning of 1970, which stands for no time.
+// "2026-11-23T18:22:10Z"; "" for 0, which means that no time is known.
 std::string date_text(int64_t time_ns) {
   if (time_ns == 0) return {};
   const std::time_t seconds = time_ns / kNanoseconds;
@@ -79,7 +79,7 @@ std::string date_text(int64_t time_ns) {
   return text.data();
 }
 
-// "5 min", since then.
+// The time since `since_ns`, rounded down: "5 min".
 std::string age_text(int64_t since_ns) {
   const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
                           std::chrono::system_clock::now().time_since_epoch())
@@ -165,7 +165,7 @@ std::string cache_file_text(const CacheFileDescription& file, const TextStyle& s
                    {"age", Align::Right},
                    {"depends on", Align::Left, true}});
   for (const CacheSection& section : file.sections) {
-    // That nothing is left to be measured goes without saying where there is a plan.
+    // If there is a plan, it is clear that nothing is left to be measured.
     if (section.content == "settled") continue;
     std::string ingredients;
     for (const CacheIngredient& ingredient : section.ingredients) {
@@ -219,7 +219,7 @@ std::string cache_list_text(const std::vector<ListedCache>& files, const TextSty
       damages += wrapped(listed.damage, style);
       continue;
     }
-    // One row for each plan; what belongs to all of them stands in the first.
+    // One row for each plan; only the first row has the columns that describe the whole file.
     bool is_first = true;
     for (const CacheSection& section : file.sections) {
       if (section.type != "plan") continue;
@@ -243,7 +243,7 @@ std::string cache_list_text(const std::vector<ListedCache>& files, const TextSty
 Json cache_list_json(const std::vector<ListedCache>& files) {
   Json json = Json::array();
   for (const ListedCache& listed : files) {
-    // Of a damaged one nothing is known but where it is.
+    // Nothing but the path is known of a damaged file.
     CacheFileDescription description = listed.description;
     description.file = listed.path;
     Json entry = to_json(description);

@@ -1,4 +1,4 @@
-// What `tessera cache` and `bench` tell of caches.
+// The reports of `tessera cache`, and what `tessera bench` reports about caches.
 #pragma once
 
 #include <string>
@@ -12,24 +12,24 @@ namespace tessera::cli {
 std::string ingredients_text(const CacheReport& report, const TextStyle& style);
 Json ingredients_json(const CacheReport& report);
 
-// {"hit", "file", "reason"}; null where nothing was looked up.
+// {"hit", "file", "reason"}; null if no cache was searched.
 Json cache_json(const CacheReport& report);
 
-// Hit or miss, why, and whose word it is.
+// Hit or miss, the reason, and the origin of what was found.
 std::string cache_answer_text(const CacheReport& report, const TextStyle& style);
 
-// Of each thing that was loaded who found it out, and what that saved.
+// For each artifact that was loaded: its origin, and how much time it saved.
 std::string origins_text(const CacheReport& report, const TextStyle& style);
 
 // A cache file with its sections.
 std::string cache_file_text(const CacheFileDescription& file, const TextStyle& style);
 Json to_json(const CacheFileDescription& file);
 
-// A file of a list, or why it cannot be used.
+// One file of a listing, or why it cannot be used.
 struct ListedCache {
   std::filesystem::path path;
   CacheFileDescription description;
-  std::string damage;  // "": none
+  std::string damage;  // "" if the file is intact
 };
 std::string cache_list_text(const std::vector<ListedCache>& files, const TextStyle& style);
 Json cache_list_json(const std::vector<ListedCache>& files);

@@ -1,4 +1,4 @@
-// What main.cc needs of a command: each is one file, NAME_command.cc.
+// The interface between main.cc and the commands. Each command is one file, NAME_command.cc.
 #pragma once
 
 #include <functional>
@@ -8,11 +8,11 @@
 
 namespace tessera::cli {
 
-// docs/command_line.md says what each means; kExitCodes is what `tessera --help` says.
+// docs/command_line.md documents each code; `tessera --help` prints kExitCodes.
 enum ExitCode : int {
   kFine = 0,
-  kAnswerIsNo = 1,     // a mismatch, a miss
-  kBadInput = 2,       // bad usage, or a file that cannot be what it is given as
+  kAnswerIsNo = 1,     // a mismatch or a cache miss
+  kBadInput = 2,       // wrong usage, or an input file with wrong content
   kMachineFailed = 3,  // memory, a device, an output that cannot be written
 };
 
@@ -33,10 +33,11 @@ struct CommandResult {
   std::string output;  // for stdout
 };
 
-// Does what the parsed options ask for. Throws Error.
+// Executes the command with its parsed options. Throws Error.
 using Command = std::function<CommandResult()>;
 
-// Each adds its options to `command`, and gives what to call when that was chosen.
+// Each function adds its options to `command` and returns the function to call if the user chose
+// that command.
 Command make_run_command(CommandOptions command);
 Command make_bench_command(CommandOptions command);
 Command make_explain_command(CommandOptions command);

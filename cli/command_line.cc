@@ -18,7 +18,7 @@ bool is_repeatable(const CLI::Option& option) {
   return !takes_value(option) || option.get_items_expected_max() > 1;
 }
 
-// Not "-", which is a file, and no negative number.
+// "-" alone is a file, and "-1" or "-.5" is a number.
 bool looks_like_option(std::string_view text) {
   return text.size() > 1 && text[0] == '-' && !(text[1] >= '0' && text[1] <= '9') && text[1] != '.';
 }
@@ -29,7 +29,7 @@ std::string_view without_dashes(std::string_view text) {
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) { return app.get_subcommands({}); }
 
-// "MODEL" and what it is.
+// The command's positional argument, such as "MODEL".
 const CLI::Option* positional_of(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (is_positional(*option)) return option;
@@ -37,7 +37,7 @@ const CLI::Option* positional_of(const CLI::App& app) {
   return nullptr;
 }
 
-// Without dashes.
+// All option names, without their dashes.
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -51,7 +51,7 @@ std::string see_help(const CLI::App& app, const std::string& what) {
   return "; '" + command_path(app) + " --help' lists " + what;
 }
 
-// Reads arguments as CLI11 will, from the first to the last.
+// Reads arguments in CLI11's order, from first to last.
 class Reader {
  public:
   explicit Reader(const CLI::App& program) : app_(&program) {}
@@ -80,7 +80,7 @@ class Reader {
     if (!mistake_) mistake_ = {command_path(*app_), message};
   }
 
-  // Gives whether `next` is its value.
+  // Returns whether `next` is the option's value.
   bool read_option(const std::string& text, const std::string* next) {
     const size_t sign = text.find('=');
     const std::string name = text.substr(0, sign);
@@ -104,7 +104,8 @@ class Reader {
       check_value(name, text.substr(sign + 1));
       return false;
     }
-    // "--threads --json" lacks a number; an unknown option there is said to be that.
+    // In "--threads --json" the number is missing. If the second word is an unknown option, the
+    // message names that option.
     const bool is_value = next != nullptr && !next->starts_with("--");
     if (is_value) {
       check_value(name, *next);
@@ -168,7 +169,7 @@ class Reader {
       hint = "; did you mean 'tessera run " + text + "'?";
     if (hint.empty()) hint = see_help(*app_, "the commands");
     note("there is no command '" + text + "'" + hint);
-    // The remaining options belong to a command that is not known.
+    // If the command is unknown, nothing can be said about its options.
     is_over_ = true;
   }
 

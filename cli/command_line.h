@@ -1,5 +1,6 @@
-// What is wrong with a command line, said before CLI11 reads it: CLI11 names what is missing first,
-// although a mistyped option is what the user can correct, and knows no likely names.
+// Finds mistakes in a command line before CLI11 reads it. CLI11 reports missing arguments first,
+// although the user's actual mistake may be a mistyped option, and it does not suggest similar
+// names.
 #pragma once
 
 #include <optional>
@@ -17,13 +18,13 @@ struct UsageMistake {
   std::string message;  // "there is no option '--thread'; did you mean '--threads'?"
 };
 
-// The mistake in `arguments` (without the program's name) that the user should hear of; nullopt
-// where `program` and its commands can read them, and where help is asked for. An unknown option
-// counts before anything else; else what comes first.
+// The mistake in `arguments` (without the program's name) to report to the user; nullopt if
+// `program` and its commands can read the arguments, or if the user asks for help. An unknown
+// option has priority over everything else; otherwise the first mistake is returned.
 std::optional<UsageMistake> find_usage_mistake(const CLI::App& program,
                                                const std::vector<std::string>& arguments);
 
-// "tessera cache ls": the command as it is called.
+// The full name of a command, with the program's name: "tessera cache ls".
 std::string command_path(const CLI::App& command);
 
 }  // namespace tessera::cli

@@ -1,4 +1,4 @@
-// Compares an output with what was expected of it.
+// Compares an output with its expected values.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,26 @@ struct Tolerance {
 };
 
 struct Comparison {
-  // Why the tensors cannot be compared element by element; "" where they can.
+  // Why the tensors cannot be compared element by element; "" if they can.
   std::string difference_in_type;
 
-  // Of the elements that are off, how many, and the worst: the one that is furthest beyond what it
-  // may differ by.
+  // The number of mismatches, and the worst one: the element that exceeds its tolerance the most.
   int64_t elements = 0;
   int64_t elements_off = 0;
   std::vector<int64_t> worst_indices;
   WideNumber actual = 0;
   WideNumber expected = 0;
-  WideNumber difference = 0;  // |actual - expected|; NaN or infinite where either is
+  WideNumber difference = 0;  // |actual - expected|; NaN or infinite if an operand is
   WideNumber allowed = 0;     // absolute + relative * |expected|
 
   bool is_match() const { return difference_in_type.empty() && elements_off == 0; }
 };
 
-// Types and shapes must be equal, and for each element
-// |actual - expected| <= absolute + relative * |expected|, as in numpy.allclose(); NaN equals NaN,
-// and an infinity only itself.
+// Requires equal types and shapes, and for each element |actual - expected| <= absolute + relative
+// * |expected|, as in numpy.allclose(). NaN matches NaN, and an infinity matches only itself.
 Comparison compare(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 
-// What a person wants to know of a mismatch, in one or more lines; "" for a match.
+// Describes a mismatch to the user in one or more lines; "" for a match.
 std::string explain(const Comparison& comparison, DataType type);
 
 }  // namespace tessera::cli

@@ -45,7 +45,7 @@ TEST(Compare, JudgesLikeAllclose) {
       {0.0F, -0.0F, true},
       {0.0625F, 0.0F, true},
       {0.063F, 0.0F, false},
-      // The tolerance is relative to what is expected, not to what is found.
+      // The tolerance is relative to the expected value, not to the actual one.
       {16.0F, 15.0F, true},
       {100.0F, 93.9F, false},
       {93.9F, 100.0F, true},

@@ -32,11 +32,11 @@ std::string name_of(const CandidateDescription& candidate) {
 
 struct CandidateGroup {
   std::string op;
-  std::vector<std::vector<std::string>> places;  // the nodes of each place where it stands
+  std::vector<std::vector<std::string>> places;  // the nodes of each occurrence of the group
   std::vector<CandidateDescription> candidates;
 };
 
-// What has to agree for two groups to be shown as one.
+// Two groups are shown as one if their signatures are equal.
 std::string signature_of(const std::vector<CandidateDescription>& candidates) {
   std::string signature;
   for (const CandidateDescription& candidate : candidates) {
@@ -80,7 +80,8 @@ bool has_chosen(const std::vector<CandidateDescription>& candidates) {
                      [](const CandidateDescription& candidate) { return candidate.is_chosen; });
 }
 
-// Where the plan runs other groups of the same nodes, no candidate below says "chosen".
+// If the plan runs other groups of the same nodes, no candidate of this group is marked "chosen",
+// so the title says that the group is not in the plan.
 std::string title_of(const CandidateGroup& group, bool has_plan, const TextStyle& style) {
   const bool is_passed_over = has_plan && !has_chosen(group.candidates);
   std::string text = op_text(group.op, style) + (is_passed_over ? " (not in the plan): " : ": ");

@@ -54,7 +54,7 @@ TEST(CostsReport, ShowsTheCheapestFirstAndRefusedOnesLast) {
 TEST(CostsReport, SaysWhichGroupsThePlanPassesOver) {
   std::vector<CandidateDescription> all = {candidate("a", "fast", 1e-3),
                                            candidate("b", "slow", 2e-3)};
-  EXPECT_THAT(candidates_text(all, false, {}), HasSubstr("Relu: b\n"));  // no plan is known
+  EXPECT_THAT(candidates_text(all, false, {}), HasSubstr("Relu: b\n"));  // there is no plan
   all[0].is_chosen = true;
   const std::string text = candidates_text(all, false, {});
   EXPECT_THAT(text, HasSubstr("Relu: a\n"));

@@ -12,7 +12,7 @@
 namespace tessera::cli {
 namespace {
 
-// Tensors of at most this many elements are shown whole.
+// Tensors of at most this many elements are printed completely.
 constexpr int64_t kShownElements = 5;
 constexpr int kSummaryDigits = 6;
 

@@ -1,4 +1,4 @@
-// The JSON of explain_report.h, whose text is in explain_report.cc.
+// The JSON output that explain_report.h declares; explain_report.cc has the text output.
 #include <numeric>
 
 #include "cli/costs_report.h"

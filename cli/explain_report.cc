@@ -15,14 +15,14 @@
 namespace tessera::cli {
 namespace {
 
-// More make no message clearer; --json and --node have all.
+// Longer lists make no message clearer; --json and --node print everything.
 constexpr size_t kListedNodes = 10;
 constexpr size_t kExampleNodes = 3;
 constexpr size_t kShownGroups = 12;
 
 std::string us_text(double time_us) { return time_text(time_us * 1e-6); }
 
-// The price that the choice reckoned with.
+// The price that the choice used for this step.
 std::string predicted_text(const PlanStep& step) {
   return time_text(step.predicted_seconds.value_or(0));
 }
@@ -185,7 +185,7 @@ std::string port_text(const char* kind, const PlanPort& port, const TextStyle& s
   const std::string constant = port.is_constant ? ", constant" : "";
   const std::string density =
       port.density ? " (density at most " + decimal_text(100 * *port.density, 3) + " %)" : "";
-  // Which way is for the library to read: --json has it.
+  // The form of a pack matters only to the library; --json has it.
   const std::string pack = port.pack.empty() ? "" : ", packed";
   return wrapped(std::string(kind) + " '" + port.value + "': " + port.type + ", " + port.layout +
                      density + constant + pack,

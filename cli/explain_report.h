@@ -1,4 +1,5 @@
-// What `tessera explain` says of a plan: who does each step, how fast, and who refused.
+// The report of `tessera explain`: which backend computes each step, how fast, and what was
+// refused.
 #pragma once
 
 #include <string>
@@ -14,15 +15,15 @@ struct ExplainReport {
   std::string model;
   int threads = 0;
   PlanDescription plan;
-  double margin_seconds = 0;    // that margins of candidates were searched for
+  double margin_seconds = 0;    // how long margins of candidates were searched for
   int64_t runs = 0;             // at least one
   double run_us = 0;            // the median of all runs
-  std::vector<double> step_us;  // of each step of the plan, the median of all runs
+  std::vector<double> step_us;  // of each step of the plan: the median of all runs
 };
 
-// The steps that cover the node called `name`, make or convert a value called that, or, where there
-// are none and `name` ends in '*', cover nodes whose names begin so. Throws InvalidArgument listing
-// some nodes where there is no such step.
+// The steps that cover the node `name`, or compute or convert the value `name`. If there are none
+// and `name` ends in '*', the steps that cover nodes whose names begin with the text before the
+// '*'. Throws InvalidArgument, listing some nodes, if there is no such step.
 std::vector<size_t> find_steps(const PlanDescription& plan, const std::string& name);
 
 // The names of the nodes that `steps` cover.
@@ -31,16 +32,16 @@ std::vector<std::string> nodes_of(const PlanDescription& plan, const std::vector
 // All steps, conversions, totals and refusals by reason.
 std::string explain_text(const ExplainReport& report, const TextStyle& style);
 
-// All about `steps`, which are indices: ports, memory, every refusal in full.
+// Everything about `steps`, which are indices: ports, memory, every refusal in full.
 std::string explain_steps_text(const ExplainReport& report, const std::vector<size_t>& steps,
                                const TextStyle& style);
 
-// What the candidates for the nodes of `steps` cost, and conversions; a line that says how to come
-// to know where that is not known.
+// The costs of the candidates for the nodes of `steps`, and of conversions; if costs are unknown, a
+// line that says how to measure them.
 std::string explain_costs_text(const ExplainReport& report, const std::vector<size_t>& steps,
                                const TextStyle& style);
 
-// Everything; of the steps only `steps`, and of the candidates those for their nodes.
+// The whole report, restricted to `steps` and to the candidates for their nodes.
 Json explain_json(const ExplainReport& report, const std::vector<size_t>& steps);
 
 }  // namespace tessera::cli

@@ -6,7 +6,7 @@
 namespace tessera::cli {
 namespace {
 
-// `text` on one line, however it was broken.
+// `text` with its line breaks replaced by spaces.
 std::string joined(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
@@ -18,7 +18,7 @@ std::string without_end(std::string lines) {
 }
 
 struct OptionText {
-  std::string value_name;  // empty if it has none
+  std::string value_name;  // empty if the option has none
   std::string description;
 };
 

@@ -13,16 +13,17 @@ class HelpFormatter : public CLI::Formatter {
   explicit HelpFormatter(const TextStyle& style) : style_(style) { label("SUBCOMMAND", "COMMAND"); }
 
   std::string make_description(const CLI::App* app) const override;
-  // Paragraphs of sentences are wrapped; lines that begin with spaces are examples and stay.
+  // Wraps paragraphs of sentences. Lines that begin with spaces are examples and are not changed.
   std::string make_footer(const CLI::App* app) const override;
-  // An option's description begins with the name of its value and ": ", as in "N: threads to use";
-  // a flag's has no name. Positionals are named already.
+  // An option's description begins with the name of its value and ": ", for example "N: threads to
+  // use". The description of a flag has no such name, and neither has that of a positional, which
+  // is itself the name.
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
   std::string make_subcommand(const CLI::App* command) const override;
 
  private:
-  // In lines that fit beside the names.
+  // Wraps `text` to the width of the column to the right of the names.
   std::string beside_names(const std::string& text) const;
 
   TextStyle style_;

@@ -8,7 +8,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr size_t kLabelColumns = 12;
-// Sentences about one pass; a large model has thousands, which --json gives.
+// The maximum number of sentences for one pass. A large model has thousands; --json prints all.
 constexpr size_t kShownChanges = 50;
 
 std::string domain_text(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
@@ -23,7 +23,7 @@ std::string opsets_text(const ModelDescription& model) {
 
 constexpr const char* kUnknownNumber = "?";
 
-// "Conv 26, Relu 26, ...": the most frequent first.
+// Op types with their counts, most frequent first: "Conv 26, Relu 26, ...".
 std::string op_counts_text(const std::vector<NodeDescription>& nodes) {
   std::map<std::string, int64_t> counts;
   for (const NodeDescription& node : nodes) ++counts[node.op];
@@ -76,7 +76,7 @@ std::string nodes_text(const std::vector<NodeDescription>& nodes, const TextStyl
   TextTable table({{"node", Align::Left, true},
                    {"op", Align::Left, true},
                    {"opset", Align::Right},
-                   {"output"},  // a shape that is cut would be another shape
+                   {"output"},  // never shortened: part of a shape would be another shape
                    {"FLOPs", Align::Right},
                    {"read+written", Align::Right}});
   for (const NodeDescription& node : nodes) {

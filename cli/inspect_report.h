@@ -1,4 +1,4 @@
-// What `tessera inspect` shows of a model.
+// The report of `tessera inspect` about a model.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 namespace tessera::cli {
 
 struct InspectParts {
-  bool has_passes = false;   // what each pass changed, and how long it took
-  bool has_weights = false;  // each of them, not only their number and size
+  bool has_passes = false;   // whether to show each pass's changes and time
+  bool has_weights = false;  // whether to list each weight, not only number and size
 };
 
 std::string inspect_text(const ModelDescription& model, const InspectParts& parts,

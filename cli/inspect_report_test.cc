@@ -21,7 +21,7 @@ ValueDescription value_of(std::string name, std::vector<Dimension> shape, std::s
   return value;
 }
 
-// A model with everything that is awkward to show: long names, no UTF-8, unknown dimensions.
+// A model that is hard to print: long names, invalid UTF-8, unknown dimensions.
 ModelDescription awkward_model() {
   const ValueDescription picture =
       value_of("picture", {{.value = std::nullopt, .symbol = "batch"}}, "float32 batch");

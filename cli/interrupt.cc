@@ -7,7 +7,7 @@
 namespace tessera::cli {
 namespace {
 
-// A handler reaches nothing but what is static.
+// A signal handler can access only static variables.
 std::atomic<bool> was_interrupted = false;
 std::atomic<Executor*> running = nullptr;
 std::atomic<int> stop_signal = 0;  // the signal
@@ -28,10 +28,11 @@ Interrupt::Interrupt(Executor* executor) {
   running = executor;
   struct sigaction action{};
   action.sa_handler = note;
-  // SA_RESETHAND: the next one finds the default again. SA_RESTART: nothing else notices.
+  // SA_RESETHAND: a second signal gets the default handler. SA_RESTART: system calls are not
+  // interrupted.
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigaction(SIGINT, nullptr, &previous_);
-  // Whoever started the program to ignore Ctrl-C (nohup) gets that.
+  // If the caller made the program ignore Ctrl-C (nohup), it goes on ignoring it.
   if (previous_.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
 }
 
@@ -49,7 +50,7 @@ Termination::Termination() {
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   for (size_t index = 0; index < kSignals.size(); ++index) {
     sigaction(kSignals[index], nullptr, &previous_[index]);
-    // Whoever started the program to ignore them (nohup) gets that.
+    // If the caller made the program ignore these signals (nohup), it goes on ignoring them.
     if (previous_[index].sa_handler == SIG_DFL) sigaction(kSignals[index], &action, nullptr);
   }
 }

@@ -1,5 +1,5 @@
-// Ctrl-C as a wish to stop early, SIGTERM and SIGHUP as a wish to end soon, instead of the end of
-// the program.
+// Handles Ctrl-C as a request to stop early, and SIGTERM and SIGHUP as requests to exit soon,
+// instead of terminating the program immediately.
 #pragma once
 
 #include <array>
@@ -9,27 +9,28 @@
 
 namespace tessera::cli {
 
-// While one lives, the first Ctrl-C (SIGINT) only sets is_interrupted() and ends the run of an
-// executor that is going on, which throws Cancelled; a second one ends the program as ever. One at
-// a time, on the main thread.
+// While an Interrupt exists, the first Ctrl-C (SIGINT) only sets is_interrupted() and cancels the
+// current run of an executor, which throws Cancelled. A second Ctrl-C terminates the program as
+// usual. Only one Interrupt may exist at a time. Use it on the main thread.
 class Interrupt {
  public:
-  // `executor`, which must outlive this, is the one whose run ends; null: none.
+  // Ctrl-C cancels runs of `executor`, which must outlive this object; null: no runs.
   explicit Interrupt(Executor* executor = nullptr);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
   bool is_interrupted() const;
-  // Whether there was a Ctrl-C since the newest of them began; from any thread.
+  // Whether Ctrl-C was pressed since the newest Interrupt was constructed. Thread-safe.
   static bool was_requested();
 
  private:
   struct sigaction previous_{};
 };
 
-// While one lives, the first SIGTERM or SIGHUP is only noted, so that what was found out can be
-// kept and nothing is left behind; a second one ends the program as ever. On the main thread.
+// While a Termination exists, the first SIGTERM or SIGHUP is only recorded, so that the program can
+// save its results and remove its temporary files. A second signal terminates the program as usual.
+// Use it on the main thread.
 class Termination {
  public:
   Termination();
@@ -37,11 +38,12 @@ class Termination {
   Termination(const Termination&) = delete;
   Termination& operator=(const Termination&) = delete;
 
-  // Whether one was noted since the program began.
+  // Whether a signal was recorded since the program began.
   static bool was_requested();
-  // Throws Cancelled where one was.
+  // Throws Cancelled if a signal was recorded.
   static void check();
-  // Ends the program by the signal, if one was noted, as whoever waits for it expects.
+  // Terminates the program by the recorded signal, if there is one, so that the parent process sees
+  // the expected status.
   static void exit_if_requested();
 
  private:

@@ -9,7 +9,7 @@
 namespace tessera::cli {
 namespace {
 
-// "invalid_argument" of "InvalidArgument".
+// Converts "InvalidArgument" to "invalid_argument".
 std::string snake_case(std::string_view name) {
   std::string text;
   for (const char letter : name) {
@@ -60,7 +60,7 @@ Json to_json(const std::string& tensor_name, const Tensor& tensor) {
 
 Json number_json(WideNumber number) {
   if (!std::isfinite(number)) return nullptr;
-  // Whole numbers of 64-bit tensors would lose digits as doubles.
+  // A double cannot represent every 64-bit integer, so integers are written as integers.
   if (number == std::trunc(number) && number >= -0x1p63L && number < 0x1p63L) {
     return static_cast<int64_t>(number);
   }

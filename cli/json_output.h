@@ -1,4 +1,4 @@
-// What the commands print with --json; docs/formats/json.md has every key.
+// The output of commands with --json; docs/formats/json.md documents every key.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,30 +13,30 @@ namespace tessera::cli {
 
 using Json = nlohmann::ordered_json;
 
-// The version of what docs/formats/json.md says. A key that is new does not change it; one that is
-// gone, or means something else, does.
+// The version of the format in docs/formats/json.md. It changes if a key is removed or changes its
+// meaning, but not if a key is added.
 inline constexpr int kJsonFormat = 1;
 
-// What a command prints: the object `json` with its "format" before all other keys, indented, with
-// a newline at its end. Names may hold any bytes: what is no UTF-8 is replaced, so that the result
-// is always valid.
+// A command's output: the object `json`, indented, with "format" as its first key and a newline at
+// the end. Names may contain any bytes: invalid UTF-8 is replaced, so that the result is always
+// valid.
 std::string json_text(const Json& json);
 
-// The same without "format", for files whose format is told elsewhere.
+// The same without "format", for files whose format is stated elsewhere.
 std::string json_file_text(const Json& json);
 
-// {"value", "type", "shape"}: a dimension is a number or the name of an unknown one; the shape is
-// null where not even the rank is known.
+// {"value", "type", "shape"}: a dimension is a number or the name of an unknown dimension; the
+// shape is null if not even the rank is known.
 Json to_json(const ValueDescription& value);
 Json to_json(const std::vector<ValueDescription>& values);
 
 // {"value", "type", "shape"} of a tensor.
 Json to_json(const std::string& name, const Tensor& tensor);
 
-// "not_built" of "not built": how an enumerator is spelled.
+// An enumerator's spelling in JSON: "not_built" for "not built".
 std::string json_key(std::string words);
 
-// Exact, as far as JSON can: it has no NaN and no infinity, which become null.
+// As exact as JSON allows: NaN and infinities, which JSON lacks, become null.
 Json number_json(WideNumber number);
 
 // Null for nullopt.

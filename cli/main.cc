@@ -1,4 +1,4 @@
-// The program `tessera`: picks the command, and turns errors into messages and exit codes.
+// The program `tessera`: runs the chosen command, and turns errors into messages and exit codes.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -69,21 +69,21 @@ ExitCode exit_code(ErrorKind kind) {
   return kMachineFailed;
 }
 
-// Failed writes come back as errors to report, not as signals that kill: a reader that closed its
-// pipe, a file that reached the limit of its size. And a standard stream that the caller closed
-// must not become the number of a file opened later.
+// Makes failed writes return errors that can be reported instead of raising signals that kill the
+// program, for example if a reader closes its pipe or a file reaches the size limit. Also opens
+// standard streams that the caller closed, so that no file opened later gets their descriptor.
 void prepare_streams() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   for (int descriptor = 0; descriptor <= 2; ++descriptor) {
     const bool is_closed = fcntl(descriptor, F_GETFD) == -1 && errno == EBADF;
-    // Only for reading, so that writing to it still fails.
+    // Read-only, so that writing to the stream still fails.
     if (is_closed && open("/dev/null", O_RDONLY) != descriptor) std::_Exit(kMachineFailed);
   }
 }
 
-// Gives kMachineFailed where the text does not reach stdout, else `code`. A reader that stopped
-// reading needs no message.
+// Returns `code`, or kMachineFailed if the text cannot be written to stdout. If a reader closed the
+// pipe, no message is printed.
 ExitCode print(const std::string& text, ExitCode code) {
   if (text.empty()) return code;
   errno = 0;
@@ -109,8 +109,8 @@ ExitCode report_usage(const UsageMistake& mistake, bool is_json) {
   return print(is_json ? json_text(json) : "", kBadInput);
 }
 
-// What CLI11 threw: help and version are answers. Anything else is bad usage that
-// find_usage_mistake() does not know.
+// Handles exceptions of CLI11. Help and version are regular output. Anything else is wrong usage
+// that find_usage_mistake() does not detect.
 ExitCode report_parse_error(const CLI::App& app, const CLI::ParseError& error, bool is_json) {
   std::ostringstream output;
   std::ostringstream errors;
@@ -135,7 +135,7 @@ ExitCode run_command_line(int argc, char** argv, bool is_json) {
   CLI::App app("Runs neural networks with whatever libraries the machine has.", "tessera");
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("--version", "tessera " + version(), "print the version");
-  // Commands that are added from here on take it over.
+  // Commands added after this line inherit the formatter.
   app.formatter(std::make_shared<HelpFormatter>(stdout_style()));
   app.footer(footer_text());
   CommandOptions program(app);

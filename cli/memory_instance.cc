@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::array<std::string_view, 4> kTitles = {"id", "lower", "upper", "size"};
 constexpr int64_t kMaxFileBytes = int64_t{64} << 20U;
-// Quick arrangements cost the square of it.
+// Even the quick planning algorithms take time quadratic in the number of buffers.
 constexpr size_t kMaxBuffers = 100'000;
 
 std::string_view trimmed(std::string_view text) {
@@ -59,7 +59,7 @@ class InstanceReader {
   }
 
  private:
-  // False at the end.
+  // Returns false at the end of the file.
   bool next_line() {
     do {
       if (rest_.empty()) return false;
@@ -126,7 +126,7 @@ class InstanceReader {
                std::to_string(request.upper),
            name);
     }
-    // The planner adds its alignment, 1, to each.
+    // The planner adds its alignment of 1 byte to each size.
     if (request.bytes >= room_) {
       fail("expected sizes of at most 64 bits together, found " + std::to_string(request.bytes) +
                " where there is room for " + std::to_string(room_ - 1),
@@ -144,9 +144,9 @@ class InstanceReader {
   const std::string& file_;
   std::string_view line_;
   int64_t number_ = 0;
-  std::vector<size_t> columns_;  // of kTitles
+  std::vector<size_t> columns_;  // the column of each title in kTitles
   size_t title_count_ = 0;
-  std::unordered_map<std::string_view, int64_t> lines_;  // by name
+  std::unordered_map<std::string_view, int64_t> lines_;  // line numbers by buffer name
   int64_t room_ = std::numeric_limits<int64_t>::max();
   MemoryInstance instance_;
 };

@@ -1,4 +1,4 @@
-// Problems of placing buffers in memory, as files.
+// Reads memory planning problems (buffers with lifetimes and sizes) from files.
 #pragma once
 
 #include <filesystem>
@@ -15,15 +15,15 @@ struct MemoryInstance {
   std::vector<BufferRequest> requests;
 };
 
-// Reads comma-separated values: a line of titles, among them `id`, `lower`, `upper` and `size` in
-// any order, then a line a buffer, which is live from `lower` until before `upper`. Other columns
-// are passed over, and so are empty lines, a mark of the byte order and carriage returns. `file` is
-// for errors, which name the line, the buffer where it has a name, and what was expected. Throws
-// InvalidArgument for what is no such file, a time below 0, a size below 1 or beyond 64 bits, sizes
-// that together are, a name twice, and no buffers.
+// Parses comma-separated values: a line of titles that include `id`, `lower`, `upper` and `size` in
+// any order, then one line for each buffer, which is live from `lower` until before `upper`. Other
+// columns, empty lines, a byte order mark and carriage returns are ignored. Errors name `file`, the
+// line, the buffer if it has a name, and what was expected. Throws InvalidArgument if the text does
+// not have this format, a time is below 0, a size is below 1 or exceeds 64 bits, the sum of the
+// sizes exceeds 64 bits, a name occurs twice, or there are no buffers.
 MemoryInstance parse_memory_instance(std::string_view text, const std::string& file);
 
-// The same from a file. Throws InvalidArgument also where it cannot be read, or is larger than
+// Reads and parses a file. Also throws InvalidArgument if the file cannot be read or is larger than
 // 64 MiB.
 MemoryInstance read_memory_instance(const std::filesystem::path& file);
 

@@ -73,7 +73,7 @@ TEST(MemoryInstance, SaysWhatIsWrong) {
   }
 }
 
-// Whatever is left of a damaged file is read, and can be planned, or is refused.
+// A damaged file is either rejected, or parsed into buffers that can be planned.
 TEST(MemoryInstance, DamagedFilesAreReadOrRefused) {
   std::mt19937 random(17);
   const std::string small = kSmall;

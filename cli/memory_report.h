@@ -1,4 +1,4 @@
-// How a plan's inner values lie in memory: text, JSON and a picture.
+// The memory layout of a plan's inner values, as text, JSON and a picture.
 #pragma once
 
 #include <string>
@@ -13,24 +13,24 @@ struct MemoryReport {
   std::string model;
   MemoryDescription memory;
   int64_t steps = 0;          // of the plan
-  int64_t library_bytes = 0;  // that libraries keep to themselves
-  double plan_ms = 0;         // that laying out took
+  int64_t library_bytes = 0;  // memory that libraries keep on their own
+  double plan_ms = 0;         // time that memory planning took
 };
 
 // The report of an executor.
 MemoryReport memory_report_of(const Executor& executor);
 
-// The figures, then the largest blocks.
+// The totals, then the largest blocks.
 std::string memory_text(const MemoryReport& report, const TextStyle& style);
 
-// The figures of memory_figures_json(), more of them, and the blocks.
+// The figures of memory_figures_json(), additional figures, and the blocks.
 Json memory_json(const MemoryReport& report);
 
 // The figures that `bench` shows too.
 Json memory_figures_json(const MemoryDescription& memory, int64_t library_bytes);
 
-// A picture that needs nothing else: steps from left to right, addresses from the bottom up, a
-// rectangle with a title for each block, and a line at the lower bound.
+// A self-contained SVG image: steps from left to right, addresses from bottom to top, a rectangle
+// with a title for each block, and a line at the lower bound.
 std::string memory_svg(const MemoryReport& report);
 
 }  // namespace tessera::cli

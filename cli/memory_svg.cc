@@ -1,4 +1,4 @@
-// The picture of memory_report.h.
+// The SVG image that memory_report.h declares.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -11,14 +11,14 @@
 namespace tessera::cli {
 namespace {
 
-// Of the picture, in its own units.
+// Sizes in the image, in SVG user units.
 constexpr double kWidth = 1200;
 constexpr double kHeight = 720;
 constexpr double kLeft = 80;
 constexpr double kRight = 20;
 constexpr double kTop = 84;
 constexpr double kBottom = 50;
-constexpr double kLetterWidth = 6.6;  // of most letters, at the labels' size
+constexpr double kLetterWidth = 6.6;  // the width of most letters at the labels' font size
 constexpr double kLabelHeight = 15;
 constexpr double kMaxTicks = 10;
 constexpr size_t kTitleColumns = 40;
@@ -85,13 +85,13 @@ std::string title_of(const MemoryBlock& block) {
          std::to_string(block.lower) + " to " + std::to_string(block.upper - 1);
 }
 
-// Colours that differ from block to block; workspaces are grey.
+// Gives blocks different colours; workspaces are grey.
 std::string colour_of(const MemoryBlock& block, size_t index) {
   if (block.is_workspace) return "#9aa0a6";
   return "hsl(" + std::to_string(index * 137 % 360) + ",55%,72%)";
 }
 
-// Where steps and addresses lie in the picture.
+// Converts steps and addresses to coordinates of the image.
 class Scale {
  public:
   explicit Scale(const MemoryReport& report)
@@ -110,8 +110,8 @@ class Scale {
   double byte_height_;
 };
 
-// The name, and the size where there is room, within the block and never beside it: an inner
-// picture cuts off what is wider than its letters were thought to be.
+// The block's name, and its size if there is room. The label is an inner svg element, which clips
+// text that is wider than estimated, so that no label extends beyond its block.
 std::string label_svg(const MemoryBlock& block, double x, double y, double width, double height) {
   const auto columns = static_cast<size_t>(std::max(0.0, (width - 8) / kLetterWidth));
   if (columns < 4 || height < kLabelHeight) return "";
@@ -136,7 +136,8 @@ std::string block_svg(const MemoryBlock& block, size_t index, const Scale& scale
          label_svg(block, x, y, width, height);
 }
 
-// The smallest of 1, 2 and 5 times a power of ten, or a power of two, with few ticks up to `most`.
+// The smallest of 1, 2 and 5 times a power of ten, or the smallest power of two, that results in
+// few ticks up to `most`.
 int64_t tick_of(int64_t most, bool is_binary) {
   int64_t tick = 1;
   for (int round = 0; static_cast<double>(most) / static_cast<double>(tick) > kMaxTicks; ++round) {

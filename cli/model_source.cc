@@ -13,7 +13,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr const char* kPlace = "standard input";
-// protobuf's limit; src/import/onnx/wire_scan.cc says the same of files.
+// protobuf's limit; src/import/onnx/wire_scan.cc applies the same limit to files.
 constexpr size_t kMaxModelBytes = std::numeric_limits<int32_t>::max();
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 
@@ -21,7 +21,7 @@ constexpr size_t kReadAtOnce = size_t{1} << 20;
   throw Error(ErrorKind::InvalidArgument, kPlace, message);
 }
 
-// Of a file; 0 for what has no size before it is read.
+// The file's size; 0 if the size is unknown until the stream is read, as for pipes.
 size_t size_of(int descriptor) {
   struct stat status{};
   const bool is_file = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
@@ -38,7 +38,7 @@ std::string read_model_bytes(int descriptor, size_t max_bytes) {
   bytes.reserve(std::min(size_of(descriptor), max_bytes) + 1);
   size_t filled = 0;
   while (true) {
-    // Room for one byte too many, to see that there are more.
+    // One byte more than allowed, to detect that the input is too large.
     const size_t room = std::min(kReadAtOnce, max_bytes + 1 - filled);
     bytes.resize(filled + room);
     const ssize_t count = ::read(descriptor, bytes.data() + filled, room);

@@ -1,4 +1,4 @@
-// Where a command's MODEL comes from: a file, or standard input.
+// Loads the MODEL argument of commands from a file or from standard input.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace tessera::cli {
 
-// What MODEL is, for `--help`.
+// The description of MODEL in `--help`.
 constexpr const char* kModelHelp = "an ONNX file; '-': from standard input";
 
-// Loads the file `model`, or what standard input gives where it is "-". Its external data is then
-// looked for in the working folder. Throws as tessera::load() does, and InvalidArgument where
-// standard input is a terminal or gives nothing, or more than an ONNX file can have.
+// Loads the file `model`, or reads the model from standard input if `model` is "-". In the latter
+// case, external data is read from the working directory. Throws like tessera::load(), and
+// InvalidArgument if standard input is a terminal, is empty, or is larger than an ONNX file can be.
 Model load_model(const std::string& model, const LoadOptions& options);
 
-// All that can be read from `descriptor`, at most `max_bytes`; for load_model() and its test.
+// Reads everything from `descriptor`, up to `max_bytes`; for load_model() and its test.
 std::string read_model_bytes(int descriptor, size_t max_bytes);
 
 }  // namespace tessera::cli

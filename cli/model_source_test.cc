@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What read_model_bytes() gives for `bytes` that come through a pipe, or its error's message.
+// Returns what read_model_bytes() reads from a pipe that contains `bytes`, or its error message.
 std::string read_through_pipe(const std::string& bytes, size_t max_bytes) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);

@@ -14,7 +14,7 @@
 namespace tessera::cli {
 namespace {
 
-// More names than these make no message clearer.
+// Longer lists of names make no message clearer.
 constexpr size_t kListedNames = 10;
 
 [[noreturn]] void refuse(std::string_view option, const std::string& text,
@@ -22,7 +22,7 @@ constexpr size_t kListedNames = 10;
   throw Error(ErrorKind::InvalidArgument, std::string(option) + " '" + text + "'", message);
 }
 
-// The number that all of `text` spells.
+// Parses `text`, which must be a number as a whole.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number number = 0;
@@ -41,7 +41,7 @@ std::string list_names(const std::vector<ValueDescription>& values) {
   return list;
 }
 
-// 1 for ""; 0 for what is no unit. "MB" is none, as it may mean a million.
+// 1 for ""; 0 for an unknown unit. "MB" is not accepted, because it may mean a million bytes.
 int64_t bytes_of_unit(std::string_view unit) {
   if (unit.empty()) return 1;
   constexpr std::string_view kUnits = "KMGT";
@@ -52,7 +52,7 @@ int64_t bytes_of_unit(std::string_view unit) {
   return int64_t{1} << (10 * (index + 1));
 }
 
-// The bytes that `text` spells; nullopt where it spells none, or more than 63 bits.
+// Parses a number of bytes; nullopt if `text` is not one, or if it exceeds 63 bits.
 std::optional<int64_t> byte_count(std::string_view text) {
   const size_t whole_end = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto whole = parse_number<int64_t>(text.substr(0, whole_end));
@@ -62,7 +62,7 @@ std::optional<int64_t> byte_count(std::string_view text) {
     rest.remove_prefix(1);
     digits = rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size()));
     rest.remove_prefix(digits.size());
-    // Half a byte is none.
+    // A decimal point needs digits and a unit: fractions of a byte do not exist.
     if (digits.empty() || rest.empty()) return std::nullopt;
   }
   const int64_t unit = bytes_of_unit(rest);

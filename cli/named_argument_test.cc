@@ -9,7 +9,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The message of the InvalidArgument that `call` throws; "" where it throws nothing.
+// The message of the InvalidArgument that `call` throws; "" if it throws nothing.
 template <class Call>
 std::string refusal(const Call& call) {
   try {
@@ -70,7 +70,7 @@ TEST(NamedArgument, ParsesByteCounts) {
       {"2T", int64_t{2} << 40},
       {"1KiB", 1024},
       {"0.25MiB", 262144},
-      {"0.3K", 307},  // the part of a byte is left out
+      {"0.3K", 307},  // fractions of a byte are dropped
       {"0.99999999999999999999K", 1023},
   };
   for (const Case& row : cases) {

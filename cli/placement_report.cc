@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kShownCalls = 8;
 
-// Below that a time cannot be told from none.
+// Shorter times cannot be distinguished from 0.
 bool is_nothing(double seconds) { return seconds < 5e-8; }
 
 bool is_measured(const CandidateDescription& candidate) {
@@ -33,7 +33,8 @@ bool shares_node(const CandidateDescription& left, const CandidateDescription& r
   });
 }
 
-// Of the candidates that would do some of the same nodes, the one that lacks least.
+// Among the other candidates that share a node with `chosen`, the one that is closest to being
+// chosen.
 const CandidateDescription* runner_up(const PlanDescription& plan,
                                       const CandidateDescription& chosen) {
   const CandidateDescription* best = nullptr;
@@ -46,10 +47,10 @@ const CandidateDescription* runner_up(const PlanDescription& plan,
   return best;
 }
 
-// Where a plan's price is so near to the bound, it has reached it.
+// If the gap rounds to 0.00 %, the plan's price counts as equal to the bound.
 bool is_reached(double gap) { return decimal_text(100 * gap, 2) == "0.00"; }
 
-// What was measured, and what was predicted before.
+// The measured time of a run, and the predicted times.
 std::string times_text(const PlacementDescription& placement, std::optional<double> run_seconds) {
   std::string text = "one run: ";
   if (run_seconds) text += time_text(*run_seconds) + " measured, ";
@@ -63,7 +64,7 @@ std::string times_text(const PlacementDescription& placement, std::optional<doub
   return text;
 }
 
-// The proof is about predictions: runs may choose another plan.
+// The proof concerns predictions; measured runs may select another plan.
 std::string proof_text(const PlacementDescription& placement) {
   const std::string bound = time_text(placement.lower_bound_seconds);
   if (is_reached(placement.gap)) return "no plan has a lower prediction (proven)";
@@ -109,7 +110,7 @@ std::string result_text(const PlacementDescription& placement, size_t index) {
       std::ranges::min_element(placement.contenders, {}, &ContenderDescription::seconds);
   const double slower = placement.contenders[0].seconds / fastest->seconds - 1;
   if (slower <= 0) return "used: the fastest";
-  // What is as fast, give or take noise, is taken in the order in which it was chosen.
+  // Among plans that are equally fast within noise, the first in the order of selection is used.
   if (slower <= 0.0101) return "used: as fast as any";
   return "used: soonest built and run";
 }
@@ -148,7 +149,8 @@ std::string margin_text(const CandidateDescription& candidate) {
   if (!candidate.behind_seconds || !is_measured(candidate)) return "";
   const double behind = *candidate.behind_seconds;
   if (!std::isfinite(behind)) return "no plan can use it";
-  // The cheapest plan by predictions has it, or one as cheap: the plan in use may be another.
+  // The plan that is cheapest by predictions uses this candidate or an equally cheap one. The plan
+  // in use may be another.
   if (is_nothing(behind)) return "predicted as fast or faster";
   if (behind >= candidate.price_seconds) return "never chosen, even at 0 \xc2\xb5s";
   return "chosen if " + time_text(behind) + " (" +

@@ -1,4 +1,4 @@
-// What is told of the choice by price: how good it is, and what would change it.
+// Reports about a placement chosen by price: its quality, and what would change it.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,21 @@
 
 namespace tessera::cli {
 
-// Lines on what the plan was predicted to take and was measured to take, on the proof that no
-// prediction is lower, and a table of the plans that were run; `run_ms` is what a run took, nullopt
-// where none was timed. "" without `placement`.
+// Describes the predicted and the measured time of the plan, the proof that no plan has a lower
+// prediction, and the plans that were run, in a table. `run_ms` is the time of a run, nullopt if
+// none was timed. "" without `placement`.
 std::string placement_text(const std::optional<PlacementDescription>& placement,
                            std::optional<double> run_ms, const TextStyle& style);
 
-// A contender's name as people read it: "solved, round 3" is "best by timed steps, round 3"; what
-// is not known here stays as it is.
+// A contender's name for users: "solved, round 3" becomes "best by timed steps, round 3". Unknown
+// names are returned unchanged.
 std::string contender_text(const std::string& name);
 
-// "chosen, 1.2 µs ahead", "chosen if 3.4 µs (31 %) faster", or "" where nothing was found out.
+// "chosen, 1.2 µs ahead", "chosen if 3.4 µs (31 %) faster", or "" if the margin is unknown.
 std::string margin_text(const CandidateDescription& candidate);
 
-// The nodes for which another candidate comes closest to being chosen, in a table, and how many
-// candidates nothing was found out of in `margin_seconds`; "" where nothing was looked for.
+// A table of the nodes for which another candidate comes closest to being chosen, and the number of
+// candidates whose margins were not found within `margin_seconds`; "" if margins were not computed.
 std::string closest_calls_text(const PlanDescription& plan, double margin_seconds,
                                const TextStyle& style);
 

@@ -1,5 +1,6 @@
-// The plan as a graph: layers from top to bottom, edges over several layers as chains of thin
-// vertices, crossings lessened by moving each vertex towards the middle of its neighbours (Sugiyama).
+// The plan as a graph, drawn by Sugiyama's method: layers from top to bottom; an edge across
+// several layers is a chain of thin vertices; to reduce crossings, each vertex moves towards the
+// mean position of its neighbours.
 
 const kMostThinVertices = 20000;
 
@@ -21,8 +22,8 @@ function edgesOfSteps() {
 function layOut(edges, width, height, gapX, gapY) {
   const layer = steps.map(() => 0);
   for (const [from, to] of edges) layer[to] = Math.max(layer[to], layer[from] + 1);
-  // Edges over many layers would make more thin vertices than a browser places quickly: those longer
-  // than this are drawn from end to end.
+  // Edges across many layers would create more thin vertices than a browser can lay out quickly.
+  // Edges longer than this are drawn directly from end to end.
   let most = layer.reduce((high, one) => Math.max(high, one), 0);
   const thin = () => edges.reduce((sum, [from, to]) => {
     const passed = layer[to] - layer[from] - 1;
@@ -60,7 +61,8 @@ function layOut(edges, width, height, gapX, gapY) {
     if (others.length === 0) return vertices[index].x;
     return others.reduce((sum, other) => sum + vertices[other].x, 0) / others.length;
   };
-  // Towards the wanted places, in order and without overlap: from the left, then from the right.
+  // Moves the vertices towards their wanted positions, keeping their order and without overlap:
+  // from the left, then from the right, and takes the mean of the two.
   const settle = (row, wanted) => {
     const apart = (a, b) => (vertices[a].width + vertices[b].width) / 2 + gapX;
     const left = [], right = [];
@@ -94,18 +96,18 @@ function layOut(edges, width, height, gapX, gapY) {
           height: layers.length * (height + gapY) + gapY};
 }
 
-// Text that is too long loses its middle, because names differ at both ends.
+// Removes the middle of a text that is too long, because names differ at both ends.
 function cut(text, most) {
   return text.length <= most ? text
     : text.slice(0, Math.ceil(most / 2) - 1) + "…" + text.slice(text.length - Math.floor(most / 2));
 }
 
-// The same by width, in pixels of `font`.
+// The same, limited by width in pixels of `font`.
 const measure = document.createElement("canvas").getContext("2d");
 function fit(text, width, font) {
   measure.font = font;
   const isFine = most => measure.measureText(cut(text, most)).width <= width;
-  // No more of them than would fit if they were as narrow as they get.
+  // Each character is at least one pixel wide, so more characters than pixels never fit.
   let low = 1, high = Math.min(text.length, Math.ceil(width));
   if (isFine(high) && high === text.length) return text;
   while (low < high) {
@@ -119,7 +121,7 @@ function pathOf(chain, vertices, height) {
   let path = "";
   for (let place = 1; place < chain.length; ++place) {
     const from = vertices[chain[place - 1]], to = vertices[chain[place]];
-    // Past the boxes of a layer straight down, so that bends are between layers only.
+    // Edges go straight down beside the boxes of a layer, so that they bend only between layers.
     const y0 = from.y + height / 2, y1 = to.y - height / 2, bend = (y1 - y0) / 2;
     path += `${place === 1 ? `M${from.x} ` : "V"}${y0}` +
             `C${from.x} ${y0 + bend} ${to.x} ${y1 - bend} ${to.x} ${y1}`;
@@ -154,7 +156,7 @@ function showGraph() {
   const gapX = isCompact ? 8 : 16, gapY = isCompact ? 9 : 22;
   if (steps.length === 0) return;
   const placed = layOut(edgesOfSteps(), width, height, gapX, gapY);
-  // A wide graph is made smaller, but not so much that it could not be read.
+  // A wide graph is scaled down, but not so far that it becomes unreadable.
   const svg = element("svg", {width: placed.width, role: "presentation",
                               style: `min-width:${Math.round(.65 * placed.width)}px`,
                               viewBox: `0 0 ${placed.width} ${placed.height}`});
@@ -168,7 +170,7 @@ function showGraph() {
   moveWithin(graph, boxes);
 }
 
-// ---- All of the page.
+// ---- Builds the page.
 
 showHead();
 showPrediction();

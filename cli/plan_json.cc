@@ -10,10 +10,10 @@
 namespace tessera::cli {
 namespace {
 
-// Below that a time cannot be told from none.
+// Shorter times cannot be distinguished from 0.
 constexpr double kNothingSeconds = 5e-8;
 
-// What behind_us and ahead_us mean; JSON has no infinity to say it.
+// Says how to read behind_us and ahead_us, because JSON has no infinity.
 const char* margin_key(const CandidateDescription& candidate) {
   const std::optional<double>& behind = candidate.behind_seconds;
   const std::optional<double>& ahead = candidate.ahead_seconds;
@@ -26,7 +26,7 @@ const char* margin_key(const CandidateDescription& candidate) {
   return *behind >= candidate.price_seconds ? "never" : "behind";
 }
 
-// Where the same is found in another process, 19 times of 20.
+// The 95 % interval: in another process, the time lies in it 19 times out of 20.
 Json interval_json(double seconds, double low, double high) {
   return {{"time_us", microseconds_json(seconds)},
           {"low_us", microseconds_json(low)},
@@ -37,7 +37,7 @@ Json time_json(const MeasuredTime& time) {
   return interval_json(time.seconds, time.low, time.high);
 }
 
-// "solved, round 2" and "mylib alone" taken apart.
+// Splits "solved, round 2" and "mylib alone" into their parts.
 Json contender_json(const ContenderDescription& contender) {
   constexpr std::string_view kRound = ", round ";
   constexpr std::string_view kAlone = " alone";
@@ -152,7 +152,7 @@ Json placement_json(const std::optional<PlacementDescription>& placement,
     for (const ContenderDescription& contender : placement->contenders) {
       json["contenders"].push_back(contender_json(contender));
     }
-    // The one that stands first won.
+    // The winner is the first.
     if (!json["contenders"].empty()) json["contenders"][0]["is_chosen"] = true;
   }
   if (run_us) json["measured_us"] = *run_us;

@@ -1,5 +1,5 @@
-// The JSON of what plans are made of and what it costs: the shapes that docs/formats/json.md calls
-// Port, Candidate, Conversion, Tuning and Placement.
+// JSON for the parts of plans and their costs: the objects that docs/formats/json.md calls Port,
+// Candidate, Conversion, Tuning and Placement.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,7 @@ Json to_json(const CandidateDescription& candidate);
 Json to_json(const ConversionDescription& conversion);
 Json to_json(const TuningDescription& tuning);
 
-// What is not known is null. `run_us`, where given, takes the place of what was measured when
-// binding.
+// Unknown values are null. If `run_us` has a value, it replaces the time measured during binding.
 Json placement_json(const std::optional<PlacementDescription>& placement,
                     std::optional<double> run_us);
 

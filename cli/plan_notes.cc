@@ -10,7 +10,7 @@ namespace {
 
 std::string ms_text(double time_us) { return decimal_text(time_us / 1000, 4); }
 
-// "x row_major, h nchw16c", without constants.
+// "x row_major, h nchw16c": ports that are no constants, with their layouts.
 std::string ports_text(const std::vector<PlanPort>& ports) {
   std::string text;
   for (const PlanPort& port : ports) {
@@ -31,8 +31,8 @@ std::string conversion_text(const PlanStep& step, size_t index, double time_us) 
          ms_text(time_us) + " ms";
 }
 
-// The steps at whose nodes the conversion made by step `index` is told of: its readers, or, where
-// it is for the caller, the one that makes the value.
+// The steps whose nodes get the note about the conversion made by step `index`: the steps that read
+// its result, or, if only the caller reads it, the step that computes the converted value.
 std::vector<size_t> tellers(const PlanDescription& plan, size_t index) {
   const PlanStep& conversion = plan.steps[index];
   std::vector<size_t> readers;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kMark = "/*PLAN*/";
 
-// explain_json() of all steps, but for what the page does not show of candidates: large models have
-// tens of thousands of them.
+// explain_json() of all steps, without the parts of candidates that the page does not show: large
+// models have tens of thousands of candidates.
 Json page_json(const ExplainReport& report) {
   std::vector<size_t> steps(report.plan.steps.size());
   std::iota(steps.begin(), steps.end(), size_t{0});
@@ -37,7 +37,7 @@ std::string plan_page(const ExplainReport& report) {
   std::string page = kPlanPage;
   const size_t mark = page.find(kMark);
   TESSERA_CHECK(mark != std::string::npos, "the page has a mark for its data");
-  // Names in models may hold any bytes; in a script "</script" would end it.
+  // Names in models may contain any bytes; "</script" inside a script would end it.
   std::string data;
   const Json json = page_json(report);
   for (const char each : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {

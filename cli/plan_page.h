@@ -1,4 +1,4 @@
-// A plan as a page for a browser: one file that loads nothing else.
+// Renders a plan as a web page: one HTML file that loads no other file.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tessera::cli {
 
-// HTML: what was measured and predicted, the race of whole plans, the steps as a bar, a graph and a
-// table, and their candidates. What it shows is from explain_json() of all steps; around that are
-// plan_page.html, plan_page.css, plan_page.js and plan_graph.js.
+// Returns HTML: measured and predicted times, the comparison of whole plans, the steps as a bar, a
+// graph and a table, and their candidates. The data is explain_json() of all steps. The page itself
+// is made of plan_page.html, plan_page.css, plan_page.js and plan_graph.js.
 std::string plan_page(const ExplainReport& report);
 
-// plan_page.html with style and scripts, and a mark where the JSON goes. Made by the build.
+// plan_page.html with styles and scripts, and a marker for the JSON. The build generates it.
 extern const char* const kPlanPage;
 
 }  // namespace tessera::cli

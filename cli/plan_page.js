@@ -1,17 +1,17 @@
-// What the page shows but for the graph, which plan_graph.js draws. Everything from the model gets
-// into the page as text, never as markup.
+// The content of the page except the graph, which plan_graph.js draws. Everything that comes from
+// the model is inserted as text, never as markup.
 
-// Characters that cannot be seen, or turn the direction of text, are written as \uNNNN.
+// Characters that are invisible or change the text direction are written as \uNNNN.
 const kUnseen = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const visible = text => text.replace(
   kUnseen, sign => "\\u" + sign.charCodeAt(0).toString(16).padStart(4, "0"));
 const told = document.getElementById("plan").textContent;
-// Few models have such names, and looking at every text of a large one takes long.
+// Few models have such names, and checking every text of a large model is slow.
 const isPlain = !/\\[bfnrt]|\\u00[01]/.test(told) && told.search(kUnseen) < 0;
 const plan = JSON.parse(told, isPlain ? undefined
   : (key, value) => typeof value === "string" ? visible(value) : value);
 const steps = plan.steps;
-// Boxes of so many steps would fill a wall: they are drawn small.
+// With this many steps, full-size boxes would make the graph far too large.
 const isCompact = steps.length > 150;
 const kBackendColours = 7;
 const kShownGroups = 40;
@@ -36,7 +36,7 @@ function element(name, attributes = {}, ...children) {
 
 const byId = id => document.getElementById(id);
 const plain = us => us < 1000 ? us.toFixed(1) : us.toFixed(0);
-// A number and its unit stay on one line.
+// A non-breaking space keeps a number and its unit on one line.
 const withUnit = (number, unit) => `${number}\u00a0${unit}`;
 const timeText = us => us == null ? "not known"
   : us < 1000 ? withUnit(us.toFixed(1), "µs")
@@ -58,7 +58,7 @@ function layoutText(one) {
   return read === made || read === "" ? made : `${read}→${made}`;
 }
 
-// ---- What is known of candidates.
+// ---- Candidates.
 
 const byNode = new Map();
 for (const candidate of plan.candidates) {
@@ -88,8 +88,8 @@ function marginText(one) {
   return "";
 }
 
-// In a group the used one is the first, then by what they lack, then by price; what may not be used
-// is the last.
+// Within a group: the candidate in use first, then by margin, then by price; candidates that may
+// not be used last.
 function inOrder(candidates) {
   const rank = one => [one.is_chosen ? 0 : isOut(one) ? 3 : isMeasured(one) ? 1 : 2,
                        one.behind_us ?? Infinity, one.price_us];
@@ -102,8 +102,8 @@ function inOrder(candidates) {
 
 const candidatesOf = step => [...new Set(step.nodes.flatMap(node => byNode.get(node) || []))];
 
-// Times can only be compared where they are of the same nodes: one entry for each set of nodes, that
-// of the step first, then parts of it in the step's order, then larger sets.
+// Times are comparable only for the same nodes. So there is one entry for each set of nodes: first
+// the step's own set, then its subsets in the step's order, then larger sets.
 function groupsOf(step) {
   const place = new Map(step.nodes.map((node, index) => [node, index]));
   const groups = new Map();
@@ -134,8 +134,8 @@ function groupTitle(group, step) {
   return `For ${nodes} nodes, ${group.within} of them in this step`;
 }
 
-// What the nodes would take one by one, each with the cheapest that was measured; null where one of
-// them has none.
+// The sum of the cheapest measured times if each node is computed by its own kernel; null if a node
+// has no measured time.
 function oneByOne(step, groups) {
   let sum = 0;
   for (const node of step.nodes) {
@@ -160,7 +160,7 @@ function figure(title, value) {
 }
 
 function showHead() {
-  // Many files are called model.onnx, in a folder that tells which.
+  // Many files are called model.onnx; the folder's name distinguishes them.
   const parts = plan.model.split("/").filter(Boolean);
   const file = cut(parts.slice(parts.at(-1) === "model.onnx" ? -2 : -1).join("/"), 80);
   document.title = `Plan of ${file}`;
@@ -209,9 +209,10 @@ function showPrediction() {
   shown.append(figures);
 }
 
-// ---- The race of whole plans.
+// ---- The comparison of whole plans.
 
-// What it is called, as `tessera explain` calls it too (placement_report.cc), and what that means.
+// The contender's name, spelled as `tessera explain` spells it (placement_report.cc), and its
+// meaning.
 function contenderTexts({contender, backend, round}) {
   const [name, means] = {
     chosen: ["best by kernels timed alone", "the lowest sum, before whole plans were run"],
@@ -268,7 +269,8 @@ function showRace() {
 let shownStep = -1;
 let isKept = false;
 
-// How sure the price is, and what was measured where other steps at its side make it dearer.
+// The uncertainty of the price, and the time that was measured alone if the price is higher because
+// of concurrent steps.
 function aloneText({time, price_us}) {
   const width = (time.high_us - time.low_us) / 2 / time.time_us;
   const sure = width > 0 ? ` ±\u00a0${percent(width, width < .1 ? 1 : 0)}` : "";
@@ -361,8 +363,8 @@ function show(index) {
   details.scrollTop = 0;
 }
 
-// A step can be shown by pointing at it, and kept by a click, by Enter, or by moving to it with the
-// keyboard. In each list only one can be reached by Tab; the arrow keys go on from there.
+// Pointing at a step shows it; a click, Enter, or moving to it with the keyboard pins it. In each
+// list only one step can be reached by Tab; the arrow keys move to the others.
 function watch(shown, index) {
   shown.dataset.step = index;
   shown.setAttribute("tabindex", "-1");
@@ -426,7 +428,7 @@ function showBar() {
   }
 }
 
-// ---- Tables that sort by a click on a title.
+// ---- Tables that are sorted by a click on a title.
 
 function makeTable(id, columns, rows) {
   const table = byId(id), body = table.tBodies[0];

@@ -104,7 +104,7 @@ double percentile(std::vector<double> values, double percent) {
 std::vector<std::optional<size_t>> plan_indices(const std::vector<StepRecord>& records,
                                                 const PlanDescription& plan) {
   std::vector<std::optional<size_t>> indices;
-  // Records stand in the plan's order, which also tells steps of one name apart.
+  // Records are in the plan's order, which distinguishes steps with equal names.
   auto next = plan.steps.begin();
   for (const StepRecord& record : records) {
     const auto found = std::find_if(next, plan.steps.end(), [&](const PlanStep& step) {

@@ -20,12 +20,12 @@ namespace {
 constexpr std::chrono::milliseconds kDelay{1000};
 constexpr std::chrono::milliseconds kInterval{100};
 constexpr std::chrono::milliseconds kBeat{250};
-// To the line's start, and erase all behind it: ECMA-48, EL.
+// Moves to the start of the line and erases the rest of the line: ECMA-48, EL.
 constexpr const char* kErase = "\r\x1b[K";
 constexpr size_t kDefaultColumns = 80;
 constexpr size_t kMinColumns = 2;
 
-// The one that has the terminal.
+// The newest Progress, which is the only one that draws.
 std::mutex newest_mutex;
 Progress* newest = nullptr;
 
@@ -33,14 +33,14 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// One less than the terminal has: in its last column some wrap.
+// One column less than the terminal has, because some terminals wrap in the last column.
 size_t columns_of(std::FILE* stream) {
   winsize size = {};
   const bool is_known = ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return std::max(is_known ? size.ws_col : kDefaultColumns, kMinColumns) - 1;
 }
 
-// Characters outside of ASCII may take two columns, or none.
+// Characters outside of ASCII may occupy two columns, or none.
 std::string one_column_each(std::string_view text) {
   std::string ascii;
   for (const char letter : printable(text)) {
@@ -56,13 +56,13 @@ std::string one_column_each(std::string_view text) {
 
 std::string whole_seconds(double seconds) { return std::to_string(std::lround(seconds)) + " s"; }
 
-// Beginning with a comma, or "".
+// Begins with a comma; "" below one second.
 std::string elapsed_text(double seconds) {
   return seconds < 1 ? "" : ", " + std::to_string(static_cast<int64_t>(seconds)) + " s so far";
 }
 
 std::string time_text(const TuneProgress& progress, double since_report, double in_phase) {
-  // Nothing for less than a second: it may take longer.
+  // Remaining times below a second are not shown, because the work may take longer.
   const auto left_of = [&](const std::optional<double>& seconds) -> std::optional<double> {
     if (!seconds || std::lround(*seconds - since_report) < 1) return std::nullopt;
     return *seconds - since_report;
@@ -77,7 +77,7 @@ std::string time_text(const TuneProgress& progress, double since_report, double 
   return (left ? "" : elapsed_text(in_phase)) + ", at most " + whole_seconds(*allowed) + " left";
 }
 
-// `head` whole where it fits, and of `tail` what fits beside it.
+// The whole `head` if it fits, and as much of `tail` as fits after it.
 std::string fitted(const std::string& head, const std::string& tail, size_t columns) {
   constexpr size_t kMinTail = 12;
   if (head.size() + tail.size() <= columns) return head + tail;
@@ -103,7 +103,7 @@ std::string progress_text(const TuneProgress& progress, double since_report, dou
   if (!what.empty() && !is_waiting) tail += ": " + one_column_each(what);
   if (progress.best_seconds > 0) {
     const std::string best = ", best " + cli::time_text(progress.best_seconds);
-    // Whole or not at all: a number that is cut is another number.
+    // Added whole or not at all: part of a number would be another number.
     if (head.size() + tail.size() + best.size() <= columns) tail += best;
   }
   return fitted(head, tail, columns);
@@ -119,7 +119,7 @@ Progress::Progress(std::FILE* stream)
     outer_->is_covered_ = true;
   }
   if (!is_terminal_) return;
-  // Signals are for the thread that works.
+  // Signals must be delivered to the main thread, not to this one.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -127,7 +127,7 @@ Progress::Progress(std::FILE* stream)
   try {
     beats_ = std::thread([this] { beat(); });
   } catch (const std::system_error&) {
-    is_terminal_ = false;  // no line, for want of a thread
+    is_terminal_ = false;  // without a thread there is no line
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -207,9 +207,9 @@ void Progress::show(const TuneProgress& progress) {
   if (!is_terminal_) return;
   set_text(std::string(name(progress.phase)),
            [progress, reported_at = Clock::now()](Clock::time_point now, Clock::time_point begin,
-                                                  size_t columns) {
-             return progress_text(progress, seconds_between(reported_at, now),
-                                  seconds_between(begin, now), columns);
+                                           size_t columns) {
+             return progress_text(progress, seconds_between(reported_at, now), seconds_between(begin, now),
+                                  columns);
            });
 }
 

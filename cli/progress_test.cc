@@ -23,7 +23,7 @@ TEST(ProgressText, NamesPhaseCountTimeAndWhat) {
       progress_text({.done = 2, .total = 7, .seconds_left = 12.4, .phase = BindPhase::Comparing}, 0,
                     3, kWide),
       "comparing whole plans, 3 of 7, about 12 s left");
-  // As the table of what was run calls it.
+  // The same name as in the table of plans that were run.
   EXPECT_EQ(progress_text({.what = "solved, round 2", .phase = BindPhase::Comparing}, 0, 0, kWide),
             "comparing whole plans: best by timed steps, round 2");
 }
@@ -31,7 +31,7 @@ TEST(ProgressText, NamesPhaseCountTimeAndWhat) {
 TEST(ProgressText, CountsDownAndNeverSaysThatNothingIsLeft) {
   EXPECT_EQ(progress_text({.seconds_left = 3, .phase = BindPhase::Comparing}, 1, 5, kWide),
             "comparing whole plans, about 2 s left");
-  // The last is done for longer than was estimated.
+  // The last candidate takes longer than estimated.
   for (const double since : {2.6, 3.0, 20.0}) {
     const std::string text =
         progress_text({.done = 165, .total = 165, .seconds_left = 3, .phase = BindPhase::Measuring},
@@ -74,7 +74,7 @@ TEST(ProgressText, IsBoundByTheBudget) {
   progress.seconds_left.reset();
   EXPECT_EQ(progress_text(progress, 1, 2, kWide),
             "measuring candidates, 12 of 40, 2 s so far, at most 19 s left");
-  // The budget is spent, and it goes on.
+  // Measuring continues although the budget is spent.
   EXPECT_EQ(progress_text(progress, 20, 21, kWide), "measuring candidates, 12 of 40, 21 s so far");
 }
 

@@ -17,7 +17,7 @@ std::string scaled_text(double number, double step, const std::vector<const char
   return decimal_text(number, decimals) + units[unit];
 }
 
-// Four digits that count, as far as the unit allows.
+// Four significant digits, as far as the unit allows.
 std::string four_digits(double number) {
   return decimal_text(number, number < 9.9995 ? 3 : number < 99.995 ? 2 : 1);
 }
@@ -34,7 +34,7 @@ std::string bytes_text(int64_t bytes) {
 }
 
 std::string time_text(double seconds) {
-  // What rounds to 1000 of a unit is told in the next one.
+  // A number that rounds to 1000 of a unit is written in the next larger unit.
   if (seconds < 999.95e-6) return decimal_text(seconds * 1e6, 1) + " \xc2\xb5s";
   if (seconds < 0.99995) return four_digits(seconds * 1e3) + " ms";
   return four_digits(seconds) + " s";
@@ -44,7 +44,7 @@ std::string time_text(double seconds, double low, double high) {
   std::string text = time_text(seconds);
   if (seconds <= 0 || (low == 0 && high == 0)) return text;
   const double percent = 100 * (high - low) / 2 / seconds;
-  // Beyond that half of the interval's width says nothing.
+  // A larger percentage would carry no information.
   if (percent > 50) return text + " \xc2\xb1>50 %";
   return text + " \xc2\xb1" + decimal_text(percent, percent < 10 ? 1 : 0) + " %";
 }

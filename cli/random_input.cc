@@ -51,7 +51,8 @@ class Generator {
     return result;
   }
 
-  // Uniform in [0, limit). Draws again where the highest, incomplete run of `limit` was hit.
+  // Uniform in [0, limit). Draws again if the number is in the last, incomplete multiple of
+  // `limit`.
   uint64_t below(uint64_t limit) {
     const uint64_t excess = (0 - limit) % limit;
     uint64_t draw = next();
@@ -67,8 +68,8 @@ class Generator {
 };
 
 // The natural logarithm of a normal positive number, by log(2^e m) = e log 2 + 2
-// artanh((m-1)/(m+1)) with m in [sqrt(1/2), sqrt(2)). Twelve terms of the series are exact to the
-// last bits of a double.
+// artanh((m-1)/(m+1)) with m in [sqrt(1/2), sqrt(2)). Twelve terms of the series are exact up to
+// the last bits of a double.
 double natural_logarithm(double value) {
   const uint64_t bits = std::bit_cast<uint64_t>(value);
   int exponent = static_cast<int>(bits >> 52) - 1022;
@@ -115,8 +116,8 @@ class Normal {
   double spare_ = 0;
 };
 
-// Float64 keeps the number; the others round the float, so that float16 inputs are the float32 ones
-// rounded.
+// Float64 stores the number itself. The other types round it to float first, so that float16 inputs
+// are the rounded float32 inputs.
 template <class T>
 void fill_normal(Tensor& tensor, Generator& generator) {
   Normal normal(generator);
@@ -131,7 +132,8 @@ void fill_normal(Tensor& tensor, Generator& generator) {
 
 template <class T>
 void fill_uniform(Tensor& tensor, Generator& generator, std::optional<int64_t> index_limit) {
-  // A limit of 0 leaves nothing to choose; running then says so better than this could.
+  // A limit of 0 allows no index at all; the run then reports this more clearly than this function
+  // can.
   uint64_t limit = static_cast<uint64_t>(std::max<int64_t>(1, index_limit.value_or(kDefaultLimit)));
   limit = std::min(limit, static_cast<uint64_t>(std::numeric_limits<T>::max()));
   for (T& element : tensor.mutable_as<T>()) element = static_cast<T>(generator.below(limit));
@@ -152,7 +154,8 @@ Tensor random_tensor(DataType type, const std::vector<int64_t>& dims, uint64_t s
                 "expected a type with random elements, found " + std::string(tessera::name(type)));
   }
   Tensor tensor(type, dims);
-  // Mixing the hash before the seed joins keeps neighbouring seeds of related names apart.
+  // The name's hash is mixed before the seed is added, so that neighbouring seeds of similar names
+  // give unrelated numbers.
   Generator generator(Generator(hash_of(name)).next() + seed);
   switch (type) {
     case DataType::Float16:

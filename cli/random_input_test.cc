@@ -14,7 +14,8 @@ namespace {
 
 using testing::ElementsAre;
 
-// These are what every machine must give; a change here makes saved inputs and results worthless.
+// Every machine must generate these values. If they change, saved inputs and results become
+// useless.
 TEST(RandomInput, FirstValuesArePinnedToTheBit) {
   const Tensor floats = random_tensor(DataType::Float32, {4}, 1, "data_0");
   std::vector<uint32_t> bits;

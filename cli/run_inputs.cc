@@ -11,7 +11,7 @@ namespace {
 
 std::string place_of(const ValueDescription& input) { return "input '" + input.name + "'"; }
 
-// The input that `argument` names; `seen` has those of earlier arguments.
+// The input that `argument` names. `seen` has the inputs of earlier arguments.
 template <class Map>
 const ValueDescription& find_new_input(const char* option, const NamedArgument& argument,
                                        const std::vector<ValueDescription>& inputs,
@@ -59,7 +59,7 @@ std::optional<std::vector<int64_t>> known_dims(const ValueDescription& input) {
   return dims;
 }
 
-// The format that an executor takes it in; nullopt: dense.
+// The sparse format that the executor accepts for the input; nullopt: dense.
 std::optional<SparseFormat> sparse_format_of(const ValueDescription& input) {
   for (const SparseFormat format : {SparseFormat::Csr, SparseFormat::RowSparse}) {
     if (input.layout.starts_with(std::string(name(format)) + ":")) return format;
@@ -71,7 +71,7 @@ int64_t capacity_of(const ValueDescription& input) {
   return std::stoll(input.layout.substr(input.layout.find(':') + 1));
 }
 
-// Leaves `count` elements (or rows), spread evenly, as they are, and clears the others.
+// Keeps `count` evenly spread elements (or rows) and sets the others to zero.
 void keep_some(SparseFormat format, int64_t count, Tensor& tensor) {
   const int64_t most = max_stored(format, tensor.dims());
   if (most == 0) return;

@@ -1,4 +1,4 @@
-// Where the inputs of a run come from: files, and random numbers for the rest.
+// Provides the inputs of a run: tensors from files, and random tensors for the rest.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,34 @@ namespace tessera::cli {
 using NamedTensors = std::map<std::string, Tensor>;
 using NamedShapes = std::map<std::string, std::vector<int64_t>>;
 
-// The shapes of --shape arguments. Throws InvalidArgument: a name that is no input, one given
-// twice, or what is no shape.
+// Parses --shape arguments. Throws InvalidArgument if a name is not an input or occurs twice, or if
+// a shape cannot be parsed.
 NamedShapes parse_shapes(const std::vector<std::string>& arguments,
                          const std::vector<ValueDescription>& inputs);
 
-// Reads the files of --input arguments. Throws InvalidArgument: a name that is no input, one given
-// twice, a file that holds no tensor, or one whose type or shape contradicts the model or `shapes`.
+// Reads the files of --input arguments. Throws InvalidArgument if a name is not an input or occurs
+// twice, a file contains no tensor, or its type or shape contradicts the model or `shapes`.
 NamedTensors read_inputs(const std::vector<std::string>& arguments,
                          const std::vector<ValueDescription>& inputs, const NamedShapes& shapes);
 
-// `shapes`, and those of the tensors that it does not name.
+// `shapes`, plus the shapes of tensors that `shapes` does not name.
 NamedShapes shapes_to_bind(const NamedShapes& shapes, const NamedTensors& tensors);
 
-// Throws InvalidArgument where an input that is read has no tensor.
+// Throws InvalidArgument if an input that the model reads has no tensor.
 void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors);
 
 using NamedFeeds = std::map<std::string, AnyTensor>;
 
-// The tensors as bound `inputs` are fed: sparse ones without what is zero.
+// Converts the tensors to the formats of the bound `inputs`: sparse inputs are stored without
+// zeros.
 NamedFeeds feeds_of(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors);
 
-// Outputs as they are shown, compared and written: dense.
+// Converts outputs to dense tensors, to print, compare and write them.
 std::vector<Tensor> dense_of(std::vector<AnyTensor> tensors);
 
-// Adds random tensors for the inputs that have none; `inputs` are bound ones. One that is not read
-// gets none where its shape is unknown. Those that are fed sparsely have about half as many
-// elements as there is room for.
+// Adds random tensors for the inputs that have none; `inputs` must be bound. An input that the
+// model does not read gets no tensor if its shape is unknown. Sparse inputs get about half as many
+// elements as their capacity.
 void add_random(const std::vector<ValueDescription>& inputs, uint64_t seed, NamedTensors& tensors);
 
 }  // namespace tessera::cli

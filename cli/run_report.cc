@@ -27,7 +27,7 @@ Json mismatch_json(const NamedComparison& named) {
   const Comparison& comparison = named.comparison;
   Json json = {{"value", named.name}};
   if (!comparison.difference_in_type.empty()) {
-    // There are no elements to compare.
+    // There are no elements to compare, so these keys are null.
     json["message"] = comparison.difference_in_type;
     for (const char* key : {"worst_indices", "expected", "actual", "difference", "tolerance",
                             "off_count", "element_count"}) {

@@ -1,4 +1,4 @@
-// What `tessera run` has to say: on the terminal, in JSON, and in the files it writes.
+// The results of `tessera run`: text for the terminal, JSON, and output files.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ namespace tessera::cli {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
-  std::string node;     // what makes it; "" for inputs and where nobody asked
-  std::string backend;  // of the step that makes it; "" where nobody asked
+  std::string node;     // the node that computes it; "" for inputs and if not requested
+  std::string backend;  // of the step that computes it; "" if not requested
 };
 
 struct NamedComparison {
@@ -40,7 +40,7 @@ struct RunReport {
   bool has_output_files = false;  // output_<index>.npy
   RunTimes times;
   int threads = 0;
-  std::string new_cache;  // the file that binding kept what it measured in; "" for none
+  std::string new_cache;  // the cache file that binding wrote its measurements to; "" if none
   std::vector<NamedComparison> comparisons;  // one for each --expect
 
   bool is_match() const;
@@ -49,9 +49,9 @@ struct RunReport {
 std::string report_text(const RunReport& report, const TextStyle& style);
 Json report_json(const RunReport& report);
 
-// Writes <kind>_<index>.npy for each tensor, and <kind>s.json, an array that says which is which:
-// names may hold slashes or anything else that no file name can. `with_nodes`: with the node that
-// makes each, and with the backend where it is known.
+// Writes <kind>_<index>.npy for each tensor, and <kind>s.json, an array that maps files to names,
+// because names may contain slashes and other characters that file names cannot. `with_nodes`: adds
+// the node that computes each tensor, and its backend if known.
 void write_tensors(const std::filesystem::path& folder, const std::string& kind,
                    const std::vector<NamedTensor>& tensors, bool with_nodes, StagedFiles& files);
 

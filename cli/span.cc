@@ -14,7 +14,7 @@ double microseconds(std::chrono::nanoseconds time) {
 }
 
 std::string decimal_text(double number, int decimals) {
-  std::array<char, 340> text{};  // holds the largest double
+  std::array<char, 340> text{};  // large enough for the largest double
   std::snprintf(text.data(), text.size(), "%.*f", decimals, number);
   return text.data();
 }

@@ -1,4 +1,4 @@
-// Stretches of time, measured and shown.
+// Measures and formats time intervals.
 #pragma once
 
 #include <chrono>
@@ -8,13 +8,14 @@ namespace tessera::cli {
 
 using Clock = std::chrono::steady_clock;
 
-// One stretch of time, measured from the start of the command.
+// A time interval; `start` counts from the start of the command.
 struct Span {
   std::chrono::nanoseconds start{};
   std::chrono::nanoseconds duration{};
 };
 
-// Calls `stage`, gives its result, and sets `span` to how long it took, counted from `origin`.
+// Calls `stage`, returns its result, and sets `span` to the time that the call took, counted from
+// `origin`.
 template <class Stage>
 auto timed(Clock::time_point origin, Span& span, const Stage& stage) {
   const Clock::time_point start = Clock::now();
@@ -26,7 +27,7 @@ auto timed(Clock::time_point origin, Span& span, const Stage& stage) {
 double milliseconds(std::chrono::nanoseconds time);
 double microseconds(std::chrono::nanoseconds time);
 
-// "12.35" for two decimals.
+// The number with a fixed number of decimals, for example "12.35" for two.
 std::string decimal_text(double number, int decimals);
 
 }  // namespace tessera::cli

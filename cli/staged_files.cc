@@ -40,7 +40,7 @@ void check_writable_folder(std::string_view option, const std::filesystem::path&
 StagedFiles::~StagedFiles() {
   std::error_code ignored;
   for (const StagedFile& file : files_) std::filesystem::remove(file.staged, ignored);
-  // A folder that holds something by now is not removed.
+  // A folder that contains files by now is not removed.
   for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder) {
     std::filesystem::remove(*folder, ignored);
   }
@@ -95,7 +95,7 @@ void StagedFiles::write_tensor(const std::filesystem::path& file, const Tensor& 
   try {
     write_npy(staged, tensor);
   } catch (const Error& error) {
-    // The user knows the file by the name that it was to get.
+    // The user knows only the file's final name.
     throw Error(error.kind(), "'" + file.string() + "'", error.message());
   }
 }

@@ -1,4 +1,4 @@
-// Files that a command writes: all of them appear, or none.
+// Writes the files of a command so that either all of them appear, or none.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,16 @@
 
 namespace tessera::cli {
 
-// Throws InvalidArgument, naming `option` ("--html"), where it can be told already that `file`
-// cannot be written: what it is to hold may take minutes to find out. Passes "", which is no file.
+// Throws InvalidArgument, naming `option` ("--html"), if it is already certain that `file` cannot
+// be written. Commands call this first, because their results may take minutes to compute. Accepts
+// "", which means no file.
 void check_writable_file(std::string_view option, const std::filesystem::path& file);
-// The same for files in `folder`, which StagedFiles makes where it is missing.
+// The same for files in `folder`, which StagedFiles creates if it does not exist.
 void check_writable_folder(std::string_view option, const std::filesystem::path& folder);
 
-// Files are written under other names beside where they belong and get their own in commit(). What
-// was not committed is removed again, with the folders that were made for it, so that a command
-// which fails halfway leaves nothing partial.
+// Writes files under temporary names next to their destinations; commit() renames them. The
+// destructor removes files that were not committed, and the folders created for them, so that a
+// command that fails halfway leaves nothing behind.
 class StagedFiles {
  public:
   StagedFiles() = default;
@@ -25,18 +26,18 @@ class StagedFiles {
   StagedFiles(const StagedFiles&) = delete;
   StagedFiles& operator=(const StagedFiles&) = delete;
 
-  // Where to write what commit() makes `file`. Makes the folders above it that are missing. A
-  // device or pipe is given back as it is. Throws DeviceFailed where a folder cannot be made, and
-  // InvalidArgument where `file` is a folder.
+  // Returns the path to write to; commit() renames it to `file`. Creates missing parent folders. A
+  // device or pipe is returned unchanged. Throws DeviceFailed if a folder cannot be created, and
+  // InvalidArgument if `file` is a folder.
   std::filesystem::path stage(const std::filesystem::path& file);
 
-  // Stages `file` with `text` in it. Throws DeviceFailed where that cannot be written.
+  // Stages `file` with the content `text`. Throws DeviceFailed if it cannot be written.
   void write_text(const std::filesystem::path& file, std::string_view text);
 
-  // Stages `file` with `tensor` in it, as .npy. Throws DeviceFailed where that cannot be written.
+  // Stages `file` with `tensor` as .npy. Throws DeviceFailed if it cannot be written.
   void write_tensor(const std::filesystem::path& file, const Tensor& tensor);
 
-  // Throws DeviceFailed naming the first file that cannot get its name.
+  // Throws DeviceFailed, naming the first file that cannot be renamed.
   void commit();
 
  private:
@@ -48,7 +49,7 @@ class StagedFiles {
   void make_folders(const std::filesystem::path& folder);
 
   std::vector<StagedFile> files_;
-  std::vector<std::filesystem::path> folders_;  // made here, outer before inner
+  std::vector<std::filesystem::path> folders_;  // folders created here, parents before children
 };
 
 }  // namespace tessera::cli

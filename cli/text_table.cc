@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
-// A column is not shortened below this.
+// The minimum width to which a column is shortened.
 constexpr size_t kMinimumWidth = 8;
-// What begins the later lines of a row that takes several.
+// Indents the continuation lines of a row.
 constexpr std::string_view kFoldIndent = "    ";
 
 bool is_continuation(char character) { return (static_cast<uint8_t>(character) & 0xc0U) == 0x80U; }
 
-// The bytes of the character that begins `text`; 0 where they are no UTF-8.
+// The length in bytes of the first character of `text`; 0 if it is not valid UTF-8.
 size_t sequence_bytes(std::string_view text) {
   const auto first = static_cast<uint8_t>(text[0]);
   const size_t bytes = first < 0x80   ? 1
@@ -37,15 +37,16 @@ size_t sequence_bytes(std::string_view text) {
     return 0;
   }
   const auto second = bytes > 1 ? static_cast<uint8_t>(text[1]) : uint8_t{0};
-  // Overlong forms, surrogates, and what is beyond Unicode.
+  // Overlong encodings, surrogates, and code points beyond Unicode.
   const bool is_illegal = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
                           (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
   return is_illegal ? 0 : bytes;
 }
 
-// C0, DEL, C1 (U+0080 to U+009F), and what has no width or changes the order in which terminals
-// show a line: U+00AD, U+061C, U+180E, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+2069,
-// U+FEFF, U+FFF9 to U+FFFB, and the tags from U+E0000 on. And U+FFFE and U+FFFF, which XML forbids.
+// C0, DEL, C1 (U+0080 to U+009F), and characters without width or that change the direction of text
+// in terminals: U+00AD, U+061C, U+180E, U+200B to U+200F, U+2028 to U+202E, U+2060 to U+2069,
+// U+FEFF, U+FFF9 to U+FFFB, and the tags from U+E0000 on. Also U+FFFE and U+FFFF, which XML
+// forbids.
 bool is_control(std::string_view character) {
   const auto byte = [&](size_t index) { return static_cast<uint8_t>(character[index]); };
   const auto is_last_from = [&](uint8_t first, uint8_t last) {
@@ -66,7 +67,7 @@ bool is_control(std::string_view character) {
   return character == "\xef\xbb\xbf" || character == "\xe1\xa0\x8e";
 }
 
-// `count` characters of `text` from character `begin` on.
+// `count` characters of `text`, starting at character `begin`.
 std::string_view characters(std::string_view text, size_t begin, size_t count) {
   const auto byte_of = [&](size_t character) {
     size_t byte = 0;
@@ -84,7 +85,7 @@ std::string padded(const std::string& text, size_t width, Align align) {
   return align == Align::Left ? text + spaces : spaces + text;
 }
 
-// Whether `space` stands between a number and its unit, which is at most "MiB" long.
+// Whether `space` is between a number and its unit, which is at most as long as "MiB".
 bool parts_quantity(std::string_view text, size_t space) {
   constexpr size_t kMaxUnit = 3;
   const std::string_view after = text.substr(space + 1);
@@ -92,7 +93,7 @@ bool parts_quantity(std::string_view text, size_t space) {
   return text[space - 1] >= '0' && text[space - 1] <= '9' && word > 0 && word <= kMaxUnit;
 }
 
-// The beginning of `text` that fits into `columns` characters.
+// The longest beginning of `text` that fits into `columns` characters.
 std::string_view first_line(std::string_view text, size_t columns, bool breaks_words) {
   const std::string_view line = characters(text, 0, columns);
   if (line.size() == text.size()) return line;
@@ -110,8 +111,8 @@ size_t total_width(const std::vector<size_t>& widths, size_t first, size_t last)
   return total;
 }
 
-// `widths`, the widest made narrower one by one down to `least`, until the line is no longer than
-// `available`. Where that is not enough, even below `least`.
+// Narrows the widest column of `widths` repeatedly, but none below `least`, until the line is at
+// most `available` wide. If that is not enough, narrows columns below `least`.
 std::vector<size_t> shrunk(std::vector<size_t> widths, const std::vector<size_t>& least,
                            size_t available) {
   const auto narrow = [&](const auto& may_shrink) {
@@ -130,23 +131,24 @@ std::vector<size_t> shrunk(std::vector<size_t> widths, const std::vector<size_t>
   return widths;
 }
 
-// Which columns share a line, as pairs of first and one past the last: the fewest lines whose least
-// widths fit into `available`, and of these the one that cuts the fewest characters.
+// Assigns columns to lines, as pairs of first column and one past the last: the fewest lines whose
+// minimum widths fit into `available`, and among these the assignment that cuts the fewest
+// characters.
 std::vector<std::pair<size_t, size_t>> choose_breaks(const std::vector<size_t>& widths,
                                                      const std::vector<size_t>& least,
                                                      size_t available) {
   struct Choice {
     size_t lines = std::numeric_limits<size_t>::max();
     size_t cut = 0;
-    size_t first = 0;  // column of the last line
+    size_t first = 0;  // the first column of the last line
   };
-  // By the number of columns that are laid out.
+  // Indexed by the number of columns laid out so far.
   std::vector<Choice> best(widths.size() + 1);
   best[0].lines = 0;
   for (size_t last = 1; last <= widths.size(); ++last) {
     for (size_t first = 0; first < last; ++first) {
       const size_t indent = first == 0 ? 0 : kFoldIndent.size();
-      // A single column that is too wide is cut nevertheless.
+      // If a single column is too wide for a line, it is cut.
       const bool fits = last - first == 1 || total_width(least, first, last) + indent <= available;
       if (!fits) continue;
       const size_t wanted = total_width(widths, first, last) + indent;
@@ -286,7 +288,7 @@ std::string TextTable::text(const TextStyle& style, std::string_view indent) con
         line += padded(shorten(cell_of(column), width), width, columns_[column].align);
       }
       line.erase(line.find_last_not_of(' ') + 1);
-      // An empty continuation says nothing.
+      // An empty continuation line is omitted.
       if (part.first == 0 || !line.empty()) result += line + "\n";
     }
   };

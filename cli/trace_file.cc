@@ -6,7 +6,7 @@
 namespace tessera::cli {
 namespace {
 
-// A "complete" event ("X"), in microseconds. Nesting follows from the times.
+// A "complete" event ("X"), with times in microseconds. Viewers derive the nesting from the times.
 Json event(const std::string& name, const std::string& category, const Span& span, Json arguments) {
   return {{"name", name},
           {"cat", category},
@@ -22,7 +22,7 @@ void add_stages(const std::string& name, const Span& whole, const std::vector<St
                 Json& events) {
   events.push_back(event(name, "stage", whole, Json::object()));
   for (const StageRecord& stage : stages) {
-    // A stage that is the whole would only hide it.
+    // A stage that covers the whole span would only hide it.
     if (stage.name == name) continue;
     Json arguments = Json::object();
     if (stage.bytes > 0) arguments["bytes"] = stage.bytes;

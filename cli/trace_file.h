@@ -1,4 +1,4 @@
-// A run as a Chrome trace, which https://ui.perfetto.dev and chrome://tracing open.
+// Writes a run as a Chrome trace, for https://ui.perfetto.dev and chrome://tracing.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct Trace {
 
 // The trace in the "JSON object" form of
 // https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU: load and bind
-// with their stages, then run with each step and conversion: op, backend, algorithm, layouts,
+// with their stages, then the run with each step and conversion: op, backend, algorithm, layouts,
 // FLOPs, bytes and GFLOP/s.
 std::string trace_text(const Trace& trace);
 

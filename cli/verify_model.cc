@@ -15,15 +15,15 @@
 namespace tessera::cli {
 namespace {
 
-// By which the others are judged.
+// The backend that all others are compared with.
 constexpr std::string_view kReference = "reference";
 
-// What the candidates of one backend for one op or group came to.
+// The verdicts on one backend's candidates for one op or group.
 struct VerdictCount {
   int fine = 0;
   int refused = 0;
   int unchecked = 0;
-  double error = 0;  // the largest one that was found
+  double error = 0;  // the largest error found
   double tolerance = 0;
 };
 

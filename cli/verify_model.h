@@ -6,8 +6,8 @@
 
 namespace tessera::cli {
 
-// Exit code 1 where a candidate is refused; one that could not be built was not checked. Throws
-// Error where the model cannot be loaded or bound.
+// The exit code is 1 if a candidate is refused. Candidates that could not be built are not checked.
+// Throws Error if the model cannot be loaded or bound.
 CommandResult verify_model(const ModelArguments& arguments, bool is_json);
 
 }  // namespace tessera::cli
