@@ -1,4 +1,5 @@
-"""A run on bound memory allocates nothing of Tessera's own; what libraries do is counted apart."""
+"""Tessera itself allocates nothing in a run on bound memory; allocations by libraries are counted
+separately."""
 
 import json
 import pathlib
@@ -14,13 +15,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = 100
 ZOO = ("chess", "squeezenet", "resnet50", "bert_mini")
 
-# Ops whose input says how large the output is: such outputs are allocated when they are made.
+# The values of these ops' inputs decide the sizes of their outputs, which are therefore allocated
+# in the run.
 OF_UNKNOWN_SIZE = {"ConstantOfShape", "NonZero", "Range"}
 
 
 @pytest.fixture(scope="session")
 def count_all(bin_dir):
-    """For each model what the program says of it."""
+    """For each model, the line that count_allocations prints, parsed."""
     program = bin_dir / "count_allocations"
     if not program.exists():
         pytest.skip(f"{program} is not built: sanitizers replace malloc themselves")
@@ -52,7 +54,8 @@ def save(path, graph, opset=17):
 
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory):
-    """A convolution, sums in place, a view, a joint value, and an output that is a copy of an input."""
+    """A convolution, sums in place, a view, a joint value, and an output that is a copy of an
+    input."""
     rng = np.random.default_rng(3)
     weight = rng.standard_normal((8, 3, 3, 3)).astype(np.float32)
     nodes = [
@@ -75,7 +78,7 @@ def small_model(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def wide_model(tmp_path_factory):
-    """Each node has work for several threads, and its kernel on the reference needs memory for each
+    """Each node has enough work for several threads, and its reference kernel needs memory on each
     of them."""
     rng = np.random.default_rng(4)
     constants = {
@@ -111,12 +114,13 @@ def test_plans_allocate_nothing(count, request, model, backend, threads, why_unu
         pytest.skip(f"{backend} is {why_unusable[backend]}")
     counts = count(request.getfixturevalue(model), backend, threads)
     assert counts["total"] == counts["library"]
-    # With several threads, their library has tasks to keep.
+    # With several threads, the thread library allocates its tasks.
     assert threads > 1 or counts["total"] == 0
 
 
 def node_cases():
-    """The cases that the onnx package generates. Generating them warns of overflow that is meant."""
+    """The cases that the onnx package generates. Generating them prints intended overflow warnings.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases
@@ -125,7 +129,8 @@ def node_cases():
 
 
 def fed_with_one(case):
-    """The case's model with values for all inputs but the first: else most sizes would be unknown."""
+    """The case's model with only its first input fed and the others constant; otherwise most sizes
+    would be unknown."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
     graph = model.graph
@@ -152,10 +157,10 @@ def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
         try:
             model = fed_with_one(case)
         except (TypeError, ValueError, AttributeError):
-            continue  # sequences and the like, which numpy does not hold
+            continue  # values that numpy cannot represent, such as sequences
         path = tmp_path / f"{case.name}.onnx"
         onnx.save(model, path)
-        # In cases of several nodes some are folded.
+        # Cases of several nodes are not attributed to ops, because some of their nodes are folded.
         paths[path] = ops if len(model.graph.node) == 1 else set()
     found = count_all(list(paths), "reference", 1, 3)
     assert len(found) == len(paths)
@@ -164,7 +169,7 @@ def test_no_kernel_of_the_reference_allocates(count_all, bin_dir, tmp_path):
     allocating = {path.stem: counts["total"] for path, counts in zip(paths, found)
                   if counts.get("total", 0) > 0}
     assert not allocating
-    # Not every case runs with one input alone; some case of each op does.
+    # Not every case runs with only one input fed, but at least one case of each op does.
     counted = set().union(*(ops for ops, counts in zip(paths.values(), found)
                             if "total" in counts))
     assert ours - counted == OF_UNKNOWN_SIZE
@@ -176,7 +181,7 @@ def test_networks_allocate_only_within_libraries(count, network, threads, why_un
     model = ROOT / "build/zoo" / network / "model.onnx"
     if not model.exists():
         pytest.skip("the zoo is not here")
-    # The reference would need minutes for what these two lack.
+    # On the reference, the ops that these two lack would take minutes.
     for name in ("onednn", "native"):
         if why_unusable.get(name):
             pytest.skip(f"{name} is {why_unusable[name]}")

@@ -1,8 +1,9 @@
-// Runs models on bound memory and counts what is allocated meanwhile: usage
+// Runs models on bound memory and counts the allocations in the runs. Usage:
 //   count_allocations BACKENDS THREADS RUNS MODEL...
-// prints a line for each model. {"total": N, "library": N}: the allocations in all runs but the
-// first, and how many of them were asked for by a plug-in or a library below it; {"error": "..."}
-// where it cannot run so. It replaces malloc and its like; operator new comes here through them.
+// Prints one line for each model. {"total": N, "library": N}: the number of allocations in all runs
+// except the first, and how many of them a plug-in or a library that it uses requested; {"error":
+// "..."} if the model cannot be run like this. The program replaces malloc and related functions;
+// operator new calls them.
 #include <dlfcn.h>
 #include <execinfo.h>
 
@@ -36,7 +37,7 @@ namespace {
 std::atomic<bool> is_counting = false;
 std::atomic<long> total = 0;
 std::atomic<long> library = 0;
-thread_local bool is_inside = false;  // what counting itself allocates does not count
+thread_local bool is_inside = false;  // set while counting, whose own allocations do not count
 
 bool begins_with_any(const char* file, std::initializer_list<const char*> names) {
   const char* slash = std::strrchr(file, '/');
@@ -47,12 +48,12 @@ bool begins_with_any(const char* file, std::initializer_list<const char*> names)
   return false;
 }
 
-// Whether the innermost frame that is not the C or C++ runtime's is a library's. Frame 0 is
-// count(), frame 1 the function that was called.
+// Whether the innermost frame outside the C and C++ runtimes belongs to a library. Frame 0 is
+// count(), frame 1 the allocation function that was called.
 bool is_of_library(void* const* frames, int depth) {
   for (int frame = 2; frame < depth; ++frame) {
     Dl_info found = {};
-    if (dladdr(frames[frame], &found) == 0 || found.dli_fname == nullptr) return true;  // made code
+    if (dladdr(frames[frame], &found) == 0 || found.dli_fname == nullptr) return true;  // JIT code
     if (begins_with_any(found.dli_fname, {"libc.", "libstdc++", "ld-linux"})) continue;
     return begins_with_any(found.dli_fname, {"backend_", "libdnnl", "libtbb", "libopenvino"});
   }
@@ -118,7 +119,7 @@ std::vector<std::string> split(const std::string& names) {
   return all;
 }
 
-// Every open dimension is 1.
+// Shapes of all inputs, with 1 for every unknown dimension.
 std::map<std::string, std::vector<int64_t>> shapes_of(const tessera::Model& model) {
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const tessera::ValueDescription& input : model.describe().inputs) {
@@ -130,7 +131,7 @@ std::map<std::string, std::vector<int64_t>> shapes_of(const tessera::Model& mode
   return shapes;
 }
 
-// Throws std::bad_optional_access where the size of an output is known only when it is made.
+// Throws std::bad_optional_access if an output's size is known only in the run.
 void count_in_runs(const char* path, const std::string& backends, int threads, int runs) {
   const tessera::Model model = tessera::load(path);
   tessera::Executor executor =
@@ -138,7 +139,7 @@ void count_in_runs(const char* path, const std::string& backends, int threads, i
   for (const auto& input : executor.inputs()) executor.bind_input(input.name, zeros(input));
   for (const auto& output : executor.outputs()) executor.bind_output(output.name, zeros(output));
   std::array<void*, 4> frames = {};
-  backtrace(frames.data(), 4);  // loads what it needs
+  backtrace(frames.data(), 4);  // the first call loads libgcc, which allocates
   executor.run_bound();
   total = 0;
   library = 0;

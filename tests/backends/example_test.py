@@ -1,4 +1,5 @@
-"""examples/01_backend is a project of its own: two compilers build it outside, and it works."""
+"""examples/01_backend is a separate project: two compilers build it outside of this tree, and it
+works."""
 
 import json
 import os
@@ -14,7 +15,7 @@ from outside_build import COMPILERS, EXAMPLE, ROOT, build_example
 
 @pytest.fixture(scope="module", params=COMPILERS)
 def library(request, tmp_path_factory):
-    """The example, built from a copy of its folder that knows nothing of this tree."""
+    """The example, built from a copy of its folder without access to this tree."""
     return build_example(request.param, tmp_path_factory.mktemp("outside"))
 
 
@@ -38,7 +39,7 @@ def expected_distances():
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Ops of ONNX that the example does not know, some that it does, and one of its own."""
+    """ONNX ops that the example does not support, some that it does, and one custom op."""
     make = helper.make_node
     nodes = [
         make("Conv", ["picture", "filter"], ["convolved"], name="conv"),
@@ -122,8 +123,8 @@ def test_conversions_stand_in_the_plan_only_where_layouts_differ(tessera, librar
     assert by_name["distance"]["backend"] == "example"
     conversions = [(step["inputs"][0]["value"], step["inputs"][0]["layout"],
                     step["outputs"][0]["layout"]) for step in steps if step["op"] == "convert"]
-    # Into the first product and out of the second; none between them. The constant right factor
-    # of the third is a pack, and its result is read column by column.
+    # Conversions are only before the first product and after the second, not between them. The
+    # third product's constant right factor is a pack, and its result is read column by column.
     assert conversions == [("features", "row_major", "example:columns"),
                            ("product", "example:columns", "row_major"),
                            ("distances", "example:columns", "row_major")]

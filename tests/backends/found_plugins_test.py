@@ -1,5 +1,5 @@
-"""Plug-ins and programs that are found, not named, run only where they belong to somebody whose code
-runs anyway. Each case is a copy of the program with a folder of plug-ins of its own."""
+"""Plug-ins and programs that Tessera finds by searching are run only if they belong to a user whose
+code runs anyway. Each case is a copy of the program with its own folder of plug-ins."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_what_belongs_to_another_user_is_refused(place, owned):
 
 @needs_root
 def test_a_link_of_another_user_is_refused(place):
-    """Though what it leads to now is not his: he may have it lead elsewhere the next time."""
+    """Even if the link now leads to a file of ours: its owner may change its target later."""
     target = place / "backend_native.so"
     shutil.move(plugin(place), target)
     plugin(place).symlink_to(target)
@@ -83,7 +83,7 @@ def test_a_link_of_another_user_is_refused(place):
 
 @needs_root
 def test_what_belongs_to_the_owner_of_the_program_is_usable(place):
-    """The root of a container runs a user's checkout."""
+    """For example, the root user of a container runs a user's checkout."""
     for path in (place / "bin" / "tessera", place / "lib", plugin(place).parent, plugin(place)):
         os.chown(path, STRANGER, STRANGER)
     assert native(place)["is_usable"]

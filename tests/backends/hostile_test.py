@@ -1,5 +1,5 @@
-"""A plug-in that breaks the contract is survived: models run as without it, and there is a
-reason."""
+"""Tessera survives a plug-in that breaks the contract: models run as without it, and a reason is
+reported."""
 
 import json
 import os
@@ -20,7 +20,7 @@ X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
 RELU = np.maximum(X, 0)
 Y = RELU + 1 / (1 + np.exp(-RELU))
 
-# Mischief -> what the reason says of it.
+# Mischief -> what the reported reason contains.
 FAILS_TO_OPEN = {
     "other_version": "version 4096 of the plug-in contract",
     "constructor_throws": "no licence was found",
@@ -52,7 +52,7 @@ FAILS_TO_OPEN = {
     "kernel_without_function": "simple kernel",
 }
 
-# Mischief -> what the refusal of the Relu says of it.
+# Mischief -> what the refusal of the Relu contains.
 FAILS_TO_SERVE = {
     "propose_throws": "it does not want to",
     "propose_throws_a_number": "no std::exception",
@@ -100,7 +100,7 @@ FAILS_TO_RUN = {
     "conversion_fails": "the conversion broke",
 }
 
-# Stage at which a plug-in crashes, ends the process or hangs -> the check that fails.
+# The stage at which a plug-in crashes, ends the process or hangs -> the check that fails.
 STAGES = {
     "opening": "opens",
     "sizing": "layouts: there and back",
@@ -112,8 +112,8 @@ STAGES = {
     "closing": "closes",
 }
 
-# What a plug-in with another C++ library than the host must survive too: exceptions on both sides
-# of the boundary.
+# Mischief that must also be survived if plug-in and host use different C++ standard libraries:
+# exceptions on both sides of the interface.
 WITH_LIBCXX = ["constructor_throws", "constructor_throws_a_number", "open_throws", "propose_throws",
                "build_fails", "build_throws", "run_fails", "run_throws_a_number", "piece_fails"]
 
@@ -127,7 +127,7 @@ def plugins(bin_dir):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """relu -> (sigmoid) -> sum of both: relu and sum without sigmoid are no convex group."""
+    """relu -> (sigmoid) -> sum of both. Relu and sum without sigmoid are not a convex group."""
     value = helper.make_tensor_value_info
     nodes = [
         helper.make_node("Relu", ["x"], ["positive"], name="relu"),
@@ -158,7 +158,7 @@ def tessera(tessera_binary, model):
 
 
 def read_backend(tessera, library, mischief=None):
-    """The line of `library` in `tessera backends`."""
+    """The entry for `library` in `tessera backends`."""
     result = tessera("backends", "--json", "--backend-path", library, mischief=mischief)
     assert result.returncode == 0, result.stderr
     [entry] = [entry for entry in json.loads(result.stdout)["backends"]
@@ -172,7 +172,8 @@ def run(tessera, model, library, mischief=None):
 
 
 def refusals(tessera, model, library, mischief):
-    """What the plug-in's refusals in `tessera explain` say of the node 'relu', and its steps."""
+    """The plug-in's reasons in `tessera explain` for refusing the node 'relu', and the steps of the
+    plan."""
     result = tessera("explain", model, "--json", "--backend-path", library, mischief=mischief)
     assert result.returncode == 0, result.stderr
     steps = json.loads(result.stdout)["steps"]
@@ -286,7 +287,7 @@ def verify_hostile(tessera, plugins, mischief, *arguments):
 
 
 def assert_judged_on(report, stage):
-    """Whatever could be judged without what was lost was."""
+    """Every check was made that the missing stage does not prevent."""
     if stage == "opening":
         return
     checks = {check["check"]: check for check in report["checks"]}
@@ -296,7 +297,7 @@ def assert_judged_on(report, stage):
     if stage in ("inferring", "closing"):
         assert checks["numbers"]["passed_count"] > 0 and checks["numbers"]["failed_count"] == 0
     if not is_given_up:
-        assert len(report["ops"]) > 50  # all of the table
+        assert len(report["ops"]) > 50  # the whole table of ops
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -307,7 +308,7 @@ def test_verify_outlives_a_plugin_that_ends_its_process(tessera, plugins, bin_di
     if deed == "exits":
         words = "the plug-in ended the process (exit code"
     elif bin_dir.parent.name == "asan":
-        words = "the plug-in"  # the sanitizer ends the process in its own way
+        words = "the plug-in"  # with a sanitizer the process ends in another way
     told = [failure for failure in report["failures"] if words in failure["message"]]
     assert told and told[0]["check"] == STAGES[stage], report["failures"][:3]
     assert_judged_on(report, stage)
@@ -326,7 +327,7 @@ def test_verify_names_op_and_case_of_a_crash_and_goes_on(tessera, plugins, bin_d
     assert result.returncode == 1 and result.stderr == ""
     assert "FAILED runs: op Relu, case 1: the plug-in crashed (aborted)" in result.stdout
     assert "Relu(7), candidate 'wicked', 1 thread" in result.stdout
-    # Behind the case that crashed the next one is tried, and then no more of the op.
+    # After the case that crashed, the next case is tried, and then no further case of this op.
     assert "FAILED runs: op Relu, case 2:" in result.stdout
     assert "FAILED runs: op Relu, case 3:" not in result.stdout
     assert "not tried: crashed before" in result.stdout

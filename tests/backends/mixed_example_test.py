@@ -1,5 +1,5 @@
-"""examples/03_mixed: convolutions of the libraries round an op that only a plug-in knows, in one plan
-whose conversions have names and prices."""
+"""examples/03_mixed: convolutions of libraries around an op that only a plug-in supports, in one
+plan whose conversions have names and prices."""
 
 import json
 import subprocess
@@ -26,8 +26,8 @@ def library(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shown(tessera_binary, library, tmp_path_factory, needs_a_library):
-    """What the example prints, and the folder that it works in. Beside the reference alone, which
-    computes that op too, the choice is nearly a draw."""
+    """The example's output and its folder. The test needs a library: if only the reference competes
+    with the plug-in, which supports that op too, the choice is nearly a draw."""
     if tessera_binary.parents[1].name == "asan":
         pytest.skip("what it is about are prices, and sanitizers change what kernels take")
     folder = tmp_path_factory.mktemp("codebook")
@@ -40,7 +40,7 @@ def shown(tessera_binary, library, tmp_path_factory, needs_a_library):
 
 @pytest.fixture(scope="module")
 def report(tessera_binary, library, shown):
-    """The same plan as JSON: chosen by the costs that the example has measured."""
+    """The same plan as JSON, chosen by the costs that the example measured."""
     done = subprocess.run(
         [tessera_binary, "explain", "codebook.onnx", "--json", "--threads", "1", "--costs",
          "costs.json", "--backends", ",".join(["example", *mixed.usable_libraries(tessera_binary)]),
@@ -63,7 +63,8 @@ def test_each_node_has_the_library_that_knows_it(report, why_unusable):
 def test_conversions_have_names_and_prices(report, shown):
     conversions = {(step["name"], step["inputs"][0]["layout"], step["outputs"][0]["layout"]): step
                    for step in report["steps"] if step["op"] == "convert"}
-    # Into the op's own layout and out of it again; those of convolutions are the choice's.
+    # Conversions to the op's own layout and back; which layouts the convolutions use is decided by
+    # the choice.
     assert {layouts[:2] for layouts in conversions if COLUMNS in layouts[1:]} == \
         {("points", "row_major"), ("distances", COLUMNS)}
     for step in conversions.values():

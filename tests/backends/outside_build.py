@@ -1,4 +1,4 @@
-"""Builds examples/01_backend as its authors would: outside the tree, from a copy of its folder."""
+"""Builds examples/01_backend as a user would: from a copy of its folder outside of the tree."""
 
 import pathlib
 import shutil
@@ -15,7 +15,7 @@ COMPILERS = {
 
 
 def has_libcxx(compiler, folder):
-    """Whether `compiler` finds libc++: its headers are a package of their own."""
+    """Whether `compiler` finds libc++, whose headers are a separate package."""
     source = folder / "libcxx.cc"
     source.write_text("#include <string>\n")
     return subprocess.run([compiler, "-stdlib=libc++", "-fsyntax-only", source],
@@ -28,7 +28,8 @@ def run_checked(*command):
 
 
 def build_example(name, folder):
-    """The plug-in, built in `folder` by the compiler of COMPILERS called `name`; skips without it."""
+    """The plug-in, built in `folder` by the compiler `name` of COMPILERS; skips the test if that is
+    missing."""
     compiler, flags = COMPILERS[name]
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed: tools/setup check")

@@ -1,6 +1,6 @@
-"""`tessera backends` tells apart what was not built, what lacks its library and what was refused; and a
-program that can use nothing but the reference says so once. Each case is a copy of the program with a
-folder of plug-ins of its own."""
+"""`tessera backends` distinguishes backends that were not built, lack their library, or were
+refused. A program that can use only the reference says so once. Each case is a copy of the program
+with its own folder of plug-ins."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PLUGINS = ("native", "onednn", "openvino")
 
 @pytest.fixture
 def place(tessera_binary, tmp_path):
-    """A copy of the program in bin/, without plug-ins; and those that were configured."""
+    """A copy of the program in bin/, without plug-ins, and the plug-ins that were configured."""
     (tmp_path / "bin").mkdir()
     shutil.copy2(tessera_binary, tmp_path / "bin" / "tessera")
     return tmp_path
@@ -127,7 +127,7 @@ def test_a_program_that_has_only_the_reference_says_so_once(place, relu):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("no acceleration library can be used") == 1
     assert "'tessera backends' says why" in " ".join(done.stderr.split())
-    # Whoever asks for the reference knows.
+    # A user who asks for the reference needs no warning.
     done = call(place, *arguments, "--backends", "reference")
     assert done.returncode == 0
     assert "no acceleration library" not in done.stderr

@@ -1,5 +1,5 @@
-"""A build whose optional backends are switched off, as far as it is configured: tools/test_without
-builds and tests such builds, which takes long."""
+"""Configures a build whose optional backends are switched off. tools/test_without builds and tests
+such builds, which takes long."""
 
 import pathlib
 import shutil
@@ -35,14 +35,14 @@ def folder(tmp_path_factory):
 def test_what_is_switched_off_is_not_built_and_says_why(folder, name):
     assert not (folder / "lib" / "tessera" / f"backend_{name}.so").exists()
     assert f"backend_{name}.so" not in (folder / "build.ninja").read_text()
-    # What `tessera backends` will print, in the table that the program is linked with.
+    # The table that the program is linked with has the text that `tessera backends` prints.
     [entry] = [line for line in (folder / "src" / "backend" / "catalog.cc").read_text().splitlines()
                if f'CatalogEntry{{"{name}"' in line]
     assert f"switched off when Tessera was configured (TESSERA_{name.upper()}=OFF)" in entry
 
 
 def test_a_backend_that_is_asked_for_and_cannot_be_built_is_an_error(folder):
-    # oneDNN needs oneTBB, wherever it lies.
+    # oneDNN needs oneTBB, so this must fail even if oneTBB is installed.
     done = configure(folder, "-DTESSERA_THREADS=std", "-DTESSERA_ONEDNN=ON")
     assert done.returncode != 0
     assert "TESSERA_ONEDNN=ON, but oneDNN needs oneTBB" in " ".join(done.stderr.split())

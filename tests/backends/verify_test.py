@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-# Lie -> the check that catches it, and a part of the place or message that says where.
+# Lie -> the check that catches it, and a part of the location or message.
 LIES = {
     "writes_behind_output": ("guard bytes", "Relu(7)"),
     "writes_before_output": ("guard bytes", "4 bytes before its start"),
@@ -71,7 +71,8 @@ def test_an_honest_one_passes_every_check(verify, liar):
     assert result.returncode == 0 and report["failures"] == [], report["failures"]
     assert report["backend"] == "liar" and report["failed_count"] == 0
     counts = {check["check"]: check for check in report["checks"]}
-    # Every check that a lie is caught by was made, so that none passes by never being made.
+    # Every check that catches a lie was also made without a lie, so none passes only because it
+    # never runs.
     assert {check for check, _ in LIES.values()} <= set(counts)
     assert all(counts[check]["passed_count"] > 0 for check, _ in LIES.values())
     ops = {op["op"]: op for op in report["ops"]}
@@ -103,7 +104,7 @@ def test_text_names_check_op_shape_and_candidate(verify, liar):
     result = verify("--backend", liar, lie="wrong_numbers")
     assert result.returncode == 1
     assert "FAILED numbers: Relu(7), candidate, 1 thread" in result.stdout
-    assert result.stderr == ""  # no progress where nobody watches
+    assert result.stderr == ""  # no progress line without a terminal
     assert "expected" in result.stdout and "total" in result.stdout
 
 

@@ -1,4 +1,4 @@
-"""bench/compare.py: its arithmetic, its arguments, and one short comparison from end to end."""
+"""bench/compare.py: its arithmetic, its arguments, and one short comparison from start to end."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +29,7 @@ def run_program(*arguments):
 
 
 def test_a_ratio_is_taken_within_each_process():
-    """The second process was slowed to half its speed, which must not matter."""
+    """The second process was slowed to half its speed, which must not change the ratio."""
     ratio = ratios.ratio_of([3.0, 6.0, 3.3], [2.0, 4.0, 2.0])
     assert ratio.value == pytest.approx(1.5)
     assert (ratio.low, ratio.high) == (pytest.approx(1.5), pytest.approx(1.65))
@@ -46,8 +46,8 @@ def test_the_geometric_mean_weighs_models_alike():
 
 
 def test_an_interval_covers_what_it_should():
-    """Of 200 experiments with a true ratio of 1.2, most intervals have it in them, and not all of
-    them do where the confidence is honest."""
+    """Of 200 experiments with a true ratio of 1.2, most intervals must contain it; if the
+    confidence level is right, some do not."""
     generator = np.random.default_rng(1)
     hits = 0
     for _ in range(200):
@@ -98,7 +98,7 @@ def test_wrong_arguments_are_refused_with_help(row):
 
 @pytest.fixture
 def model(tmp_path):
-    """A small convolution over pictures of any size."""
+    """A small convolution over images of any size."""
     weight = np.random.default_rng(3).standard_normal((4, 3, 3, 3)).astype(np.float32)
     graph = helper.make_graph(
         [
@@ -142,10 +142,10 @@ def test_a_comparison_from_end_to_end(bin_dir, model, tmp_path):
         "--module-dir", bin_dir.parent / "python", "--json", tmp_path / "results.json",
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""  # no progress where there is no terminal
+    assert done.stderr == ""  # no progress line without a terminal
     lines = done.stdout.splitlines()
     assert any(line.startswith("small ") for line in lines)
-    # The first lines name versions and the command, which may be long.
+    # Only the first lines may be long: they have versions and the command.
     assert max(len(line) for line in lines[2:]) <= 100
     results = json.loads((tmp_path / "results.json").read_text())
     (row,) = results["results"]

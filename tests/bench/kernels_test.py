@@ -1,4 +1,4 @@
-"""bench/kernels.py: which layers it takes, and one short measurement from end to end."""
+"""bench/kernels.py: which layers it selects, and one short measurement from start to end."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,7 +71,7 @@ def test_a_layer_tells_its_sizes_and_bytes(model):
     found = {layer.op: layer for layer in layers.layers_of(model)}
     assert found["Conv"].text == "Conv 2x4x12x16, 4x4x3x3 kernel_shape 3 pads 1"
     assert found["Conv"].bytes == 4 * (2 * 2 * 4 * 12 * 16 + 4 * 4 * 3 * 3)
-    # Of what it takes a part of, it reads that part.
+    # Slice reads only the part that it returns.
     assert found["Slice"].bytes == 2 * 4 * (2 * 2 * 12 * 16)
 
 
@@ -140,8 +140,8 @@ def test_a_measurement_from_end_to_end(model, choose_backends, module_dir, tmp_p
         "--module-dir", module_dir, "--json", tmp_path / "results.json",
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""  # no progress where there is no terminal
-    # The first lines name the processor and the command, which may be long.
+    assert done.stderr == ""  # no progress line without a terminal
+    # Only the first lines may be long: they have the processor and the command.
     assert max(len(line) for line in done.stdout.splitlines()[2:]) <= 100
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["failures"] == []
@@ -150,7 +150,7 @@ def test_a_measurement_from_end_to_end(model, choose_backends, module_dir, tmp_p
     for row in rows:
         assert row["models"] == ["small"]
         assert {"reference", "onnxruntime"} <= row["contenders"].keys()
-        # Every contender is timed, or says why it is not.
+        # Every contender is either timed or refused with a reason.
         assert row["contenders"].keys() | row["refusals"].keys() == \
             {"native", "reference", "onnxruntime"}
         for entry in row["contenders"].values():

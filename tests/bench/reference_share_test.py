@@ -1,4 +1,5 @@
-"""bench/reference_share.py finds the steps that are left to the reference, and says where one is dear."""
+"""bench/reference_share.py lists the steps that run on the reference and says which of them are
+expensive."""
 
 import json
 import subprocess
@@ -10,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 PROGRAM = Path(__file__).resolve().parents[2] / "bench" / "reference_share.py"
@@ -18,7 +19,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "bench" / "reference_share.py"
 
 @pytest.fixture
 def share(tessera_binary, tmp_path):
-    """Runs the script on a model with a Relu and an op that native leaves to the reference."""
+    """Runs the script on a model with a Relu and an op that native refuses."""
     random = np.random.default_rng(2)
     weights = {name: random.standard_normal((1, 48, 16)).astype(np.float32) for name in "wr"}
     graph = helper.make_graph(

@@ -1,4 +1,5 @@
-"""bench/small_graphs.py, bench/stability.py and bench/predictions.py: short runs, and their verdicts."""
+"""bench/small_graphs.py, bench/stability.py and bench/predictions.py: short runs, and their
+verdicts."""
 
 import json
 import random
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""What one process found out the next one knows: the command line."""
+"""A process uses what an earlier process found: the command line."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 
 
 def fingerprint_of(ingredients):
-    """As docs/formats/cache.md has it."""
+    """The fingerprint by the rules of docs/formats/cache.md."""
     digest = hashlib.blake2b(digest_size=32)
     for one in ingredients:
         for text in (one["ingredient"], one["text"]):
@@ -87,7 +87,7 @@ def test_another_model_reuses_prices_and_says_what_that_saved(call, model, make_
     assert code == 0, errors
     saved = re.search(r"(\d+) known times saved at least ([\d.]+) (s|ms)", " ".join(second.split()))
     assert saved and int(saved[1]) > 0 and float(saved[2]) > 0, second
-    # With its own plan known nothing is measured, and nothing said of it.
+    # If the plan is known, nothing is measured, and no measuring is reported.
     code, third, _ = call("explain", other, *shape)
     assert code == 0 and "measured 0" not in third and "known times saved" not in third
 
@@ -104,7 +104,7 @@ def test_frozen_never_measures(call, model, work):
 
 
 def test_a_folder_that_cannot_be_written_gives_way_to_the_users(bench, work, tmp_path):
-    # Root may write anywhere, so the folder is one that nothing can be made in.
+    # Root may write to any folder, so the test uses one in which nobody can create files.
     report = bench("--cache-dir", "/proc/nowhere")
     assert report["cache"]["is_hit"] is False
     assert caches(tmp_path / "user" / "tessera")
@@ -174,7 +174,7 @@ def test_killed_at_any_moment_the_next_start_is_right(tessera_binary, model, env
 
 @pytest.mark.alone
 def test_whoever_waits_takes_over_when_the_other_dies(tessera_binary, model, environment, work, call):
-    # Of the entry: the file, the bind and the libraries.
+    # The lock's name depends on the file, the bind and the libraries.
     shown = json.loads(call("cache", "fingerprint", model, "--json", *SHAPE)[1])
     lock = work / f".{fingerprint_of(shown['ingredients'] + shown['entry_ingredients'])}.lock"
     holder = subprocess.Popen(["flock", "-x", lock, "sleep", "60"])
@@ -193,7 +193,7 @@ def test_whoever_waits_takes_over_when_the_other_dies(tessera_binary, model, env
     assert "waiting for" in errors and json.loads(output)["cache"]["is_hit"] is False
 
 
-# Each ingredient alone, and what why-miss calls it.
+# Each ingredient changed alone -> how why-miss calls it.
 CHANGES = {
     "inputs": ["--shape", "x=1x16x20x20", "--threads", "1"],
     "threads": ["--shape", "x=1x16x24x24", "--threads", "2"],
@@ -254,7 +254,7 @@ def test_a_collision_of_short_names_hits_on_both_second_starts(bench, make_model
     first, = caches(work)
     bench(of=make_model("other.onnx", swapped=True))
     second, = (path for path in caches(work) if path != first)
-    # As if both had the name of the first: that is what names of seven digits may come to.
+    # Gives the second file the name of the first, as a collision of seven-digit names would.
     second_bytes = second.read_bytes()
     first.write_bytes(second_bytes)
     second.unlink()

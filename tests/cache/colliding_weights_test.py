@@ -1,8 +1,9 @@
-"""Two models whose weights have one XXH3 digest: neither gets what was stored of the other.
+"""Two models whose weights have equal XXH3 digests: neither gets the stored artifacts of the other.
 
-XXH3 multiplies the halves of (data ^ secret) and adds the data to its neighbour. Where one half is 0,
-the other half counts by its sum alone: exchanging the two values of `weights()` changes no digest
-of 128 bits, seeded with the digest of "float32 64x64". src/backend/packs_test.cc shows that."""
+XXH3 multiplies the halves of (data ^ secret) and adds the data to the neighbouring lane. If one
+half is 0, only the sum of the other half counts: exchanging the two values of `weights()` does not
+change the 128-bit digest that is seeded with the digest of "float32 64x64".
+src/backend/packs_test.cc shows this."""
 
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A small model, and a process of its own for every call."""
+"""A small model; every call runs in a new process."""
 
 import json
 import os
@@ -15,7 +15,7 @@ SIDE = 24
 
 
 def write_model(path, *, seed=0, prefix="", pads=1, doc="", swapped=False):
-    """Two convolutions with a residual sum and a difference; `seed` draws the weights."""
+    """Two convolutions with a residual sum and a difference; `seed` selects the weights."""
     rng = np.random.default_rng(seed)
     weights = [numpy_helper.from_array(
         rng.standard_normal((CHANNELS, CHANNELS, 3, 3)).astype(np.float32) * 0.1, f"{prefix}w{i}")
@@ -52,7 +52,7 @@ def model(make_model):
 
 @pytest.fixture
 def environment(tmp_path):
-    """Of processes whose user has an empty folder."""
+    """Environment variables of processes whose user folder is empty."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("TESSERA_")}
     return {**clean, "XDG_CACHE_HOME": str(tmp_path / "user")}
 
@@ -66,7 +66,7 @@ def work(tmp_path):
 
 @pytest.fixture
 def call(tessera_binary, environment, work):
-    """Runs `tessera` in the working folder; gives exit code, stdout and stderr."""
+    """Runs `tessera` in the working folder; returns exit code, stdout and stderr."""
 
     def run(*arguments, folder=None, **variables):
         done = subprocess.run(
@@ -80,7 +80,7 @@ def call(tessera_binary, environment, work):
 
 @pytest.fixture
 def bench(call, model):
-    """`bench --json` of the model with --optimize, short; gives its report."""
+    """Runs a short `bench --json` of the model with --optimize; returns its report."""
 
     def run(*arguments, of=None, shape=SIDE, **options):
         code, output, errors = call(
@@ -94,7 +94,7 @@ def bench(call, model):
 
 @pytest.fixture
 def python(bin_dir, tessera, environment, work):
-    """Runs a text as a Python program that has the module; gives what it prints, as JSON."""
+    """Runs a text as a Python program that can import the module; returns its JSON output."""
     folder = bin_dir.parent / "python"
 
     def run(text, *arguments, **variables):

@@ -1,9 +1,9 @@
-// Makes caches as a stranger would who knows the format: everything in them is as it should be, but
-// no key of the user's vouches for it.
+// Forges caches as a third party could who knows the format: their content is valid, but they are
+// not signed with the user's key.
 //
-//   forge_cache replace IN OUT OLD NEW     OUT is IN with NEW for OLD in what it says of plans
-//   forge_cache random IN FOLDER N SEED    N caches, 0.cache and so on: IN with other plans and
-//   prices
+//   forge_cache replace IN OUT OLD NEW   OUT is IN with OLD replaced by NEW in its plan sections
+//   forge_cache random IN FOLDER N SEED  N caches, 0.cache and so on: IN with changed prices and
+//                                        plans
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -73,7 +73,7 @@ class Forger {
   size_t draw(size_t count) { return random_() % count; }
   bool chance(size_t of) { return draw(of) == 0; }
 
-  // All that was refused is right, and takes no time.
+  // Turns every refused candidate into a correct one that takes no time.
   void forge(tuning::Cost& cost) {
     cost.is_verified_here = true;
     cost.refusal.clear();

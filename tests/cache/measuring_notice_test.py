@@ -1,5 +1,5 @@
-"""The first bind of a process that measures for more than a moment says so: for how long, where the plan is
-kept, and how to switch it off. No other one says anything."""
+"""The first bind of a process that measures for more than a moment prints a notice: how long it
+measures, where the plan is kept, and how to switch measuring off. All other binds print nothing."""
 
 import os
 import pty
@@ -18,7 +18,7 @@ SIDE = 1024
 
 @pytest.fixture
 def long_model(tmp_path, needs_a_library):
-    """A run of it takes some milliseconds: less is measured in a tenth of a second."""
+    """One run takes some milliseconds; faster models are measured in a tenth of a second."""
     weight = np.random.default_rng(1).standard_normal((SIDE, SIDE)).astype(np.float32) / SIDE
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
@@ -58,7 +58,7 @@ def test_python_hears_it_once_at_level_info(python, long_model, work):
     assert "takes at most 2 s" in text
     assert "optimize=False, --no-optimize or TESSERA_OPTIMIZE=0" in text
     assert list((work / "kept").glob("*.cache"))
-    # Now the plan is known.
+    # The plan is known now.
     assert python(program, long_model) == []
 
 
@@ -85,7 +85,7 @@ assert executor.plan().tuning.measured > 0
 
 @pytest.fixture
 def watch(tessera_binary, environment, work):
-    """What `tessera` writes to a terminal that is its stderr."""
+    """The text that `tessera` writes to stderr if that is a terminal."""
 
     def run(*arguments):
         ours, theirs = pty.openpty()
@@ -97,7 +97,7 @@ def watch(tessera_binary, environment, work):
                 while part := os.read(ours, 65536):
                     written += part
             except OSError:
-                pass  # the other end is closed
+                pass  # the other end was closed
         os.close(ours)
         assert process.returncode == 0, written
         return written.decode()

@@ -1,4 +1,4 @@
-"""What one process found out the next one knows: the Python module."""
+"""A process uses what an earlier process found: the Python module."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ print(json.dumps({"is_hit": report.is_hit, "reason": report.reason, "file": repo
 
 
 def error_of(python, model, text, *arguments):
-    """Kind, Python's kinds and text of what `text` raises after loading the model."""
+    """The kind, Python classes and text of the error that `text` raises after loading the model."""
     program = LOAD + "try:\n    " + text.replace("\n", "\n    ") + """
     print(json.dumps(None))
 except tessera.Error as error:
@@ -92,7 +92,7 @@ model.load_cache("native.cache", type="plan")
 
 def test_a_type_alone_leaves_nothing_of_it_to_measure(python, model, work, tmp_path, needs_native):
     python(LOAD + BIND % "" + "model.save_cache('native.cache', type='native')\n" + PRINT_REPORT, model)
-    # The same user, who knows nothing else.
+    # The same user's key, but no caches.
     (tmp_path / "fresh" / "tessera").mkdir(parents=True, mode=0o700)
     shutil.copy2(tmp_path / "user" / "tessera" / "key", tmp_path / "fresh" / "tessera" / "key")
     fresh = {"XDG_CACHE_HOME": str(tmp_path / "fresh")}

@@ -1,5 +1,6 @@
-"""The second process of each network measures and compiles nothing, and computes the same. A few networks;
-all of them with --long. Skipped where the networks of ../shared/zoo have not been given their weights."""
+"""The second process of each network measures and compiles nothing, and computes the same. Tests a
+few networks, or all of them with --long. Skipped if the networks of ../shared/zoo have no weights
+yet."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = sorted((ROOT / "build" / "zoo").glob("*/weights.bin"))
 FEW = ("bert_mini", "mobilenet_v2", "squeezenet")
-WORK = {"read", "load", "tune", "place", "restore"}  # stages of finding something out
+WORK = {"read", "load", "tune", "place", "restore"}  # stages that a warm start skips
 START = """
 swap, budget, output = sys.argv[2] == "swap", float(sys.argv[3]), sys.argv[4]
 model = tessera.load(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Kernels that a library gives as bytes are kept with the packs and loaded by the next process."""
+"""Kernels that a library can serialise are kept with the packs, and the next process loads them."""
 
 
 import pytest
@@ -18,7 +18,7 @@ print(json.dumps([plan.kernels, plan.loaded_kernels, y.tobytes().hex(),
 
 @pytest.fixture
 def start(python, why_unusable):
-    """Starts a process; gives how many kernels there were, how many of them loaded, the output's
+    """Starts a process; returns the number of kernels, how many of them were loaded, the output's
     bytes, and the stages."""
     if why_unusable.get("openvino"):
         pytest.skip(f"openvino is {why_unusable['openvino']}")

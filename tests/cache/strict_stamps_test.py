@@ -1,4 +1,4 @@
-"""An index is kept only of files that nobody was seen to write to while they were read."""
+"""An index is kept only if nobody was seen writing to the model's files while they were read."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ STRANGER = 12345
 
 @pytest.fixture
 def model(make_model):
-    """One that has not changed for so long that its stamp is trusted."""
+    """A model that was last changed long enough ago that its stamp is trusted."""
     path = make_model()
     wait_until_settled()
     return path
@@ -21,7 +21,7 @@ def model(make_model):
 
 @pytest.fixture
 def indices(call, tmp_path):
-    """Runs `tessera run --optimize`; gives the indices that there are then."""
+    """Runs `tessera run --optimize`; returns the indices that exist afterwards."""
 
     def run(model, *arguments):
         code, _, errors = call("run", model, "--optimize", *SHAPE, *arguments)

@@ -1,5 +1,6 @@
-"""A process that finds a plan whose kernels are slow to build begins with another one. The plug-in
-`hostile` plays the library: its kernel `wicked` takes a second and a half to build, `lazy` runs slowly."""
+"""A process that finds a plan whose kernels are slow to build starts with another plan. The plug-in
+`hostile` stands for the library: its kernel `wicked` takes 1.5 seconds to build, `lazy` runs
+slowly."""
 
 import json
 import os
@@ -10,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 SIDE = 512
@@ -51,7 +52,8 @@ def relu(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def slow(bin_dir, tmp_path_factory):
-    """Variables of processes with one cache, in which both kernels of `hostile` are slow."""
+    """Environment variables of processes that share a cache; with them, both kernels of `hostile`
+    are slow."""
     library = bin_dir.parent / "tests" / "backends" / "hostile.so"
     assert library.exists(), f"{library} is not built: tools/build release hostile"
     return {"TESSERA_BACKEND_PATH": str(library),
@@ -62,7 +64,8 @@ def slow(bin_dir, tmp_path_factory):
 
 @pytest.fixture
 def tuned(python, relu, slow):
-    """A first process has found out that `wicked` is the fastest. Gives what calls the next one."""
+    """A first process has found that `wicked` is the fastest kernel. Returns a function that starts
+    the next process."""
     if not os.listdir(slow["TESSERA_CACHE_DIR"]):
         first = python(LOAD + """
 executor, _ = bind()
@@ -74,7 +77,7 @@ print(json.dumps([algorithm(), is_right(y), stages()]))
 
 
 def test_a_strangers_two_plans_are_judged_with_the_libraries_of_each(python, relu, slow, bin_dir, tmp_path):
-    """What runs until the fastest is built may be another library's."""
+    """The plan that runs until the fastest one is built may use another library."""
     both = LOAD.replace('"hostile", "reference"', '"hostile", "versioned", "reference"') + """
 executor, _ = bind()
 begun = algorithm()
@@ -221,14 +224,14 @@ for _ in range(3):
 
 
 def test_a_process_ends_after_what_is_built_behind_it(tuned):
-    """Of an executor that nobody destroys: else the thread that builds would use what exit() has
-    destroyed already."""
+    """If nobody destroys the executor, exit() must wait for the thread that builds, which would
+    otherwise use destroyed objects."""
     ended = tuned("executor, _ = bind()" + LEAK + "print(json.dumps(time.time()))")
     assert time.time() - ended > SECONDS_TO_BUILD / 2
 
 
 def test_the_interpreter_waits_before_it_is_taken_down(tuned):
-    """As what is built may have something to log."""
+    """The background build may call a Python log function."""
     before, after = tuned("executor, _ = bind()" + LEAK + """
 import atexit, os
 def threads():

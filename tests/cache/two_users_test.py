@@ -1,6 +1,6 @@
-"""Two users and root in one folder that all may write to, like /tmp: nothing that another user put there
-is used, written through or waited for. Caches count only if they belong to us or to root, and only as
-plain files with one name."""
+"""Two users and root share a folder in which everybody may write, like /tmp. Nothing that another
+user put there is used, written through or waited for. Caches are used only if they belong to us or
+to root, and only if they are regular files with one link."""
 
 import hashlib
 import json
@@ -16,9 +16,9 @@ from settled import wait_until_settled
 
 ANNA, BERT, ROOT = 12001, 12002, 0
 NAMES = {ANNA: "anna", BERT: "bert", ROOT: "root"}
-MOST_SECONDS = 30  # a start takes a second or two; whoever waits for another user takes for ever
+MOST_SECONDS = 30  # a start takes 1 to 2 seconds; waiting for another user would never end
 
-# usage: MODULES MODEL CACHE_DIR FOLDER; tells of mapped files under FOLDER.
+# usage: MODULES MODEL CACHE_DIR FOLDER; reports mapped files under FOLDER.
 START = """
 import hashlib, json, struct, sys
 sys.path.insert(0, sys.argv[1])
@@ -52,12 +52,13 @@ time.sleep(600)
 
 
 def as_user(user):
-    """Arguments of subprocess for a process of this user, who is in no other group."""
+    """Arguments that make subprocess run as this user, who is in no other group."""
     return {"user": user, "group": user, "extra_groups": [], "umask": 0o022}
 
 
 class Place:
-    """A model that all may read, a folder that all may write to, and for each user a folder of his own."""
+    """A model that everybody may read, a folder in which everybody may write, and a folder for each
+    user."""
 
     def __init__(self, folder, bin_dir, model):
         self.folder = folder
@@ -83,12 +84,12 @@ class Place:
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("TESSERA_", "XDG_"))}
         return {**kept, "HOME": str(self.home(user)), "PYTHONDONTWRITEBYTECODE": "1",
-                "TESSERA_BACKENDS": "native",  # which measures fast: what is kept is what counts
+                "TESSERA_BACKENDS": "native",  # it measures fast; the tests are about what is kept
                 "XDG_CACHE_HOME": str(caches or self.home(user) / "caches")}
 
     def start(self, user, cache_dir=None, caches=None):
-        """Binds and runs the model as this user; what the process told. `caches` stands in for the
-        folder in which the user's folder is."""
+        """Binds and runs the model as this user; returns the process's report. `caches` replaces
+        the folder that contains the user's folder."""
         done = subprocess.run(
             self.command(cache_dir), cwd=self.shared, env=self.environment(user, caches),
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -97,8 +98,8 @@ class Place:
         return json.loads(done.stdout)
 
     def names(self, user):
-        """What this user's start calls its files: the cache, its staged file, and its lock. Found out in
-        a folder where nobody else is."""
+        """The names of the files that this user's start creates: the cache, its staged file, and
+        its lock. Determined in a folder that nobody else uses."""
         private = self.home(user) / "private"
         report = self.start(user, private, self.home(user) / "private_caches")
         file, = private.glob("*.cache")
@@ -127,7 +128,7 @@ def is_reachable(path):
 
 
 def state_of(path):
-    """What tells that nobody changed a file, not even through another name of it."""
+    """Properties of a file that change if it is changed through any of its names."""
     status = path.lstat()
     content = os.readlink(path) if path.is_symlink() else hashlib.sha256(path.read_bytes()).digest()
     return status.st_ino, status.st_mode, status.st_uid, status.st_mtime_ns, content
@@ -138,8 +139,8 @@ def is_told_whose(reason):
 
 
 def check_kept_or_told(place, user, report, **folders):
-    """What was found out is in a file of this user, and the next start finds it; or it was said why
-    not."""
+    """Either this user's file has the artifacts and the next start finds them, or the process
+    reported why not."""
     if not report["saved"]:
         assert any("is not saved" in text for text in report["told"]), report
         return
@@ -158,7 +159,7 @@ def test_a_cache_of_another_user_is_not_used(place, user):
     report = place.start(user)
     assert not report["is_hit"], report
     assert is_told_whose(report["reason"]), report
-    # Root may replace the file; whoever may not leaves it alone.
+    # Root may replace the file. A user who may not must leave it unchanged.
     if user != ROOT:
         assert state_of(planted) == before
     check_kept_or_told(place, user, report)
@@ -172,7 +173,7 @@ def test_a_cache_of_root_is_used(place):
 
 @pytest.mark.parametrize("user", [ANNA, ROOT], ids=NAMES.get)
 def test_a_folder_of_another_user_is_not_used(place, user):
-    """Also where nobody but him may write to it."""
+    """Even if only its owner may write to it."""
     folder = place.home(BERT) / "published"
     place.start(BERT, folder)
     place.home(BERT).chmod(0o755)
@@ -186,7 +187,7 @@ def test_a_folder_of_another_user_is_not_used(place, user):
 
 @pytest.mark.parametrize("user", [ANNA, ROOT], ids=NAMES.get)
 def test_a_symlink_to_a_good_cache_is_not_followed(place, user):
-    """Not even to one of the user's own: whoever owns the link chooses among them."""
+    """Not even to a cache of the same user: the link's owner could choose among them."""
     name, *_ = place.names(user)
     target = place.home(user) / "private" / name
     before = state_of(target)
@@ -220,7 +221,7 @@ def test_nothing_is_written_through_a_symlink(place, user, number):
 
 @pytest.mark.parametrize("user", [ANNA, ROOT], ids=NAMES.get)
 def test_a_file_with_two_names_is_not_used(place, user):
-    """Where the system does not forbid it, another user may give any file a name in this folder."""
+    """If the system allows it, another user may create further links to any file in this folder."""
     name, *_ = place.names(user)
     target = place.home(user) / "private" / name
     os.link(target, place.shared / name)
@@ -261,7 +262,7 @@ def test_nobody_waits_for_a_pipe(place, user, number):
 @pytest.mark.parametrize("mode", [0o755, 0o1777], ids=oct)
 @pytest.mark.parametrize("user", [ANNA, ROOT], ids=NAMES.get)
 def test_a_users_folder_that_another_made_is_not_used(place, user, mode):
-    """With his plan, his index and his packs, for the very model, and his key."""
+    """It contains the other user's plan, index and packs for the same model, and his key."""
     wait_until_settled()
     folder = place.home(user) / "work"
     own = place.start(user, folder, place.home(user) / "own")

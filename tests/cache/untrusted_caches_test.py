@@ -1,5 +1,5 @@
-"""What somebody else put into a folder cannot change a result: a plan that this user's key does not
-vouch for is a proposal, whose kernels are judged before their results count."""
+"""A cache file of another user cannot change results: a plan that is not signed with this user's
+key is only a proposal, whose kernels are checked before their results are used."""
 
 import json
 import shutil
@@ -88,7 +88,7 @@ def test_a_planted_plan_cannot_run_what_was_refused(start, work, forge):
     planted = start()
     assert planted["is_right"] and planted["steps"] == ["fast"]
     assert any("a plan that somebody else found is not used" in text for text in planted["told"])
-    # What was found out instead is one's own, and nothing is judged again.
+    # The result is now an artifact of this user, so nothing is checked again.
     again = start()
     assert again["is_right"] and again["is_hit"] and "judge" not in again["stages"]
 
@@ -113,7 +113,8 @@ def test_a_right_plan_of_a_stranger_is_judged_once(start, work, tmp_path):
 
 
 def test_ones_own_plan_goes_before_a_strangers(start, work, tmp_path):
-    """Whichever folder is looked into first: the working folder has a stranger's, the user's folder one's own."""
+    """In any search order: the working folder has an untrusted plan, the user's folder has a
+    trusted one."""
     start()
     strangers = the_cache(work).read_bytes()
     shutil.rmtree(tmp_path / "user")
@@ -146,7 +147,8 @@ def test_a_file_that_is_loaded_on_purpose_is_judged_as_well(start, work, forge):
 
 def test_none_of_many_forged_files_changes_a_result(bench, call, model, work, forge, tmp_path, is_long,
                                                     needs_a_library):
-    """Right checksums and structure, plans and prices of anybody's: what comes out is what comes out."""
+    """Correct checksums and structure, but arbitrary plans and prices: the outputs stay the same.
+    """
     count = 500 if is_long else 40
     bench()
     file = the_cache(work)

@@ -1,5 +1,5 @@
-"""A library that appears, goes or becomes another version gets to compete: the old plan runs at once,
-what is new is measured behind its runs, and the faster plan takes over."""
+"""A library that is added, removed or upgraded competes with the old plan: the old plan runs
+immediately, new candidates are measured in the background, and then the faster plan is used."""
 
 import json
 import shutil
@@ -108,10 +108,10 @@ def test_the_first_result_comes_as_soon_as_after_a_hit(start):
     timed = timed.replace('"is_hit"', '"seconds": seconds, "is_hit"')
     start(libraries=OLD)
     hits, changed = [], []
-    for _ in range(5):  # in turns, as the machine is not equally fast all the time
+    for _ in range(5):  # alternating, because the machine's speed varies
         hits.append(start(timed, libraries=OLD)["seconds"])
         changed.append(start(timed, libraries=NEW)["seconds"])
-    # A start takes milliseconds, of which some noise is as large as a tenth.
+    # A start takes milliseconds, and noise can be a tenth of that.
     assert sorted(changed)[2] <= 1.1 * sorted(hits)[2] + 0.003
 
 

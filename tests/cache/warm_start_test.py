@@ -1,4 +1,4 @@
-"""What a start need not do again: reading, rewriting and packing the model."""
+"""A warm start does not read, rewrite or pack the model again."""
 
 import json
 import random
@@ -13,7 +13,7 @@ SHAPE = ("--shape", "x=1x16x24x24", "--threads", "1")
 
 @pytest.fixture
 def model(make_model):
-    """One that has not changed for so long that its stamp is trusted."""
+    """A model that was last changed long enough ago that its stamp is trusted."""
     path = make_model()
     wait_until_settled()
     return path
@@ -26,7 +26,7 @@ def user(tmp_path):
 
 @pytest.fixture
 def start(call, work, tmp_path):
-    """Starts `tessera run`; gives the stages of load and bind, the output's bytes, and stderr."""
+    """Starts `tessera run`; returns the stages of load and bind, the output's bytes, and stderr."""
 
     def run(model, *arguments, shape=SHAPE, **options):
         trace = tmp_path / "trace.json"

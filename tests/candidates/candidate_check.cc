@@ -22,7 +22,7 @@ namespace {
 constexpr int kThreads = 2;
 constexpr int kMaxFailures = 12;
 
-// The elements of every value, by the reference.
+// Computes all values with the reference.
 std::vector<Tensor> evaluate_all(const Graph& graph, const std::map<std::string, Tensor>& fed,
                                  const ops::Registry& registry, ThreadPool& pool) {
   std::vector<Tensor> values(graph.values.size());
@@ -74,13 +74,13 @@ CandidateCheck::CandidateCheck(const std::string& backend)
     has_onednn = has_onednn || name == "onednn";
   }
   layout_plugins_ = plugins_;
-  // The shared layouts come with oneDNN; other backends use them where it is there.
+  // oneDNN's plug-in brings the shared layouts, which other backends use if it was built.
   if (!has_onednn && std::filesystem::exists(file_of("onednn"))) {
     layout_plugins_.push_back(Plugin::open(file_of("onednn"), std::make_shared<HostServices>()));
   }
 }
 
-// All that there is, and what is offered in its place where NaN has to be kept.
+// All offers, together with those that replace them if NaN must be kept.
 Offers CandidateCheck::offers_for(const tessera_graph& view, const LayoutTable& layouts) const {
   OfferOptions options;
   options.threads = kThreads;
@@ -114,7 +114,7 @@ std::vector<std::string> CandidateCheck::missing_where_wanted(const tessera_grap
   std::vector<bool> is_tried(offers.candidates.size());
   for (size_t first = 0; first < offers.candidates.size(); ++first) {
     if (is_tried[first]) continue;
-    // A plan: this candidate, and for the other nodes what was not tried yet.
+    // A plan with this candidate, and for the other nodes candidates that were not tried yet.
     std::vector<int> chosen;
     std::set<NodeId> covered;
     for (size_t index = first; index < offers.candidates.size(); ++index) {
@@ -169,7 +169,7 @@ CheckResult CandidateCheck::run(const Graph& graph, const std::map<std::string, 
   for (const Refusal& refusal : offers.refusals) {
     if (refusal.backend != plugins_[0]->name()) continue;
     if (taken.contains(refusal.node.index)) {
-      // A candidate that the host refused is a mistake, whatever else there is.
+      // A candidate that the host refused is always a failure of the test.
       result.failures.push_back(typed[refusal.node].op + ": " + refusal.reason);
     } else {
       result.refusals.push_back(typed[refusal.node].op + ": " + refusal.reason);

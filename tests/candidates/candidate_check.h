@@ -1,6 +1,6 @@
-// Holds a backend's candidates against the reference: every candidate that is offered for a graph
-// is built, run in its layouts, with its packs, in place where it says so, and compared.
-// candidate_run.h does that for one; random_graph.h makes the graphs.
+// Compares a backend's candidates with the reference: builds and runs every candidate that is
+// offered for a graph, in its layouts, with its packs, and in place if it declares that.
+// candidate_run.h checks one candidate; random_graph.h makes the graphs.
 #pragma once
 
 #include <functional>
@@ -21,46 +21,47 @@
 
 namespace tessera {
 
-// What was found out about one graph.
+// The result of checking one graph.
 struct CheckResult {
   int candidates = 0;  // that were run
-  int sparse = 0;      // of these, those that take a sparse input
-  size_t largest = 0;  // nodes of the largest group among them
+  int sparse = 0;      // of these, candidates with a sparse input
+  size_t largest = 0;  // the number of nodes of the largest group among them
   std::vector<std::string> failures;
-  std::vector<std::string> refusals;  // of nodes that are in no candidate: "node: reason"
+  std::vector<std::string> refusals;  // of nodes that no candidate covers: "node: reason"
 };
 
 class CandidateCheck {
  public:
-  // Opens the plug-in that this build made; `backend` is its name. After a '+' come others, of
-  // which only the layouts are used, and those that were not built are left out.
+  // Opens the plug-in `backend` of this build. Names after a '+' are other plug-ins, of which only
+  // the layouts are used; those that were not built are ignored.
   explicit CandidateCheck(const std::string& backend);
 
   const ops::Registry& registry() const { return registry_; }
 
-  // `graph` as built: types are inferred here. `fed` are its inputs by name; those in `sparse` may
-  // be taken in that form.
+  // Infers the types of `graph`. `fed` has its inputs by name; those in `sparse` may be fed in that
+  // form.
   CheckResult run(const Graph& graph, const std::map<std::string, Tensor>& fed,
                   const Tolerance& tolerance = {},
                   const std::map<std::string, SparseForm>& sparse = {});
 
  private:
   Offers offers_for(const tessera_graph& view, const LayoutTable& layouts) const;
-  // Whoever has a known plan asks for its candidates alone. Each that is offered where everything
-  // is asked for must be offered then; those that are not, in sentences.
+  // If a plan is known, a backend is asked only for the candidates of that plan. Each candidate
+  // that it offers without this restriction must also be offered with it. Returns a sentence for
+  // each that is not.
   std::vector<std::string> missing_where_wanted(const tessera_graph& view,
                                                 const LayoutTable& layouts) const;
 
   ops::Registry registry_;
   ThreadPool pool_;
-  std::vector<std::shared_ptr<const Plugin>> plugins_;         // the one that is checked
-  std::vector<std::shared_ptr<const Plugin>> layout_plugins_;  // all that bring layouts
+  std::vector<std::shared_ptr<const Plugin>> plugins_;         // the plug-in under test
+  std::vector<std::shared_ptr<const Plugin>> layout_plugins_;  // the plug-ins that provide layouts
 };
 
-// What many cases came to.
+// Totals over many cases.
 struct Totals {
   int answered = 0;  // cases with a candidate
-  int sparse = 0;    // cases with one that takes a sparse input
+  int sparse = 0;    // cases with a candidate that has a sparse input
   int candidates = 0;
   int failures = 0;
   size_t largest = 0;  // nodes of the largest group
@@ -69,7 +70,7 @@ struct Totals {
 
 using MakeCase = std::function<RandomGraph(Dice& dice, const ops::Registry& registry)>;
 
-// Makes and checks `cases` graphs; failures become the test's. Prints what was seen.
+// Makes and checks `cases` graphs, reports failures to GoogleTest, and prints the totals.
 Totals check_cases(const std::string& backend, uint64_t seed, int cases, const MakeCase& make,
                    const Tolerance& tolerance = {});
 

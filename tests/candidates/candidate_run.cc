@@ -19,17 +19,17 @@ namespace {
 constexpr size_t kGuardBytes = 256;
 constexpr unsigned char kGuard = 0xA5;
 
-// Memory with bytes around it that nobody may change.
+// Memory surrounded by guard bytes that nobody may change.
 class Guarded {
  public:
-  // Begins at a multiple of `alignment`, but not of twice as much where that is below 64.
+  // Begins at a multiple of `alignment`; if that is below 64, not at a multiple of twice as much.
   explicit Guarded(int64_t bytes, int64_t alignment = 64)
       : bytes_(static_cast<size_t>(bytes)),
         alignment_(static_cast<size_t>(alignment)),
         memory_(bytes_ + 2 * kGuardBytes + 128, kGuard) {
     const auto start = reinterpret_cast<uintptr_t>(memory_.data()) + kGuardBytes;
     offset_ = kGuardBytes + (64 - start % 64) % 64 + alignment_ % 64;
-    // What nobody has written shows as NaN.
+    // Memory that nobody has written reads as NaN.
     std::memset(data(), 0xFF, bytes_);
   }
 
@@ -71,12 +71,12 @@ tessera_buffer buffer_of(const Tensor& type, Guarded& memory) {
   return buffer;
 }
 
-// What went wrong with a candidate; a sentence.
+// Thrown if a candidate fails a check; `text` is a sentence.
 struct Wrong {
   std::string text;
 };
 
-// Runs one candidate and compares what it gives.
+// Runs one candidate and compares its outputs.
 class CandidateRun {
  public:
   CandidateRun(const Graph& graph, const std::vector<Tensor>& values, const LayoutTable& layouts,
@@ -96,7 +96,7 @@ class CandidateRun {
       throw Wrong{"needs more workspace than it said"};
     }
     run(kernel, std::nullopt, TESSERA_REQUEST_WRITE);
-    // Again, as nothing may be left over from the first time.
+    // Runs twice, to find state that is left over from the first run.
     run(kernel, std::nullopt, TESSERA_REQUEST_WRITE);
     for (size_t index = 0; index < candidate_.outputs.size(); ++index) {
       const uint32_t requests = candidate_.outputs[index].requests;
@@ -112,7 +112,7 @@ class CandidateRun {
  private:
   const Tensor& tensor(ValueId value) const { return values_[static_cast<size_t>(value.index)]; }
 
-  // What lies at the place of each part must be what is stored for it alone.
+  // Each part of the whole must equal what is stored for that part alone.
   void check_parts() {
     const auto check = [&](Guarded& whole, const auto& port) {
       const Tensor& part = tensor(port.value);
@@ -158,7 +158,7 @@ class CandidateRun {
     return *bytes;
   }
 
-  // The tensor's elements in `layout`.
+  // The value's elements, stored in `layout`.
   Guarded stored(ValueId value, LayoutId layout, int64_t alignment = 64) {
     const Tensor& source = tensor(value);
     Guarded current(source.bytes());
@@ -192,7 +192,7 @@ class CandidateRun {
     return to;
   }
 
-  // With input `strided` spread out in memory, as a view of something larger lies.
+  // Runs with input `strided` stored with gaps, like a view of a larger tensor.
   void run_strided(const Kernel& kernel, size_t strided) {
     const Tensor& source = tensor(candidate_.inputs[strided].value);
     const std::vector<int64_t> dims(source.dims().begin(), source.dims().end());
@@ -201,7 +201,7 @@ class CandidateRun {
     int64_t extent = 1;
     for (size_t axis = dims.size(); axis-- > 0;) {
       strides_[axis] = extent;
-      // Gaps of different sizes, so that no two axes can be taken for one.
+      // The gaps differ, so that no two axes can be confused.
       extent = extent * dims[axis] + static_cast<int64_t>(axis % 2 + 1);
     }
     const int64_t width = element_bytes(source.type());
@@ -286,7 +286,7 @@ class CandidateRun {
   void compare(const CandidateOutput& output, Guarded& made, uint32_t request) {
     const Tensor& expected = tensor(output.value);
     const TensorType type{expected.type(), expected.dims()};
-    // Elements in the default layout, and from there back: padding must be what it was.
+    // Converts the elements to the default layout and back: padding must be unchanged.
     Guarded plain(expected.bytes());
     convert_all(output.value, output.layout, kDefaultLayout, type, made, plain);
     Guarded again(static_cast<int64_t>(made.bytes()));
@@ -294,7 +294,7 @@ class CandidateRun {
     const std::string how = request == TESSERA_REQUEST_ADD        ? " when it adds"
                             : request == TESSERA_REQUEST_IN_PLACE ? " in place"
                                                                   : "";
-    // A sparse one may store zeros, and what lies behind them is undefined.
+    // Sparse values may store zeros, and the bytes after their elements are undefined.
     const bool is_sparse = layouts_.sparse_form(output.layout).has_value();
     if (!is_sparse && std::memcmp(made.data(), again.data(), made.bytes()) != 0) {
       throw Wrong{"leaves something in the padding of " + graph_[output.value].name + how};
@@ -320,7 +320,7 @@ class CandidateRun {
     std::memcpy(target.data(), current.data(), target.bytes());
   }
 
-  // Floating types within the tolerance, all others bit by bit.
+  // Floating-point types must match within the tolerance, all others bit by bit.
   void compare_elements(const std::string& name, const Tensor& expected, const void* found) const {
     if (!is_floating(expected.type())) {
       if (std::memcmp(expected.data(), found, static_cast<size_t>(expected.bytes())) == 0) return;
@@ -358,7 +358,7 @@ class CandidateRun {
   const Candidate& candidate_;
   ThreadPool& pool_;
   Tolerance tolerance_;
-  std::optional<size_t> strided_ = std::nullopt;  // the input that run_strided() is about
+  std::optional<size_t> strided_ = std::nullopt;  // the input that run_strided() tests
   std::vector<int64_t> strides_ = {};
   Guarded* spread_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// One candidate, run and held against values that the reference has computed.
+// Runs one candidate and compares it with values that the reference has computed.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 namespace tessera {
 
 struct Tolerance {
-  double relative = 1e-5;    // of the element
-  double of_largest = 5e-6;  // of the largest element of the tensor
+  double relative = 1e-5;    // relative to the element
+  double of_largest = 5e-6;  // relative to the largest element of the tensor
 };
 
-// Says what is wrong with `candidate`, or "". It is built and run twice, in place and adding where
-// it says that it can, with inputs in parts of larger tensors where it takes them; `values` are all
-// values of `graph`. Guards lie around every buffer. Of views and joint candidates it looks at
-// where the parts lie.
+// Explains what is wrong with `candidate`; "" if it is fine. Builds it and runs it twice, in place
+// and adding if it declares support for these, and with inputs that are parts of larger tensors if
+// it accepts them. `values` are all values of `graph`. Every buffer is surrounded by guard bytes.
+// For views and joint candidates, checks where their parts are.
 std::string explain_wrong(const Graph& graph, const std::vector<Tensor>& values,
                           const LayoutTable& layouts, const Candidate& candidate, ThreadPool& pool,
                           const Tolerance& tolerance);

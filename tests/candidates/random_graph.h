@@ -1,4 +1,4 @@
-// Random graphs with what they are fed.
+// Random graphs with their inputs.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Dice {
  public:
   explicit Dice(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15ULL + 1) {}
 
-  // From `low` to `high`, both included.
+  // From `low` to `high`, both inclusive.
   int64_t whole(int64_t low, int64_t high);
   bool one_in(int64_t count) { return whole(1, count) == 1; }
   float number(float low, float high);
@@ -27,7 +27,7 @@ class Dice {
     return from[static_cast<size_t>(whole(0, static_cast<int64_t>(from.size()) - 1))];
   }
   Tensor tensor(std::vector<int64_t> dims, float low = -1, float high = 1);
-  // The same with zeros; one element (or row, for row_sparse) in about `rarity` is none.
+  // The same with zeros: about one element (or row, for row_sparse) in `rarity` is nonzero.
   Tensor sparse_tensor(SparseFormat format, std::vector<int64_t> dims, int64_t rarity);
 
  private:
@@ -35,18 +35,18 @@ class Dice {
   uint64_t state_;
 };
 
-// A graph with its inputs, made step by step.
+// A graph with its inputs, built step by step.
 class RandomGraph {
  public:
   RandomGraph(const ops::Registry& registry, int opset) : builder(registry, opset) {}
 
-  // A fed input, or a constant, of these elements.
+  // Adds a fed input, or a constant, with these elements.
   RandomGraph& input(const std::string& name, Tensor tensor);
   RandomGraph& constant(const std::string& name, Tensor tensor);
-  // One or the other.
+  // Adds either an input or a constant, at random.
   RandomGraph& operand(Dice& dice, const std::string& name, Tensor tensor);
 
-  // A fed input in csr or row_sparse, with room for all of it.
+  // Adds a fed input in csr or row_sparse whose capacity is its full size.
   RandomGraph& sparse_input(const std::string& name, SparseFormat format, Tensor tensor);
 
   GraphBuilder builder;

@@ -20,7 +20,7 @@ Sizes random_sizes(Dice& dice, const RecurrenceLimits& limits) {
           dice.pick(sizes), dice.pick(sizes)};
 }
 
-// Whatever may be left out, is so now and then.
+// Optional inputs are sometimes omitted.
 std::vector<std::string> random_inputs(Dice& dice, RandomGraph& made, const Recurrent& recurrent,
                                        const Sizes& sizes) {
   const int64_t width = recurrent.gates * sizes.hidden;
@@ -44,7 +44,7 @@ std::vector<std::string> random_inputs(Dice& dice, RandomGraph& made, const Recu
     inputs[5] = "h";
   }
   if (recurrent.states == 2 && dice.one_in(2)) {
-    // Both states may be one value.
+    // Both initial states may be the same value.
     inputs.emplace_back(inputs[5].empty() || dice.one_in(2) ? "c" : "h");
     if (inputs[6] == "c") made.operand(dice, "c", dice.tensor(state));
   }

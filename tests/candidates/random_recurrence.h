@@ -1,4 +1,4 @@
-// Random LSTMs, GRUs and RNNs of both directions, with and without what may be left out.
+// Random LSTMs, GRUs and RNNs in all directions, with and without their optional inputs.
 #pragma once
 
 #include "random_graph.h"
@@ -15,13 +15,14 @@ inline constexpr Recurrent kLstm = {"LSTM", 4, 2};
 inline constexpr Recurrent kGru = {"GRU", 3};
 inline constexpr Recurrent kRnn = {"RNN", 1};
 
-// How large they get.
+// Upper limits of the sizes.
 struct RecurrenceLimits {
   int64_t steps = 6;
   int64_t batch = 4;
 };
 
-// One node, at times with the Transpose behind it that puts the directions side by side.
+// One node, sometimes followed by the Transpose that puts the results of both directions side by
+// side.
 RandomGraph random_recurrence(Dice& dice, const ops::Registry& registry, const Recurrent& recurrent,
                               const RecurrenceLimits& limits = {});
 

@@ -1,5 +1,6 @@
-// A plug-in that breaks the contract in the one way that the environment variable
-// TESSERA_TEST_MISCHIEF names; without it, it behaves. The host must give a reason and go on.
+// A plug-in that breaks the contract in one way, which the environment variable
+// TESSERA_TEST_MISCHIEF names; without the variable it behaves correctly. The host must report a
+// reason and continue.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -28,7 +29,7 @@ bool is_mischief(std::string_view name) {
 
 const tessera_host* g_host = nullptr;
 
-// Not known to the compiler, so that what must not be done is done.
+// Opaque to the compiler, so that it does not remove the illegal access.
 template <class Element>
 void poke(Element* address) {
   *const_cast<volatile Element*>(address) = 7;
@@ -38,21 +39,21 @@ void poke(Element* address) {
   while (true) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
-// What ends the process at one stage, or never comes back: "crashes_opening", "hangs_proposing".
+// Ends the process at one stage, or never returns: "crashes_opening", "hangs_proposing".
 void misbehave(const std::string& stage) {
   if (is_mischief("crashes_" + stage)) poke(reinterpret_cast<int*>(uintptr_t{8}));
   if (is_mischief("hangs_" + stage)) hang();
   if (is_mischief("exits_" + stage)) std::exit(4);
 }
 
-// Whether it is about stages: all that is done before that is right.
+// Whether the mischief happens at a stage; everything before that stage is correct.
 bool is_about_a_stage() {
   const char* wanted = std::getenv("TESSERA_TEST_MISCHIEF");
   const std::string_view name = wanted == nullptr ? "" : wanted;
   return name.starts_with("crashes_") || name.starts_with("hangs_") || name.starts_with("exits_");
 }
 
-// --- What it says of itself ----------------------------------------------------------------------
+// --- The plug-in's description of itself ---------------------------------------------------------
 
 void copy(plugin::RunContext& /*context*/, const plugin::Buffer& from, const plugin::Buffer& to) {
   if (is_mischief("conversion_fails")) {
@@ -98,7 +99,7 @@ struct Hostile : plugin::Backend {
   }
 };
 
-// One way to spoil a table before the host sees it.
+// Corrupts a table in one way before the host sees it.
 template <class Table>
 struct Spoiler {
   const char* mischief;
@@ -175,7 +176,7 @@ void spoil(tessera_backend& backend) {
   }
 }
 
-// --- What it offers: candidates for Relu ---------------------------------------------------------
+// --- The candidates that it offers for Relu ------------------------------------------------------
 
 const Spoiler<detail::CandidateAdapter> kCandidateSpoilers[] = {
     {"no_nodes", [](detail::CandidateAdapter& held) { held.abi.node_count = 0; }},
@@ -252,7 +253,7 @@ const Spoiler<detail::CandidateAdapter> kCandidateSpoilers[] = {
 
 using Buffers = std::span<const plugin::Buffer>;
 
-// Does harm once the numbers are right: what only whoever looks at a candidate can see.
+// Mischief after a correct result: only a check of the running candidate can notice it.
 struct RunMischief {
   const char* mischief;
   void (*act)(plugin::RunContext& context, Buffers inputs, Buffers outputs);
@@ -312,7 +313,7 @@ const RunMischief kRunMischiefs[] = {
        static std::atomic<int> runs = 0;
        outputs[0].as<float>()[1] += 1e-7F * static_cast<float>(++runs);
      }},
-    // The others do harm while they are built, or none.
+    // The following do harm while they are built, or none at all.
     {"crashes_building", nullptr},
     {"hangs_building", nullptr},
     {"exits_building", nullptr},
@@ -337,8 +338,8 @@ void do_build_mischief() {
   }
 }
 
-// Right where it behaves; else plainly wrong, so that an offer which should have been refused
-// shows.
+// Correct without mischief. Otherwise plainly wrong, so that the test notices if the host uses an
+// offer that it should have refused.
 void run_relu(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
               std::span<const plugin::Buffer> outputs) {
   if (is_mischief("run_fails")) throw plugin::Failure(TESSERA_DEVICE_FAILED, "it lost its way");
@@ -373,7 +374,7 @@ struct GreedyKernel : plugin::Kernel {
   }
 };
 
-// Built at once, but slow to run.
+// Quick to build, but slow to run.
 struct LazyKernel : plugin::Kernel {
   void run(plugin::RunContext& context, std::span<const plugin::Buffer> inputs,
            std::span<const plugin::Buffer> outputs) override {
@@ -405,7 +406,7 @@ plugin::Candidate relu_candidate(const plugin::Graph& graph, const plugin::Node&
   }
   if (is_mischief("huge_workspace")) candidate.workspace_bytes = INT64_MAX - 7;
   if (is_mischief("not_convex")) {
-    // Relu and the Add that reads it, but not the Sigmoid between them.
+    // The group of Relu and the Add that reads it, without the Sigmoid between them.
     for (const plugin::Node& other : graph.nodes()) {
       if (other.op() != "Add") continue;
       candidate.nodes.push_back(other.id());

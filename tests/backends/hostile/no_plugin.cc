@@ -1,2 +1,2 @@
-// A shared library that is no plug-in.
+// A shared library that is not a plug-in.
 extern "C" __attribute__((visibility("default"))) int answer() { return 42; }

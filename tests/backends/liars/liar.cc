@@ -1,5 +1,6 @@
-// A plug-in that tells one lie, named by the environment variable TESSERA_TEST_LIE: `tessera
-// verify` must catch each by the right check. Without a lie it keeps all of its promises.
+// A plug-in that tells one lie, which the environment variable TESSERA_TEST_LIE names. `tessera
+// verify` must catch each lie with the right check. Without the variable, the plug-in keeps all its
+// promises.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -28,8 +29,7 @@ bool is_lie(std::string_view name) {
 
 float* floats(const Buffer& buffer) { return buffer.as<float>(); }
 
-// --- Layouts: elements in fours with padding behind the last, and elements from behind
-// ------------
+// --- Layouts: elements in fours with padding behind the last, and elements from behind -----------
 
 constexpr const char* kFours = "liar:fours";
 constexpr const char* kBackwards = "liar:backwards";
@@ -50,7 +50,7 @@ void to_fours(RunContext& /*context*/, const Buffer& from, const Buffer& to) {
 void from_fours(RunContext& /*context*/, const Buffer& from, const Buffer& to) {
   const int64_t elements = to.elements();
   std::memcpy(to.data, from.data, static_cast<size_t>(elements) * sizeof(float));
-  // Rounds, so that only some bits show it.
+  // Clears only the lowest bit, so that only some values show the error.
   if (is_lie("loses_bits") && elements > 0) to.as<uint32_t>()[elements - 1] &= ~1U;
 }
 
@@ -83,8 +83,7 @@ plugin::Layout backwards() {
           .from_default = turn_round};
 }
 
-// --- Relu: in place, with a workspace, kernels that can be saved
-// ----------------------------------
+// --- Relu: in place, with a workspace, kernels that can be saved ---------------------------------
 
 constexpr int64_t kWorkspaceBytes = 64;
 
@@ -155,8 +154,7 @@ plugin::Candidate relu(const plugin::Node& node, const char* layout) {
   return candidate;
 }
 
-// --- Add, which can add to what is there; MatMul with a pack; Neg, a view if one believes it
-// ------
+// --- Add, which can add to what is there; MatMul with a pack; Neg, a view if one believes it -----
 
 void add(RunContext& /*context*/, Buffers inputs, Buffers outputs) {
   const bool adds = outputs[0].request == TESSERA_REQUEST_ADD && !is_lie("forgets_to_add");
@@ -223,7 +221,7 @@ plugin::Candidate view(const plugin::Node& node) {
   return candidate;
 }
 
-// Along the second axis, of which the last input comes first where it lies.
+// Along the second axis; the last input is stored first.
 std::optional<plugin::Candidate> joint(const plugin::Node& node) {
   const plugin::Type whole = node.output(0).type();
   plugin::Candidate candidate = plugin::candidate_for(node);
@@ -247,7 +245,7 @@ std::optional<plugin::Candidate> joint(const plugin::Node& node) {
   return candidate;
 }
 
-// Calls use(place of the element in the first buffer, in the second) for each.
+// Calls use(index in the first buffer, index in the second) for each element.
 template <class Use>
 void for_each_element(const Buffer& one, const Buffer& other, Use use) {
   for (int64_t number = 0; number < one.elements(); ++number) {

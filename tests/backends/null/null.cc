@@ -1,7 +1,6 @@
-// A plug-in without a library behind it: two devices, each with a layout of its own, and kernels
-// whose prices tests invent, so that the choice can be tested on any machine. The second device's
-// memory is the host's. TESSERA_TEST_NULL=no_direct leaves out what leads straight from one device
-// to the other.
+// A plug-in without a library: two devices, each with its own layout, and kernels whose prices
+// tests invent, so that the choice can be tested on any machine. The second device's memory is the
+// host's. TESSERA_TEST_NULL=no_direct omits the direct conversions between the two devices.
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -40,10 +39,9 @@ bool has_direct_ways() {
   return wanted == nullptr || std::string_view(wanted) != "no_direct";
 }
 
-// --- Layouts that no kernel could mistake for each other
-// ------------------------------------------
+// --- Layouts that no kernel could confuse with each other ----------------------------------------
 
-// Where element `index` of `count` lies: in A from behind, in B one further.
+// The position of element `index` of `count`: A reverses the order, B rotates it by one.
 int64_t place_in_a(int64_t index, int64_t count) { return count - 1 - index; }
 int64_t place_in_b(int64_t index, int64_t count) { return (index + 1) % count; }
 int64_t place_in_default(int64_t index, int64_t /*count*/) { return index; }
@@ -70,8 +68,7 @@ Layout layout(const char* name, int device, Place place) {
           .from_default = converter(place_in_default, place)};
 }
 
-// --- Kernels: of one element each, in whichever order they lie
-// ------------------------------------
+// --- Kernels that handle each element alone, so that the order does not matter -------------------
 
 using Function = std::function<float(float)>;
 
@@ -83,7 +80,7 @@ const std::map<std::string, Function, std::less<>>& functions() {
       {"Sqrt", [](float x) { return std::sqrt(x); }},
       {"Sin", [](float x) { return std::sin(x); }},
       {"Cos", [](float x) { return std::cos(x); }},
-      {"Sum", [](float x) { return x; }}};  // of all its inputs
+      {"Sum", [](float x) { return x; }}};  // of all inputs
   return kKnown;
 }
 

@@ -1,6 +1,6 @@
-// A library in two versions, and one that comes along, for what a cache makes of an upgrade.
-// Version 1 computes Relu slowly, version 2 fast too. Each offers a third algorithm, `wrong`, which
-// is as fast and gives -1 where 0 is right.
+// A library in two versions, and another library (newcomer), to test what a cache does after an
+// upgrade. Version 1 computes Relu slowly; version 2 can also compute it fast. Both also offer a
+// third algorithm, `wrong`, which is as fast and returns -1 where 0 is correct.
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +29,7 @@ void compute(const Buffer& from, const Buffer& to, float negative) {
   const int64_t elements = to.elements();
   for (int64_t index = 0; index < elements; ++index) {
     const float value = from.as<float>()[index];
-    // NaN stays.
+    // NaN is kept.
     to.as<float>()[index] = value <= 0 ? negative : value;
   }
 }
