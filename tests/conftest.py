@@ -1,4 +1,4 @@
-"""What all tests in Python share: where the programs are, and the module of the same build."""
+"""Shared by all Python tests: paths of the programs, and the module of the same build."""
 
 import importlib
 import json
@@ -22,19 +22,19 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session", autouse=True)
 def no_caches_of_the_user(tmp_path_factory):
-    """What tests find out stays in a folder of their own: neither in the user's nor in the tree."""
+    """Caches of tests are in a folder of their own, neither the user's nor the tree's."""
     folder = tmp_path_factory.mktemp("caches")
     for name in [name for name in os.environ if name.startswith("TESSERA_")]:
         del os.environ[name]
     os.environ["XDG_CACHE_HOME"] = str(folder / "user")
     os.environ["TESSERA_CACHE_DIR"] = str(folder / "work")
-    # Few tests are about what is measured, and the others should not wait for it.
+    # Few tests are about measuring; the others should not wait for it.
     os.environ["TESSERA_OPTIMIZE"] = "0"
 
 
 @pytest.fixture(autouse=True)
 def fresh_caches(tmp_path_factory, monkeypatch):
-    """Each test begins with nothing found out."""
+    """Each test starts without caches."""
     folder = tmp_path_factory.mktemp("caches")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "user"))
     monkeypatch.setenv("TESSERA_CACHE_DIR", str(folder / "work"))
@@ -47,8 +47,8 @@ def pytest_configure(config):
 
 
 def stop_being_deaf():
-    """Started in the background by a shell, or by nohup, we and whom we start would be deaf to
-    Control-C, or to the end of the terminal."""
+    """If a shell starts us in the background, or nohup does, we and our child processes would
+    ignore Ctrl-C or SIGHUP."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler),
                             (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -74,7 +74,7 @@ def tessera_binary(bin_dir):
 
 @pytest.fixture(scope="session")
 def why_unusable(tessera_binary):
-    """Of every backend that `tessera backends` lists: why it cannot be used, or "" where it can."""
+    """For every backend that `tessera backends` lists: why it cannot be used, or "" if it can."""
     listing = subprocess.run(
         [tessera_binary, "backends", "--json"], check=True, capture_output=True, text=True).stdout
     return {entry["backend"]: "" if entry["is_usable"] else entry["reason"] or "no reason told"
@@ -83,7 +83,7 @@ def why_unusable(tessera_binary):
 
 @pytest.fixture(scope="session")
 def needs_a_library(why_unusable):
-    """For tests of a choice: there is none where the reference is all that there is."""
+    """For tests of the choice: there is none if only the reference is usable."""
     if not any(name != "reference" and not reason for name, reason in why_unusable.items()):
         pytest.skip("only the reference is usable: " + "; ".join(
             f"{name} is {reason}" for name, reason in why_unusable.items() if reason))
@@ -91,15 +91,15 @@ def needs_a_library(why_unusable):
 
 @pytest.fixture(scope="session")
 def needs_native(why_unusable):
-    """For tests of what is promised of `native`, or of plans that have it."""
+    """For tests of promises of `native`, or of plans that use it."""
     if why_unusable.get("native"):
         pytest.skip(f"native is {why_unusable['native']}")
 
 
 @pytest.fixture(scope="session")
 def choose_backends(why_unusable):
-    """A function that gives the arguments of `tessera` for a list of backends, "" for the default
-    ones; the test is skipped where one of the list is missing."""
+    """A function that returns the arguments of `tessera` for a list of backends, "" for the default
+    ones; it skips the test if one of the list is not usable."""
 
     def choose(backends):
         for name in filter(None, backends.split(",")):
@@ -113,7 +113,7 @@ def choose_backends(why_unusable):
 
 @pytest.fixture(scope="session")
 def tessera(bin_dir):
-    """The module beside the programs; tests that need it are skipped where it was not built."""
+    """The module of this build; tests that need it are skipped if it was not built."""
     folder = bin_dir.parent / "python"
     if not any(folder.glob("tessera/_core*")):
         pytest.skip(

@@ -1,4 +1,4 @@
-"""Arguments: likely names for unknown ones, sizes, files to write, standard input, exit codes."""
+"""Arguments: suggestions for unknown names, sizes, files to write, standard input, exit codes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ RUN = ("run", "model.onnx", "--random", "1", *REFERENCE)
 
 
 def save_model(path, external=False):
-    """softmax(picture + weight), with nodes of two blocks."""
+    """softmax(picture + weight), with the nodes of two blocks."""
     value = helper.make_tensor_value_info
     weight = onnx.numpy_helper.from_array(np.ones((2, 300), np.float32), "weight")
     graph = helper.make_graph(
@@ -43,7 +43,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def call(tessera_binary, folder):
-    """Calls the program in the folder; gives exit code, stdout and stderr."""
+    """Calls the program in the folder; returns exit code, stdout and stderr."""
 
     def call(*arguments, **options):
         options = {"stdin": subprocess.DEVNULL, "cwd": folder, "timeout": 120} | options
@@ -54,7 +54,7 @@ def call(tessera_binary, folder):
     return call
 
 
-# Arguments, and what stderr says; exit code 2.
+# Arguments, and a part of stderr; the exit code is 2.
 UNKNOWN = [
     (["run", "--bogus"], "tessera run: there is no option '--bogus'; 'tessera run --help' lists"),
     (["run", "--thread", "2"],
@@ -102,7 +102,7 @@ UNKNOWN = [
     ([*RUN, "--expect", "score=x.npy"], "did you mean 'scores'?"),
     (["explain", "model.onnx", *REFERENCE, "--runs", "1", "--node", "layer1/ad"],
      "did you mean 'layer1/add'?"),
-    # Nothing is passed over in silence.
+    # Options without an effect are errors.
     (["inspect", "model.onnx", "--memory-budget", "1M"], "expected --memory or --svg beside options"),
     (["inspect", "model.onnx", "--threads", "some"], "expected --memory or --svg beside options"),
     (["run", "model.onnx", "--random", "1", "--optimize", "--cache-dir", "file"],
@@ -141,7 +141,7 @@ def test_json_stands_behind_the_command(call):
 
 def test_known_names_are_taken(call):
     rows = [
-        ("--exclude", "reference:Conv"),  # an op that the model does not have
+        ("--exclude", "reference:Conv"),  # the model has no such op
         ("--pin", "layer1/*=reference", "--pin", "layer2/softmax=reference"),
         ("--threads=1", "--swap=off", "--memory-budget", "1G", "--", ),
     ]  # fmt: skip
@@ -245,7 +245,7 @@ def test_a_model_from_standard_input_uses_caches(call, folder, tmp_path):
     assert piped("run", *options, "--random", "1", "--optimize")[0] == 0
     assert piped("cache", "why-miss", *options)[0] == 0
     assert piped("run", *options, "--random", "1", "--frozen", "--optimize")[0] == 0
-    # The same model, the same cache.
+    # The same model has the same cache.
     assert call("cache", "why-miss", "model.onnx", *options[1:])[0] == 0
 
 
@@ -272,7 +272,7 @@ def test_what_is_no_model_on_standard_input(call, tmp_path):
 
 
 def command_names(call, *path):
-    """Those that help lists, with the commands of commands."""
+    """The commands that help lists, including subcommands."""
     text = call(*path, "--help")[1]
     listed = re.search(r"^Commands:\n((?:  .*\n)+)", text, re.M)
     if listed is None:

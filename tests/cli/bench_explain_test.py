@@ -1,5 +1,5 @@
-"""bench, explain, backends, traces, and the options that say who runs what: with the reference, which
-is always there, and with onednn where `tessera backends` says that it is usable."""
+"""bench, explain, backends, traces, and the options that select backends: with the reference, which
+is always usable, and with onednn if `tessera backends` says that it is usable."""
 
 import json
 import os
@@ -24,7 +24,7 @@ QUICK = ("--seconds", "0.02", "--warmup", "0", "--threads", "1")
 
 @pytest.fixture
 def model(tmp_path):
-    """Conv, Relu, Conv with names that options must not trip over, and an ArgMax behind them."""
+    """Conv, Relu, Conv with names that are difficult in options, followed by an ArgMax."""
     random = np.random.default_rng(0)
 
     def weight(name, *shape):
@@ -53,7 +53,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
-    """Calls the program in the test's folder; gives its exit code, stdout and stderr."""
+    """Calls the program in the test's folder; returns its exit code, stdout and stderr."""
 
     def call(*arguments, environment=None):
         result = subprocess.run(
@@ -99,7 +99,7 @@ def test_bench_gives_the_promised_figures(tessera, ask, model):
     assert report["min_us"] <= report["median_us"] <= report["p90_us"] <= report["p99_us"]
     assert report["load_us"] > 0 and report["bind_us"] > 0 and report["first_run_us"] > 0
     assert report["run_count"] >= 1 and report["thread_count"] == 1
-    # Far less than any kernel takes.
+    # Far less than the time of any kernel.
     assert 0 < report["dispatch_us"] < 5
     assert kernels_by_backend(report).keys() == {"reference"}
     assert report["step_count"] == sum(total["step_count"] for total in report["totals"])
@@ -114,7 +114,8 @@ def test_bench_gives_the_promised_figures(tessera, ask, model):
 
 
 def test_bench_measures_as_long_as_asked(ask, model):
-    # Whatever else the machine does: at least one run, and no end before its time.
+    # This must hold on a machine of any speed: at least one run, and no end before the requested
+    # time.
     assert ask("bench", model, *REFERENCE, "--seconds", "1e-9", "--warmup", "0")["run_count"] == 1
     start = time.monotonic()
     assert ask("bench", model, *REFERENCE, "--seconds", "0.8", "--warmup", "3")["run_count"] > 1
@@ -122,7 +123,7 @@ def test_bench_measures_as_long_as_asked(ask, model):
 
 
 def catches_interrupts(process):
-    """Whether the process has a handler for SIGINT, as proc(5) tells."""
+    """Whether the process has a handler for SIGINT, according to proc(5)."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
     return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
@@ -196,7 +197,7 @@ def test_onednn_takes_what_it_can(needs_onednn, ask, tessera, model):
         if step["op"] == "convert":
             assert step["inputs"][0]["layout"] != step["outputs"][0]["layout"]
             assert step["moved_bytes"] > 0
-    # ArgMax is not for oneDNN, which says why.
+    # oneDNN refuses ArgMax with a reason.
     [top] = [step for step in explained["steps"] if "top" in step["nodes"]]
     assert top["backend"] != "onednn"
     assert "onednn" in [refusal["backend"] for refusal in top["refusals"]]
@@ -210,7 +211,7 @@ def test_environment_and_list_choose_the_backends(ask, tessera, model):
     assert kernels_by_backend(report).keys() == {"reference"}
     environment = {"TESSERA_BACKENDS": "absent"}
     assert tessera("bench", model, *SHAPE, *QUICK, environment=environment)[0] == 2
-    # What is asked for on the command line is what counts.
+    # The command line overrides the environment.
     assert ask("bench", model, *REFERENCE, *QUICK, environment=environment)["run_count"] >= 1
 
 
@@ -278,7 +279,7 @@ def test_fetched_steps_are_right_and_change_nothing(
         for step in explained["steps"] if step["op"] != "convert"
         for port in step["outputs"]
     }  # fmt: skip
-    # Fetching has no effect on what is chosen, so that both name the same steps.
+    # Fetching does not change the choice, so both name the same steps.
     assert {entry["name"]: (entry["node"], entry.get("backend", "")) for entry in entries} == made
     assert {"c2", "y"} <= made.keys()
     for entry in entries:
@@ -318,7 +319,7 @@ def test_backends_are_listed_with_reasons(tessera, ask, tmp_path):
     broken = tmp_path / "libbroken.so"
     broken.write_bytes(b"no library")
     code, text, _ = tessera("backends", "--backend-path", broken)
-    # Long paths break lines.
+    # Long paths may be broken across lines.
     assert code == 0 and "libbroken.so" in text and "refused:" in " ".join(text.split())
     listed = ask("backends", "--backend-path", tmp_path)["backends"]
     [entry] = [entry for entry in listed if entry["file"].endswith("libbroken.so")]

@@ -1,4 +1,4 @@
-"""The program's promises: exit codes, what it prints and where, and what it leaves on disk."""
+"""The program's promises: exit codes, its output and where it is printed, and its files."""
 
 import json
 import os
@@ -15,7 +15,7 @@ OUTPUT = "out/y=1"
 
 @pytest.fixture
 def model(tmp_path):
-    """Doubles its input; a second input is read by nothing."""
+    """Doubles its input; no node reads its second input."""
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
         [
@@ -38,7 +38,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def tessera(tessera_binary, tmp_path):
-    """Calls the program in the test's folder; gives its exit code, stdout and stderr."""
+    """Calls the program in the test's folder; returns its exit code, stdout and stderr."""
 
     def call(*arguments, **options):
         command = [tessera_binary, *map(str, arguments)]

@@ -1,4 +1,4 @@
-"""A browser that tests steer: pages are looked at as people see them."""
+"""A browser controlled by tests, which check pages as users see them."""
 
 import json
 import os
@@ -9,12 +9,13 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find_browser():
-    """None where there is none."""
+    """The browser's path; None if there is none."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Browser:
-    """A headless Chromium, by its DevTools protocol over two pipes: messages end in a zero byte."""
+    """A headless Chromium, controlled by the DevTools protocol over two pipes; each message ends
+    with a zero byte."""
 
     def __init__(self, program, profile):
         to_browser, self.output = os.pipe()

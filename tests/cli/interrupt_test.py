@@ -1,4 +1,4 @@
-"""Ctrl-C while a model runs: it ends before its next step."""
+"""Ctrl-C during a run: the run ends before its next step."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 SIZE = 192
@@ -21,7 +21,7 @@ STEPS = 3000
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Many seconds of products on the reference, milliseconds each."""
+    """Matrix products that take many seconds on the reference, each some milliseconds."""
     shape = [SIZE, SIZE]
     graph = helper.make_graph(
         [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(STEPS)],
@@ -34,7 +34,7 @@ def model(tmp_path_factory):
 
 
 def catches_interrupts(process):
-    """Whether the process has a handler for SIGINT, as proc(5) tells."""
+    """Whether the process has a handler for SIGINT, according to proc(5)."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
     return int(caught, 16) >> (signal.SIGINT - 1) & 1 == 1
@@ -62,7 +62,7 @@ def test_a_run_ends_before_its_next_step(tessera_binary, model, command):
 
 @pytest.fixture(scope="module")
 def tunable(tmp_path_factory):
-    """Seconds of measuring: products of many sizes."""
+    """Matrix products of many sizes, which take seconds to measure."""
     rng = np.random.default_rng(1)
     nodes, weights, rows = [], [], 64
     for at in range(24):
@@ -81,7 +81,7 @@ def tunable(tmp_path_factory):
 
 
 def start_tuning(tessera_binary, tunable):
-    """A process that measures."""
+    """Starts a process that measures."""
     process = subprocess.Popen(
         [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
          "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -105,7 +105,7 @@ def test_measuring_stops_early_and_the_next_process_goes_on(tessera_binary, tuna
          "0.1", "--tune-budget", "2"], capture_output=True, text=True, check=True, timeout=120)
     reason = json.loads(next_one.stdout)["cache"]["reason"]
     assert re.fullmatch(r"interrupted after \d+\.\d s; measuring continues", reason), reason
-    # What that one found counts, and not that the one before it was interrupted.
+    # The results of the second process are used although the first one was interrupted.
     third = subprocess.run(
         [tessera_binary, "bench", tunable, "--optimize", "--json", "--threads", "1", "--seconds",
          "0.1"], capture_output=True, text=True, check=True, timeout=120)
@@ -121,5 +121,5 @@ def test_a_second_ctrl_c_ends_the_program_at_once(tessera_binary, tunable):
     start = time.monotonic()
     process.communicate(timeout=60)
     assert time.monotonic() - start < 3
-    # By the signal, which a shell tells as 130.
+    # The process ended by the signal; a shell reports this as 130.
     assert process.returncode == -signal.SIGINT

@@ -1,5 +1,5 @@
-"""What every command prints with --json is what docs/formats/json.md says: each key, its kind and its
-place; and that page tells of nothing that no command prints."""
+"""The output of every command with --json matches docs/formats/json.md: each key, its kind and its
+position; and every key on that page is printed by some command."""
 
 import json
 import os
@@ -14,14 +14,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "formats" / "json.md"
-# Kinds whose keys say their unit, and the other way round.
+# Kinds whose keys must end with their unit, and units that no key may use.
 UNITS = {"microseconds": "_us", "bytes": "_bytes", "count": "_count"}
 OTHER_UNITS = ("seconds", "_s", "_ms", "_ns", "milliseconds", "_kib", "_mib", "_kb", "_mb")
 QUICK = ("--threads", "1")
 
 
 def read_page():
-    """By title: the rows of its table, as (key, kind), and the shape that it extends or None."""
+    """For each title: the rows of its table, as (key, kind), and the object that it extends, or
+    None."""
     tables, title = {}, None
     for line in PAGE.read_text().splitlines():
         if heading := re.fullmatch(r"#{2,3} `?([^`]+)`?", line):
@@ -45,7 +46,7 @@ def keys_of(shape):
 
 
 class Reader:
-    """Compares JSON with the page, and keeps which of the page's keys were found with a value."""
+    """Compares JSON with the page, and records which of the page's keys had a value."""
 
     def __init__(self):
         self.found = set()
@@ -93,7 +94,8 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Several ops, so that there are groups, constants and refusals; names that are no UTF-8."""
+    """Several ops, so that there are groups, constants and refusals; names that are not valid
+    UTF-8."""
     random = np.random.default_rng(0)
 
     def weight(name, *shape):
@@ -115,7 +117,7 @@ def model(tmp_path_factory):
         [weight("w1", 16, 3, 3, 3), weight("w2", 16, 16, 3, 3)])
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     folder = tmp_path_factory.mktemp("json")
-    # The package itself refuses to write what is no UTF-8, other programs do not.
+    # The onnx package refuses to write invalid UTF-8; other programs do not.
     path = folder / "model.onnx"
     path.write_bytes(made.SerializeToString().replace(b"BYTES", b"\xff\xfe\xc3\x28\xed"))
     buffers = folder / "buffers.csv"
@@ -128,7 +130,7 @@ SHAPE = ("--shape", "x=1x3x12x12")
 
 @pytest.fixture
 def ask(tessera_binary, tmp_path):
-    """The JSON of a command, read as the page's table `title` says."""
+    """The JSON of a command, checked against the page's table `title`."""
     reader = Reader()
 
     def call(title, *arguments, code=0):
@@ -151,7 +153,7 @@ def ask(tessera_binary, tmp_path):
 
 
 def run_all(ask, model, tmp_path, bin_dir):
-    """Every command, in all forms that print other keys."""
+    """Runs every command in all forms that print different keys."""
     seeded = (*SHAPE, "--random", "1")
     ask("tessera --version", "--version")
     ask("tessera run", "run", model, *seeded, *QUICK, "--output", tmp_path / "out")
@@ -175,7 +177,7 @@ def run_all(ask, model, tmp_path, bin_dir):
     ask("tessera plan-memory", "plan-memory", model.parent / "buffers.csv")
     ask("tessera backends", "backends")
     folder = tmp_path / "caches"
-    # Measures anew: a bind that knows all times already leaves no file behind.
+    # Measures again, because a bind that knows all times writes no file.
     ask("tessera tune", "tune", model, *SHAPE, *QUICK, "--cache-dir", folder)
     ask("tessera cache ls", "cache", "ls", "--cache-dir", folder)
     file, = folder.glob("*.cache")
@@ -205,10 +207,11 @@ def test_the_page_and_what_is_printed_agree(ask, model, tmp_path, bin_dir, why_u
     run_all(ask, model, tmp_path, bin_dir)
     told = {(title, key) for title, table in TABLES.items() for key in table["keys"]}
     missing = told - ask.reader.found
-    # Each of these needs what a small model, or a machine without libraries, does not have.
+    # Each of these needs something that a small model, or a machine without libraries, does not
+    # have.
     rare = {("Port", "capacity_count"), ("Port", "density"), ("Failure", "check"),
             ("Failure", "where"), ("Failure", "message"),
-            # Only where something was odd.
+            # Printed only in unusual cases.
             ("Tuning", "notes"), ("tessera verify MODEL", "notes")}
     without_libraries = set()
     if not any(name != "reference" and not reason for name, reason in why_unusable.items()):
@@ -221,7 +224,7 @@ def test_the_page_and_what_is_printed_agree(ask, model, tmp_path, bin_dir, why_u
 
 
 def test_the_name_of_a_key_says_its_kind():
-    """So there is one unit for times, one for sizes, and none beside them."""
+    """So there is exactly one unit for times and one for sizes."""
     for title, table in TABLES.items():
         for key, (kind, _) in table["keys"].items():
             where = f"{title}: {key} ({kind})"
@@ -239,7 +242,7 @@ def test_one_name_has_one_kind():
         for key, (kind, _) in table["keys"].items():
             bare = kind.removesuffix(" or null").removesuffix(",")
             kinds.setdefault(key, set()).add(re.sub("^one of .*", "one of", bare))
-    # "inputs" of steps are ports, those of nodes are values; both are lists.
+    # "inputs" of steps are ports, "inputs" of nodes are values; both are lists.
     plain = {key: found for key, found in kinds.items()
              if any(not kind.startswith("list of") and kind not in TABLES for kind in found)}
     mixed = {key: found for key, found in plain.items() if len(found) > 1}

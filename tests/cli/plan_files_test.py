@@ -1,5 +1,5 @@
-"""The files of `tessera explain`: the page in a headless browser, the model with notes in others'
-checker and runtime."""
+"""The files of `tessera explain`: the page in a headless browser, and the model with notes in the
+checker and the runtime of other projects."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 @pytest.fixture
 def model(tmp_path):
-    """Two branches that meet, a skip over several layers, and a name that would end a script."""
+    """Two branches that meet, an edge across several layers, and a name that would end a script."""
     random = np.random.default_rng(0)
 
     def weight(name):
@@ -41,7 +41,7 @@ def model(tmp_path):
 
 
 def explain(tessera_binary, model, *options):
-    """The JSON of explain, by measured costs."""
+    """The JSON of explain, with a choice by measured costs."""
     done = subprocess.run(
         [tessera_binary, "explain", model, "--optimize", "--threads", "1", "--json", *options],
         check=True, capture_output=True, text=True, timeout=120)
@@ -56,12 +56,12 @@ def test_json_has_prices_margins_and_the_bound(tessera_binary, model):
     assert placement["measured_us"] == pytest.approx(report["median_us"])
     assert placement["gap"] == pytest.approx(
         placement["predicted_us"] / placement["lower_bound_us"] - 1, abs=1e-9)
-    # The rest is what a run takes besides its steps.
+    # The rest is the overhead of a run outside its steps.
     steps_us = sum(step["predicted_us"] for step in report["steps"])
     assert 0 < steps_us <= placement["predicted_us"] * (1 + 1e-6)
     for candidate in report["candidates"]:
         assert {"workspace_bytes", "pack_bytes", "library_bytes"} <= candidate.keys()
-        # So few nodes are done in time.
+        # With so few nodes, all margins are found in time.
         assert candidate["margin"] != "unknown"
     plain = explain(tessera_binary, model, "--margins", "0")
     assert all(candidate["behind_us"] is None and candidate["margin"] in ("chosen", "unknown")
@@ -151,7 +151,7 @@ def test_the_page_shows_and_sorts_without_complaint(tessera_binary, model, tmp_p
     steps = report["steps"]
     assert browser.evaluate("document.querySelectorAll('#graph g.step').length") == len(steps)
     assert column(browser, "name") == [step["name"] for step in steps]
-    # Boxes stand apart, within the picture.
+    # Boxes must not overlap and must be inside the picture.
     boxes = browser.evaluate("""[...document.querySelectorAll("#graph g.step rect")].map(box => {
         const found = box.getBoundingClientRect();
         return [found.left, found.top, found.right, found.bottom];
@@ -181,7 +181,7 @@ def test_the_page_shows_and_sorts_without_complaint(tessera_binary, model, tmp_p
 
 
 def within_window(browser):
-    """What reaches beyond the window or the box that it is in: tag, text and where it ends."""
+    """Elements that extend beyond the window or their enclosing box: tag, text and right edge."""
     return browser.evaluate("""(() => {
         const found = [];
         const told = (one, end, most) => found.push([one.tagName, one.textContent.slice(0, 40), end, most]);
@@ -207,7 +207,7 @@ LONG = "a_name_that_goes_on_" * 12
 
 @pytest.fixture
 def hostile_model(tmp_path):
-    """Names that are long, that are markup, that turn the direction of text or cannot be seen."""
+    """Names that are long, contain markup, reverse the text direction, or are invisible."""
     markup = "</script><img src=x onerror=window.hurt=1><!--"
     turned = "\u202egnp.exe\u200b\u0007"
     nodes = [
@@ -237,7 +237,7 @@ def test_nothing_leaves_the_window_and_no_name_is_markup(tessera_binary, hostile
     assert within_window(browser) == []
     assert browser.evaluate("document.querySelectorAll('img, td b, h3 b').length") == 0
     assert browser.evaluate("window.hurt") is None
-    # What is cut off can be read by pointing at it.
+    # Pointing at a shortened name shows the whole name.
     titles = browser.evaluate("""[...document.querySelectorAll("#steps td.name")].map(one => one.title)""")
     assert [len(title) >= len(step["name"]) for title, step in zip(titles, report["steps"])] == [
         True] * len(report["steps"])
@@ -284,7 +284,7 @@ def test_candidates_stand_under_the_nodes_that_they_cover(tessera_binary, model,
 def test_the_race_has_a_row_a_contender_and_the_proof_is_told_apart(tessera_binary, model, tmp_path,
                                                                     browser, needs_a_library):
     page = tmp_path / "plan.html"
-    # By itself so small a network gets no time for a race where the machine is slow.
+    # By default, so small a network gets no time to run whole plans if the machine is slow.
     report = explain(tessera_binary, model, "--tune-budget", "20", "--html", page)
     browser.open(page.as_uri())
     contenders = report["placement"]["contenders"]
@@ -313,7 +313,7 @@ def test_the_keyboard_reaches_every_step(tessera_binary, model, tmp_path, browse
         assert title.startswith(f"Step {step['index']}: "), title
     browser.press("Home")
     assert browser.evaluate("document.activeElement.dataset.step") == "0"
-    # A kept step stays until Escape.
+    # A pinned step stays until Escape is pressed.
     enter = """document.querySelector('#graph g.step[data-step="1"]')
         .dispatchEvent(new MouseEvent("mouseenter"))"""
     shown = "document.querySelector('#details h3').textContent"
@@ -331,7 +331,7 @@ def test_text_can_be_read_in_light_and_dark(tessera_binary, model, tmp_path, bro
     browser.call("Emulation.setEmulatedMedia",
                  {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
     browser.open(page.as_uri())
-    # As WCAG 2.1 defines contrast; 4.5 is what it asks of text.
+    # Contrast as WCAG 2.1 defines it, which requires 4.5 for text.
     least = browser.evaluate("""(() => {
         const part = value => (value /= 255) <= .03928 ? value / 12.92 : ((value + .055) / 1.055) ** 2.4;
         const light = colour => {
@@ -350,7 +350,7 @@ def test_text_can_be_read_in_light_and_dark(tessera_binary, model, tmp_path, bro
 
 
 def test_two_thousand_steps_are_shown_quickly(tessera_binary, tmp_path, browser):
-    """With values that are read much later: edges over many layers."""
+    """The graph has values that are read much later: edges across many layers."""
     count = 2000
     nodes = [helper.make_node("Add", [f"v{index}", f"v{max(0, index - 150)}"], [f"v{index + 1}"])
              for index in range(count)]
@@ -367,7 +367,7 @@ def test_two_thousand_steps_are_shown_quickly(tessera_binary, tmp_path, browser)
     assert browser.evaluate("document.querySelectorAll('#graph g.step').length") == count
     milliseconds = browser.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
     print(f"{milliseconds:.0f} ms")
-    # A second on a machine that does nothing else.
+    # It takes about a second on an idle machine.
     assert milliseconds < 20_000
     click(browser, "µs")
     assert browser.complaints() == []

@@ -1,4 +1,4 @@
-"""The line that says how far a command is: before a terminal, at least once a second, and true."""
+"""The progress line: only on a terminal, updated at least once a second, and correct."""
 
 import fcntl
 import itertools
@@ -16,12 +16,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 ERASE = "\r\x1b[K"
 BUDGET = 3
-# What may be seen while a model is tuned, in the order in which each comes first.
+# The texts that may appear while a model is tuned, in the order in which each may first appear.
 PHASES = ["computing expected values", "measuring candidates", "comparing whole plans"]
 OTHERS = ["loading", "preparing the model", "starting to measure", "choosing a plan",
           "building kernels", "packing weights", "timing the steps of a plan", "computing margins",
@@ -50,8 +50,8 @@ def model(tmp_path_factory):
 
 
 def watch(command, columns=100):
-    """Runs `command` before a terminal for its errors; gives what it wrote there, all of it, and
-    each line as (seconds since the start, text)."""
+    """Runs `command` with a terminal as stderr; returns everything that it wrote there, and each
+    line as (seconds since the start, text)."""
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     pieces = []
@@ -61,7 +61,7 @@ def watch(command, columns=100):
         while True:
             try:
                 data = os.read(outer, 100_000)
-            except OSError:  # nobody has the other end any more
+            except OSError:  # the other end was closed
                 return
             if not data:
                 return
@@ -144,7 +144,7 @@ def test_a_pipe_gets_no_progress(tessera_binary, model):
 
 
 def test_a_long_step_is_heard_of(tessera_binary, tmp_path):
-    """A run that takes seconds, of which nothing is told but its beginning."""
+    """A run reports only its start, so the line shows how long it has taken so far."""
     nodes = [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(1200)]
     graph = helper.make_graph(
         nodes, "long", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [192, 192])],

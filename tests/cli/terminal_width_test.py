@@ -1,5 +1,5 @@
-"""What people read: on terminals of three widths no line is longer than the terminal, in a pipe no
-name is cut, and JSON is the same on all of them."""
+"""Text output: on terminals of three widths no line is longer than the terminal, in a pipe no name
+is shortened, and JSON is always the same."""
 
 import fcntl
 import json
@@ -14,13 +14,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Longer than any terminal is taken to be wide.
+# Longer than the maximum width for which text is laid out.
 LONG = "a_name_that_is_too_long_for_any_terminal/" + "/".join(f"scope_{at}" for at in range(20))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, tessera_binary):
-    """A model with long names, its costs, its cache, and buffers to place."""
+    """A model with long names, its costs, its cache, and a memory planning problem."""
     folder = tmp_path_factory.mktemp("width")
     random = np.random.default_rng(0)
 
@@ -50,7 +50,7 @@ def folder(tmp_path_factory, tessera_binary):
     return folder
 
 
-# By name: the arguments and the exit codes that are fine.
+# Name -> the arguments, and the exit codes that are allowed.
 COMMANDS = {
     "run": ("run model.onnx --random 1", {0}),
     "run with a mismatch": ("run model.onnx --random 1 --expect y=wrong.npy", {1}),
@@ -80,7 +80,7 @@ def arguments_of(name):
 
 
 def on_terminal(command, columns, folder):
-    """The exit code and stdout, which is a terminal of so many columns."""
+    """The exit code and the text on stdout, which is a terminal of `columns` columns."""
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen(command, stdout=inner, stderr=subprocess.DEVNULL,
@@ -90,7 +90,7 @@ def on_terminal(command, columns, folder):
     while True:
         try:
             part = os.read(outer, 65536)
-        except OSError:  # what Linux says when the other end is closed
+        except OSError:  # Linux reports this if the other end was closed
             break
         if not part:
             break
@@ -119,19 +119,19 @@ def test_no_line_is_longer_than_the_terminal(tessera_binary, folder, name):
 def test_no_name_is_cut_in_a_pipe(tessera_binary, folder, name):
     code, text = in_pipe([tessera_binary, *arguments_of(name)], folder)
     assert code in COMMANDS[name][1] and "…" not in text
-    # A sentence is wrapped between words, so that only long words make long lines.
+    # Sentences are wrapped between words, so only long words make long lines.
     if name in ("explain", "explain costs", "inspect", "tune"):
         assert LONG in text
 
 
 def test_a_wide_terminal_shows_more_than_a_narrow_one(tessera_binary, folder):
-    # Without --passes, which tells how long they took.
+    # Without --passes, because that prints times.
     command = [tessera_binary, "inspect", "model.onnx", "--weights"]
     texts = {columns: on_terminal(command, columns, folder)[1] for columns in (20, 60, 160, 300)}
     assert texts[20] == texts[60], "narrower ones count as 60"
     assert texts[300] == texts[160], "wider ones as 160"
     assert max(map(len, texts[60].splitlines())) <= 60 < max(map(len, texts[160].splitlines()))
-    # A terminal that does not know its width, and one that is closed, has 100.
+    # A terminal that does not know its width, or is closed, counts as 100 columns wide.
     assert max(map(len, on_terminal(command, 0, folder)[1].splitlines())) in range(61, 101)
 
 
@@ -140,7 +140,7 @@ def test_json_does_not_depend_on_the_width(tessera_binary, folder, name):
     command = [tessera_binary, *arguments_of(name), "--json"]
     texts = {on_terminal(command, columns, folder)[1] for columns in (60, 160)}
     texts.add(in_pipe(command, folder)[1])
-    if name == "inspect":  # tells how long passes took
+    if name == "inspect":  # prints the times of passes
         texts = {json.dumps(without_times(json.loads(text))) for text in texts}
     if name == "plan-memory":
         texts = {json.dumps({key: value for key, value in json.loads(text).items()
@@ -161,6 +161,6 @@ def test_help_fits_too(tessera_binary, folder, command):
     for columns in (60, 100, 160):
         code, text = on_terminal([tessera_binary, *command.split(), "--help"], columns, folder)
         assert code == 0 and "--help" in text
-        # Commands of the examples are to be copied, so they stay whole.
+        # Example commands stay on one line, so that users can copy them.
         sentences = [line for line in text.splitlines() if not line.startswith("  tessera ")]
         assert max(map(len, sentences)) <= columns

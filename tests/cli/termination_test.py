@@ -1,5 +1,5 @@
-"""SIGTERM and SIGHUP while it measures: what was measured is kept, no lock file stays behind, and the
-process ends by the signal. What runs behind ends before the process does."""
+"""SIGTERM and SIGHUP during measuring: the measurements are kept, no lock file is left behind, and
+the process ends by the signal. Background work ends before the process does."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Sends signals.
+# These tests send signals.
 pytestmark = pytest.mark.alone
 
 ENDING = [signal.SIGTERM, signal.SIGHUP]
@@ -24,7 +24,7 @@ PRODUCTS = 24
 
 
 def write_model(path, products):
-    """Products of many sizes, each of which is measured."""
+    """Matrix products of many sizes, each of which is measured."""
     rng = np.random.default_rng(1)
     nodes, weights, rows = [], [], 64
     for at in range(products):
@@ -53,14 +53,14 @@ def bench(tessera_binary, tunable):
 
 
 def catches(process, number):
-    """Whether the process has a handler for the signal, as proc(5) tells."""
+    """Whether the process has a handler for the signal, according to proc(5)."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
     return int(caught, 16) >> (number - 1) & 1 == 1
 
 
 def wait_until_it_measures(process, work):
-    """Measuring has begun where SIGINT would end that and not the process."""
+    """A process that handles SIGINT and has a lock file is measuring."""
     deadline = time.monotonic() + 60
     while not catches(process, signal.SIGINT) or not list(work.glob(".*.lock")):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
@@ -165,7 +165,8 @@ def has_worker(process):
     return bool(children)
 
 
-# --- Any moment ------------------------------------------------------------------------------------
+# --- A signal at any moment
+# ------------------------------------------------------------------------
 
 
 RUNS = """
@@ -184,14 +185,15 @@ for _ in range(400):
 def ends_as_it_should(code, number, errors):
     if "went wrong" in errors or "Fatal" in errors or "terminate called" in errors:
         return False
-    # It may have come to its end before; and SIGINT stops what is done, or ends it.
+    # The process may have ended before the signal. SIGINT may also end it, or stop only its current
+    # work.
     ended = {-number, 0} | ({1, 3, 130} if number == signal.SIGINT else set())
     return code in ended
 
 
 def test_any_moment_of_load_tune_and_run(tessera_binary, tessera, tmp_path, is_long):
-    """Whenever a signal comes: the process ends by it, soon, and the next one finds nothing in its
-    way."""
+    """At any moment, a signal soon ends the process, and the next process finds nothing in its way.
+    """
     seed = random.SystemRandom().randrange(2**32) if is_long else 5
     print(f"seed {seed}")
     draw = random.Random(seed)

@@ -1,7 +1,7 @@
 """The nine models of the onnx wheel's `light` folder give their stored outputs.
 
-Their weights are all equal, so this shows that real files load and run; tests/models shows that the
-numbers are right."""
+All their weights are equal, so this test only shows that real files load and run. tests/models
+shows that the numbers are correct."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ RUNS_ON_ALL_LISTS = True  # conftest.py
 
 
 def input_of(model_file: Path) -> tuple[str, np.ndarray]:
-    """The one input that has no value in the file, filled as the stored outputs assume."""
+    """The only input without a value in the file, filled as the stored outputs require."""
     graph = onnx.load(model_file).graph
     constants = {tensor.name for tensor in graph.initializer}
     (value,) = [entry for entry in graph.input if entry.name not in constants]
@@ -26,8 +26,9 @@ def input_of(model_file: Path) -> tuple[str, np.ndarray]:
     return value.name, (np.arange(count, dtype=np.float32) / count).reshape(shape)
 
 
-# Equal weights make this network's logits as large as 1e10, where float32 has steps of 1024: softmax makes
-# anything of how a library rounds. So libraries are judged by the logits.
+# Equal weights make this network's logits as large as 1e10, where neighbouring float32 numbers
+# differ by 1024. After softmax, differences in rounding become arbitrarily large, so libraries are
+# compared by the logits.
 LOGITS = {"test_squeezenet": "r65"}
 
 

@@ -1,6 +1,6 @@
-"""The single-node cases that the onnx package generates, for every op that Tessera knows.
+"""The single-node cases that the onnx package generates, for every op that Tessera supports.
 
-Cases of other ops are skipped; cases that cannot pass yet stand in node_not_yet.json."""
+Cases of other ops are skipped; cases that cannot pass yet are listed in node_not_yet.json."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ NOT_YET = json.loads((Path(__file__).parent / "node_not_yet.json").read_text())
 
 
 def collect_cases():
-    """Cases by name. Generating them prints warnings about overflow that are meant."""
+    """Cases by name. Generating them prints intended overflow warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases
@@ -47,7 +47,7 @@ def explain_failure(binary: Path, case, folder: Path, choice: list) -> str:
     onnx.save(case.model, model)
     for inputs, outputs in case.data_sets:
         command = [binary, "run", model, *choice, "--rtol", str(case.rtol), "--atol", str(case.atol)]
-        # A case leaves optional inputs out of its list, as the graph does.
+        # A case omits optional inputs from its list, like the graph.
         for index, array in enumerate(inputs):
             save_tensor(folder / f"input_{index}.pb", array)
             command += ["--input", f"#{index}={folder / f'input_{index}.pb'}"]

@@ -1,4 +1,4 @@
-"""Holds the table of ops against the schemas that the onnx package brings."""
+"""Compares the table of ops with the schemas in the onnx package."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ ARITIES = {"Single": "required", "Optional": "optional", "Variadic": "variadic"}
 
 
 def history(name, domain):
-    """The schemas of an op, the oldest first."""
+    """All versions of an op's schema, oldest first."""
     schemas = onnx.defs.get_all_schemas_with_history()
     found = [schema for schema in schemas if schema.name == name and schema.domain == domain]
     return sorted(found, key=lambda schema: schema.since_version)
@@ -59,8 +59,8 @@ def expected_attributes(schema):
     result = {}
     for name, attribute in schema.attributes.items():
         kind = KINDS.get(attribute.type.name)
-        # Nested graphs are no attributes here. A sparse tensor is carried as a tensor, so that the
-        # op can refuse it by name.
+        # Nested graphs are not attributes in Tessera. A sparse tensor is imported as a tensor, so
+        # that the op can refuse it by name.
         if attribute.type.name == "SPARSE_TENSOR":
             kind = "tensor"
         if kind is not None:

@@ -32,7 +32,7 @@ json parameters_json(const std::vector<Parameter>& all, int version) {
   return result;
 }
 
-// Defaults of ONNX are numbers, strings and lists of them; others have no text here.
+// ONNX's defaults are numbers, strings and lists of these; other attributes are not printed.
 json value_json(const Attribute& attribute) {
   if (const auto* number = std::get_if<int64_t>(&attribute)) return *number;
   if (const auto* number = std::get_if<float>(&attribute)) return *number;

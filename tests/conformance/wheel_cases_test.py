@@ -1,7 +1,7 @@
 """The onnx wheel's stored cases: pytorch-converted, pytorch-operator and simple.
 
-Cases that cannot pass yet stand in not_yet.json with a reason each; one that stands there and
-passes fails the test."""
+Cases that cannot pass yet are listed in not_yet.json with a reason each. A listed case that passes
+fails the test."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def numbered(folder: Path, kind: str) -> list[Path]:
 
 
 def explain_failure(binary: Path, model: Path, choice: list) -> str:
-    """What went wrong with the first data set that fails, or ""."""
+    """Describes the first data set that fails, or ""."""
     folders = sorted(model.parent.glob("test_data_set_*"))
     assert folders, "a case has data"
     for folder in folders:

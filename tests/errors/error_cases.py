@@ -1,5 +1,5 @@
-"""Wrong models and wrong requests, one row each: what makes it, the exit code, and what the message
-must say. A new case is a new row."""
+"""Invalid models and requests, one row each: how to make it, the exit code, and what the message
+must contain. A new case is a new row."""
 
 import os
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ FLOAT = TensorProto.FLOAT
 @dataclass
 class Case:
     name: str
-    # Writes files into a folder and gives the arguments of `tessera`.
+    # Writes files into a folder and returns the arguments of `tessera`.
     arguments: Callable[[Path], list]
-    says: tuple[str, ...]  # each must stand in the message
+    says: tuple[str, ...]  # each must be part of the message
     exit_code: int = 2
     kind: str = "InvalidModel"
 
@@ -68,7 +68,7 @@ def relu_model(**more):
 
 
 def run(model, *arguments, arrays=None) -> Callable[[Path], list]:
-    """`tessera run`; every array is written as <name>.npy and fed under that name."""
+    """`tessera run`; every array is written to <name>.npy and fed under that name."""
 
     def build(folder: Path) -> list:
         command = ["run", write_model(folder, model), *arguments]
@@ -81,7 +81,7 @@ def run(model, *arguments, arrays=None) -> Callable[[Path], list]:
 
 
 def sparse_model(indices, dims=(4, 2)) -> onnx.ModelProto:
-    """x + s, where s has two stored elements."""
+    """x + s; s has two stored elements."""
     model = make_model([node("Add", ["x", "s"], ["y"], name="n")])
     sparse = model.graph.sparse_initializer.add(dims=dims)
     sparse.values.CopyFrom(numpy_helper.from_array(np.array([1, 2], np.float32), "s"))
@@ -90,7 +90,7 @@ def sparse_model(indices, dims=(4, 2)) -> onnx.ModelProto:
 
 
 def bound_with(*layouts, op="Relu", more=()) -> Callable[[Path], list]:
-    """`tessera run` of one node, with layouts of its input or output."""
+    """`tessera run` of one node, with requested layouts of its input or output."""
 
     def arguments(folder: Path) -> list:
         path = write_model(folder, make_model([node(op, ["x"], ["y"], name="n")]))
@@ -155,7 +155,8 @@ def call(name, inputs, outputs):
 
 
 def length_delimited(field_number: int, payload: bytes) -> bytes:
-    """One field of protobuf's wire format: Python's protobuf refuses to nest as deeply as we want."""
+    """One field of protobuf's wire format: Python's protobuf refuses to nest as deeply as the tests
+    need."""
     length = len(payload)
     size = bytearray()
     while length > 0x7F:
@@ -166,7 +167,7 @@ def length_delimited(field_number: int, payload: bytes) -> bytes:
 
 
 def nested_ifs(depth: int) -> bytes:
-    """A model whose graph lies `depth` If nodes around its innermost graph."""
+    """A model whose innermost graph is nested in `depth` If nodes."""
     output = value("out", None).SerializeToString()
     innermost = node("Identity", ["c"], ["out"]).SerializeToString()
     graph = length_delimited(1, innermost) + length_delimited(12, output)

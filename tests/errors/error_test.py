@@ -1,4 +1,5 @@
-"""Each wrong model or request costs one clear message, the right exit code, and nothing else."""
+"""Each invalid model or request causes one clear message and the right exit code, and nothing else.
+"""
 
 import json
 import re
@@ -10,7 +11,7 @@ from error_cases import CASES
 
 
 def first_message(stderr):
-    """Without the notice that a build without any library begins with."""
+    """The message without the notice that a build without libraries prints first."""
     notice = "tessera: no acceleration library can be used"
     lines = [line for line in stderr.splitlines() if not line.startswith(notice)]
     return lines[0] if lines else ""

@@ -1,5 +1,5 @@
-"""A process in which a call may fail: saves or loads what binding found out, runs once, and writes
-the output. An exception is told on stderr, with exit code 1.
+"""A process in which a call may fail: saves or loads artifacts of binding, runs once, and writes
+the output. It reports an exception on stderr, with exit code 1.
 
 usage: fault_process.py save|load MODEL CACHE OUTPUT BACKENDS"""
 
@@ -26,6 +26,6 @@ def main():
 
 try:
     main()
-except Exception as error:  # whatever the module throws is told, and never as a traceback
+except Exception as error:  # report any exception of the module, never as a traceback
     print(f"{type(error).__name__}: {error}", file=sys.stderr)
     sys.exit(1)

@@ -1,10 +1,12 @@
-"""Makes one call to the system fail, in one process at a time, and looks at what becomes of it.
+"""Makes one system call fail, in one process at a time, and checks the consequences.
 
-A scenario is a process that is started in a state of its folders: `cold_start` with empty ones,
-`worker_start` too, with a model that is large enough to be measured in a worker; `warm_start`,
-`save_cache` and `load_cache` with what a process before it left there. Its calls are counted in a first run; then a run is made for each fault, which is the nth call of one kind and its
-error. The process must end by itself, with the right output or with a message that names something;
-and the next process, which meets no fault, must give the right output and leave no litter."""
+A scenario is a process that is started with its folders in a defined state: `cold_start` with empty
+folders; `worker_start` too, with a model that is large enough to be measured in a worker;
+`warm_start`, `save_cache` and `load_cache` with the files that an earlier process left there. A
+first run counts the process's calls. Then there is one run for each fault, which is the nth call of
+one kind and its error. The process must end by itself, with the right output or with a message that
+names something; and the next process, without a fault, must give the right output and leave no
+litter."""
 
 import bisect
 import concurrent.futures
@@ -27,8 +29,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Kind of call -> the errors it may fail with; "half" makes it do half of what it is asked for. The
-# kinds stand in the order of kNames in inject_faults.cc.
+# Kind of call -> the errors with which it may fail; "half": it reads or writes half of what was
+# requested. The kinds are in the order of kNames in inject_faults.cc.
 ERRORS = {
     "open": ("ENOSPC", "EIO", "EMFILE", "ENOMEM", "EACCES", "EINTR"),
     "read": ("EIO", "EINTR", "half"),
@@ -45,17 +47,18 @@ ERRORS = {
 }
 REPORT = struct.Struct(f"<{len(ERRORS)}QQ1024s")
 SCENARIOS = ("cold_start", "warm_start", "save_cache", "load_cache", "worker_start")
-PROGRAM_SCENARIOS = ("cold_start", "warm_start", "worker_start")  # of `tessera`; the others of Python
-SETTLED_SECONDS = 2.3  # an index is kept of a model that has not changed for so long
+PROGRAM_SCENARIOS = ("cold_start", "warm_start", "worker_start")  # of `tessera`; the other
+                                                                  # scenarios are in Python
+SETTLED_SECONDS = 2.3  # an index is kept only of a model that has not changed for this long
 MOST_SECONDS = 60
-RELATIVE_TOLERANCE = 1e-4  # of the largest element
+RELATIVE_TOLERANCE = 1e-4  # relative to the largest element
 LITTER = re.compile(r"^\.|\.(new|lock|tmp|temporary|staged)$|^key\.|\.[A-Za-z0-9]{6}$")
-# Code of others on whose behalf we are asked for memory, and which ends the process where there is none:
-# it is theirs to change. nanobind says so; JSON's destructor, CLI11, and what libstdc++ has for folders
-# allocate where they must not throw.
+# Third-party code that allocates for us and ends the process if that fails. We cannot change it:
+# nanobind prints the message below; JSON's destructor, CLI11 and libstdc++'s filesystem code
+# allocate in functions that must not throw.
 ENDED_BY_NANOBIND = "Critical nanobind error"
 THEIRS = ("nlohmann::", "CLI::", "nanobind::", "tsl::", "std::filesystem::")
-# What a message may name: something between quotes, a path, a node, or what ran out.
+# What a message may name: something in quotes, a path, a node, or the resource that ran out.
 NAMED = re.compile(r"'[^']+'|\S*/\S+|OutOfMemory|MemoryError")
 
 
@@ -73,7 +76,7 @@ class Fault:
 
 
 def parse_fault(text):
-    """Reads what Fault.text() wrote; ValueError where it is no fault."""
+    """Parses the output of Fault.text(); raises ValueError if it is not a fault."""
     scenario, kind, nth, error, *lasts = text.split(":")
     if scenario not in SCENARIOS or error not in ERRORS.get(kind, ()) or lasts not in ([], ["on"]):
         raise ValueError(f"'{text}' is no fault: expected SCENARIO:CALL:NTH:ERROR[:on]")
@@ -83,9 +86,9 @@ def parse_fault(text):
 @dataclasses.dataclass
 class Outcome:
     fault: Fault
-    was_met: bool = True  # whether the process came as far as the call
-    place: str = ""  # what the call was about
-    is_told: bool = False  # it ended with an error
+    was_met: bool = True  # whether the process reached the call
+    place: str = ""  # the call's path, or its callers
+    is_told: bool = False  # the process reported an error
     problems: tuple = ()
 
 
@@ -115,7 +118,7 @@ def write_model(path, channels, side):
 
 
 def litter_of(folders):
-    """Names of files that only a process at work should have."""
+    """Files that should exist only while a process is working."""
     return [str(path) for folder in folders if folder.exists() for path in folder.rglob("*")
             if path.is_file() and LITTER.search(path.name)]
 
@@ -126,7 +129,7 @@ def is_close(got, wanted):
 
 
 class Symbols:
-    """Names of functions of our modules, and of the C++ library."""
+    """Names of functions in our modules and in the C++ library."""
 
     def __init__(self, bin_dir):
         self.bin_dir = bin_dir
@@ -152,14 +155,14 @@ class Symbols:
         return self.tables[module]
 
     def names(self, trail):
-        """Of the functions in what inject_faults wrote, innermost first, without containers and
-        operator new."""
+        """The functions in a trail that inject_faults wrote, innermost first, without containers
+        and operator new."""
         names = []
         for frame in trail.split():
             module, _, offset = frame.rpartition("+")
             table = self.table(module)
             index = bisect.bisect_right(table, (int(offset, 16), "\x7f")) - 1
-            # Without parameters, and without template arguments, which are long.
+            # Without parameters and template arguments, which are long.
             name = table[index][1] if index >= 0 else frame
             name = name.replace("(anonymous namespace)::", "")
             while name != (shorter := re.sub(r"<[^<>]*>", "", name)):
@@ -172,8 +175,8 @@ class Symbols:
 
 
 class Slot:
-    """Folders in which one process at a time is tried: a model, and the working folder and the
-    user's folder, which are brought back into the state that a scenario begins with."""
+    """Folders in which one process at a time is tested: a model, the working folder and the user's
+    folder. The latter two are reset to the state in which a scenario begins."""
 
     def __init__(self, bin_dir, folder, backends="onednn,native", with_worker=False):
         self.bin_dir = pathlib.Path(bin_dir)
@@ -191,7 +194,8 @@ class Slot:
         self.counts = {}  # scenario -> kind -> calls
 
     def prepare(self):
-        """Makes the states and counts the calls of each scenario. The model must have settled."""
+        """Creates the states and counts the calls of each scenario. The model must be old enough
+        for an index."""
         self.restore(None)
         self.check_start("cold_start")
         self.check_start("warm_start")
@@ -245,13 +249,13 @@ class Slot:
                 self.output, self.backends]
 
     def result(self, scenario):
-        """The output that the last process wrote, None where there is none."""
+        """The output that the last process wrote; None if there is none."""
         is_program = scenario in PROGRAM_SCENARIOS
         path = self.work / "out" / "output_0.npy" if is_program else self.output
         return np.load(path) if path.exists() else None
 
     def start(self, scenario, fault=None, is_counted=False):
-        """Runs the scenario's process in the folders as they are."""
+        """Runs the scenario's process in the current state of the folders."""
         self.report.write_bytes(bytes(REPORT.size))
         programs = ["tessera", pathlib.Path(sys.executable).name]
         environment = {key: value for key, value in os.environ.items()
@@ -293,7 +297,8 @@ class Slot:
             callers = self.symbols.names(ended.place)
             outcome.place = " < ".join(callers[:6])
             if ended.code == -signal.SIGABRT and callers and callers[0].startswith(THEIRS):
-                return outcome  # what such an end leaves behind is theirs too
+                return outcome  # third-party code ended the process, so its litter is not our
+                                # mistake
         problems += problems_after
         outcome.problems = tuple(text.replace(f"{self.folder}/", "") for text in problems)
         return outcome
@@ -318,7 +323,7 @@ class Slot:
             yield f"exit code {ended.code}, told as a bug of ours: '{last[0]}'"
 
     def problems_after(self, scenario):
-        """Of the next processes, which meet no fault."""
+        """Problems of the following processes, which run without a fault."""
         nexts = ["worker_start" if scenario == "worker_start" else "cold_start"]
         if scenario in ("save_cache", "load_cache") and (self.work / "kept.cache").exists():
             nexts.append("load_cache")
@@ -336,7 +341,8 @@ class Slot:
 
 
 def faults_of(counts, draw, most_allocations):
-    """All faults of what was counted, but only so many allocations of each scenario."""
+    """All faults for the counted calls, but at most `most_allocations` failing allocations for each
+    scenario."""
     faults = []
     for scenario, kinds in counts.items():
         for kind, count in kinds.items():
@@ -351,22 +357,23 @@ def faults_of(counts, draw, most_allocations):
 
 
 def in_turns(faults, draw):
-    """The faults in an order in which each kind of each scenario comes early: where time ends, all have
-    had a share. Within one the order is random."""
+    """The faults in an order in which each kind of each scenario comes early: if time runs out, all
+    have had a share. The order within a kind of a scenario is random."""
     groups = {}
     for fault in faults:
         groups.setdefault((fault.scenario, fault.kind), []).append(fault)
     for group in groups.values():
         draw.shuffle(group)
-    # By how much of its group stands before it, so that groups end together; a first one comes first.
+    # Sorts by the share of the group that precedes the fault, so that all groups end together and
+    # the first fault of every group comes first.
     placed = [(index / len(group), key, fault) for key, group in groups.items()
               for index, fault in enumerate(group)]
     return [fault for *_, fault in sorted(placed, key=lambda one: one[:2])]
 
 
 def run_faults(slots, faults, end, tell=lambda outcome: None):
-    """Tries the faults, each slot one at a time, until time.monotonic() comes to `end`. Ctrl-C ends it
-    early; what was found so far is given."""
+    """Tries the faults, each slot one at a time, until time.monotonic() reaches `end`. Ctrl-C ends
+    it early; the results so far are returned."""
     outcomes = []
     waiting = iter(faults)
 
@@ -390,7 +397,7 @@ def run_faults(slots, faults, end, tell=lambda outcome: None):
 
 
 def make_slots(bin_dir, folder, count, **options):
-    """Slots that are ready: their states were made without a fault."""
+    """Slots whose states were created without a fault."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     slots = [Slot(bin_dir, pathlib.Path(folder) / f"slot{number}", **options)
              for number in range(count)]

@@ -1,5 +1,5 @@
-"""Whatever call to the system fails, a process ends with the right output or with a message that names
-something, and the next one is right and finds no litter. tools/faults does more of it."""
+"""If any system call fails, a process ends with the right output or with a message that names
+something, and the next process is right and finds no litter. tools/faults tries more faults."""
 
 import subprocess
 import time
@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.alone
 
-SECONDS = 40  # of trying faults, besides making the states that they begin in
+SECONDS = 40  # for trying faults, in addition to creating the initial states
 LONG_SECONDS = 900
 ALLOCATIONS = 200
 ROOT = fault_run.HERE.parent.parent
@@ -37,7 +37,7 @@ def test_calls_of_each_kind_are_counted(slots, why_unusable):
 
 
 def test_a_fault_reaches_the_program(slots):
-    """Else no other test here could fail: the output cannot be written, and that is said."""
+    """Shows that the other tests can fail: the output cannot be written, and this is reported."""
     outcome = slots[0].try_fault(
         fault_run.Fault("warm_start", "rename", 1, "ENOSPC", lasts=True))
     assert outcome.was_met and outcome.is_told and not outcome.problems

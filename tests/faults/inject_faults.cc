@@ -1,15 +1,15 @@
-// A library to preload (LD_PRELOAD) that counts a process's calls to the system, and makes the nth
-// of one kind fail. It counts only what concerns us: files under given folders, and what our own
-// code asks for; libraries that we use see no fault. fault_run.py sets the variables:
-//   FAULTS_PROGRAMS  names of the programs to meddle with, separated by colons
+// A library to preload (LD_PRELOAD) that counts a process's system calls, and makes the nth call of
+// one kind fail. It counts only calls on files in given folders and calls by our own code;
+// third-party libraries see no fault. fault_run.py sets the variables:
+//   FAULTS_PROGRAMS  names of the programs to inject faults into, separated by colons
 //   FAULTS_FOLDERS   absolute paths of the files and folders that count, separated by colons
-//   FAULTS_MODULES   how the file names of our own code begin, separated by colons
-//   FAULTS_REPORT    a file of sizeof(Report) zero bytes, in which the counts are found
+//   FAULTS_MODULES   prefixes of the file names of our own code, separated by colons
+//   FAULTS_REPORT    a file of sizeof(Report) zero bytes, which receives the counts
 //   FAULTS_CALL      kind of call that fails, see kNames; unset: none
-//   FAULTS_NTH       which one, from 1 on
-//   FAULTS_ERRNO     the error; 0: read and write do half of what they are asked for
+//   FAULTS_NTH       which call of the kind fails, counted from 1
+//   FAULTS_ERRNO     the error; 0: read and write do half of what was requested
 //   FAULTS_LASTS     if set, all later calls of the kind fail too
-// It uses no C++ library and allocates nothing, as it stands below malloc.
+// It uses no C++ library and allocates nothing, because it replaces malloc.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -31,7 +31,7 @@
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
 extern "C" {
-// The names of glibc for its own.
+// glibc's names for its own functions.
 void* __libc_malloc(size_t bytes);
 void* __libc_calloc(size_t count, size_t bytes);
 void* __libc_realloc(void* memory, size_t bytes);
@@ -47,15 +47,15 @@ constexpr const char* kNames[kKinds] = {"open",      "read", "write", "fsync",
                                         "rename",    "mmap", "flock", "posix_spawn",
                                         "ftruncate", "link", "mkdir", "malloc"};
 
-// In a file that the one who started us reads, so that it survives any end of the process.
+// Mapped from a file that the parent process reads, so that it survives any end of this process.
 struct Report {
   std::atomic<uint64_t> counts[kKinds];
-  std::atomic<uint64_t> failed;  // how many calls were made to fail
+  std::atomic<uint64_t> failed;  // how many calls failed on purpose
   char place[1024];  // of the first one: a path, or for memory the callers as module+address
 };
 
 struct Settings {
-  Report* report = nullptr;  // null: this process is left alone
+  Report* report = nullptr;  // null: this process gets no faults
   const char* folders = "";
   const char* modules = "";
   bool is_program_ours = false;
@@ -66,12 +66,12 @@ struct Settings {
 };
 
 Settings settings;
-std::atomic<bool> has_main_begun = false;  // nobody can tell of what fails before
-thread_local bool is_inside = false;       // what this library itself calls counts for nothing
+std::atomic<bool> has_main_begun = false;  // before main(), nobody can report a failure
+thread_local bool is_inside = false;       // calls by this library itself do not count
 
 enum class Verdict { Pass, Fail, Half };
 
-// Calls `accept(part, length)` for the parts of a list until one is accepted.
+// Calls `accept(part, length)` for the parts of a list until a call returns true.
 template <typename Accept>
 bool any_of(const char* list, Accept accept) {
   while (*list != '\0') {
@@ -89,7 +89,7 @@ const char* name_of(const char* path) {
 }
 
 struct Module {
-  const char* name = nullptr;  // of its file; "" for the program, null for code that was made
+  const char* name = nullptr;  // of its file; "" for the program, null for generated code
   uintptr_t base = 0;
 };
 
@@ -117,14 +117,14 @@ bool is_runtime(const char* module) {
   return false;
 }
 
-// What unwinding the stack is to find.
+// The result of a walk through the stack.
 struct Search {
   bool is_ours = false;
   int depth = 0;
 };
 _Unwind_Reason_Code look_at_caller(_Unwind_Context* context, void* argument) {
   auto* search = static_cast<Search*>(argument);
-  // The return address may stand behind the last byte of a function.
+  // The return address may be just after the last byte of a function.
   const Module module = module_of(reinterpret_cast<void*>(_Unwind_GetIP(context) - 1));
   if (module.name == nullptr || ++search->depth > 32) return _URC_END_OF_STACK;
   if (is_runtime(module.name)) return _URC_NO_REASON;
@@ -132,7 +132,7 @@ _Unwind_Reason_Code look_at_caller(_Unwind_Context* context, void* argument) {
   return _URC_END_OF_STACK;
 }
 
-// Whether our code asks for memory: the innermost code that is not the C or C++ runtime's.
+// Whether our code requests the memory: the innermost code outside the C and C++ runtimes.
 bool is_asked_by_us() {
   Search search;
   _Unwind_Backtrace(look_at_caller, &search);
@@ -147,8 +147,8 @@ _Unwind_Reason_Code look_for_linker(_Unwind_Context* context, void* found) {
   return _URC_END_OF_STACK;
 }
 
-// Whether the dynamic linker is among the callers: it calls what initialises a library, from which
-// no exception may come.
+// Whether the dynamic linker is among the callers: it calls initialisers of libraries, which must
+// not throw.
 bool is_initialising_library() {
   bool found = false;
   _Unwind_Backtrace(look_for_linker, &found);
@@ -203,7 +203,8 @@ Path absolute(int folder, const char* name) {
   return path;
 }
 
-// Counts a call that concerns us; gives what is to become of it. `place` is null for memory.
+// Counts a call by our code or on our files, and returns whether it fails. `place` is null for
+// memory.
 Verdict count(Kind kind, const char* place) {
   const uint64_t number = settings.report->counts[kind].fetch_add(1) + 1;
   if (kind != settings.kind) return Verdict::Pass;
@@ -223,7 +224,8 @@ Verdict count(Kind kind, const char* place) {
 
 bool is_watching() { return settings.report != nullptr && !is_inside; }
 
-// errno stays as it was for a call that passes.
+// Marks calls that this library itself makes. Its users restore errno, because a call that passes
+// must leave it unchanged.
 struct Inside {
   Inside() { is_inside = true; }
   ~Inside() { is_inside = false; }
@@ -240,7 +242,8 @@ Verdict judge_path(Kind kind, int folder, const char* name) {
   return is_in_folders(path.text) ? count(kind, path.text) : Verdict::Pass;
 }
 
-// Of files under the folders; for our own code, also of what has no path: memory, pipes, sockets.
+// Counts calls on files in the given folders; calls by our own code also on descriptors without a
+// path (pipes, sockets).
 Verdict judge_descriptor(Kind kind, int descriptor, void* caller) {
   if (!is_watching()) return Verdict::Pass;
   const Inside inside;
@@ -259,7 +262,7 @@ Verdict judge_caller(Kind kind, void* caller, const char* place) {
 }
 
 bool fails_to_allocate() {
-  // Looking at the stack takes time: not while another call is to fail.
+  // Walking the stack is slow, so it is skipped if another kind of call is to fail.
   if (!is_watching() || (settings.kind >= 0 && settings.kind != Malloc)) return false;
   if (!has_main_begun.load(std::memory_order_relaxed)) return false;
   const Inside inside;
@@ -269,7 +272,7 @@ bool fails_to_allocate() {
   return fails;
 }
 
-// The function of this name that was there without us.
+// The function that this library replaces.
 template <typename Function>
 Function next(const char* name) {
   const bool was_inside = is_inside;
@@ -306,7 +309,7 @@ __attribute__((constructor)) void begin() {
   settings.nth = std::strtoull(variable("FAULTS_NTH"), nullptr, 10);
   settings.error = std::atoi(variable("FAULTS_ERRNO"));
   settings.lasts = *variable("FAULTS_LASTS") != '\0';
-  is_asked_by_us();  // the unwinder prepares itself at its first use
+  is_asked_by_us();  // the unwinder initialises itself at its first use
   settings.report = static_cast<Report*>(found);
 }
 

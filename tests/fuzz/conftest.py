@@ -1,4 +1,4 @@
-"""What the fuzzers' tests share: the processes that run models, and right uses of all ops."""
+"""Shared by the fuzzers' tests: the processes that run models, and valid uses of all ops."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def seeds(bin_dir):
 
 @pytest.fixture(scope="session")
 def newest_seeds(seeds):
-    """Of each op's newest version that the onnx package knows."""
+    """The seeds of each op's newest version that the onnx package knows."""
     newest = {}
     for domain, op, version in seeds:
         newest[domain, op] = max(version, newest.get((domain, op), 0))

@@ -1,4 +1,5 @@
-"""What the fuzzers found once is right now: a case in a file (fuzz_case.py) each."""
+"""Every case that the fuzzers found earlier is handled correctly now: one file (fuzz_case.py) for
+each case."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""Collects what is wrong, one finding for each kind of problem of an op, input and backend, and keeps
+"""Collects problems, one finding for each kind of problem of an op, input and backend, and saves
 each as a case in a file."""
 
 import dataclasses
@@ -16,12 +16,12 @@ class Finding:
     op: str
     backend: str
     kind: str
-    where: str  # which case, and how it was spoilt
+    where: str  # which case, and how its input was corrupted
     message: str
-    case: object  # fuzz_case.Case of one run
+    case: object  # a fuzz_case.Case with one run
 
     def signature(self):
-        """Equal for what probably has one cause."""
+        """Equal for findings that probably have the same cause."""
         text = re.sub(r"0x[0-9a-f]+|-?\d+", "0", self.message.splitlines()[0])[:60]
         return (self.op, self.backend, self.kind, text if self.kind != "differs" else "")
 
@@ -37,7 +37,7 @@ class Statistics:
     against_onnxruntime: int = 0
     against_reference: int = 0
     refused: int = 0
-    ops: set = dataclasses.field(default_factory=set)  # that ran to the end at least once
+    ops: set = dataclasses.field(default_factory=set)  # that completed a run at least once
 
     def text(self, known_count):
         def share(count):
@@ -52,19 +52,19 @@ class Statistics:
 
 
 class Collector:
-    """Runs cases with `runner` and keeps findings; `ignored_kinds` are not looked for."""
+    """Runs cases with `runner` and keeps findings; `ignored_kinds` are not reported."""
 
     def __init__(self, runner, ignored_kinds=()):
         self.runner = runner
         self.ignored_kinds = ignored_kinds
         self.findings = {}
-        self.newest_refused = set()  # ways to spoil that the first backend refused in the last check
+        self.newest_refused = set()  # corruptions that the first backend refused in the last check
         self.statistics = Statistics()
 
     def check(self, op, name, case, what, judges=JUDGES, refused=None):
-        """Gives the findings that are new. `what` says of each run how it was spoilt. `refused`, a
-        set, has which ways to spoil the first backend refused before where the values were known
-        when it was bound; what was refused then is to be refused now."""
+        """Returns the new findings. `what` says for each run how its input was corrupted. `refused`
+        is a set of corruptions that the first backend refused when the values were known at bind;
+        it must refuse these corruptions now too."""
         answers, judged = self.runner.run(case, judges)
         names = names_of(case.model)
         self.statistics.models += 1
@@ -82,7 +82,7 @@ class Collector:
                 elif problem and problem.kind == "accepts" or problem and explain_ruling(
                         op, problem, f"{name} {what[index]}"):
                     continue
-                # What is wrong on one backend is no news on the next.
+                # A problem that was found on one backend is not reported again for the next.
                 if problem and problem.kind not in kinds and problem.kind not in self.ignored_kinds:
                     kinds.add(problem.kind)
                     where = f"{name} {what[index] or 'as it should be'}"

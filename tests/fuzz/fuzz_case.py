@@ -1,7 +1,7 @@
 """A case of the fuzzers: a model with one or more sets of inputs, in one file.
 
 The file is an ONNX model; the inputs are in its metadata_props, which no runtime reads:
-"fuzz.input.<run>.<name>" is a TensorProto in base64, and "fuzz.note" says what was found with it."""
+"fuzz.input.<run>.<name>" is a TensorProto in base64, and "fuzz.note" describes the finding."""
 
 import base64
 import dataclasses
@@ -20,14 +20,14 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 @dataclasses.dataclass
 class Case:
     model: onnx.ModelProto
-    runs: list  # of dictionaries: the name of an input to its array
+    runs: list  # dictionaries from the name of an input to its array
     note: str = ""
     keeps_denormals: bool = False  # BindOptions::keeps_denormals
-    # An error is right, and no result is, whatever the judges make of it.
+    # Only an error is right, whatever the judges return.
     is_refused: bool = False
 
     def single(self, index):
-        """The same model with one of the runs."""
+        """The same model with only one of the runs."""
         return dataclasses.replace(self, runs=[self.runs[index]])
 
     def save(self, path: pathlib.Path):
@@ -76,6 +76,6 @@ def element_type(array):
 
 
 def load_array(path):
-    """What Tessera or a judge wrote; NumPy has no bfloat16 of its own."""
+    """An array that Tessera or a judge wrote; NumPy itself has no bfloat16."""
     array = np.load(path)
     return array.view(BFLOAT16) if array.dtype.kind == "V" else array

@@ -1,4 +1,4 @@
-"""The loop of the fuzzer of random models: draws, runs, judges, minimises, keeps."""
+"""The loop of the random model fuzzer: draws, runs, judges, minimises and saves."""
 
 import dataclasses
 import pathlib
@@ -7,20 +7,20 @@ import time
 from findings import file_name
 from random_models import draw_model, minimised
 
-# So many runs more may a finding cost.
+# The maximum number of additional runs to minimise one finding.
 MOST_MINIMISED = 40
 
 
 @dataclasses.dataclass
 class Kept:
-    number: int  # draw_model() makes it again
+    number: int  # draw_model() reproduces the model from it
     finding: object
     file: pathlib.Path
 
 
 def fuzz(collector, seeds, first_number, seconds, folder, say=lambda text: None, most_models=None):
-    """Tries draw_model(first_number) and those that follow for so many seconds, or until there were
-    `most_models`, and writes each new finding to `folder`. Gives a list of Kept."""
+    """Tries draw_model(first_number) and the following numbers for `seconds`, or up to
+    `most_models` models, and writes each new finding to `folder`. Returns a list of Kept."""
     end = time.monotonic() + seconds
     kept, number = [], first_number
     while time.monotonic() < end and number - first_number != most_models:
@@ -33,7 +33,7 @@ def try_model(collector, seeds, number, folder, say):
     model = draw_model(number, seeds)
     try:
         case = model.case()
-    except Exception:  # steps that do not fit together; the next number has others
+    except Exception:  # some combinations of steps are not valid; try the next number
         return []
     what = [""] * len(case.runs)
     found = []
@@ -50,7 +50,7 @@ def try_model(collector, seeds, number, folder, say):
 
 
 def smaller_case(collector, model, finding):
-    """A case of fewer steps that still gives a finding of this kind; None where there is none."""
+    """A case with fewer steps that still has a finding of this kind; None if there is none."""
     best = None
 
     def is_still_wrong(case):

@@ -1,8 +1,8 @@
-"""Runs models on ONNX Runtime or on onnx.reference: what Tessera's results are compared with.
+"""Runs models on ONNX Runtime or on onnx.reference, with which Tessera's results are compared.
 
-judges.py onnxruntime|reference is a program of its own, started by runner.py, because both may crash,
-hang or take all memory on models that are wrong on purpose. Reads a JSON object a line: {"model":
-FILE, "runs": [{NAME: FILE}], "outputs": FOLDER}, and writes one: {"runs": [RUN...]} where RUN is
+judges.py onnxruntime|reference is a separate program, started by runner.py, because both may crash,
+hang or use up all memory on invalid models. It reads one JSON object a line: {"model": FILE,
+"runs": [{NAME: FILE}], "outputs": FOLDER}, and writes one: {"runs": [RUN...]}; each RUN is
 {"error": TEXT} or {"outputs": [FILE...]}."""
 
 import importlib
@@ -65,7 +65,7 @@ def ask(judge, model_bytes, request):
     runs = request["runs"]
     try:
         judging = JUDGES[judge](model_bytes)
-    except Exception as error:  # whatever it is, this judge has no answer
+    except Exception as error:  # after any exception, this judge has no answer
         return [{"error": f"{type(error).__name__}: {error}"[:300]}] * len(runs)
     answers = []
     for index, files in enumerate(runs):
@@ -87,7 +87,7 @@ def main():
     signal.signal(signal.SIGALRM, give_up)
     np.seterr(all="ignore")
     judge = sys.argv[1]
-    # Before the first request, whose time is limited.
+    # Imported before the first request, because requests have a time limit.
     importlib.import_module("onnx.reference" if judge == "reference" else judge)
     print("{}", flush=True)
     for line in sys.stdin:

@@ -1,9 +1,10 @@
-"""Writes the first files of libFuzzer's corpora, in tests/fuzz/corpus or the folder given: models of
-one op each, tensor files, and, by the program make_fuzz_seeds, what only Tessera writes.
+"""Writes the first files of libFuzzer's corpora, in tests/fuzz/corpus or the folder given: models
+of one op each, tensor files, and, by the program make_fuzz_seeds, files in formats that only
+Tessera writes.
 
-    .venv/bin/python tests/fuzz/make_seeds.py build/release/bin [FOLDER]
+.venv/bin/python tests/fuzz/make_seeds.py build/release/bin [FOLDER]
 
-With a folder of its own, tools/fuzz has models of all ops made, which the repository need not hold."""
+tools/fuzz passes its own folder and gets models of all ops, which need not be in the repository."""
 
 import json
 import pathlib
@@ -18,7 +19,8 @@ from fuzz_case import to_proto
 from seeds import can_supply, case_of, collect_seeds
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
-# Ops whose models stand in the repository: what decides about memory.
+# Ops whose models are in the repository: those whose attributes or inputs decide how memory is
+# accessed.
 FEW_OPS = ("Compress", "Concat", "Conv", "Gather", "If", "LSTM", "MaxPool", "NonZero", "Pad",
            "Reshape", "Resize", "ScatterND", "Slice", "Split", "TopK")
 

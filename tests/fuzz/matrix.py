@@ -1,8 +1,9 @@
-"""Every op in every version, with one of its inputs spoilt: as a constant, fed, and of unknown size.
+"""Every op in every version, with one of its inputs corrupted: as a constant, fed, and of unknown
+size.
 
-List-like inputs (integers and few dimensions, such as axes, shapes, pads, indices and k; small lists
-of floats, such as scales) become empty, shorter, longer, out of range and negative; all inputs get
-dimensions of 0, others that contradict those of their neighbours, and other ranks."""
+List-like inputs (integers with few dimensions, such as axes, shapes, pads, indices and k; small
+lists of floats, such as scales) become empty, shorter, longer, out of range and negative. All
+inputs get dimensions of 0, dimensions that contradict those of other inputs, and other ranks."""
 
 import dataclasses
 import hashlib
@@ -21,10 +22,10 @@ NOT_NUMBERS = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e30)
 @dataclasses.dataclass
 class MatrixCase:
     name: str
-    make: object  # a function that gives the fuzz_case.Case
-    what: list  # how each run's input is spoilt; "" for the right one
-    group: str = ""  # of cases that spoil the same input of the same seed
-    is_known: bool = False  # all values and sizes are known when it is bound
+    make: object  # a function that returns the fuzz_case.Case
+    what: list  # how each run's input is corrupted; "" if it is valid
+    group: str = ""  # of cases that corrupt the same input of the same seed
+    is_known: bool = False  # all values and sizes are known at bind
 
 
 def is_list_like(array):
@@ -32,7 +33,7 @@ def is_list_like(array):
 
 
 def spoilt_elements(array):
-    """(what, array) with some element out of range; also where it is no list, but indices."""
+    """(what, array) with some element out of range; also for index inputs that are not lists."""
     if array.dtype.kind not in "iuf" or not array.size:
         return
     numbers = NOT_NUMBERS if array.dtype.kind == "f" else (*OUT_OF_RANGE, 0, *NEGATIVE)
@@ -41,7 +42,7 @@ def spoilt_elements(array):
             limits = np.iinfo(array.dtype)
             if not limits.min <= number <= limits.max:
                 continue
-        # The first and the last, so that both ends of a loop see one.
+        # The first and the last element, to test both ends of a loop.
         for place in sorted({0, array.size - 1}):
             changed = array.reshape(-1).copy()
             with np.errstate(over="ignore"):
@@ -105,9 +106,10 @@ def spoilt(array):
 
 
 def cases_of(seed, supplies=SUPPLIES):
-    """The cells of one seed: for each input and supply one case with a run for each way to spoil it,
-    and right runs between; constants take a case each. The other inputs: lists constant, the rest
-    fed; where one input is of unknown size, so are they in a second case."""
+    """The cells of one seed: for each input and supply, one case with a run for each corruption and
+    valid runs in between; constants need one case for each corruption. The other inputs: lists are
+    constant, the rest is fed; if one input is of unknown size, a second case makes the others of
+    unknown size too."""
     for index, array in enumerate(seed.arrays):
         if array is None:
             continue
@@ -127,7 +129,7 @@ def supply_of_other(seed, array, others):
 
 
 def later(seed, arrays, supplies):
-    """Cases are made when they are run, as most are not in a sample."""
+    """Cases are created only when they are run, because a sample skips most of them."""
     return lambda: case_of(seed, arrays, supplies)
 
 
@@ -157,7 +159,7 @@ def cells(seed, index, supply, others, ways):
         if rank == arrays[index].ndim:
             yield many_runs(name, group, seed, index, supplies, of_rank)
             if supply == "fed":
-                # Bound to the wrong shape, instead of switched to it.
+                # Binds to the wrong shape instead of switching to it.
                 for what, changed in of_rank:
                     if changed.shape != arrays[index].shape:
                         yield MatrixCase(f"{name} {what}",
@@ -169,7 +171,7 @@ def cells(seed, index, supply, others, ways):
 
 
 def empty_cells(seed):
-    """A dimension that is 0 in all inputs that share it, such as the batch."""
+    """Sets a dimension to 0 in all inputs that share it, such as the batch."""
     shapes = [array.shape for array in seed.arrays if array is not None]
     for axis in range(max((len(shape) for shape in shapes), default=0)):
         for size in sorted({shape[axis] for shape in shapes if len(shape) > axis and shape[axis]}):
@@ -192,14 +194,14 @@ def many_runs(name, group, seed, index, supplies, ways):
     for way, changed in ways:
         what.append(way)
         arrays.append([*seed.arrays[:index], changed, *seed.arrays[index + 1:]])
-    # The executor is fit for the next run.
+    # The executor must still work for the next run.
     what.append("")
     arrays.append(list(seed.arrays))
     return MatrixCase(name, later(seed, arrays, supplies), what, group)
 
 
 def check_all(collector, cases, judges=JUDGES):
-    """Gives the findings of `cases`, which stand in the order of cases_of()."""
+    """Returns the findings of `cases`, which are in the order of cases_of()."""
     refused, group, new = set(), "", []
     for cell in cases:
         if cell.group != group:
@@ -213,7 +215,7 @@ def check_all(collector, cases, judges=JUDGES):
 
 
 def shuffled(seeds, number):
-    """All seeds, the smallest of each op first, in an order that the number decides."""
+    """All seeds, the smallest of each op first, in an order determined by `number`."""
     source = random.Random(number)
     found = []
     for rank in range(max(map(len, seeds.values()), default=0)):
@@ -224,6 +226,6 @@ def shuffled(seeds, number):
 
 
 def is_drawn(group, share):
-    """Whether the cases of a group belong to a sample, always the same one."""
+    """Whether the cases of a group belong to a sample, which is always the same."""
     digest = hashlib.sha256(group.encode()).digest()
     return int.from_bytes(digest[:4], "little") < share * (1 << 32)

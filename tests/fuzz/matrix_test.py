@@ -1,5 +1,6 @@
-"""Every op with each of its inputs spoilt: a right result, or an error that names the node. Here a
-sample of the newest versions; with --long all cells of them, and tools/fuzz has older versions too."""
+"""Every op with each of its inputs corrupted: the result is right, or an error names the node.
+Without --long, a sample of the newest versions; with --long all their cells. tools/fuzz tests older
+versions too."""
 
 import pytest
 
@@ -7,7 +8,7 @@ import matrix
 from findings import Collector
 
 PARTS = 8
-# Of the groups of cells. All of them take an hour.
+# The share of the groups of cells that is tested. All of them take an hour.
 SHARE = 0.02
 
 
@@ -25,7 +26,7 @@ def test_each_op_survives_each_input(runner, newest_seeds, is_long, part):
 
 
 def test_cells_are_as_promised(newest_seeds):
-    """Each way to supply, and the ways to spoil a list, are there for an op of lists."""
+    """An op with list inputs has a cell for each way to supply and to corrupt a list."""
     [found] = [found for key, found in newest_seeds.items() if key[1] == "Slice"]
     names = [f"{cell.name} {' '.join(cell.what)}"
              for seed in found for cell in matrix.cases_of(seed)]

@@ -1,6 +1,5 @@
-// A small model that holds a bit of everything, cut at every byte and with bytes flipped at random.
-// Whatever comes of it either loads, binds and runs, or is refused with an error that is the file's
-// fault.
+// A small model with many features, truncated at every byte, and with randomly flipped bytes. Each
+// damaged model either loads, binds and runs, or is refused with an error that blames the file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,11 +34,11 @@ const ops::Registry& registry() {
   return kRegistry;
 }
 
-// Damaged models are run where that takes no longer than an undamaged one may.
+// Damaged models are run only if they need no more memory and work than these limits.
 constexpr int64_t kMaxPeakBytes = int64_t{1} << 24;
 constexpr int64_t kMaxFlops = 10'000'000;
 
-// Unknown dimensions become 2.
+// Input shapes, with 2 for every unknown dimension.
 std::map<std::string, std::vector<int64_t>> shapes_of_inputs(const Graph& graph) {
   std::map<std::string, std::vector<int64_t>> shapes;
   for (const ValueId id : graph.inputs) {
@@ -58,7 +57,7 @@ bool is_quick(const Graph& graph) {
   return flops < kMaxFlops && make_schedule(graph).peak_bytes.value_or(0) < kMaxPeakBytes;
 }
 
-// Runs on inputs of zeros.
+// Runs the graph on inputs of zeros.
 void run(Graph graph) {
   std::vector<Tensor> inputs;
   for (const ValueId id : graph.inputs) {
@@ -71,8 +70,8 @@ void run(Graph graph) {
   Interpreter(std::move(graph), registry(), 1).run(inputs);
 }
 
-// What is done with the bytes of one damaged model: everything. Errors that are the model's own
-// fault leave as tessera::Error; anything else fails the test.
+// Loads, binds and runs one damaged model. An error that blames the model is thrown as
+// tessera::Error; anything else fails the test.
 void exercise(std::string_view bytes) {
   const Log silent([](const std::string&) {});
   ThreadPool pool(1);
@@ -89,7 +88,7 @@ bool is_the_models_fault(ErrorKind kind) {
          kind == ErrorKind::InvalidArgument || kind == ErrorKind::OutOfMemory;
 }
 
-// "" where exercise() was fine or refused `bytes` properly.
+// "" if exercise() succeeded or refused `bytes` properly.
 std::string explain_failure(std::string_view bytes) {
   try {
     exercise(bytes);
@@ -101,7 +100,7 @@ std::string explain_failure(std::string_view bytes) {
   return {};
 }
 
-// One initializer that nothing reads, of `count` elements in the field that `fill` fills.
+// Adds an initializer that nothing reads, with `count` elements in the field that `fill` sets.
 template <class Fill>
 void add_encoded(onnx::GraphProto& graph, int type, int64_t count, const Fill& fill) {
   TensorProto& tensor = *graph.add_initializer();
@@ -172,7 +171,7 @@ onnx::ModelProto plain_model() {
   return model;
 }
 
-// The same with an If whose branches read it.
+// plain_model() and an If whose branches read its value.
 onnx::ModelProto nested_model() {
   onnx::ModelProto model = plain_model();
   onnx::GraphProto& graph = *model.mutable_graph();
@@ -213,7 +212,8 @@ void add_list(onnx::GraphProto& graph, const char* name, const std::vector<int64
   for (const int64_t number : numbers) tensor.add_int64_data(number);
 }
 
-// Ops whose attributes and index tensors decide about memory: windows, slices, pads, gathers.
+// Ops whose attributes and index tensors decide which memory is accessed: windows, slices, pads,
+// gathers.
 onnx::ModelProto wide_model() {
   onnx::ModelProto model = onnx_import::make_model();
   onnx::GraphProto& graph = *model.mutable_graph();
@@ -307,7 +307,7 @@ TEST_P(ModelFuzz, WholeModelIsUnderstood) {
 
 TEST_P(ModelFuzz, CutAtEveryByte) {
   for (size_t length = 0; length < bytes_.size(); ++length) {
-    // A copy of its own, so that a sanitizer sees each read behind the end.
+    // An exact copy, so that a sanitizer detects each read beyond the end.
     const std::string cut(bytes_, 0, length);
     ASSERT_EQ(explain_failure(cut), "") << "cut at byte " << length;
   }
@@ -318,7 +318,7 @@ TEST_P(ModelFuzz, FlippedBytes) {
   std::mt19937 random(20240607);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string damaged = bytes_;
-    // Mostly one byte; sometimes more, so that two wrongs may make a right.
+    // Usually one byte; sometimes several, because several errors may compensate each other.
     const int flips = 1 + (attempt % 4 == 3 ? static_cast<int>(random() % 4) : 0);
     for (int flip = 0; flip < flips; ++flip) {
       char& byte = damaged[random() % damaged.size()];
