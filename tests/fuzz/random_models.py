@@ -1,7 +1,7 @@
-"""Draws models: a right use of an op (seeds.py) or a use that only its schema knows, spoilt by some
-steps, each input supplied in one of six ways, with other ops before and behind it.
+"""Draws models: a valid use of an op (seeds.py) or a use derived only from its schema, corrupted in
+some steps, each input supplied in one of six ways, with other ops before and after it.
 
-A model is a seed number and a list of steps, so that minimised() can leave steps out."""
+A model is a seed number and a list of steps, so that minimised() can remove steps."""
 
 import dataclasses
 import random
@@ -21,10 +21,10 @@ HOSTILE_FLOATS = (0.0, 1.0, -1.0, 0.5, 1e30, -1e30, float("nan"), float("inf"), 
 TEXTS = ("", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "linear", "nearest", "cubic", "constant",
          "reflect", "edge", "wrap", "add", "mul", "max", "none", "forward", "reverse",
          "bidirectional", "Tanh", "asymmetric", "floor", "DCR", "CRD", "tanh")
-# Sums of the largest values overflow or not by the order of their terms.
+# In these ops, the order of the terms decides whether a sum of the largest values overflows.
 SUMMING = re.compile("Conv|MatMul|Gemm|Reduce|Normalization|Softmax|LSTM|GRU|RNN|CumSum|Average|LRN|"
                      "Mean|Sum|Resize|Upsample|Gelu|Mish|Einsum|Celu|Selu|Elu|Swish|Pow")
-# What becomes of NaN as an integer, or as an index, nobody says.
+# The standard does not define the conversion of NaN to an integer or an index.
 NO_SPECIAL = re.compile("Cast|Quantize|OneHot|Range|Resize|Upsample|TopK|ArgM|BitShift")
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
          "tensor(bfloat16)": BFLOAT16, "tensor(int64)": np.int64, "tensor(int32)": np.int32,
@@ -61,7 +61,7 @@ class RandomModel:
         return draft
 
     def case(self):
-        """The fuzz_case.Case; may throw where a step no longer fits to those before."""
+        """The fuzz_case.Case; may throw if a step does not fit to those before it."""
         draft = self.draft()
         supplies = [None if array is None else supply if can_supply(draft.seed, array, supply)
                     else "fed" for array, supply in zip(draft.seed.arrays, draft.supplies)]
@@ -75,7 +75,7 @@ class RandomModel:
 
 
 def add_neighbours(model, draft):
-    """Unary ops on inputs of the target and behind its first output, which libraries fuse."""
+    """Adds unary ops on inputs of the target and after its first output, which libraries fuse."""
     graph = model.graph
     [target] = [node for node in graph.node if node.name == "target"]
     for number, (op, index) in enumerate(draft.before):
@@ -95,12 +95,13 @@ def add_neighbours(model, draft):
     graph.output[0].name = value
 
 
-# --- Steps: each draws what it needs, and gives its name and a function ---------------------------
+# --- Steps: each draws its parameters and returns its name and a function
+# --------------------------
 
 
 def draw_supplies(source, base):
     drawn = [source.choice(SUPPLIES) for _ in base.arrays]
-    if drawn and source.random() < 0.2:  # all alike
+    if drawn and source.random() < 0.2:  # all elements equal
         drawn = [drawn[0]] * len(drawn)
 
     def change(draft):
@@ -133,10 +134,10 @@ def draw_attribute(source, base):
 
 
 def hostile_attribute(source, name, kind, present):
-    """None: leave it out."""
+    """None: omit the attribute."""
     if source.random() < 0.1:
         return None
-    if name == "keepdims":  # what other numbers mean is not said
+    if name == "keepdims":  # the standard does not define other numbers
         return source.choice((0, 1))
     if kind == ATTRIBUTE.STRING:
         return source.choice(TEXTS)
@@ -174,7 +175,7 @@ def draw_spoilt_input(source, base):
 
 
 def draw_axis_of_all(source, base):
-    """Sets one axis of all inputs that have it to another size, 0 most often."""
+    """Sets one axis to another size, usually 0, in all inputs that have this axis."""
     axis, size = source.randrange(4), source.choice((0, 0, 1, 2, 17))
 
     def change(draft):
@@ -240,7 +241,7 @@ def draw_neighbours(source, base):
 
 
 def draw_second_run(source, base):
-    """The unspoilt inputs, before and after the spoilt ones."""
+    """Runs the uncorrupted inputs before and after the corrupted ones."""
 
     def change(draft):
         draft.other_arrays = list(base.arrays)
@@ -249,7 +250,7 @@ def draw_second_run(source, base):
 
 
 def draw_from_schema(source, op, domain, version):
-    """A use of which only the schema is known: types, numbers of inputs, and kinds of attributes."""
+    """A use derived only from the schema: types, numbers of inputs, and kinds of attributes."""
     schema = onnx.defs.get_schema(op, version, domain)
     types = {constraint.type_param_str: source.choice(
         [t for t in constraint.allowed_type_strs if t in TYPES] or ["tensor(float)"])
@@ -289,7 +290,8 @@ STEPS = ((draw_spoilt_input, 0.55), (draw_spoilt_input, 0.15), (draw_attribute, 
 
 
 def draw_model(number, seeds):
-    """The model of this number, always the same one. `seeds`: of collect_seeds()."""
+    """The model of this number, which is always the same. `seeds`: the result of collect_seeds().
+    """
     source = random.Random(number)
     domain, op, version = source.choice(list(seeds))
     base = source.choice(seeds[(domain, op, version)])
@@ -300,12 +302,12 @@ def draw_model(number, seeds):
 
 
 def minimised(model, is_still_wrong):
-    """The model with as few steps as still make is_still_wrong(case) true."""
+    """The model with as few steps as possible for which is_still_wrong(case) is true."""
     for at in reversed(range(len(model.steps))):
         fewer = RandomModel(model.base, model.steps[:at] + model.steps[at + 1:])
         try:
             if is_still_wrong(fewer.case()):
                 model = fewer
-        except Exception:  # what is left does not fit together
+        except Exception:  # the remaining steps do not fit together
             continue
     return model

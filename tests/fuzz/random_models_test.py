@@ -1,5 +1,5 @@
-"""Random models of all ops in all versions: always the same ones, of which a slow machine leaves out
-the last. tools/fuzz goes on for hours."""
+"""Random models of all ops in all versions. They are always the same; a slow machine omits the last
+ones. tools/fuzz runs for hours."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from findings import Collector
 from random_models import draw_model
 
 PARTS = 4
-# Of each part; CI runs them in the release build and under sanitizers.
+# For each part; CI runs them in the release build and under sanitizers.
 MODELS = 400
 SECONDS = 15
 LONG_SECONDS = 300

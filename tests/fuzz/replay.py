@@ -1,6 +1,6 @@
-"""Runs cases in files (fuzz_case.py) again, and says what comes of each run.
+"""Runs cases from files (fuzz_case.py) again, and prints the result of each run.
 
-    .venv/bin/python tests/fuzz/replay.py FILE... [--bin-dir build/release/bin] [--backends NAMES]"""
+.venv/bin/python tests/fuzz/replay.py FILE... [--bin-dir build/release/bin] [--backends NAMES]"""
 
 import argparse
 import pathlib
@@ -21,7 +21,7 @@ def explain(run, problem):
 
 
 def replay(runner, path):
-    """Prints each run on each backend; gives the number of problems."""
+    """Prints each run on each backend; returns the number of problems."""
     case = load_case(path)
     op = path.stem.split("_")[0]
     answers, judged = runner.run(case)

@@ -1,15 +1,15 @@
-// Runs models that others made up, one after the other in one process, for the fuzzers in Python
-// beside it (runner.py), which start it anew after a crash.
+// Runs models one after the other in one process, for the Python fuzzers in this folder
+// (runner.py), which restart the process after a crash.
 //
 // Reads one JSON object a line from stdin:
 //   {"model": FILE, "backends": [NAME...], "threads": N, "keeps_denormals": false,
 //    "runs": [{NAME: FILE.npy or FILE.pb, ...}, ...], "outputs": FOLDER}
-// loads the model, binds it to the shapes of the first run's inputs that it takes, without
-// measuring, and runs it on each run's inputs. Writes one line for each model to stdout: what came
-// of each run, or of loading for all of them, as
+// Loads the model, binds it to the shapes of the first run's inputs that the model has, without
+// measuring, and runs it on each run's inputs. Writes one line for each model to stdout, with the
+// result of each run (or of loading, for all runs), as
 //   {"runs": [{"kind": "", "stage": "run", "outputs": [{"file": FILE, "type": T, "dims": [...]}]},
 //             {"kind": "InvalidArgument", "stage": "run", "where": ..., "message": ...}]}
-// A kind of "exception" is one that is no tessera::Error.
+// The kind "exception" means an exception that is not a tessera::Error.
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -31,7 +31,7 @@ namespace {
 using nlohmann::json;
 using Inputs = std::map<std::string, Tensor>;
 
-// A run that takes longer is ended at its next step.
+// A run that takes longer ends before its next step.
 constexpr double kMaxSeconds = 5;
 // Larger outputs are not written.
 constexpr int64_t kMaxOutputBytes = int64_t{1} << 24;

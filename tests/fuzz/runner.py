@@ -1,4 +1,5 @@
-"""Runs cases in processes that last until one of them crashes or hangs, and says what became of each."""
+"""Runs cases in processes that last until a case crashes or hangs, and reports the result of each
+case."""
 
 import json
 import os
@@ -18,31 +19,32 @@ from fuzz_case import load_array
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 JUDGES = ("onnxruntime", "reference")
-# What a process may write to, so that a model cannot take the machine's memory.
+# The maximum memory of a process, so that a model cannot use up the machine's memory.
 MOST_BYTES = 3 << 30
-# As long as run_cases lets a run take; a machine may be busy.
+# The same as the time limit of run_cases; the machine may be busy.
 SECONDS_A_RUN = 5
 MEMORY_LIMIT_TEXT = "hard rss limit exhausted"
 SANITIZER_OPTIONS = {
-    # A crash must leave its text; memory is bounded here, as sanitizers map terabytes.
+    # A crash must print its stack. Memory is limited here, because sanitizers map terabytes.
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:"
                     "max_allocation_size_mb=3000:hard_rss_limit_mb=6000",
     "UBSAN_OPTIONS": "print_stacktrace=1",
-    # Memory that was never written does not look like zeros.
+    # Uninitialised memory must not look like zeros.
     "MALLOC_PERTURB_": "165",
     "TESSERA_OPTIMIZE": "0",
 }
 
 
 class Worker:
-    """A process that answers each line with a line. Started when first needed, and after its end."""
+    """A process that answers each line with a line. It is started when it is first needed, and
+    again after it ended."""
 
     def __init__(self, command, seconds, is_ready_line=False, limits_memory=True):
         self.command = [str(part) for part in command]
         self.seconds = seconds
         self.is_ready_line = is_ready_line
         self.limits_memory = limits_memory
-        self.limit = seconds  # of the request that is being answered
+        self.limit = seconds  # for the current request
         self.process = None
         self.errors = tempfile.TemporaryFile()
 
@@ -68,7 +70,7 @@ class Worker:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # receive() sees the end
+            pass  # receive() detects that the process ended
 
     def receive(self):
         """The answer, or {"crash": TEXT} or {"hang": TEXT}."""
@@ -107,7 +109,7 @@ class Worker:
 
 class Runner:
     """Tessera on each of `backends` (a list of names, joined by commas; "" for all) and the judges,
-    in a folder of its own. Use it with `with`."""
+    in a folder of its own. Use it in a `with` statement."""
 
     def __init__(self, bin_dir, backends, seconds=60):
         bin_dir = pathlib.Path(bin_dir)
@@ -129,15 +131,15 @@ class Runner:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def run(self, case, judges=JUDGES):
-        """Gives {backend: [RUN...]} and {judge: [RUN...]} with the answers of each run. A RUN of
-        Tessera is {"kind": ""...} with "arrays"; kinds are those of errors, "exception", "crash" and
-        "hang". One of a judge is {"error": ...} or has "arrays"."""
+        """Returns {backend: [RUN...]} and {judge: [RUN...]}. A RUN of Tessera is {"kind": ""...}
+        with "arrays"; kinds are those of errors, "exception", "crash" and "hang". A RUN of a judge
+        is {"error": ...} or has "arrays"."""
         request = self.write(case)
         for name in self.workers:
             self.send(name, request)
         for judge in judges:
             self.judges[judge].send({**request, "outputs": str(self.folder)})
-        # All of them, before anything is run again, which replaces the files.
+        # Waits for all of them before anything is run again, because that replaces the files.
         judged = {judge: self.judged(case, self.judges[judge]) for judge in judges}
         received = {name: worker.receive() for name, worker in self.workers.items()}
         return {name: self.runs_of(name, answer, case) for name, answer in received.items()}, judged
@@ -164,7 +166,7 @@ class Runner:
         for kind in ("crash", "hang"):
             if kind in answer:
                 if MEMORY_LIMIT_TEXT in answer[kind]:
-                    # Of this program, not of the system, which would have given more.
+                    # This limit is ours, not the system's, which would have allowed more.
                     return [{"kind": "OutOfMemory", "where": "", "message": answer[kind]}
                             ] * len(case.runs)
                 failure = {"kind": kind, "message": answer[kind]}
@@ -176,7 +178,7 @@ class Runner:
         return answer["runs"]
 
     def one_by_one(self, name, case, failure):
-        """Which of the runs it was; the last one where it is none alone."""
+        """Finds the run that failed; the last one if no run fails alone."""
         results = []
         for index in range(len(case.runs)):
             single = case.single(index)
@@ -194,21 +196,22 @@ class Runner:
             if "outputs" in run:
                 try:
                     run["arrays"] = [load_array(file) for file in run["outputs"]]
-                except ValueError as error:  # objects, such as text
+                except ValueError as error:  # arrays of objects, such as text
                     run["error"] = str(error)
         return answer["runs"]
 
 
 def usable_backends(bin_dir):
-    """The reference alone, all (""), and each plug-in that lies beside the programs, before the
-    reference."""
+    """The reference alone, all backends (""), and each plug-in next to the programs, followed by
+    the reference."""
     folder = pathlib.Path(bin_dir).parent / "lib" / "tessera"
     return ["reference", "",
             *(path.stem.removeprefix("backend_") for path in sorted(folder.glob("backend_*.so")))]
 
 
 def is_sanitized(bin_dir):
-    """Whether the programs map terabytes, which no limit of the system's may count."""
+    """Whether the programs run under a sanitizer, which maps terabytes, so that the system's limits
+    cannot be used."""
     cache = pathlib.Path(bin_dir).parent / "CMakeCache.txt"
     return cache.exists() and "address" in next(
         (line for line in cache.read_text().splitlines() if line.startswith("TESSERA_SANITIZE:")), "")

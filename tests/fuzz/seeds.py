@@ -1,5 +1,6 @@
-"""Right uses of each op in each version, to be spoilt: the single-node cases that the onnx package
-generates, and for older versions the same with inputs turned to the attributes that they once were."""
+"""Valid uses of each op in each version, to be corrupted: the single-node cases that the onnx
+package generates, and for older versions the same with inputs converted to the attributes that they
+were before."""
 
 import dataclasses
 import warnings
@@ -10,11 +11,11 @@ from onnx import helper
 
 from fuzz_case import BFLOAT16, Case, element_type, to_proto
 
-# Large cases only cost time.
+# Larger cases take time and test nothing more.
 MOST_ELEMENTS = 2000
-# What an older version calls an input of a newer one.
+# The attribute of an older version that became an input.
 FORMER_NAMES = {"constant_value": "value", "K": "k"}
-# Element types that Tessera computes with.
+# The kinds (of NumPy) of element types that Tessera computes with.
 KINDS = "fiub"
 
 
@@ -25,8 +26,8 @@ class Seed:
     version: int
     name: str  # of the case
     node: onnx.NodeProto
-    arrays: list  # by input; None for one that is left out
-    input_names: list  # as the schema calls them
+    arrays: list  # for each input; None if it is omitted
+    input_names: list  # the schema's names
 
     @property
     def label(self):
@@ -60,7 +61,8 @@ def onnx_uses():
 
 
 def more_uses():
-    """What the package has no case of: outputs whose sizes are known though the axes are not."""
+    """Uses for which the package has no case: output sizes that are known although the axes are
+    not."""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     reductions = [f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean",
                                                "Min", "Prod", "Sum", "SumSquare")]
@@ -90,7 +92,7 @@ def more_uses():
 
 
 def versions_of(op, domain):
-    """Schemas of an op, one for each version that operator set 6 or a later one means."""
+    """Schemas of an op, one for each of its versions in operator set 6 or later."""
     found = {}
     for opset in range(6, onnx.defs.onnx_opset_version() + 1):
         try:
@@ -119,7 +121,8 @@ def make_attribute(name, array, kind):
 
 
 def adapted(node, arrays, newest, schema):
-    """The node and its arrays as an older version has them; None where it cannot say that."""
+    """The node and its arrays converted to an older version; None if that version cannot express
+    it."""
     values = dict(zip(input_names(newest, len(arrays)), arrays))
     older = onnx.NodeProto()
     older.CopyFrom(node)
@@ -161,14 +164,15 @@ def make_seed(case_name, node, arrays, schema):
 
 
 def shape_of(seed):
-    """What tells uses of an op apart: the inputs' types and ranks, and attributes with their numbers
-    and texts."""
+    """Distinguishes uses of an op: the inputs' types and ranks, and the attributes with their
+    numbers and texts."""
     return (tuple(None if a is None else (a.dtype.str, a.ndim) for a in seed.arrays),
             tuple(sorted((a.name, a.i, a.s, len(a.ints)) for a in seed.node.attribute)))
 
 
 def collect_seeds(known_ops):
-    """By (domain, op, version), the smallest case of each shape. `known_ops`: (domain, op)."""
+    """For each (domain, op, version), the smallest case of each shape_of(). `known_ops`: (domain,
+    op)."""
     seeds = {}
     for case_name, opset, node, arrays in (*onnx_uses(), *more_uses()):
         if (node.domain, node.op_type) not in known_ops:
@@ -188,15 +192,16 @@ def collect_seeds(known_ops):
 
 
 def size_of(seed):
-    """Small uses are the best ones, but for those without elements."""
+    """The sort key: small uses first, but those without elements last."""
     sizes = [array.size for array in seed.arrays if array is not None]
     return 0 in sizes, sum(sizes)
 
 
-# How an input comes to its node. "constant": an initializer. "fed": a graph input. "rows": through a
-# Compress, so that its first dimension shows when run; "columns": its second one. "dims": through a Reshape to a fed shape, so
-# that all of them do. "unknown": through one to a computed shape of unknown length, so that not even
-# its rank is known before.
+# How an input reaches its node. "constant": an initializer. "fed": a graph input. "rows": through a
+# Compress, so that its first dimension is known only in a run; "columns": its second dimension.
+# "dims": through a Reshape to a fed shape, so that all dimensions are known only in a run.
+# "unknown": through a Reshape to a computed shape of unknown length, so that not even the rank is
+# known before.
 SUPPLIES = ("constant", "fed", "rows", "columns", "dims", "unknown")
 COMPRESSED_AXES = {"rows": 0, "columns": 1}
 
@@ -216,7 +221,7 @@ class ModelBuilder:
         self.inputs.append(helper.make_tensor_value_info(name, element_type(array), dims))
 
     def supply(self, name, array, supply):
-        """Makes a value `name` that is `array` when run with feeds_of() it."""
+        """Creates a value `name` that equals `array` in a run with the inputs of feeds_of()."""
         if supply == "constant":
             self.initializers.append(to_proto(array, name))
         elif supply == "fed":
@@ -247,7 +252,7 @@ class ModelBuilder:
         graph = helper.make_graph(
             self.nodes, "fuzz", self.inputs,
             [onnx.ValueInfoProto(name=name) for name in outputs], self.initializers)
-        # What supplies inputs needs operator set 9.
+        # The ops that supply inputs need operator set 9.
         opset = max(self.opset, 9) if any(
             node.op_type == "Compress" for node in self.nodes) else self.opset
         opsets = [helper.make_opsetid("", opset)]
@@ -257,7 +262,7 @@ class ModelBuilder:
 
 
 def feeds_of(name, array, supply):
-    """The graph inputs that make the value `name` `array`."""
+    """The graph inputs with which the value `name` equals `array`."""
     if supply == "constant":
         return {}
     if supply == "fed":
@@ -270,8 +275,8 @@ def feeds_of(name, array, supply):
 
 
 def case_of(seed, arrays_of_runs, supplies):
-    """The seed's node on each of the runs' arrays, each input supplied as `supplies` says. A constant
-    has the first run's value."""
+    """The seed's node on each of the runs' arrays, each input supplied as `supplies` says. A
+    constant has the first run's value."""
     builder = ModelBuilder(seed.version, seed.domain)
     for index, array in enumerate(arrays_of_runs[0]):
         if array is not None:
@@ -289,11 +294,11 @@ def case_of(seed, arrays_of_runs, supplies):
 def can_supply(seed, array, supply):
     if supply in ("constant", "fed"):
         return True
-    # What supplies inputs needs operator set 9, where the op may be another one.
+    # The ops that supply inputs need operator set 9, in which the op may have another version.
     opset = max(seed.version, 9)
     if onnx.defs.get_schema(seed.op, opset, seed.domain).since_version != seed.version:
         return False
     if supply in COMPRESSED_AXES:
         return array.ndim > COMPRESSED_AXES[supply]
-    # Before allowzero, Reshape takes a 0 for a copy of the dimension, and there is one to copy.
+    # Without allowzero, a 0 in a Reshape copies the input's dimension, which exists here.
     return opset >= 14 or 0 not in array.shape[1:]

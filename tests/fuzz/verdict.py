@@ -1,8 +1,8 @@
-"""Says whether what came of a run of Tessera is right, beside what ONNX Runtime and onnx.reference
-make of it.
+"""Decides whether the result of a run of Tessera is right, given the results of ONNX Runtime and
+onnx.reference.
 
-Right are the judges' result, and an error that is the model's or the caller's fault and names a place
-in the model. Where the judges disagree, either result is right, unless RULINGS says which."""
+Right are the judges' result, and an error that blames the model or the caller and names a location
+in the model. If the judges disagree, either result is right, unless RULINGS decides."""
 
 import dataclasses
 import re
@@ -12,14 +12,14 @@ import numpy as np
 from fuzz_case import BFLOAT16
 
 REFUSALS = ("InvalidModel", "InvalidArgument", "Unsupported", "OutOfMemory")
-# Ops whose results are drawn.
+# Ops with random results.
 RANDOM_OPS = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike",
               "RandomUniform", "RandomUniformLike"}
 TOLERANCES = {np.dtype(np.float16): 2e-2, BFLOAT16: 8e-2, np.dtype(np.float32): 1e-3,
               np.dtype(np.float64): 1e-6}
-# Where the judges are wrong, or neither is as the standard has it: op, kind of problem, what name and
-# text of the problem have (regular expressions), and the sentence of the standard that decides, or what
-# Tessera's own limit is.
+# For cases in which the judges are wrong, or neither follows the standard: op, kind of problem,
+# regular expression for name and text of the problem, and the sentence of the standard that
+# decides, or Tessera's own limit.
 RULINGS = (
     ("Pad", "refuses", "expected mode", "Supported modes: `constant`(default), `reflect`, `edge`; since "
      "version 19 also `wrap`."),
@@ -102,7 +102,8 @@ def names_of(model):
 
 
 def explain_difference(found, expected):
-    """"" where the arrays agree: types, shapes, elements; what is not finite need only stay so."""
+    """"" if the arrays agree in types, shapes and elements; elements that are not finite only need
+    to stay so."""
     if found is None:
         return ""
     if found.dtype != expected.dtype:
@@ -141,8 +142,8 @@ def explain_outputs(found, expected):
 
 
 def find_problem(run, judged, names, is_newest=True):
-    """What is wrong with a run, or None. `judged`: {judge: RUN}; `names`: what an error may name;
-    `is_newest`: whether the op is of its newest version."""
+    """Describes what is wrong with a run; None if nothing is. `judged`: {judge: RUN}; `names`: what
+    an error may name; `is_newest`: whether the op has its newest version."""
     kind = run["kind"]
     if kind in ("crash", "hang", "exception", "Internal"):
         return Problem(kind, str(run.get("where", "")) + ": " + run["message"])
@@ -169,7 +170,7 @@ def find_problem(run, judged, names, is_newest=True):
 
 
 def explain_ruling(op, problem, what):
-    """The sentence of RULINGS that makes it none, or ""."""
+    """The sentence of RULINGS by which this is not a problem, or ""."""
     for ruled_op, kind, pattern, sentence in RULINGS:
         if re.fullmatch(ruled_op, op) and re.fullmatch(kind, problem.kind) and re.search(
                 pattern, what + ": " + problem.message):
@@ -177,14 +178,14 @@ def explain_ruling(op, problem, what):
     return ""
 
 
-# What ONNX Runtime says where it has no kernel, or does not know the operator set.
+# ONNX Runtime's messages if it has no kernel or does not know the operator set.
 NOT_THERE = re.compile("NOT_IMPLEMENTED|ValidateOpset|under development|not a registered|Type Error|"
                        "INVALID_GRAPH")
 
 
 def is_disputed(judged, is_newest):
-    """Whether one judge refuses what the other one has a result of; of older versions, most of which
-    onnx.reference takes for the newest, ONNX Runtime alone is a judge."""
+    """Whether one judge refuses a case for which the other has a result. onnx.reference treats most
+    older versions as the newest, so for older versions only ONNX Runtime is a judge."""
     if not is_newest and "arrays" not in judged["onnxruntime"]:
         return True
     errors = [answer["error"] for answer in judged.values() if "error" in answer]

@@ -1,4 +1,4 @@
-"""The fuzzers' own promises: what is wrong is seen, and a crash is laid to its case."""
+"""Tests the fuzzers themselves: they detect wrong results, and attribute a crash to its case."""
 
 import sys
 import textwrap

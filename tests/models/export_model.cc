@@ -1,6 +1,6 @@
-// Writes a model as ONNX again, for export_test.py:
+// Loads a model and writes it as ONNX again, for export_test.py:
 //
-//   export_model imported MODEL OUT     as it was read, with types inferred
+//   export_model imported MODEL OUT     after import and type inference
 //   export_model rewritten MODEL OUT    after all passes
 //   export_model groups SIZE MODEL OUT  after all passes, in groups of SIZE nodes each, as
 //                                       OUT_0.onnx, OUT_1.onnx, ...

@@ -1,6 +1,7 @@
-"""Exported models are legal ONNX and compute what the original does, whole and in groups.
+"""Exported models are legal ONNX and compute the same as the original, whole and in groups.
 
-The program that exports reads back what it wrote and compares; here onnx and ONNX Runtime judge."""
+The program that exports already compares what it wrote with the original; here onnx and ONNX
+Runtime judge."""
 
 import json
 import subprocess
@@ -41,7 +42,7 @@ def session(model: Path) -> onnxruntime.InferenceSession:
 
 
 def run(model: Path, values: dict) -> dict:
-    """The outputs by name, for what the model takes out of `values`."""
+    """The outputs by name, for those of `values` that are inputs of the model."""
     opened = session(model)
     fed = {entry.name: values[entry.name] for entry in opened.get_inputs()}
     names = [entry.name for entry in opened.get_outputs()]
@@ -49,7 +50,7 @@ def run(model: Path, values: dict) -> dict:
 
 
 def can_run(model: Path) -> bool:
-    """Whether ONNX Runtime knows the ops: of sets before 7 it knows few."""
+    """Whether ONNX Runtime supports the ops: of operator sets before 7 it supports few."""
     try:
         session(model)
     except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:
@@ -75,7 +76,7 @@ def assert_same(expected: dict, found: dict):
 
 @pytest.fixture(params=self_made_models.MODELS, ids=lambda make: make.__name__)
 def self_made(request, tmp_path):
-    """The file of a small network, and inputs for it."""
+    """The file of a small network, and its inputs."""
     path = tmp_path / f"{request.param.__name__}.onnx"
     onnx.save(request.param(), path)
     texts = self_made_models.SHAPES.get(path.stem, {})
@@ -140,7 +141,7 @@ def test_light_models_are_legal_again(bin_dir, tmp_path, model):
 
 
 def test_says_why_a_model_cannot_be_exported(bin_dir, tmp_path):
-    """Two operator sets in one model: an old function inside a newer graph."""
+    """One model with two operator sets: an old function inside a newer graph."""
     function = onnx.helper.make_function(
         "local", "old", ["x"], ["y"], [onnx.helper.make_node("Softmax", ["x"], ["y"], axis=1)],
         [onnx.helper.make_opsetid("", 12)],

@@ -1,4 +1,5 @@
-"""Graphs of many nodes, or with nodes of many inputs: no stage takes the square of their number."""
+"""Graphs with many nodes, or nodes with many inputs: no stage takes time quadratic in their number.
+"""
 
 import subprocess
 import time
@@ -8,12 +9,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-# Watches the clock.
+# This test measures times.
 pytestmark = pytest.mark.alone
 
 FEW, MANY = 2_000, 16_000
-# Of the time for eight times as many: eight in theory, with room for caches and a busy machine; the
-# square would be 64.
+# The limit for the growth of time for an eight times larger graph: 8 in theory, plus room for
+# caches and a busy machine; quadratic time would be 64.
 MOST_GROWTH = 24
 OF_ONNX = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
 
@@ -23,13 +24,13 @@ def value(name, length):
 
 
 def chain(count):
-    """Relus in a row."""
+    """A chain of Relus."""
     nodes = [helper.make_node("Relu", [f"v{at}"], [f"v{at + 1}"]) for at in range(count)]
     return helper.make_graph(nodes, "chain", [value("v0", 4)], [value(f"v{count}", 4)]), []
 
 
 def calls(count):
-    """The same as functions that call each other, two calls each: less than a kilobyte."""
+    """The same as functions, each of which calls the next twice: less than a kilobyte."""
     functions, size = [], 1
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     while True:
@@ -45,7 +46,7 @@ def calls(count):
 
 
 def joined_inputs(count):
-    """As many inputs as elements."""
+    """A node with as many inputs as elements."""
     names = [f"x{at}" for at in range(count)]
     node = helper.make_node("Concat", names, ["y"], axis=0)
     return helper.make_graph([node], "inputs", [value(name, 1) for name in names],
@@ -53,14 +54,14 @@ def joined_inputs(count):
 
 
 def joined_nodes(count):
-    """Every value lives until the last node."""
+    """Every value is live until the last node."""
     nodes = [helper.make_node("Relu", ["x"], [f"r{at}"]) for at in range(count)]
     nodes.append(helper.make_node("Concat", [f"r{at}" for at in range(count)], ["y"], axis=0))
     return helper.make_graph(nodes, "nodes", [value("x", 2)], [value("y", 2 * count)]), []
 
 
 def parts(count):
-    """As many outputs as elements."""
+    """A node with as many outputs as elements."""
     names = [f"y{at}" for at in range(count)]
     node = helper.make_node("Split", ["x"], names, axis=0)
     return helper.make_graph([node], "parts", [value("x", count)],
@@ -72,7 +73,7 @@ GRAPHS = {made.__name__: made for made in (chain, calls, joined_inputs, joined_n
 
 @pytest.fixture
 def seconds(tessera_binary, tmp_path):
-    """How long `inspect --memory` takes, which loads a model and binds it."""
+    """The time of `inspect --memory`, which loads a model and binds it."""
 
     def run(make, count, backends):
         graph, functions = make(count)

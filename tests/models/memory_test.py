@@ -1,5 +1,5 @@
-"""Loading a large model takes little more memory than its weights: 400 MB of them, inline and
-external."""
+"""Loading a large model needs little more memory than its 400 MB of weights, inline and external.
+"""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def save_products(path, weight_count, is_external=False):
     return path
 
 
-# A process is charged with the memory of the one that started it, so a small one does.
+# A process's peak memory includes that of the process that forked it, so a small process starts it.
 MEASURE = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)

@@ -1,6 +1,6 @@
 // Runs a model once for each fault that can be put into a Conv, Gemm or MatMul kernel (its output
 // times 1.1; its first two channels swapped) and writes every value of each run, so that a test can
-// see whether its comparison notices.
+// check whether its comparison detects the fault.
 //
 //   mutated_runs MODEL OUT_DIR NAME=FILE.npy ...
 //
@@ -33,7 +33,7 @@ Tensor scaled(const Tensor& tensor) {
   return result;
 }
 
-// nullopt where `axis` has fewer than two channels.
+// nullopt if `axis` has fewer than two channels.
 std::optional<Tensor> channels_swapped(const Tensor& tensor, size_t axis) {
   if (axis >= tensor.dims().size() || tensor.dims()[axis] < 2) return std::nullopt;
   int64_t inner = 1;
@@ -58,7 +58,7 @@ std::optional<Tensor> mutated(const StepEvent& event, Mutation mutation) {
   return channels_swapped(output, has_channels_first ? 1 : output.dims().size() - 1);
 }
 
-// Runs with `mutation` in `node`; nullopt where the node's output cannot be mutated so.
+// Runs with `mutation` in `node`; nullopt if the node's output cannot be mutated in this way.
 std::optional<std::vector<Tensor>> run_mutated(Interpreter& interpreter,
                                                const std::vector<Tensor>& inputs,
                                                const std::string& node, Mutation mutation) {

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN with random attributes, inputs and outputs give what ONNX Runtime gives."""
+"""LSTM, GRU and RNN with random attributes, inputs and outputs compute the same as ONNX Runtime."""
 
 import numpy as np
 import onnx
@@ -11,20 +11,22 @@ NODES = 12  # a model
 OPSET = 14
 FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-# Every function, with how many parameters it has: alpha, beta.
+# Every activation function, with its number of alpha and beta parameters.
 ACTIVATIONS = {
     "Sigmoid": (0, 0), "Tanh": (0, 0), "Relu": (0, 0), "Softsign": (0, 0), "Softplus": (0, 0),
     "Affine": (1, 1), "ScaledTanh": (1, 1), "HardSigmoid": (1, 1),
     "LeakyRelu": (1, 0), "ThresholdedRelu": (1, 0), "Elu": (1, 0),
 }  # fmt: skip
-# For gates: with others, states grow with the square of what they were.
+# For gates: with unbounded functions, states grow quadratically at each step.
 BOUNDED = ("Sigmoid", "Tanh", "Softsign", "ScaledTanh", "HardSigmoid")
-# ONNX says that left-out parameters are those of the operators of these names; ONNX Runtime takes 0.
+# By ONNX, omitted parameters have the defaults of the operators of these names; ONNX Runtime uses
+# 0.
 WITHOUT_DEFAULTS = ("Affine", "ScaledTanh", "ThresholdedRelu")
 
 
 class Pair:
-    """One graph twice: as Tessera gets it, and as ONNX Runtime can run it, which knows no layout 1."""
+    """One graph in two forms: for Tessera, and for ONNX Runtime, which does not support layout 1.
+    """
 
     def __init__(self, seed: int):
         self.random = np.random.default_rng(seed)
@@ -54,7 +56,7 @@ class Pair:
         for key, place in (("activation_alpha", 0), ("activation_beta", 1)):
             takers = [name for name in names if ACTIVATIONS[name][place]]
             needed = [at + 1 for at, name in enumerate(takers) if name in WITHOUT_DEFAULTS]
-            # Fewer than there are parameters: the last ones have their defaults.
+            # May be fewer than the parameters: then the last ones have their defaults.
             given = self.whole(max(needed, default=0), len(takers))
             if given:
                 drawn[key] = self.random.uniform(0.1, 0.9, given).astype(np.float32).tolist()

@@ -1,7 +1,7 @@
-"""Small networks in the shapes of real ones, built in code with seeded weights.
+"""Small networks with the structure of real ones, built in code with seeded weights.
 
-Each function gives an onnx.ModelProto whose inner types are declared as onnx infers them. Deviations are chosen so that values stay near 1 and a
-mistake anywhere reaches the output.
+Each function returns an onnx.ModelProto whose inner types are declared as onnx infers them.
+Standard deviations are chosen so that values stay near 1 and a mistake anywhere changes the output.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 class Network:
-    """Collects nodes and weights; every method gives the name of the value it made."""
+    """Collects nodes and weights; every method returns the name of the value that it adds."""
 
     def __init__(self, name: str, opset: int):
         self.name = name

@@ -1,5 +1,5 @@
 """Every value of the project's own small networks equals ONNX Runtime's, and every fault put into a
-Conv, Gemm or MatMul kernel is noticed."""
+Conv, Gemm or MatMul kernel is detected."""
 
 import json
 import subprocess
@@ -62,7 +62,7 @@ def test_every_mutation_is_noticed(bin_dir, tessera_binary, model, tmp_path):
     subprocess.run([bin_dir / "mutated_runs", model, tmp_path / "mutated", *files], check=True)
 
     mutated = sorted((tmp_path / "mutated").iterdir())
-    # Two mutations a node: all of these models have at least two channels everywhere.
+    # Two mutations for each node: all these models have at least two channels everywhere.
     assert len(mutated) == 2 * len(mutable_nodes(model))
     for folder in mutated:
         actual = read_folder(folder, "values.json")

@@ -1,6 +1,6 @@
-"""Holds every value that Tessera computes against ONNX Runtime's.
+"""Compares every value that Tessera computes with ONNX Runtime's.
 
-ONNX Runtime runs the same model with all its optimisations off and every inner value made an output.
+ONNX Runtime runs the same model without optimisations and with every inner value as an output.
 """
 
 import json
@@ -16,10 +16,10 @@ RTOL = 1e-3
 
 
 def explain_difference(expected: np.ndarray, actual: np.ndarray) -> str:
-    """Says how `actual` differs from `expected`, or "" where it does not.
+    """Describes how `actual` differs from `expected`; "" if it does not.
 
     Tolerance: 1e-4 of the tensor's root mean square, plus 1e-3 of each element. NaN and infinities
-    must coincide.
+    must be at the same elements.
     """
     if expected.shape != actual.shape or expected.dtype != actual.dtype:
         return f"expected {expected.dtype} {expected.shape}, found {actual.dtype} {actual.shape}"
@@ -48,7 +48,7 @@ def explain_difference(expected: np.ndarray, actual: np.ndarray) -> str:
 def run_tessera(
     binary: Path, model: Path, seed: int, folder: Path, *arguments
 ) -> tuple[dict, dict]:
-    """Runs `model` on random inputs; gives (inputs, every value that a node makes), by name."""
+    """Runs `model` on random inputs; returns (inputs, the values of all nodes), by name."""
     files = ["--save-inputs", folder / "inputs", "--dump-values", folder / "values"]
     subprocess.run(
         [binary, "run", model, "--random", str(seed), *files, *arguments],
@@ -67,14 +67,14 @@ def read_folder(folder: Path, index_file: str) -> dict:
 
 
 def run_onnxruntime(model: Path, inputs: dict, work_folder: Path) -> dict:
-    """Every value that the model's nodes make, by name, as ONNX Runtime computes it."""
+    """The values of all nodes by name, computed by ONNX Runtime."""
     proto = onnx.load(model, load_external_data=False)
     declared = {output.name for output in proto.graph.output}
     made = [name for node in proto.graph.node for name in node.output if name]
     for name in made:
         if name not in declared:
             proto.graph.output.append(onnx.ValueInfoProto(name=name))
-    # Beside the original, where its external data is.
+    # In the folder of the original, because its external data is there.
     opened = model.parent / f"{model.stem}.{work_folder.name}.all_values.onnx"
     try:
         onnx.save(proto, opened)
@@ -105,7 +105,8 @@ def differences(expected: dict, actual: dict) -> list[str]:
     return lines
 
 
-# --- Mutations: the comparison must notice each of these --------------------------------------------
+# --- Mutations: the comparison must detect each of these
+# --------------------------------------------
 
 
 def scaled(array: np.ndarray) -> np.ndarray:
@@ -113,7 +114,7 @@ def scaled(array: np.ndarray) -> np.ndarray:
 
 
 def channels_swapped(array: np.ndarray, axis: int) -> np.ndarray | None:
-    """Two neighbouring channels exchanged; None where there are not two."""
+    """Two neighbouring channels exchanged; None if there are fewer than two."""
     if array.ndim == 0 or array.ndim <= axis or array.shape[axis] < 2:
         return None
     order = np.arange(array.shape[axis])
@@ -122,7 +123,7 @@ def channels_swapped(array: np.ndarray, axis: int) -> np.ndarray | None:
 
 
 def mutable_nodes(model: Path) -> list[tuple[str, str]]:
-    """(op, output) of every Conv, Gemm and MatMul that does not only compute with constants."""
+    """(op, output) of every Conv, Gemm and MatMul with at least one input that is not constant."""
     graph = onnx.load(model, load_external_data=False).graph
     constant = {tensor.name for tensor in graph.initializer}
     found = []
@@ -135,7 +136,7 @@ def mutable_nodes(model: Path) -> list[tuple[str, str]]:
 
 
 def unnoticed_mutations(model: Path, expected: dict, actual: dict) -> list[str]:
-    """Outputs of Conv, Gemm and MatMul whose mutation the comparison would let pass."""
+    """Outputs of Conv, Gemm and MatMul whose mutation the comparison would not detect."""
     unnoticed = []
     for op, output in mutable_nodes(model):
         axis = 1 if op == "Conv" else actual[output].ndim - 1

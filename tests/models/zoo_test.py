@@ -1,6 +1,6 @@
-"""Every value of the seventeen networks of ../shared/zoo equals ONNX Runtime's, and a mutated kernel
-would be noticed. Skipped where that folder is not there; self_made_test.py does the same on small
-models of the project's own. On native alone only light networks run, with --long all."""
+"""Every value of the seventeen networks of ../shared/zoo equals ONNX Runtime's, and a mutated
+kernel would be detected. Skipped if that folder does not exist; self_made_test.py does the same for
+the project's own small models. On native alone, only light networks run, with --long all."""
 
 import shutil
 import subprocess
@@ -28,7 +28,7 @@ if not NAMES:
 
 @pytest.fixture(scope="module")
 def zoo_folder():
-    """The models with their weights, made once for each checkout."""
+    """The models with their weights, created once for each checkout."""
     return ROOT / "build" / "zoo"
 
 
@@ -48,7 +48,7 @@ def model_with_weights(zoo_folder: Path, name: str) -> Path:
 
 
 def values_of_steps(binary: Path, model: Path, seed: int, folder: Path, *arguments) -> dict:
-    """What the steps of the plan make when groups are fused, by name."""
+    """The values that the steps of the plan compute if groups are fused, by name."""
     subprocess.run(
         [binary, "run", model, "--random", str(seed), "--fetch-steps", folder, *arguments],
         check=True,
@@ -72,7 +72,7 @@ def assert_equal(expected: dict, actual: dict, what: str):
 def test_every_value_of_the_reference_equals_onnxruntime(
     tessera_binary, is_long, zoo_folder, tmp_path, name, seed
 ):
-    """One node at a time; then the outputs on all libraries when passes may remove values."""
+    """One node at a time; then the outputs on all libraries if passes may remove values."""
     if seed > 1 and not is_long:
         pytest.skip("other inputs: --long")
     model = model_with_weights(zoo_folder, name)
@@ -97,8 +97,8 @@ def test_every_value_of_the_reference_equals_onnxruntime(
 def test_every_value_of_libraries_equals_onnxruntime(
     tessera_binary, choose_backends, is_long, zoo_folder, tmp_path, name, backends
 ):
-    """First with every value kept, which forbids groups, then with groups, of which the values
-    between them are compared. What the libraries refuse is the reference's."""
+    """First with every value kept, which prevents groups. Then with groups, comparing the values
+    between them. The reference computes what the libraries refuse."""
     choice = choose_backends(backends)
     if backends == "native" and name not in LIGHT and not is_long:
         pytest.skip("not a light network: --long")

@@ -20,7 +20,7 @@ std::vector<int64_t> any_dims(Dice& dice, int64_t rank, int64_t max_size);
 // Usually small sizes, sometimes such that wide vectors, tiles and units matter.
 int64_t any_dim(Dice& dice, int64_t max_size);
 
-// A list of int64, sometimes of int32.
+// A list of int64, or of int32 if `type` says so.
 Tensor integer_list(const std::vector<int64_t>& values, DataType type = DataType::Int64);
 
 }  // namespace tessera

@@ -16,7 +16,7 @@ namespace {
 
 using ChooseTargets = int64_t (*)(int64_t targets);
 
-// The function of the plug-in; each file is loaded only once in a process.
+// The function that the plug-in exports; a process loads each file only once.
 ChooseTargets find_choose_targets() {
   const std::string file = TESSERA_PLUGIN_FOLDER "/backend_native.so";
   void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

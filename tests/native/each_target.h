@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// As check_cases() with backend "native": `cases` in all, divided among the instruction sets.
+// Like check_cases() with backend "native": `cases` in total, divided among the instruction sets.
 Totals check_each_target(uint64_t seed, int cases, const MakeCase& make,
                          const Tolerance& tolerance = {});
 

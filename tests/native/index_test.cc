@@ -12,7 +12,7 @@ namespace {
 
 DataType index_type(Dice& dice) { return dice.one_in(2) ? DataType::Int64 : DataType::Int32; }
 
-// Indices of an axis of `dim` elements; none if it has none.
+// Indices into an axis of `dim` elements; no indices if `dim` is 0.
 Tensor indices(Dice& dice, std::vector<int64_t> dims, int64_t dim) {
   const DataType type = index_type(dice);
   Tensor made(type, std::move(dims));

@@ -16,7 +16,7 @@ int64_t size(Dice& dice) {
   return dice.pick(sizes);
 }
 
-// Appends a sum, a Relu, both or nothing; gives the name of the last value.
+// Appends a sum, a Relu, both or nothing; returns the name of the last value.
 std::string append_tail(Dice& dice, RandomGraph& made, std::string last, const Sizes& dims) {
   if (dice.one_in(2)) {
     Sizes operand = dims;

@@ -1,4 +1,5 @@
-// Views and joint values: the parts of every candidate are where it says, in each layout.
+// Views and joint values: in each layout, the parts of every candidate are where the candidate
+// says.
 #include <gtest/gtest.h>
 
 #include "candidate_check.h"

@@ -1,4 +1,4 @@
-// Convolutions and deconvolutions of odd sizes, alone and with what follows them.
+// Convolutions and deconvolutions of odd sizes, alone and with following nodes.
 #include <algorithm>
 
 #include "candidate_check.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
-// The spatial part of a case.
+// The sizes of a case along its spatial axes.
 struct Axes {
   Sizes input;
   Sizes kernel;
@@ -32,7 +32,7 @@ Axes random_axes(Dice& dice, int64_t rank) {
   return axes;
 }
 
-// Channels of a group: few, odd, and whole blocks.
+// Numbers of channels of a group: few, odd, and whole blocks.
 int64_t random_channels(Dice& dice) {
   return dice.pick(Sizes{1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 24, 32, 33, 48});
 }
@@ -223,7 +223,7 @@ RandomGraph deconvolution(Dice& dice, const ops::Registry& registry) {
     const std::vector<std::string> words = {"SAME_UPPER", "SAME_LOWER", "VALID"};
     attributes.set("auto_pad", dice.pick(words));
   } else if (dice.one_in(2)) {
-    // Not so much that nothing is left.
+    // Pads so little that the output does not become empty.
     Sizes pads(static_cast<size_t>(2 * rank), 0);
     for (size_t axis = 0; axis < axes.kernel.size(); ++axis) {
       const int64_t reach = (axes.input[axis] - 1) * axes.strides[axis] +

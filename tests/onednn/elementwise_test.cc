@@ -1,4 +1,4 @@
-// Functions of one variable and arithmetic, in every layout, with broadcasting.
+// Unary functions and arithmetic, in every layout, with broadcasting.
 #include "candidate_check.h"
 
 namespace tessera {
@@ -113,7 +113,7 @@ RandomGraph broadcast(Dice& dice, const ops::Registry& registry) {
   const std::vector<int64_t> dims = dims_of_rank(dice, dice.whole(1, 5));
   const auto shrunk = [&](std::vector<int64_t> from) {
     const int64_t kind = dice.whole(0, 2);
-    if (kind == 0 && from.size() >= 3) {  // channels
+    if (kind == 0 && from.size() >= 3) {  // per channel
       from.erase(from.begin());
       std::fill(from.begin() + 1, from.end(), 1);
       return from;
@@ -137,7 +137,7 @@ RandomGraph broadcast(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Functions that models write out.
+// Functions that models compose of several ops.
 RandomGraph composite(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 17);
   made.input("x", dice.tensor(dims_of_rank(dice, dice.whole(1, 5)), -4, 4));

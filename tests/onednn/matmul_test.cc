@@ -1,4 +1,4 @@
-// Products of odd sizes, alone and with what follows them.
+// Matrix products of odd sizes, alone and with following nodes.
 #include "candidate_check.h"
 
 namespace tessera {
@@ -8,7 +8,8 @@ const std::vector<int64_t> kSizes = {1, 2, 3, 5, 7, 8, 13, 16, 17, 31, 33, 48, 6
 
 int64_t size(Dice& dice) { return dice.pick(kSizes); }
 
-// Appends up to four nodes that act on `last`, of shape `dims`; gives the name of the last value.
+// Appends up to four nodes that process `last`, of shape `dims`; returns the name of the last
+// value.
 std::string append_tail(Dice& dice, RandomGraph& made, std::string last,
                         const std::vector<int64_t>& dims) {
   const int64_t count = dice.whole(0, 4);
@@ -95,7 +96,7 @@ RandomGraph gemm(Dice& dice, const ops::Registry& registry) {
     inputs.emplace_back("c");
   }
   made.builder.node("gemm", "Gemm", inputs, {"gemm"}, attributes);
-  // Gelu is of version 20; this graph is of 13.
+  // Gelu needs operator set 20; this graph has 13.
   const int64_t kind = dice.whole(0, 3);
   std::string last = "gemm";
   if (kind == 1) made.builder.node("relu", "Relu", {"gemm"}, {last = "relu"});
@@ -139,7 +140,7 @@ RandomGraph attention(Dice& dice, const ops::Registry& registry) {
   return made;
 }
 
-// Matrices that are turned before, in every way that two axes can be.
+// Matrices that are transposed first, in every possible way for two axes.
 RandomGraph turned(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, 13);
   const std::vector<int64_t> sizes = {1, 2, 3, 16, 33};

@@ -1,4 +1,4 @@
-// Softmax, LRN, and the normalisations, in every layout.
+// Softmax, LRN, and the normalizations, in every layout.
 #include "candidate_check.h"
 
 namespace tessera {
@@ -99,7 +99,7 @@ TEST(OnednnNormalization, BatchNormalization) {
   EXPECT_EQ(totals.answered, 100);
   EXPECT_EQ(totals.largest, 2U);
 }
-// A row of one or two elements, whose mean is near them, is worth few digits.
+// In a row of one or two elements, which are near their mean, few digits are significant.
 TEST(OnednnNormalization, LayerNormalization) {
   const Tolerance tolerance = {.relative = 1e-4, .of_largest = 1e-4};
   EXPECT_EQ(check_cases("onednn", 23, 100, layer_normalization, tolerance).answered, 100);

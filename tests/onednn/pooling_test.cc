@@ -48,7 +48,8 @@ RandomGraph pooling(Dice& dice, const ops::Registry& registry) {
 }
 
 TEST(OnednnPoolings, Pooling) {
-  // Some windows see padding only, or count what ceil_mode adds.
+  // Refused are cases with windows that contain only padding, or that count the padding that
+  // ceil_mode adds.
   EXPECT_GE(check_cases("onednn", 21, 500, pooling).answered, 400);
 }
 

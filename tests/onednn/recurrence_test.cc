@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN of both directions; what is refused, and why.
+// LSTM, GRU and RNN in all directions; refusals with their reasons.
 #include "candidate_check.h"
 #include "random_recurrence.h"
 
@@ -19,7 +19,8 @@ TEST_P(OnednnRecurrences, AreThoseOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(Ops, OnednnRecurrences, testing::Values(kLstm, kGru, kRnn),
                          [](const auto& tested) { return std::string(tested.param.op); });
 
-// A node of one unit with what the attributes and inputs say; "steps" has wrong lengths.
+// The offers for a node of one hidden unit with these attributes and inputs; the input "steps" has
+// wrong lengths.
 Totals offered(const Recurrent& recurrent, const Attributes& attributes,
                const std::vector<std::string>& inputs) {
   return check_cases("onednn", 1, 1, [&](Dice& dice, const ops::Registry& registry) {

@@ -1,4 +1,4 @@
-// What changes shapes: reductions, resampling and concatenation, in every layout.
+// Ops that change shapes: reductions, resizing and concatenation, in every layout.
 #include "candidate_check.h"
 
 namespace tessera {
@@ -61,7 +61,7 @@ RandomGraph resize(Dice& dice, const ops::Registry& registry) {
     std::vector<float> scales = {1, 1};
     const std::vector<float> known = {1, 2, 3, 0.5F, 1.5F, 2.7F};
     for (size_t axis = 2; axis < dims.size(); ++axis) {
-      // Nothing may vanish.
+      // No axis may become empty.
       scales.push_back(dims[axis] == 1 ? 2 : dice.pick(known));
     }
     made.constant("scales", Tensor::from<float>(DataType::Float32,

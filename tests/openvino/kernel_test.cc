@@ -1,5 +1,4 @@
-// What a region's kernel does with threads, with callers at the same time, and with what it is not
-// given.
+// The kernel of a region: its threads, concurrent callers, and missing inputs or outputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +25,7 @@ constexpr int64_t kChannels = 48;
 constexpr int64_t kSide = 24;
 constexpr int64_t kElements = kChannels * kSide * kSide;
 
-// Two convolutions, the weights of which are absorbed.
+// Two convolutions whose weights the region absorbs.
 Graph two_convolutions(const ops::Registry& registry) {
   GraphBuilder builder(registry, 13);
   Dice dice(5);
@@ -50,7 +49,7 @@ class OpenvinoKernel : public testing::Test {
                                std::make_shared<HostServices>())}),
         layouts_(plugins_, {}) {}
 
-  // The whole graph's candidate.
+  // The candidate that covers the whole graph.
   Candidate propose(int threads) {
     const tessera_graph view(graph_, registry_);
     Offers offers = collect_offers(view, plugins_, layouts_, {.threads = threads});
@@ -139,7 +138,7 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// The processor time of all threads in `times` runs, in that of the caller's.
+// The processor time of all threads in `times` runs, divided by that of the calling thread.
 double busy_threads(const std::function<void()>& body, int times) {
   body();
   const double process = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
@@ -161,8 +160,8 @@ TEST_F(OpenvinoKernel, ForTwoThreadsUsesTwo) {
   const Kernel kernel = propose(2).build(2);
   ThreadPool two(2);
   Run mine = make_run(1);
-  // On a busy machine the other thread may not get a core for a while; one that is never asked to
-  // help has none in all this time.
+  // On a busy machine the other thread may not get a core for a while. But if it is never used, it
+  // has no processor time after 30 s either.
   double most = 0;
   const double start = seconds_of(CLOCK_MONOTONIC);
   while (most < 1.3 && seconds_of(CLOCK_MONOTONIC) - start < 30) {

@@ -1,5 +1,5 @@
-"""The backend openvino as users meet it: when it is chosen, what it shares with the others, and that
-networks give what they give elsewhere."""
+"""The backend openvino for users: when it is chosen, what it shares with the others, and that
+networks compute the same as elsewhere."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ def backends(tessera_binary):
 
 @pytest.fixture(scope="module")
 def openvino(backends):
-    """Skips where this build has no such backend, saying why."""
+    """Skips if this build does not have the backend, saying why."""
     entry = backends["openvino"]
     if not entry["is_usable"]:
         assert entry["reason"]
@@ -88,7 +88,7 @@ def test_a_pin_forces_the_whole_model_into_one_region(tessera_binary, openvino, 
     explained = explain(tessera_binary, network, "--pin", "*=openvino")
     assert users(explained) == {"openvino"}
     assert explained["step_count"] == 1
-    # Its weights in formats of its own, and the values between.
+    # The library's memory has its weights in its own formats, and the inner values.
     assert explained["library_bytes"] > LAYERS * CHANNELS * CHANNELS * 9 * 4
     assert explained["pack_bytes"] == 0
 
@@ -111,7 +111,7 @@ def test_is_measured_and_checked_where_prices_are_wanted(tessera_binary, openvin
     explained = explain(tessera_binary, network, "--optimize", "--candidates", "--backends",
                         "openvino,reference")
     regions = [entry for entry in explained["candidates"] if entry["backend"] == "openvino"]
-    # The whole, and the two halves.
+    # The whole graph, and its two halves.
     assert sorted({len(entry["nodes"]) for entry in regions}) == [4, 5, 9]
     measured = [entry for entry in regions if entry["time"] is not None]
     assert measured
@@ -121,7 +121,7 @@ def test_is_measured_and_checked_where_prices_are_wanted(tessera_binary, openvin
 
 def test_a_tiny_graph_gets_no_region_unless_there_is_time_for_it(
         tessera_binary, openvino, needs_a_library, tmp_path):
-    """Its milliseconds of tuning would not do to build one."""
+    """The milliseconds of its tune budget are not enough to build a region."""
     graph = helper.make_graph(
         [helper.make_node("Relu", ["x0"], ["x1"], "first"),
          helper.make_node("Conv", ["x1", "w"], ["y"], "second")], "tiny",
@@ -138,7 +138,7 @@ def test_a_tiny_graph_gets_no_region_unless_there_is_time_for_it(
 
     assert "openvino" not in offering()
     assert "openvino" in offering("--tune-budget", "2")
-    # The reference alone is no match for it.
+    # The reference alone is much slower.
     assert "openvino" in offering("--backends", "openvino,reference")
 
 
@@ -187,7 +187,7 @@ def test_one_thread_runtime_serves_all_libraries(tessera, openvino, network):
                           check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    # Nothing of OpenVINO is loaded before a region is built.
+    # OpenVINO is not loaded before a region is built.
     assert found["before"] == []
     assert found["openvino"]
     assert len(found["tbb"]) == 1, found["tbb"]
@@ -213,7 +213,7 @@ def test_a_network_of_the_zoo_gives_what_it_gives_elsewhere(tessera, openvino, b
     inputs = {value.name: random.standard_normal(value.shape).astype(np.float32)
               for value in model.inputs}
     expected = model.bind().run(inputs)[0].copy()
-    # A maximum of OpenVINO's drops NaN.
+    # OpenVINO's maximum drops NaN.
     executor = model.bind(pins=[tessera.Pin("*", "openvino")], nan="fast")
     assert {step.backend for step in executor.plan().steps} == {"openvino"}
     found = executor.run(inputs)[0]

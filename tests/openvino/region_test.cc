@@ -1,11 +1,11 @@
-// Whole graphs and their parts as regions: networks over pictures and over sequences, of random ops
-// and odd shapes.
+// Whole graphs and their parts as regions: networks on images and on sequences, with random ops and
+// odd shapes.
 #include "candidate_check.h"
 
 namespace tessera {
 namespace {
 
-// A network that grows by one random op at a time; `x` is the last value made.
+// A network to which one random op at a time is appended; `x` is the newest value.
 class Growing {
  public:
   Growing(Dice& dice, const ops::Registry& registry, int opset)
@@ -18,7 +18,7 @@ class Growing {
 
   std::string name() const { return "v" + std::to_string(count_); }
 
-  // A node that reads the last value first, then `others`.
+  // Adds a node whose first input is the newest value, followed by `others`.
   void add(const std::string& op, const std::vector<std::string>& others = {},
            const Attributes& attributes = {}) {
     std::vector<std::string> inputs = {name()};
@@ -122,7 +122,7 @@ RandomGraph picture_network(Dice& dice, const ops::Registry& registry) {
         add_simple(net, {"Relu", "Sigmoid", "Tanh", "HardSwish", "Elu", "LeakyRelu", "Softplus"});
         break;
       case 5:
-        // A way around, as in residual networks.
+        // A shortcut, as in residual networks.
         add_simple(net, {"Relu", "Abs", "Neg"});
         net.add(dice.one_in(2) ? "Add" : "Mul", {before});
         break;
@@ -134,7 +134,7 @@ RandomGraph picture_network(Dice& dice, const ops::Registry& registry) {
           return attributes;
         }());
         net.dims()[1] *= 2;
-        // Exponentials of exponentials leave float32.
+        // Repeated exponentials would overflow float32.
         net.add("Tanh");
     }
     if (dice.one_in(9)) net.output(net.name());
@@ -161,7 +161,7 @@ void add_attention(Growing& net) {
   Attributes turn;
   turn.set("perm", std::vector<int64_t>{0, 2, 1});
   net.add("Transpose", {}, turn);
-  // Every row with every other one, then what they attend to.
+  // Attention: every row with every other row, then the values.
   net.add("MatMul", {value});
   net.add("Softmax");
   net.add("Transpose", {}, turn);
@@ -204,14 +204,14 @@ RandomGraph sequence_network(Dice& dice, const ops::Registry& registry) {
   return net.finish();
 }
 
-// Sums of many products, and functions of them: regions round differently from node to node.
+// Sums of many products and functions of them: a region rounds differently from separate nodes.
 const Tolerance kOfNetworks = {.relative = 2e-4, .of_largest = 1e-4};
 
 TEST(OpenvinoRegions, OverPictures) {
   const Totals totals = check_cases("openvino", 71, 60, picture_network, kOfNetworks);
   EXPECT_EQ(totals.answered, 60);
   EXPECT_GE(totals.largest, 10U);
-  // Some of them are offered in halves too.
+  // Some graphs are also offered in halves.
   EXPECT_GE(totals.candidates, 80);
 }
 
@@ -230,7 +230,7 @@ RandomGraph interrupted(Dice& dice, const ops::Registry& registry) {
   };
   some();
   const std::string before = net.name();
-  // Two ways to what stands behind, one of them through an op that no region contains.
+  // Two paths to the following nodes, one of them through an op that no region supports.
   net.add("Asinh");
   net.add("Add", {before});
   some();

@@ -1,4 +1,4 @@
-// Every op that regions contain, alone, with odd shapes and attributes; and what is refused of it.
+// Every op that regions support, alone, with odd shapes and attributes; and what they refuse.
 #include <algorithm>
 #include <ostream>
 
@@ -54,7 +54,7 @@ RandomGraph binary(Dice& dice, const ops::Registry& registry) {
     if (dice.one_in(3)) dim = 1;
   }
   if (dice.one_in(3)) other.erase(other.begin());
-  // What divides, or has a power taken of it, stays away from zero.
+  // Divisors, and bases of powers, stay away from zero.
   made.input("a", dice.tensor(dims, op == "Pow" ? 0.2F : -2, 2));
   made.operand(dice, "b", dice.tensor(other, op == "Div" ? 0.3F : -2, 2));
   return finish(std::move(made), op, {"a", "b"});
@@ -100,7 +100,7 @@ RandomGraph softmax(Dice& dice, const ops::Registry& registry) {
   RandomGraph made(registry, is_old ? 11 : 13);
   std::vector<int64_t> dims = any_dims(dice, 1, 4);
   const int64_t axis = dice.whole(0, static_cast<int64_t>(dims.size()) - 1);
-  // An old one is over all axes behind, too.
+  // The older version normalizes over all following axes too.
   if (is_old) std::fill(dims.begin() + axis + 1, dims.end(), 1);
   made.input("x", dice.tensor(dims, -5, 5));
   Attributes attributes;
@@ -279,7 +279,7 @@ struct Family {
   Tolerance tolerance = {};
 };
 
-// What GoogleTest shows of a row.
+// GoogleTest prints this for a row.
 std::ostream& operator<<(std::ostream& stream, const Family& family) {
   return stream << family.name;
 }
@@ -306,7 +306,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Family{"Split", split, 10}, Family{"Recurrence", recurrence, 30, kOfFunctions}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// What the table leaves out, with the reason that is told.
+// Ops that the table omits, and the reasons that the backend reports.
 TEST(OpenvinoRefusals, SayWhy) {
   struct Row {
     const char* what;

@@ -1,5 +1,5 @@
-"""The choice by price on invented prices: a plug-in without a library behind it, `null`, has two
-devices with a layout each, and a table of costs says what its kernels and conversions take."""
+"""The choice by price with invented prices: the plug-in `null` has no library, but two devices with
+a layout each. A cost table sets the times of its kernels and conversions."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def null(bin_dir):
 
 @pytest.fixture
 def tessera(tessera_binary, null, tmp_path):
-    """Calls the program with `null` and the reference; gives what it printed, or its error."""
+    """Calls the program with `null` and the reference; returns its output, or its error."""
 
     def call(command, model, *options, direct=True, code=0):
         environment = dict(os.environ)
@@ -44,7 +44,8 @@ def tessera(tessera_binary, null, tmp_path):
 
 
 def test_layouts_of_other_plug_ins_are_no_news(tessera_binary, null, needs_native, tmp_path):
-    """Kernels for any dense layout are offered in those of `null` too, which `native` does not know."""
+    """Kernels for any dense layout are offered for the layouts of `null` too, which `native` does
+    not know. This is not reported as an error."""
     model = save_chain(tmp_path / "chain.onnx", ("Neg", "Abs"))
     command = [tessera_binary, "tune", model, "--all", "--backend-path", null, "--backends",
                "null,native,reference", "--threads", "1", "--exclude", "null:Abs"]
@@ -80,7 +81,7 @@ def explain(tessera, model, *options, **keywords):
 
 
 def told(report):
-    """The steps: a node's name, or what a conversion does."""
+    """The steps: a node's name, or the layouts of a conversion."""
     return [step["name"] if step["nodes"] else
             (step["op"], step["inputs"][0]["layout"], step["outputs"][0]["layout"])
             for step in report["steps"]]
@@ -93,15 +94,16 @@ def choices(report):
 
 @pytest.fixture
 def priced(tessera, tmp_path):
-    """Explains a model by prices in microseconds: kernels by (op, algorithm), where the reference is
-    "reference" and a group is its last op; conversions by (from, to). What is not named is dear.
-    `builds` as kernels; what is not named there takes no time to build."""
+    """Explains a model with prices in microseconds: kernels by (op, algorithm), with "reference" as
+    the algorithm of the reference and the last op for a group; conversions by (from, to).
+    Everything else is expensive. `builds` has the same keys as kernels; building takes no time for
+    those that it does not name."""
 
     def call(model, kernels, conversions, *options, builds=MappingProxyType({}), **keywords):
         table = tmp_path / "costs.json"
         tessera("tune", model, "--all", "--output", table, **keywords)
         costs = json.loads(table.read_text())
-        # Which plan ran fastest says nothing of invented prices.
+        # The measured plans do not match the invented prices.
         costs["plans"] = []
         used = set()
 
@@ -112,7 +114,7 @@ def priced(tessera, tmp_path):
 
         for kernel in costs["kernels"]:
             op = kernel["work"].split("=")[-1].split(".")[0]
-            # Alone on its buffers: these are invented prices, not those of a plan that was run.
+            # Timed alone: these are invented prices, not measurements in a plan.
             kernel.pop("in_context", None)
             timing = kernel.get("warm") or kernel.get("cold")
             price(timing, (op, kernel["algorithm"] or kernel["backend"]), kernels)
@@ -161,7 +163,7 @@ def test_results_are_those_of_the_reference(tessera, tmp_path, direct):
 
 
 def save_readers(path, count):
-    """x -> Abs -> `count` nodes that read what it makes, each an output of its own."""
+    """x -> Abs -> `count` nodes that read its result; each has an output of its own."""
     nodes = [helper.make_node("Abs", ["x"], ["h"], name="first"),
              *(helper.make_node(op, ["h"], [f"y{index}"], name=f"reader{index}")
                for index, op in enumerate(("Neg", "Floor")[:count]))]
@@ -170,7 +172,8 @@ def save_readers(path, count):
 
 @pytest.mark.parametrize("readers", [1, 2])
 def test_a_shared_conversion_is_paid_once(priced, tmp_path, readers):
-    """6 and 5 to convert against 10: worth it for two readers, which share the 5, not for one."""
+    """6 for the kernel and 5 for the conversion, compared with 10: better for two readers, which
+    share the 5, but not for one."""
     model = save_readers(tmp_path / "readers.onnx", readers)
     kernels = {("Abs", "reference"): 1, ("Neg", "reference"): 10, ("Neg", "a"): 6}
     if readers == 2:
@@ -186,7 +189,8 @@ def test_a_shared_conversion_is_paid_once(priced, tmp_path, readers):
 
 
 def test_a_dearer_kernel_where_that_saves_conversions(priced, tmp_path):
-    """The second node is fastest on B, the way there and back costs more than it saves."""
+    """The second node is fastest on B, but the conversions to B and back cost more than that saves.
+    """
     model = save_chain(tmp_path / "chain.onnx", OPS[:3])
     kernels = {(op, "a"): 10 for op in OPS[:3]} | {("Abs", "b"): 4}
     ends = {(DEFAULT, A): 1, (A, DEFAULT): 1}
@@ -194,7 +198,7 @@ def test_a_dearer_kernel_where_that_saves_conversions(priced, tmp_path):
     assert set(choices(stays).values()) == {"a"}
     moves = priced(model, kernels, ends | {(A, B): 2, (B, A): 2})
     assert choices(moves) == {"1": "a", "2": "b", "3": "a"}
-    # What it would take: 8 of conversions against 10 - 4.
+    # It would have to be faster by 2: conversions cost 8, and the kernel saves 10 - 4.
     behind = [candidate["behind_us"] for candidate in stays["candidates"]
               if candidate["nodes"] == ["2"] and candidate["algorithm"] == "b"]
     assert behind == [pytest.approx(2)]
@@ -238,7 +242,8 @@ def test_pins_that_contradict_are_both_named_with_their_node(tessera, tmp_path):
 
 
 def save_thicket(path, count=160, newest=40):
-    """Nodes that each sum two of the newest values: too wide for a solver to go through one by one."""
+    """Nodes that each add two of the newest values: too wide for a solver that eliminates node by
+    node."""
     rng = random.Random(7)
     values, nodes = ["x"], []
     for index in range(count):
@@ -263,7 +268,7 @@ def test_a_solver_out_of_time_gives_the_best_it_has_with_its_gap(priced, tmp_pat
     assert not cut_short["is_proven_optimal"]
     assert 0 < cut_short["gap"] < 1
     assert cut_short["lower_bound_us"] <= whole["predicted_us"] <= cut_short["predicted_us"] + 1e-6
-    # For people too; all the same it runs, and the program ends well.
+    # The text output reports this too; nevertheless the plan runs and the program succeeds.
     costs = tmp_path / "costs.json"
     text = " ".join(tessera("explain", model, "--costs", costs, "--solve-budget", "1e-6").split())
     assert "the search ended before it could tell whether a better one exists" in text
@@ -315,7 +320,7 @@ def test_groups_that_leave_a_node_over_are_named_with_every_answer(tessera, tmp_
     model = save_chain(tmp_path / "chain.onnx", ("Sin", "Cos", "Sin"))
     error = tessera(command[0], model, *command[1:], "--pin", "1=null:pair",
                     "--pin", "3=null:turned", code=2)
-    # Both pairs have the node in the middle: whichever is taken, one is left over.
+    # Both pairs contain the middle node, so whichever is chosen, one node is not computed.
     for part in ("Unsupported: node '", "no choice was found that computes this node beside all",
                  "null offers it with node '2' (Cos)", "reference: the node is held by pin '"):
         assert part in error
@@ -323,6 +328,6 @@ def test_groups_that_leave_a_node_over_are_named_with_every_answer(tessera, tmp_
 
 def test_a_pin_to_a_group_is_served_whatever_stands_first_for_its_nodes(tessera, tmp_path):
     model = save_chain(tmp_path / "chain.onnx", ("Cos", "Sin", "Cos"))
-    # Without the pin the first pair would be taken, and with it node 3 left to nobody.
+    # Without the pin, the first pair would be chosen, and nothing could compute node 3.
     report = explain(tessera, model, "--pin", "3=null:pair")
     assert choices(report) == {"1": "a", "2": "pair", "3": "pair"}

@@ -1,6 +1,6 @@
-// place_cases FIRST COUNT NODES: random placement problems with seeds from FIRST on, and what
-// solve_placement() says of them, as one line of JSON each: for placement_test.py, which has them
-// solved by another solver.
+// place_cases FIRST COUNT NODES: prints random placement problems with seeds from FIRST on, and the
+// results of solve_placement(), as one line of JSON each. placement_test.py solves them with
+// another solver.
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Infinity is no number of JSON.
+// JSON has no infinity.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json ports_json(const std::vector<PlacementPort>& ports) {
@@ -73,7 +73,7 @@ Json solution_json(const PlacementProblem& problem, const PlacementSolution& sol
           {"violation", solution.is_found() ? explain_violation(problem, solution) : ""}};
 }
 
-// What is saved where nothing is limited, or nothing pinned.
+// The problem without memory limits, and without pins, to measure how much these cost.
 PlacementProblem without_limits(PlacementProblem problem) {
   problem.kept_bytes_limit = problem.workspace_bytes_limit = kNoByteLimit;
   return problem;

@@ -1,5 +1,5 @@
-"""Placements of random problems against HiGHS, which gets them as an integer programme: written down
-from what a placement is, not from how src/place finds one."""
+"""Compares placements of random problems with HiGHS, which solves them as integer programs. These
+are derived from the definition of a placement, independent of the algorithm in src/place."""
 
 import collections
 import itertools
@@ -17,12 +17,13 @@ SLICES = 4
 
 
 class Programme:
-    """Minimises a sum over columns within rows, by HiGHS."""
+    """An integer program for HiGHS: minimises a sum over columns subject to rows."""
 
     def __init__(self):
         self.solver = highspy.Highs()
         self.solver.setOptionValue("output_flag", False)
-        # With it, HiGHS 1.15.1 calls some worse answers the best, and takes the better one if fixed.
+        # With presolve, HiGHS 1.15.1 reports some worse solutions as optimal; it finds the better
+        # one if that is fixed.
         self.solver.setOptionValue("presolve", "off")
         self.solver.setOptionValue("mip_rel_gap", 0.0)
         self.solver.setOptionValue("mip_abs_gap", 1e-6)
@@ -67,14 +68,14 @@ def least_by_highs(problem):
         programme.row([(column, one["kept_bytes"]) for column, one in zip(chosen, candidates)],
                       most=problem["kept_bytes_limit"])
 
-    # Each candidate runs at a time, after whatever makes what it reads.
+    # Each candidate has a time at which it runs, after the candidates that compute its inputs.
     count = len(candidates)
     time = [programme.column(most=count, is_integer=False) for _ in candidates]
     for first, maker in enumerate(candidates):
         made = {value for value, _ in maker["outputs"]}
         for second, reader in enumerate(candidates):
             if first != second and made & {value for value, _ in reader["inputs"]}:
-                # Only where both are chosen.
+                # Only if both are chosen.
                 programme.row([(time[second], 1), (time[first], -1),
                                (chosen[first], -(count + 1)), (chosen[second], -(count + 1))],
                               least=1 - 2 * (count + 1))
@@ -95,7 +96,7 @@ def least_by_highs(problem):
                 conversion = programme.column(price)
                 into[target].append((conversion, 1))
                 programme.row([(conversion, 1), (at_hand[source], -1)], most=0)
-                # Conversions do not go in circles.
+                # Conversions must not form a cycle.
                 big = len(layouts) + 1
                 programme.row([(depth[target], 1), (depth[source], -1), (conversion, -big)],
                               least=1 - big)
@@ -118,7 +119,7 @@ def values_of(ports):
 
 
 def wait_for_each_other(groups):
-    """Whether some two groups without a common node read what the other one makes."""
+    """Whether two groups without a common node each read an output of the other."""
     return any(not set(one["nodes"]) & set(other["nodes"])
                and values_of(one["outputs"]) & values_of(other["inputs"])
                and values_of(other["outputs"]) & values_of(one["inputs"])
@@ -126,7 +127,8 @@ def wait_for_each_other(groups):
 
 
 def features_of(case):
-    """What makes a case one: of the problem, and of its cheapest placement."""
+    """The features of a case that make it interesting: of the problem, and of its cheapest
+    placement."""
     problem, solution = case["problem"], case["solution"]
     chosen = [problem["candidates"][index] for index in solution["chosen"]]
     groups = [one for one in problem["candidates"] if len(one["nodes"]) > 1]

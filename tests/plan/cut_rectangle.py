@@ -1,14 +1,14 @@
-"""Problems of placing buffers whose smallest memory is known: a rectangle, steps wide and bytes high,
-is cut in two again and again, and its pieces are the buffers.
+"""Creates memory planning problems with known minimum memory: a rectangle, steps wide and bytes
+high, is repeatedly cut in two, and its pieces are the buffers.
 
-    python cut_rectangle.py 300 --seed 7 > buffers.csv"""
+python cut_rectangle.py 300 --seed 7 > buffers.csv"""
 
 import argparse
 import random
 
 
 def cut_rectangle(count, steps=1000, size=1 << 20, seed=0):
-    """`count` pieces (lower, upper, bytes) that fill `steps` times `size`, in no order."""
+    """`count` pieces (lower, upper, bytes) that fill `steps` times `size`, in random order."""
     source = random.Random(seed)
     pieces = [(0, steps, 0, size)]
     while len(pieces) < count:

@@ -1,4 +1,5 @@
-"""`--memory-budget`: what takes less memory is chosen where that is needed, and what cannot be says so."""
+"""`--memory-budget`: plans that need less memory are chosen if necessary; if none fits, the error
+says so."""
 
 import json
 import re
@@ -12,7 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Two convolutions with a ReLU between: most libraries have more than one way to compute them."""
+    """Two convolutions with a ReLU between: most libraries can compute them in more than one way.
+    """
     source = np.random.default_rng(1)
     weights = [source.standard_normal((32, 32, 3, 3), np.float32) / 16 for _ in range(2)]
     nodes = [helper.make_node("Conv", ["x", "w0"], ["a"], name="conv0", pads=[1, 1, 1, 1]),
@@ -31,7 +33,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def inspect(tessera_binary, model):
-    """What the plan within a budget takes, or the error that says why there is none."""
+    """The memory of the plan within a budget, or the error that says why there is none."""
 
     def call(budget=None, *options):
         budgets = [] if budget is None else ["--memory-budget", str(budget)]

@@ -1,4 +1,4 @@
-"""Memory that the machine does not have, with a real limit in a process of its own."""
+"""More memory than the machine has, with a real limit in a separate process."""
 
 import os
 import subprocess
@@ -45,7 +45,8 @@ PROGRAM = """
 
 @pytest.fixture
 def model(tmp_path):
-    """Four rows of x at once beside the output."""
+    """Its inner values need the memory of four rows of x at the same time, in addition to the
+    output."""
     nodes = [helper.make_node("Neg", ["x"], ["down"]), helper.make_node("Abs", ["down"], ["up"]),
              helper.make_node("Concat", ["up", "down"], ["both"], axis=1),
              helper.make_node("ReduceMax", ["both"], ["most"], axes=[1]),

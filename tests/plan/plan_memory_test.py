@@ -1,4 +1,4 @@
-"""`tessera plan-memory`: problems with known answers, problems of others, and what is no problem."""
+"""`tessera plan-memory`: problems with known solutions, published problems, and invalid files."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ def plan_memory(binary, *arguments):
 
 @pytest.fixture
 def planned(tessera_binary, tmp_path):
-    """Plans the text of a file: gives what the program gave."""
+    """Plans the text of a file; returns the finished process."""
 
     def plan(text, *arguments):
         path = tmp_path / "buffers.csv"
@@ -62,7 +62,7 @@ def test_what_does_not_fit_says_how_high_it_is(planned):
     assert done.returncode == 1
     assert json.loads(done.stdout)["arena_bytes"] == 11
     assert planned(text, "--capacity", "11").returncode == 0
-    # One buffer alone that is too large is the same answer.
+    # A single buffer that is too large has the same exit code.
     assert planned("id,lower,upper,size\nbig,0,3,51\n", "--capacity", "50").returncode == 1
 
 

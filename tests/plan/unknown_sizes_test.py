@@ -1,5 +1,5 @@
-"""Steps whose outputs get their sizes when run: what comes before them is planned as ever, and one
-executor gives other sizes for other inputs."""
+"""Steps whose outputs get their sizes in the run: everything before them is planned as usual, and
+one executor returns different sizes for different inputs."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Doubles its input, finds what is above 0, and gives the sum of each row of indices."""
+    """Doubles its input, finds the elements above 0, and returns the sum of each row of indices."""
     nodes = [helper.make_node("Add", ["x", "x"], ["double"], name="doubling"),
              helper.make_node("Relu", ["double"], ["positive"], name="relu"),
              helper.make_node("NonZero", ["positive"], ["indices"], name="finding"),
@@ -48,7 +48,7 @@ def test_sizes_follow_the_input(tessera, model, backends, threads):
     executor = tessera.load(model).bind({"x": (3, 4)}, threads=threads, backends=backends)
     for density in (0.5, 0.0, 1.0, 0.2, 0.8):
         check(scattered(density), *executor.run(scattered(density)))
-    # Shapes that are known only when run, and others that are known before.
+    # Sizes that are known only in the run, together with sizes that are known before.
     for rows in (5, 3, 1):
         check(scattered(0.5, rows), *executor.run(scattered(0.5, rows)))
 

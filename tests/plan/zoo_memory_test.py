@@ -1,5 +1,5 @@
-"""The memory of every network's plan is close to what is live at once. Skipped where the networks of
-../shared/zoo have not been given their weights, as tests/models/zoo_test.py does."""
+"""The memory of every network's plan is close to the maximum that is live at one time. Skipped if
+the networks of ../shared/zoo have no weights yet, as tests/models/zoo_test.py does."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ def inspect(binary, model, *options):
 
 
 def explain_overlap(blocks, arena_bytes):
-    """What is wrong with where blocks lie, or nothing."""
+    """Describes overlapping blocks, or blocks outside of the arena; falsy if there are none."""
     for place, one in enumerate(blocks):
         if one["offset_bytes"] < 0 or one["offset_bytes"] + one["size_bytes"] > arena_bytes:
             return f"{one['name']} is outside"
@@ -44,7 +44,7 @@ def explain_overlap(blocks, arena_bytes):
 def test_the_arena_is_close_to_its_bound(tessera_binary, name, needs_native):
     model = ROOT / "build" / "zoo" / name / "model.onnx"
     report = inspect(tessera_binary, model)
-    # Other programs may have had the processor.
+    # Tries again, because other programs may have used the processor.
     for _ in range(4):
         if report["plan_us"] >= MOST_PLAN_US:
             report = inspect(tessera_binary, model)

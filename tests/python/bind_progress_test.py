@@ -1,10 +1,10 @@
-"""What a callback is told while a model is bound, and what its answer does."""
+"""What a progress callback receives while a model is bound, and the effect of its return value."""
 
 import numpy
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 SHAPE = [1, 16, 32, 32]

@@ -1,4 +1,4 @@
-"""Runs in arrays of the caller's own: bind_input, bind_output, state pairs, and runs that end early."""
+"""Runs on the caller's arrays: bind_input, bind_output, state pairs, and runs that end early."""
 
 import threading
 
@@ -38,7 +38,7 @@ def test_runs_read_and_write_the_arrays_that_are_bound(doubling):
     x[:] = 5
     [given] = doubling.run()
     assert given is y and (y == 10).all()
-    # An array given for one run counts for that run.
+    # An array passed to one run replaces the bound one for that run.
     [given] = doubling.run(np.full((2, 3), 7, np.float32))
     assert given is y and (y == 14).all()
     doubling.run_bound()
@@ -142,7 +142,7 @@ def test_a_run_has_a_time_limit(tessera, doubling):
 
 
 def test_a_run_is_cancelled_from_another_thread(tessera, save_model):
-    # A second or so of products on the reference.
+    # About a second of matrix products on the reference.
     size, steps = 96, 400
     path = save_model(
         [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(steps)],

@@ -1,5 +1,5 @@
-"""Files of a model that change after it was loaded: what is needed again is found to be another one,
-and nothing ends the process but what the option is for."""
+"""A model's files change after it was loaded: if their content is needed again, the change is
+detected, and the process is terminated only if the option allows that."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-WIDTH = 192  # of weights that are mapped, and let go once they are packed
+WIDTH = 192  # of weights that are mapped, and released as soon as they are packed
 
 
 def write_model(folder, *, op="Relu", seed=0, external=True):
@@ -31,7 +31,7 @@ def write_model(folder, *, op="Relu", seed=0, external=True):
 
 @pytest.fixture
 def script(tessera):
-    """Runs a text as a program of its own, which may be ended by what it does."""
+    """Runs a text as a separate program, because the operating system may terminate it."""
     folder = str(next(iter(tessera.__path__))).rsplit("/", 1)[0]
 
     def run(text, *arguments):

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 @pytest.fixture
 def save_model(tmp_path):
-    """A function that writes a model of given nodes and gives its path."""
+    """A function that writes a model with the given nodes and returns its path."""
 
     def save(nodes, inputs, outputs, initializers=(), name="model"):
         """`inputs` and `outputs`: (name, element type, shape) each."""
@@ -30,7 +30,7 @@ def save_model(tmp_path):
 
 @pytest.fixture
 def doubling_model(save_model):
-    """y = x + x, float32, with an open first dimension."""
+    """y = x + x, float32, with an unknown first dimension."""
     return save_model(
         [helper.make_node("Add", ["x", "x"], ["y"], "doubling")],
         [("x", TensorProto.FLOAT, ["rows", 3])],

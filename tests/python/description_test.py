@@ -1,4 +1,4 @@
-"""What models, executors and backends say about themselves."""
+"""The descriptions of models, executors and backends."""
 
 import dataclasses
 import json
@@ -100,7 +100,7 @@ def test_the_module_says_what_it_has(tessera):
 
 
 def test_importing_is_light(tessera):
-    """Neither NumPy nor a plug-in is loaded before it is needed."""
+    """Importing loads neither NumPy nor a plug-in before it is needed."""
     program = "import sys, tessera; print('numpy' in sys.modules)"
     folder = tessera.__path__[0].rpartition("/")[0]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Wrong models and arguments: an error of the right class that says what to change."""
+"""Invalid models and arguments: an error of the right class that says what to change."""
 
 import pickle
 import sys
@@ -85,7 +85,7 @@ def test_wrong_inputs(tessera, doubling_model, row):
     with pytest.raises(tessera.InvalidArgument, match=text) as caught:
         executor.run(make(x))
     assert isinstance(caught.value, ValueError)
-    # The executor is as good as before.
+    # The executor still works.
     assert np.array_equal(executor.run(x)[0], 2 * x)
 
 
@@ -109,7 +109,7 @@ def test_wrong_bindings(tessera, doubling_model, row):
     model = tessera.load(doubling_model)
     with pytest.raises(tessera.InvalidArgument, match=text):
         model.bind(**arguments)
-    # The model is as good as before.
+    # The model still works.
     assert model.bind({"x": [1, 3]}).inputs[0].shape == (1, 3)
 
 
@@ -129,7 +129,7 @@ def test_arguments_of_another_kind(tessera, doubling_model):
 
 
 def warning_model(save_model):
-    """Declares a shape of an inner value that cannot be, which is worth a warning."""
+    """Declares an impossible shape for an inner value, which causes a warning."""
     path = save_model(
         [helper.make_node("Neg", ["x"], ["inner"]), helper.make_node("Neg", ["inner"], ["y"])],
         [("x", TensorProto.FLOAT, [2])],

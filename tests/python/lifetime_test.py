@@ -1,4 +1,4 @@
-"""Who keeps whom alive, and who waits for whom."""
+"""Which objects keep others alive, and which calls wait for others."""
 
 import gc
 import os
@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def slow_model(save_model, steps):
-    """A chain of matrix products of 256 x 256 that leaves values as they are."""
+    """A chain of matrix products of 256 x 256 that does not change its values."""
     nodes = [
         helper.make_node("MatMul", [f"v{index}", "one"], [f"v{index + 1}"])
         for index in range(steps)
@@ -72,7 +72,8 @@ def test_memory_of_inputs_and_outputs_is_given_back(tessera, doubling_model):
         executor.run(values)
     before = resident_bytes()
     for _ in range(40):
-        executor.run(values)  # 12 MB in and 12 MB out; the allocator may keep some of them
+        executor.run(values)  # 12 MB of inputs and 12 MB of outputs; the allocator may keep some of
+                              # them
     assert resident_bytes() - before < 150e6
     del values
     gc.collect()
@@ -80,7 +81,7 @@ def test_memory_of_inputs_and_outputs_is_given_back(tessera, doubling_model):
 
 
 def test_two_executors_run_in_two_threads_at_once(tessera, save_model):
-    """Both results are right, and Python itself goes on meanwhile."""
+    """Both results are right, and other Python code runs meanwhile."""
     model = tessera.load(slow_model(save_model, 20))
     executors = [model.bind(threads=1) for _ in range(2)]
     inputs = [np.full((256, 256), value, np.float32) for value in (3, 4)]
@@ -140,7 +141,7 @@ def test_one_executor_may_be_used_from_many_threads(tessera, save_model):
 
 
 def test_an_interrupt_ends_the_program_after_the_run(tessera, save_model):
-    """Control-C during a run raises KeyboardInterrupt once the run has ended."""
+    """Ctrl-C during a run raises KeyboardInterrupt as soon as the run has ended."""
     path = slow_model(save_model, 300)
     program = textwrap.dedent(
         f"""

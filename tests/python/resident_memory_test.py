@@ -1,5 +1,5 @@
-"""Weights are packed once for all executors of a model, and the originals are let go; and no more
-threads than asked for are there while libraries take turns."""
+"""Weights are packed only once for all executors of a model, and the originals are released. If
+several libraries compute in turns, there are still no more threads than requested."""
 
 import json
 import subprocess
@@ -18,7 +18,8 @@ WEIGHTS_MIB = LAYERS * WIDTH * WIDTH * 4 / 2**20
 
 @pytest.fixture(scope="module", params=[False, True], ids=["inline", "external"])
 def wide_model(request, tmp_path_factory):
-    """Products with 64 MiB of weights in all, an op between that only the reference has."""
+    """Matrix products with 64 MiB of weights in total, separated by an op that only the reference
+    supports."""
     nodes, weights = [], []
     random = np.random.default_rng(1)
     for layer in range(LAYERS):
@@ -40,7 +41,7 @@ def wide_model(request, tmp_path_factory):
 
 
 def run_script(tessera, text):
-    """What `text`, run by a Python of its own, prints as JSON."""
+    """Runs `text` in a new Python process; returns its output, parsed as JSON."""
     folder = str(next(iter(tessera.__path__)))
     script = f"import sys\nsys.path.insert(0, {folder.rsplit('/', 1)[0]!r})\n"
     script += textwrap.dedent(text)
@@ -80,7 +81,7 @@ def test_eight_executors_hold_one_copy_of_packed_weights(tessera, wide_model):
     if figures["packed"] == 0:
         pytest.skip("the kernels that were chosen for this processor take weights as they are")
     assert figures["packed"] >= WEIGHTS_MIB * 0.9
-    # Room for the libraries themselves, not for a second copy.
+    # Room for the libraries themselves, but not for a second copy.
     assert figures["one"] < figures["packed"] + 0.8 * WEIGHTS_MIB, figures
     assert figures["eight"] - figures["one"] < 0.4 * WEIGHTS_MIB, figures
 

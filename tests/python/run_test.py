@@ -1,4 +1,4 @@
-"""Models run from Python: arrays of every kind in, arrays of the caller's own out."""
+"""Running models from Python: all kinds of arrays as inputs, the caller's arrays as outputs."""
 
 import array
 
@@ -26,7 +26,7 @@ TYPES = {
 
 
 def aligned(shape, dtype=np.float32):
-    """An array that starts where kernels need it to, so that it is read in place."""
+    """An array with the alignment that kernels need, so that it is read in place."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
     memory = np.zeros(size + 64, np.uint8)
@@ -179,7 +179,7 @@ def test_what_an_output_holds_stays_after_the_next_run(tessera, doubling_model):
 
 
 def test_outputs_share_no_memory_with_anything(tessera, save_model):
-    """Also where an output is an input, a weight, or twice the same value."""
+    """Also if an output is an input, a weight, or the same value as another output."""
     path = save_model(
         [
             helper.make_node("Identity", ["x"], ["same"]),

@@ -1,4 +1,4 @@
-"""One executor on inputs of several shapes: in Python, and on networks of the zoo."""
+"""One executor with inputs of several shapes: in Python, and on networks of the zoo."""
 
 import os
 import pathlib
@@ -111,7 +111,8 @@ def network(name):
 
 
 def opened_target(dims, length):
-    """A Reshape's target without the length: copied from the input, or whatever is left."""
+    """A Reshape's target shape with the length made variable: copied from the input (0), or
+    inferred (-1)."""
     if length not in dims[:2]:
         return dims
     place = dims.index(length)
@@ -121,8 +122,9 @@ def opened_target(dims, length):
 
 
 def open_length(name, tables, folder):
-    """A network of the zoo for one sequence of any length up to its own. Of its constants `tables`
-    (by name, the axes along the sequence) the beginning is read."""
+    """A network of the zoo for one sequence of any length up to its original one. `tables` has
+    names of constants with their axes along the sequence; only the beginning of these axes is read.
+    """
     source = network(name)
     model = onnx.load(source, load_external_data=False)
     graph = model.graph
@@ -138,7 +140,7 @@ def open_length(name, tables, folder):
         if node.op_type != "Reshape":
             continue
         targets.add(node.input[1])
-        del node.attribute[:]  # that 0 is no copy
+        del node.attribute[:]  # removes allowzero, so that 0 copies a dimension
     for constant in graph.initializer:
         if constant.name in targets:
             opened = opened_target(numpy_helper.to_array(constant).tolist(), length)
@@ -234,7 +236,7 @@ INTERRUPTED = """
 
 @pytest.fixture
 def long_model(save_model):
-    """Some seconds of products on the reference."""
+    """Some seconds of matrix products on the reference."""
     size, steps = 192, 600
     return save_model(
         [helper.make_node("MatMul", [f"v{at}", "v0"], [f"v{at + 1}"]) for at in range(steps)],
@@ -256,5 +258,6 @@ def test_ctrl_c_ends_a_run(tessera, long_model, tmp_path):
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert output.splitlines()[-2:] == ["interrupted", "Cancelled"]
-    # Before its next step, not when it is done: one takes milliseconds, a run seconds.
+    # It ends before its next step, not at the end of the run: a step takes milliseconds, a run
+    # seconds.
     assert "done" not in output and time.monotonic() - start < 2

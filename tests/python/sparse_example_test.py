@@ -1,4 +1,4 @@
-"""examples/02_sparse runs and says what it is to show."""
+"""examples/02_sparse runs and prints the expected output."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Sparse inputs, outputs and constants: what is fed, what comes of it, and what is refused."""
+"""Sparse inputs, outputs and constants: feeding them, their results, and refusals."""
 
 import re
 
@@ -18,7 +18,7 @@ def random_matrix(rows, columns, density, generator=GENERATOR):
 
 
 class ScipyLike:
-    """What SciPy's csr_array has of attributes."""
+    """Has the attributes of SciPy's csr_array that Tessera uses."""
 
     format = "csr"
 
@@ -37,7 +37,7 @@ def csr(tessera, dense):
 
 @pytest.fixture
 def linear(tessera, save_model):
-    """y = x w + b, x of any number of rows; the model and w and b."""
+    """y = x w + b, with any number of rows of x; returns the model, w and b."""
     weight = GENERATOR.standard_normal((40, 7)).astype(np.float32)
     bias = GENERATOR.standard_normal(7).astype(np.float32)
     path = save_model(
@@ -211,7 +211,7 @@ def test_density_decides_between_sparse_and_dense_kernels(tessera, save_model, c
     assert bool(messages) != sparse_wins
     if not sparse_wins:
         assert "costs less than the sparse kernel of native" in messages[0]
-        # What no price may take away.
+        # This holds at any price.
         strict = model.bind(layouts=layouts, strict_storage=True)
         assert steps(strict) == [("MatMul", "native")]
 
@@ -259,7 +259,7 @@ def test_sparse_constants(tessera, tmp_path, is_node, is_linear):
 
 
 def test_large_sparse_constant_is_never_dense(tessera, tmp_path):
-    """Dense it would take 4 TB."""
+    """As a dense tensor it would need 4 TB."""
     if not has_backend(tessera, "native"):
         pytest.skip("needs the backend native")
     sparse = helper.make_sparse_tensor(

@@ -1,4 +1,4 @@
-"""The models of a soak: a few families, each with two sets of weights and with several shapes."""
+"""The models of a soak test: a few families, each with two sets of weights and several shapes."""
 
 import dataclasses
 
@@ -7,13 +7,13 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPS = ("Add", "Clip", "Conv", "MatMul", "MaxPool", "ReduceMean", "Relu", "Sigmoid", "Softmax", "Tanh")
-WEIGHT_SEEDS = (0, 1)  # two sets: such models share a plan, but no outputs
+WEIGHT_SEEDS = (0, 1)  # two sets: such models share a plan, but have different outputs
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
     model: str  # name of its file
-    shape: tuple  # of its one input, "x"
+    shape: tuple  # of its only input, "x"
 
 
 class Graph:
@@ -79,7 +79,7 @@ def normalized(graph):
 
 
 def rectified(graph):
-    """Mostly the one op that the libraries which come and go compute."""
+    """Mainly Relu, the op that the plug-ins support which are installed and removed."""
     graph.add("Relu")
     graph.add("MatMul", graph.weight(32, 8))
     return ["N", "length", 32]

@@ -1,9 +1,12 @@
-"""The processes of a soak. Each prints a line of JSON for what it did.
+"""The processes of a soak test. Each prints one line of JSON for each case.
 
-usage: soak_process.py work MODELS OUT SEED COUNT PAUSE  binds and runs COUNT drawn cases, PAUSE seconds after
-                                                         each other; keeps outputs and plans in OUT. Waits
-                                                         while OUT/full is there, ends once OUT/stop is
-       soak_process.py check MODELS CASE PLAN OUTPUT     runs one case by a plan that was saved"""
+usage: soak_process.py work MODELS OUT SEED COUNT PAUSE  binds and runs COUNT random cases, with
+PAUSE seconds between
+                                                         them; writes outputs and plans to OUT.
+                                                         Waits while
+                                                         OUT/full exists, ends as soon as OUT/stop
+                                                         exists
+       soak_process.py check MODELS CASE PLAN OUTPUT     runs one case with a saved plan"""
 
 import json
 import os
@@ -30,8 +33,9 @@ def resident_bytes():
 
 
 def exclusions():
-    """All backends but those in SOAK_BACKENDS, the reference, and plug-ins, which come and go: a list of
-    backends would be a key of each plan, so that no plan were ever one of other libraries."""
+    """Excludes all backends except those in SOAK_BACKENDS, the reference, and the plug-ins that
+    come and go. A list of backends would be an ingredient of each plan, so no plan would ever be
+    found with other libraries."""
     wanted = {*os.environ["SOAK_BACKENDS"].split(","), "reference"}
     found = {backend.name for backend in tessera.backends()}
     if not wanted <= found:
@@ -40,14 +44,14 @@ def exclusions():
 
 
 def run_case(models, case, out, name, swap):
-    """Binds and runs; gives what the look-up of its plan came to. The outputs and the plan are in
-    files when it returns."""
+    """Binds and runs; returns the result of the plan look-up. The outputs and the plan are in files
+    when it returns."""
     model = tessera.load(models / case.model)
     executor = model.bind({"x": case.shape}, threads=1, optimize=True, swap=swap,
                           exclude=exclusions(), tune_budget_seconds=TUNE_SECONDS)
     x = numbers(case.shape, name)
     output, = executor.run({"x": x})
-    if swap:  # the plan that is kept is the one that it ends with
+    if swap:  # the plan that is kept is the one in use at the end
         executor.wait_for_swap()
         output, = executor.run({"x": x})
     np.save(out / f"{name}.npy", output)

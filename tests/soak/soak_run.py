@@ -1,6 +1,7 @@
-"""Many processes for a long time in one working folder and one user's folder: some are killed, the
-caches are pruned and cleared underneath, libraries come, go and change version, and each output is compared
-with that of a fresh process that is given the same plan. soak_process.py is what runs, soak_models.py what it runs."""
+"""Many processes run for a long time in one working folder and one user's folder. Some are killed,
+the caches are pruned and cleared meanwhile, libraries are added, removed and upgraded, and each
+output is compared with that of a fresh process with the same plan. soak_process.py has the
+processes, soak_models.py their models."""
 
 import dataclasses
 import json
@@ -17,16 +18,16 @@ import numpy as np
 from soak_models import all_cases, write_models
 
 HERE = pathlib.Path(__file__).resolve().parent
-MOST_SECONDS = 120  # that a process may take for one case
-MOST_CHECKS = 24  # waiting; until there are fewer, no process goes on with another case
+MOST_SECONDS = 120  # the limit for a process to complete one case
+MOST_CHECKS = 24  # waiting checks; above this, no process starts another case
 CHECKS_AT_ONCE = 3
-LONG_LIVED = 1  # processes that are never killed: in these memory and descriptors could grow
+LONG_LIVED = 1  # processes that are never killed: their memory and descriptors could grow
 LONG_LIVED_PAUSE_SECONDS = 0.5
 KILL_SHARE = 0.4
-SETTLED_CASES = 4  # after so many cases a process has all libraries that it needs
-TOLERANCE = 1e-4  # relative to the largest element, where two fresh runs differ too
+SETTLED_CASES = 4  # after this many cases a process has loaded all libraries that it needs
+TOLERANCE = 1e-4  # relative to the largest element, for cases in which two fresh runs differ too
 
-# The bounds. Whatever is kept is a part of what one case needs: a plan, prices, an index and packs.
+# The limits. Everything that is kept belongs to some case: a plan, prices, an index and packs.
 EXTRA_DESCRIPTORS = 16
 EXTRA_RESIDENT_BYTES = 96 << 20
 MOST_FILES_OF_CASE = 8
@@ -37,7 +38,7 @@ UPKEEP = (
     ("cache", "prune", "--limit", "200K"), ("cache", "prune", "--limit", "0"), ("cache", "clear"),
     ("cache", "clear", "--cache-dir", "."), ("cache", "ls"), ("cache", "verify"))
 
-# What is installed beside the backends, for some seconds each: plug-ins of tests/cache/plugins.
+# Plug-ins of tests/cache/plugins that are installed next to the backends, for some seconds each.
 INSTALLED = ((), ("versioned_1",), ("versioned_2",), ("versioned_1", "newcomer"))
 
 
@@ -51,7 +52,7 @@ class Figures:
     outdated: int = 0  # hits whose plan was found with other libraries
     upgrades: int = 0
     compared: int = 0
-    equal: int = 0  # to the bit
+    equal: int = 0  # bit by bit
     upkeep: int = 0
     most_resident_bytes: int = 0
     most_descriptors: int = 0
@@ -75,22 +76,22 @@ class Figures:
 @dataclasses.dataclass
 class Running:
     process: subprocess.Popen
-    log: pathlib.Path  # stdout; stderr is beside it
+    log: pathlib.Path  # stdout; stderr is in the same folder
     deadline: float
     kill_at: float = float("inf")
     is_killed: bool = False
     is_long_lived: bool = False
-    installed: tuple = ()  # of INSTALLED
-    done: int = 0  # lines of stdout that were read
-    settled: dict | None = None  # what the process told after SETTLED_CASES cases
-    check: tuple = ()  # of a check: what it is about
+    installed: tuple = ()  # one of INSTALLED
+    done: int = 0  # lines of stdout read so far
+    settled: dict | None = None  # the process's report after SETTLED_CASES cases
+    check: tuple = ()  # of a check: the output to compare
 
     def errors(self):
         return self.log.with_suffix(".err").read_text(errors="replace").strip()[-500:]
 
 
 def folder_size(folders):
-    """Bytes and files; files and folders may go while we look."""
+    """Bytes and number of files; files and folders may disappear meanwhile."""
     total = files = 0
     for folder in folders:
         for parent, _, names in os.walk(folder):
@@ -104,7 +105,7 @@ def folder_size(folders):
 
 
 def memory_of(process):
-    """Resident bytes now, and descriptors; zeros if it has ended."""
+    """Resident bytes and number of descriptors; zeros if the process has ended."""
     folder = pathlib.Path(f"/proc/{process.pid}")
     try:
         pages = int((folder / "statm").read_text().split()[1])
@@ -132,7 +133,7 @@ class Soak:
         self.next_upgrade = self.next_upkeep = self.next_row = self.next_sample = 0.0
         self.started = time.monotonic()
 
-    # The processes.
+    # Processes.
 
     def start(self, arguments, log, program=None, user=None, cwd=None, installed=()):
         environment = {key: value for key, value in os.environ.items()
@@ -144,7 +145,7 @@ class Soak:
                                                          for name in installed)}
         command = [program] if program else [sys.executable, HERE / "soak_process.py"]
         with log.open("w") as out, log.with_suffix(".err").open("w") as errors:
-            # A session of its own: Ctrl-C is for us, and what we do then ends it.
+            # In a new process group: Ctrl-C must reach only us, and we then end the processes.
             return subprocess.Popen([*command, *map(str, arguments)], cwd=cwd or self.work,
                                     env=environment, stdin=subprocess.DEVNULL, stdout=out,
                                     stderr=errors, start_new_session=True)
@@ -177,7 +178,7 @@ class Soak:
         self.checks.append(Running(process, log, now + MOST_SECONDS, check=(item, own)))
 
     def look_at_work(self, one, now):
-        """Reads what it told; gives whether it goes on."""
+        """Reads the process's reports; returns whether it continues."""
         code = one.process.poll()
         lines = one.log.read_text().split("\n")[:-1]
         for text in lines[one.done:]:
@@ -236,7 +237,7 @@ class Soak:
         return False
 
     def compare(self, line, is_second, now):
-        """Equal bytes, where two fresh processes give equal ones."""
+        """The bytes must be equal if two fresh processes give equal bytes."""
         name = line["name"]
         tested, fresh = np.load(self.out / f"{name}.npy"), np.load(self.out / f"{name}.fresh.npy")
         if is_second:
@@ -268,7 +269,7 @@ class Soak:
         self.figures.failures.append(text)
         self.tell(f"FAILED: {text}")
 
-    # What happens beside them.
+    # Work in addition to the processes.
 
     def look_at_upgrades(self, now):
         if now > self.next_upgrade:
@@ -327,7 +328,7 @@ class Soak:
         self.look_at_upkeep(now)
         self.look_at_upgrades(now)
         self.sample(now)
-        # One at a time, so that they do not all begin at once.
+        # Starts them one by one, so that they do not all start at the same time.
         if begins_more and len(self.running) < self.process_count:
             self.start_work(now)
         if len(self.waiting) < MOST_CHECKS:
@@ -336,7 +337,7 @@ class Soak:
             self.full.touch()
 
     def run(self, seconds):
-        """Gives the figures. Ctrl-C ends it early, with the figures so far."""
+        """Returns the figures. Ctrl-C ends it early, with the figures so far."""
         for folder in (self.models, self.work, self.out, self.folder / "logs"):
             folder.mkdir(parents=True)
         write_models(self.models)
@@ -350,7 +351,7 @@ class Soak:
                 self.step(now, begins_more=True)
                 time.sleep(0.02)
             self.stop.touch()
-            # What was begun is looked at, but nothing more is.
+            # Work that has begun is completed and checked, but no new work is started.
             end = time.monotonic() + 2 * MOST_SECONDS
             while (self.running or self.checks or self.waiting or self.upkeep) and (
                     now := time.monotonic()) < end:
@@ -365,7 +366,7 @@ class Soak:
         return self.figures
 
     def end_all(self):
-        """No process that we started is left, nor one that they started."""
+        """Ends all processes that we started, and their children."""
         left = [*self.running, *self.checks, *([self.upkeep] if self.upkeep else [])]
         for one in left:
             self.kill(one)
@@ -378,7 +379,7 @@ class Soak:
             self.fail(f"processes outlived those that started them: {orphans}")
 
     def orphans(self):
-        """Numbers of processes that have our user's folder in their environment."""
+        """Ids of processes that have our user's folder in their environment."""
         wanted = f"XDG_CACHE_HOME={self.folder}/".encode()
         found = []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):

@@ -1,4 +1,5 @@
-"""A minute of tools/soak: many processes, some killed, in one working folder and one user's folder."""
+"""A minute of tools/soak: many processes, some killed, in one working folder and one user's folder.
+"""
 
 import pathlib
 import re
@@ -52,7 +53,7 @@ def test_control_c_ends_it_with_the_figures_so_far(command, tmp_path):
 
 
 def test_what_is_wrong_is_a_failure(bin_dir, tessera, tmp_path, monkeypatch):
-    """A soak that cannot fail is worth nothing: it is given processes that end with an error."""
+    """The soak test must detect failures: it gets processes that end with an error."""
     told = []
     soak = soak_run.Soak(bin_dir, tmp_path / "soak", 1, 2, "no_such_backend", tell=told.append)
     figures = soak.run(3)

@@ -1,7 +1,7 @@
 // Cost networks as files in the JSON format for cost function networks (.cfn), which other solvers
 // read too:
 //   solver_cases write FOLDER   writes the choice among candidates in graphs of several shapes
-//   solver_cases solve FILE...  what minimise() says of each, one line of JSON
+//   solver_cases solve FILE...  prints the result of minimise() for each, one line of JSON
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -23,7 +23,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kNodes = 24;
-// Costs are in units of which a file has three decimals; this and more is forbidden.
+// Files have costs with three decimals in these units; costs of at least kForbiddenUnits are
+// infinite.
 constexpr double kUnitsOfASecond = 1e6;
 constexpr double kForbiddenUnits = 1e9;
 

@@ -1,5 +1,5 @@
-"""The solver on instances that other solvers read too: cost function networks, in their JSON format. The
-least that each costs was found by toulbar2."""
+"""The solver on instances in a format that other solvers read too: the JSON format of cost function
+networks. toulbar2 found the optimal costs."""
 
 import json
 import pathlib

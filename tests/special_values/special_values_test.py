@@ -1,7 +1,8 @@
-"""NaN and infinity come out of every backend where they should: docs/decisions/0031.
+"""NaN and infinity propagate correctly through every backend: docs/decisions/0031.
 
-The onnx wheel's reference evaluator says what is right. (a) Where it gives NaN, so does the result;
-where it gives an infinity, the result is not finite. (b) Elements that read no special value are what they are without."""
+The onnx wheel's reference evaluator defines the expected values. (a) If it returns NaN, so must the
+result; if it returns an infinity, the result must not be finite. (b) Elements that depend on no
+special value are the same as without special values."""
 
 import subprocess
 
@@ -73,7 +74,7 @@ CASES = {
     "Conv": ([op("Conv", ("x", "w", "b"), pads=[1, 1, 1, 1])], IMAGE, CONV),
     "Conv, Relu": ([conv(), op("Relu", "c")], IMAGE, CONV),
     "Conv, Add, Relu": ([conv(), op("Add", ("c", "x"), "a"), op("Relu", "a")], IMAGE, CONV),
-    # What is added to where it lies must not be read by anybody else.
+    # The other operand of a sum is read again, so the sum must not overwrite it.
     "Relu, Conv, Add": ([op("Relu", "x", "r"), op("Conv", ("r", "w", "b"), "c", pads=[1, 1, 1, 1]),
                          op("Add", ("c", "r"), "a"), op("Relu", "a")], IMAGE, CONV),
     "Conv, Add, Mul": ([conv(), op("Neg", "x", "n"), op("Add", ("c", "n"), "a"),
@@ -81,7 +82,7 @@ CASES = {
     "MatMul, Add, Mul": ([op("MatMul", ("x", "w"), "m"), op("Neg", "x", "n"),
                           op("Add", ("m", "n"), "a"), op("Mul", ("a", "n"))], ROWS,
                          {"w": floats(64, 64) / 8}),
-    # What NaN became on its way must not be a number again behind a bounded function.
+    # If NaN was lost before a bounded function, its result would look like an ordinary number.
     "Conv, Relu, Sigmoid": ([conv(), op("Relu", "c", "r"), op("Sigmoid", "r")], IMAGE, CONV),
     "MatMul, Add, Relu, Tanh": ([*PRODUCT_AND_SUM, op("Relu", "a", "r"), op("Tanh", "r")], ROWS,
                                 PRODUCT),
@@ -135,7 +136,7 @@ def with_special(x, value):
 
 @pytest.fixture(scope="module")
 def expected():
-    """What the evaluator gives of a case, by what is in its input."""
+    """The evaluator's results for a case, for each special value in the input."""
     known = {}
 
     def ask(case, value):
@@ -152,8 +153,9 @@ def expected():
 
 
 def explain_wrong(plain, marked, right, found):
-    """What `found` has wrong, or "". `plain`: without special values; `marked`: with NaN in their
-    places, which changes what reads them; `right`: with the values themselves."""
+    """Describes what is wrong with `found`, or "". `plain`: the result without special values;
+    `marked`: with NaN in their places, which marks the elements that depend on them; `right`: with
+    the special values."""
     lost = np.flatnonzero(np.isnan(right) & ~np.isnan(found) | np.isinf(right) & np.isfinite(found))
     if lost.size:
         return f"element {lost[0]}: expected {right.flat[lost[0]]}, found {found.flat[lost[0]]}"
@@ -167,12 +169,13 @@ def explain_wrong(plain, marked, right, found):
 
 
 def bind(tessera, backend, case, **options):
-    """An executor of the case on that backend, and on the reference for what it does not take."""
+    """An executor of the case on that backend, and on the reference for nodes that the backend
+    refuses."""
     model = make_model(*CASES[case])
     chosen = [backend] if backend == "reference" else [backend, "reference"]
     loaded = tessera.load(model.SerializeToString(), log=lambda message: None)
     if backend == "openvino":
-        # Its regions are used where they were measured, or pinned.
+        # The backend's regions are used only if they were measured or pinned.
         pins = [tessera.Pin("*", backend)]
         return loaded.bind(backends=chosen, threads=1, pins=pins, **options)
     return loaded.bind(backends=chosen, threads=1, **options)
@@ -186,7 +189,7 @@ def test_special_values_come_out(tessera, why_unusable, expected, backend, case)
     try:
         executor = bind(tessera, backend, case)
     except tessera.Error as error:
-        # It does not take these nodes, or says that it would lose NaN.
+        # The backend refuses these nodes, or says that it would lose NaN.
         assert "cannot be served" in str(error)
         return
     plain = expected(case, None)[1]
@@ -223,7 +226,7 @@ def test_fast_offers_what_exact_withholds(tessera_binary, tmp_path, choose_backe
 
 
 def test_sums_that_overflow_are_no_error(tessera_binary, tmp_path, needs_native):
-    """One order of a sum of huge products ends with infinity, another with NaN."""
+    """Depending on the order, a sum of huge products is an infinity or NaN."""
     path = tmp_path / "model.onnx"
     nodes, shape, constants = CASES["MatMul, Relu"]
     path.write_bytes(make_model(nodes[:1] and [op("MatMul", ("x", "w"))], shape,

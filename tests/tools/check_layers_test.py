@@ -1,4 +1,4 @@
-"""tools/check_layers finds each kind of offence in a made-up tree, and none in this project."""
+"""tools/check_layers finds each kind of violation in a made-up tree, and none in this project."""
 
 import pytest
 from load_tool import ROOT, load_tool
@@ -49,7 +49,7 @@ def test_a_sound_tree_has_no_offence(tmp_path):
     assert offences_of(tmp_path, {}) == []
 
 
-# What is changed in the sound tree, and what the one offence must say.
+# The changes to the correct tree, and what the only violation must say.
 CASES = {
     "upwards": ({"src/base/log.h": '#include "left/left.h"\n', "src/left/left.h": ""},
                 'src/base/log.h:1: includes "left/left.h" upwards'),

@@ -1,4 +1,4 @@
-"""tools/demo judges what its processes answer."""
+"""tools/demo judges the answers of its processes."""
 
 import numpy
 import pytest
@@ -8,14 +8,16 @@ demo = load_tool("demo")
 
 
 def answers(**changed):
-    """Of two processes of each runtime; `changed` takes the place of Tessera's second."""
+    """The answers of two processes of each runtime; `changed` replaces parts of the answer of
+    Tessera's second process."""
     good = {"output": numpy.array([0.25, 0.75], numpy.float32), "run_s": 1e-3, "is_known": True}
     made = {runtime: [dict(good), dict(good)] for runtime in demo.RUNTIMES}
     made["tessera"][1].update(changed)
     return made
 
 
-# What the second process of Tessera answered, the interval, whether speed counts, and what is said.
+# Changes to the answer of Tessera's second process, the interval, whether speed counts, and the
+# expected message.
 CASES = {
     "fine": ({}, (0.99, 1.1), True, None),
     "other outputs": ({"output": numpy.array([0.5, 0.5], numpy.float32)}, None, True,

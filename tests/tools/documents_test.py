@@ -1,4 +1,5 @@
-"""What the documents name is there: files, folders, links, and the functions that ARCHITECTURE.md follows."""
+"""Everything that the documents name exists: files, folders, links, and the functions that
+ARCHITECTURE.md follows."""
 
 import re
 
@@ -6,18 +7,17 @@ import pytest
 from load_tool import ROOT
 
 FOLDERS = ("backends", "bench", "cli", "cmake", "docs", "examples", "include", "python", "src", "tests", "tools")
-# CHANGELOG.md tells of what was.
+# CHANGELOG.md also names things that no longer exist.
 DOCUMENTS = [path for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")) if path.name != "CHANGELOG.md"]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
-# `Class::function()` (`file`), where the file is said to define the function.
+# `Class::function()` (`file`): the file must define the function.
 FUNCTION_IN_FILE = re.compile(r"`([\w:]+)\(\)`\s+\(`([\w/]+\.\w+)`\)")
 
 
 def prose_of(path):
-    """The text without its blocks of code, and without the glossary's names of what is gone."""
-    present = path.read_text().partition("\n## Former names\n")[0]
-    return re.sub(r"^```.*?^```$", "", present, flags=re.M | re.S)
+    """The text without its code blocks."""
+    return re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -1,4 +1,4 @@
-"""tools/fuzz says what it did; what it finds is for tests/fuzz to test."""
+"""tools/fuzz reports what it did; tests/fuzz tests its findings."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
-"""The revision of kernels that the build computes changes with sources and settings, and with nothing
-else: of a script over made-up inputs, of a made-up project that is built, and of this build."""
+"""The kernel revision that the build computes changes with sources and settings, and with nothing
+else: of the script on made-up inputs, of a made-up project that is built, and of this build."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def make_folder(place):
 
 
 def revision_of(folder, flags="-O3", sources=("kernels/add.cc", "kernels/add.h")):
-    """Runs the script beside `folder`; gives the revision and the file that it wrote."""
+    """Runs the script next to `folder`; returns the revision and the file that it wrote."""
     inputs, output = folder.parent / "inputs.txt", folder.parent / "revision.cc"
     inputs.write_text("".join([f"flags {flags}\n", *(f"source {name}\n" for name in sources)]))
     subprocess.run([CMAKE, f"-DROOT={folder}", f"-DINPUTS={inputs}", "-DNAMESPACE=made::up",
@@ -70,7 +70,7 @@ tessera_kernel_revision(kernels made::up SOURCES kernels SETTINGS "Library 1.2")
 
 @pytest.fixture
 def project(tmp_path):
-    """Makes a project in a folder of tmp_path and builds it; gives its revision."""
+    """Creates a project in a folder of tmp_path and builds it; returns its revision."""
     if not shutil.which("ninja") or not shutil.which("c++"):
         pytest.skip("ninja or c++ was not found")
 

@@ -1,4 +1,4 @@
-"""Imports a tool, which is a Python file without an ending."""
+"""Imports a tool, which is a Python file without a file name extension."""
 
 import importlib.machinery
 import importlib.util
@@ -11,6 +11,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 def load_tool(name):
     loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tools" / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    sys.modules[name] = module  # dataclasses look their module up there
+    sys.modules[name] = module  # dataclasses look up their module there
     loader.exec_module(module)
     return module

@@ -1,5 +1,5 @@
-"""Runs what README.md shows under "First steps", block by block, as somebody does who has run `make
-demo` and nothing else: in a folder from which build/ and .venv can be reached, without our settings."""
+"""Runs the code blocks of "First steps" in README.md, like a user who has run only `make demo`: in
+a folder from which build/ and .venv can be reached, without our settings."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def place(bin_dir, why_unusable, tmp_path_factory):
         (folder / name).symlink_to(ROOT / name)
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("TESSERA_", "PYTHON", "LC_"))}
-    # A locale that is not installed makes bash complain.
+    # bash prints a warning if the locale is not installed.
     return folder, {**environment, "LANG": "C.UTF-8", "XDG_CACHE_HOME": str(folder / "user")}
 
 
@@ -55,7 +55,7 @@ def run(place, command, **more):
     done = subprocess.run(command, cwd=folder, env={**environment, **more}, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
-    # Nothing that a newcomer would have to worry about.
+    # No warning that could worry a new user.
     assert done.stderr == "", command
     return done.stdout
 
@@ -93,7 +93,7 @@ def test_the_python_lines_work(place):
 
 
 def test_the_cpp_block_works(place):
-    # The one step in the project's own folder: it reads CMakePresets.json.
+    # Only this step runs in the project's own folder, because it reads CMakePresets.json.
     run(place, [str(ROOT / "tools" / "build"), "release", "readme_example"])
     assert run(place, ["build/release/bin/readme_example"]) == "1x1000x1x1\n"
 

@@ -5,7 +5,7 @@ from load_tool import load_tool
 
 run_tests = load_tool("run_tests")
 
-# The cases of a JUnit file, the runner's exit status, and what they come to.
+# The cases of a JUnit file, the runner's exit status, and the expected counts.
 CASES = {
     "passed": ('<testcase name="a" status="run"/><testcase name="b"/>', 0, (2, 0, 0)),
     "failed": ('<testcase status="run"><failure/></testcase><testcase/>', 1, (1, 1, 0)),
@@ -30,7 +30,7 @@ def test_a_missing_report_counts_as_a_failure(tmp_path):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Programs a and b, each of which takes ten seconds of an invented time."""
+    """Programs a and b, each of which takes ten seconds of simulated time."""
     class Clock:
         now = 100.0
         ran = []

@@ -1,11 +1,11 @@
-"""tools/setup tells apart why a download failed."""
+"""tools/setup distinguishes why a download failed."""
 
 import pytest
 from load_tool import load_tool
 
 setup = load_tool("setup")
 
-# What pip and apt-get print, and what the user must be told.
+# The output of pip or apt-get, and what the user must be told.
 CASES = {
     "name": ("pip", "WARNING: Retrying (Retry(total=0)) after connection broken by "
              "'NewConnectionError(... Temporary failure in name resolution')': /simple/onnx/\n"

@@ -1,4 +1,4 @@
-"""tools/test_without notices a backend that is missing without a word, or not missing at all."""
+"""tools/test_without detects a backend that is missing without a reason, or not missing at all."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from load_tool import load_tool
 test_without = load_tool("test_without")
 
 OFF = "switched off when Tessera was configured (TESSERA_NATIVE=OFF)"
-# What is listed of native, and what is said of it.
+# The entry that lists native, and the expected message.
 CASES = {
     "told": ({"backend": "native", "is_usable": False, "reason": OFF}, ""),
     "usable": ({"backend": "native", "is_usable": True, "reason": ""}, "native is usable"),

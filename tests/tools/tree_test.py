@@ -1,4 +1,5 @@
-"""Promises about the source tree itself: file sizes, and that an op is found by its file name."""
+"""Promises about the source tree itself: file sizes, and that an op is in the file with its name.
+"""
 
 import re
 
@@ -19,7 +20,8 @@ def test_no_source_file_is_longer_than_the_limit():
 
 
 def read_families():
-    """File -> ops, from ARCHITECTURE.md: the files that hold more than the op they are named after."""
+    """File -> ops, from ARCHITECTURE.md: the files with more ops than the one they are named after.
+    """
     text = (ROOT / "ARCHITECTURE.md").read_text()
     families = {}
     for line in load_tool("check_layers").read_section(text, "Families of ops"):
@@ -30,8 +32,8 @@ def read_families():
 
 
 def registered_ops():
-    """Ops of ONNX's own domain that the op files name: their string literals that ONNX defines."""
-    # Only here: collecting the other tests needs no onnx.
+    """ONNX ops in the files of ops: their string literals that are names of ONNX ops."""
+    # Imported only here: collecting the other tests needs no onnx.
     import onnx.defs
     defined = {schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
     listed = (ROOT / "src" / "ops" / "op_list.inc").read_text()
@@ -49,7 +51,7 @@ def test_an_op_is_found_by_its_file_name():
     ops = registered_ops()
     assert ops
     assert sorted(op for op in ops if op.lower() not in stems and op not in place) == []
-    # No row has outlived what it lists.
+    # No row lists files or ops that no longer exist.
     assert sorted(file for file in families if not (ROOT / file).exists()) == []
     assert sorted(op for op in place if op not in ops) == []
     assert sorted(op for op, file in place.items()

@@ -1,5 +1,5 @@
-// Stands in for tessera-worker and breaks the conversation in the one way that the environment
-// variable TESSERA_TEST_WORKER names.
+// Replaces tessera-worker and breaks the protocol in the way that the environment variable
+// TESSERA_TEST_WORKER names.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -49,11 +49,11 @@ std::string noise(uint64_t seed, size_t size) {
   return bytes;
 }
 
-// A frame as MessageChannel writes it, to be spoiled.
+// A frame as MessageChannel writes it, to be corrupted.
 std::string frame(const Message& message) {
   auto [mine, its] = MessageChannel::make_sockets();
   MessageChannel channel(std::move(mine), 0, false);
-  // As the second one of this direction: the first answered the start.
+  // The frame must be the second in this direction: the first answered the start message.
   channel.send({.kind = 1}, Deadline::max());
   channel.send(message, Deadline::max());
   std::string bytes(1 << 16, '\0');
@@ -121,7 +121,7 @@ int main() {
       channel.send(make(request.kind, identity), Deadline::max());
     } else {
       answer_badly(mode, request.kind, seed);
-      // Whoever asked has to find out by itself.
+      // The parent process has to detect the problem without our exit.
       if (mode != "truncated" && mode != "short_payload") return 0;
       std::this_thread::sleep_for(std::chrono::hours(1));
     }

@@ -1,4 +1,4 @@
-// Starts a WorkerBench without plug-ins, prints the number of its process, and waits to be ended.
+// Starts a WorkerBench without plug-ins, prints the id of its process, and waits to be killed.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-"""`tessera tune` without --all: only what could win is measured, plans run as wholes, time is kept."""
+"""`tessera tune` without --all: measures only candidates that could win, runs whole plans, and
+respects its budget."""
 
 import json
 
@@ -7,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-# Times, or Ctrl-C.
+# These tests measure times or send SIGINT.
 pytestmark = pytest.mark.alone
 
 CHANNELS = 48
@@ -17,7 +18,7 @@ LAYERS = 6
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A stack of convolutions that takes several milliseconds, with residual sums."""
+    """Convolutions with residual sums, which take several milliseconds."""
     rng = np.random.default_rng(2)
     nodes, weights, at = [], [], "x"
     for layer in range(LAYERS):
@@ -80,7 +81,7 @@ def test_plans_run_as_wholes_and_the_fastest_is_taken(tuned):
     contenders = placement["contenders"]
     assert contenders and placement["measured_us"] == pytest.approx(contenders[0]["time"]["time_us"])
     assert [one["is_chosen"] for one in contenders] == [True] + [False] * (len(contenders) - 1)
-    # Within noise the first of them is taken.
+    # If several plans are equally fast within noise, the first is chosen.
     assert placement["measured_us"] <= 1.02 * min(one["time"]["time_us"] for one in contenders) + 1e-6
     for one in contenders:
         assert 0 < one["time"]["low_us"] <= one["time"]["time_us"] <= one["time"]["high_us"]
@@ -100,7 +101,7 @@ def test_time_is_kept(call, model, seconds):
     report = json.loads(call("tune", model, "--threads", 1, "--json", "--tune-budget", seconds))
     tuning = report["tuning"]
     assert tuning["is_out_of_time"] and tuning["tuning_us"] < 1e6 * (seconds + 3)
-    # What is known then decides, and something is chosen for every node.
+    # Then the known prices decide, and every node has a candidate.
     assert sum(len(one["nodes"]) for one in report["candidates"] if one["is_chosen"]) >= 3 * LAYERS
     placement = report["placement"]
     assert 0 < placement["lower_bound_us"] <= placement["predicted_us"] * (1 + 1e-9)
@@ -117,7 +118,7 @@ def test_where_nothing_was_measured_the_choice_is_that_without_prices(call, mode
 
 
 def test_a_budget_that_is_named_holds_for_short_graphs_too(needs_a_library, call, tmp_path):
-    """Without one, a graph that takes less than a millisecond gets a tenth of a second."""
+    """Without a budget, a graph that takes less than a millisecond gets a tenth of a second."""
     nodes = [helper.make_node(op, [f"v{index}"], [f"v{index + 1}"])
              for index, op in enumerate(["Tanh", "Softmax", "Sigmoid", "Abs"] * 12)]
     graph = helper.make_graph(
@@ -216,7 +217,7 @@ def test_nodes_that_are_over_at_once_are_offered_for_one_thread(tessera, call, t
     tuned, = executor.run({"v0": values})
     plain, = model.bind(threads=2, optimize=False).run({"v0": values})
     np.testing.assert_allclose(tuned, plain, rtol=1e-5, atol=1e-6)
-    # Who names a budget wants more to choose from.
+    # A user who sets a budget wants more candidates.
     report = json.loads(call("tune", file, "--threads", 2, "--json", "--tune-budget", 5))
     assert {one["thread_count"] for one in report["candidates"]} == {1, 2}
     assert report["tuning"]["offered_count"] > tuning.offered

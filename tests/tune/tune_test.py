@@ -1,5 +1,5 @@
-"""`tessera tune`, `verify MODEL`, `explain` and `run` with costs: what is measured, kept, refused,
-and what a plug-in that lies costs: its candidate, and nothing else."""
+"""`tessera tune`, `verify MODEL`, `explain` and `run` with costs: what is measured, kept and
+refused. A plug-in that lies loses only its candidate."""
 
 import json
 import os
@@ -13,14 +13,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 COLUMNS = 100
-# Lie -> what the refusal of the candidate says.
+# Lie -> the candidate's reason for refusal.
 LIES = {
     "wrong_numbers": "numbers",
     "gives_nan": "found nan",
     "leaves_the_last_element": "numbers",
     "writes_behind_output": "guard bytes",
     "writes_before_output": "guard bytes",
-    # Its process ends: nobody may touch what is beside a buffer, or write to an input.
+    # The worker's process ends: guard pages surround its buffers, and its inputs are read-only.
     "overruns_workspace": "segmentation fault",
     "changes_input": "segmentation fault",
     "in_place": "in place",
@@ -50,7 +50,8 @@ def model(tmp_path_factory):
     weight = rng.standard_normal((9, 7)).astype(np.float32)
     other = rng.standard_normal((5, 7)).astype(np.float32)
     x = rng.standard_normal((5, 9)).astype(np.float32)
-    # What Relu leaves alone, and so shows what happens to it: the first element.
+    # Makes the first element positive, so that Relu leaves it unchanged and a later error in it is
+    # visible.
     x[0] = np.abs(x[0])
     weight[:, 0] = np.abs(weight[:, 0])
     nodes = [
@@ -106,7 +107,7 @@ def test_everything_is_measured_and_judged(tessera, model, liar):
     assert {"liar", "reference"} <= backends
     for candidate in report["candidates"]:
         if candidate["verdict"] == "not_measured":
-            assert candidate["thread_count"] == 1  # could not have won
+            assert candidate["thread_count"] == 1  # cannot win
             continue
         assert candidate["verdict"] == "fine" and candidate["relative_error"] <= candidate["tolerance"]
         time_found = candidate["time"]
@@ -117,7 +118,7 @@ def test_everything_is_measured_and_judged(tessera, model, liar):
                for node in candidate["nodes"]]
     assert sorted(covered) == sorted(set(covered)) and "product" in covered
     assert report["placement"]["predicted_us"] > 0
-    # The layouts of the plug-in have prices, too.
+    # The conversions of the plug-in's layouts have prices, too.
     assert {("row_major", "liar:fours"), ("liar:fours", "row_major")} <= {
         (conversion["from_layout"], conversion["to_layout"]) for conversion in report["conversions"]}
 
@@ -127,7 +128,7 @@ def test_what_was_measured_is_not_measured_again(tessera, model, tmp_path):
     first = tune(tessera, model, "--output", costs)
     assert first["tuning"]["measured_count"] > 0 and costs.exists()
     again = tune(tessera, model, "--costs", costs)
-    # Only what was left out for being too slow may come up again.
+    # Only candidates that were skipped because they are too slow may be measured now.
     assert again["tuning"]["measured_count"] < first["tuning"]["measured_count"] / 2
     chosen = [candidate for candidate in again["candidates"] if candidate["is_chosen"]]
     assert all(candidate["time"] for candidate in chosen)
@@ -152,7 +153,7 @@ def test_a_lie_costs_the_candidate_and_nothing_else(tessera, model, liar, lie, b
 def test_a_refusal_is_kept_in_the_table(tessera, model, liar, tmp_path):
     costs = tmp_path / "costs.json"
     tune(tessera, model, *with_liar(liar), "--output", costs, lie="wrong_numbers")
-    # It does not lie any more, but nobody asks again.
+    # The plug-in no longer lies, but the verdict is kept.
     result = tessera("explain", model, *with_liar(liar), "--costs", costs, "--threads", 2,
                      "--json")
     report = json.loads(result.stdout)
@@ -199,7 +200,7 @@ def test_table_fits_the_terminal(tessera, model, liar):
     assert result.returncode == 0, result.stderr
     assert all(len(line) <= COLUMNS for line in result.stdout.splitlines())
     assert "to build" in result.stdout and "refused liar" in result.stdout
-    assert result.stderr == ""  # no progress where nobody watches
+    assert result.stderr == ""  # no progress line without a terminal
 
 
 def test_optimized_runs_agree_and_bench_takes_costs(tessera, model, tmp_path):
@@ -244,7 +245,7 @@ def test_interrupt_keeps_what_was_measured(tessera_binary, model, liar, tessera,
         [tessera_binary, "tune", model, "--all", "--json", *with_liar(liar), "--threads", "1",
          "--output", costs], env=environment, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, cwd=model.parent)
-    # Somewhere among the Relu candidates, each of which takes seconds.
+    # At this time it is measuring one of the Relu candidates, each of which takes seconds.
     time.sleep(1)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
-// Measuring in another process: what is found there is what is found here, and what breaks there
-// costs its candidate.
+// Measuring in another process gives the same results as in this one, and a crash there loses only
+// its candidate.
 #include "microbench/worker_bench.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ std::shared_ptr<const Plugin> reference() {
 
 std::shared_ptr<const Plugin> hostile() { return Plugin::open(TESSERA_HOSTILE_PLUGIN, services()); }
 
-// The mischief of the hostile plug-in, for this process and those that it starts.
+// The mischief of the hostile plug-in, for this process and its children.
 class Mischief {
  public:
   explicit Mischief(const std::string& name) { ::setenv("TESSERA_TEST_MISCHIEF", name.c_str(), 1); }
@@ -91,7 +91,7 @@ TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
     there.load(group.group);
     ASSERT_FALSE(group.keys.empty());
     for (const CandidateKey& key : group.keys) {
-      // A case of several nodes has candidates for its parts, which are not of the whole group.
+      // A case of several nodes also has candidates for parts of the group.
       const bool is_whole = key.node_count == static_cast<int>(group.group.graph.nodes.size());
       const Outcome built = there.build(key);
       EXPECT_EQ(built.is_fine(), is_whole) << built.reason;
@@ -113,7 +113,7 @@ TEST(WorkerBench, FindsWhatTheBenchInThisProcessFinds) {
 }
 
 TEST(WorkerBench, CarriesEverythingOfAGraph) {
-  // Attributes of every kind, a nested graph, several outputs, a value left out.
+  // Attributes of every kind, a nested graph, several outputs, an omitted value.
   const std::vector<std::shared_ptr<const Plugin>> plugins = {reference()};
   WorkerBench bench(plugins, options());
   for (const char* text :
@@ -161,12 +161,12 @@ enum class Step { Build, Check, Run };
 
 struct MischiefCase {
   const char* name;
-  Step step;           // that fails, after those before succeeded
-  const char* reason;  // what it says
+  Step step;           // the step that fails, after the earlier steps succeeded
+  const char* reason;  // the reported reason
   bool is_lost;
 };
 
-// What the sanitizers' own handlers make of a fault.
+// Under sanitizers, a fault is handled by their own signal handlers.
 #ifdef TESSERA_SANITIZED
 constexpr const char* kFaultBuilding = "its process ended";
 constexpr const char* kFaultRunning = "its process ended";
@@ -214,7 +214,7 @@ TEST_P(WorkerMischief, CostsItsCandidateAndNothingElse) {
   const CandidateKey& bad = group.keys[0];
   const CandidateKey& good = group.keys[1];
 
-  // In a process that has worked on the good one before: it must not be blamed.
+  // The same process has built the good candidate before, which must not be blamed.
   ASSERT_THAT(bench.build(good).reason, IsEmpty());
   const Outcome built = bench.build(bad);
   if (given.step == Step::Build) {
@@ -283,7 +283,7 @@ TEST(WorkerBench, EndsOneThatAllocatesEverythingBeforeTheMachineSuffers) {
 
 // --- The process ---------------------------------------------------------------------------------
 
-// As if the system held it in a call that no signal interrupts.
+// Simulates a process that is blocked in a system call which no signal interrupts.
 pid_t wait_in_vain(pid_t /*id*/, int* /*status*/, int /*options*/) { return 0; }
 
 TEST(WorkerBench, LeavesAProcessBehindThatDoesNotEnd) {
@@ -317,7 +317,8 @@ TEST(WorkerBench, GoesOnWhenItsProcessWasEnded) {
   const int first = bench.process_id();
   ASSERT_EQ(::kill(first, SIGKILL), 0);
   const Outcome run = bench.run_once(group.keys[0], Weights::Warm);
-  // Ended before the question, it was nobody's fault; ended during it, the candidate's.
+  // If the worker ended before the request, no candidate is blamed; if during the request, the
+  // candidate is.
   EXPECT_TRUE(run.is_fine() || run.is_lost) << run.reason;
   EXPECT_NE(bench.process_id(), first);
   EXPECT_THAT(bench.run_once(group.keys[0], Weights::Warm).reason, IsEmpty());

@@ -1,4 +1,4 @@
-// Workers that answer badly: each costs an error and a new worker, whatever it says.
+// Workers that send invalid answers: each causes an error and a new worker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

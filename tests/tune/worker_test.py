@@ -1,5 +1,5 @@
-"""Measuring in another process: what goes wrong there costs its candidate, and nothing there
-outlives, reads or disturbs what is here."""
+"""Measuring in another process: an error there loses only its candidate, and nothing there
+outlives, reads or disturbs this process."""
 
 import json
 import os
@@ -19,7 +19,7 @@ X = np.arange(-6, 6, dtype=np.float32).reshape(3, 4)
 RELU = np.maximum(X, 0)
 Y = RELU + 1 / (1 + np.exp(-RELU))
 
-# Of the variables that Tessera reads: whether tests measure, and where they keep what they find.
+# The variables of Tessera that are passed on: whether tests measure, and where their caches are.
 KEPT = ("TESSERA_CACHE_DIR", "TESSERA_OPTIMIZE")
 
 FAULT = "its process ended by signal 11 (segmentation fault) while running"
@@ -42,7 +42,7 @@ LOSES = {
     "writes_after_workspace": FAULT,
     "writes_input": FAULT,
 }
-# What costs nothing: it is slow as announced, or only talks.
+# Mischief without consequences: it is slow as announced, or only prints.
 KEEPS = ["builds_slowly_as_announced", "talks"]
 
 
@@ -90,7 +90,7 @@ def call(tessera_binary, model):
 
 
 def refusals(costs):
-    """Why each candidate of the hostile plug-in is refused; "" where it is not."""
+    """Why each candidate of the hostile plug-in is refused; "" if it is not."""
     return [kernel.get("refusal", "") for kernel in json.loads(costs.read_text())["kernels"]
             if kernel["backend"] == "hostile"]
 
@@ -108,16 +108,17 @@ def test_mischief_costs_its_candidate_and_nothing_else(call, model, hostile, tmp
         assert set(reasons) == {""}
         return
     assert all(LOSES[mischief] in reason for reason in reasons), reasons
-    # It is not chosen, so the model runs, and right.
+    # The candidate is not chosen, so the model runs and its result is right.
     ran = call("run", model, "--input", "x=x.npy", "--expect", "y=y.npy", "--costs", costs,
                "--backend-path", hostile, "--threads", "1", mischief=mischief)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-# --- Whose process it is -------------------------------------------------------------------------
+# --- The worker's lifetime
+# -------------------------------------------------------------------------
 
 def state_of(process):
-    """The letter of /proc/<process>/stat; "" where there is no such process."""
+    """The letter of /proc/<process>/stat; "" if there is no such process."""
     try:
         return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
@@ -133,7 +134,7 @@ def wait_for_end(process):
 
 @pytest.fixture
 def holder(bin_dir):
-    """A function that starts hold_worker and gives it with its worker's number."""
+    """A function that starts hold_worker and returns it with its worker's process id."""
     started = []
 
     def start(*arguments, **options):
@@ -161,7 +162,7 @@ def test_the_worker_ends_with_its_parent(holder, end):
 
 @pytest.mark.alone
 def test_a_worker_that_is_busy_ends_with_its_parent(tessera_binary, model, hostile):
-    """In the middle of a kernel that never returns."""
+    """The worker is in a kernel that never returns."""
     parent = subprocess.Popen([tessera_binary, "tune", model, "--all", "--backend-path", hostile,
                                "--candidate-timeout", "100"], env=environment("hangs_running"),
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -203,11 +204,12 @@ def test_the_worker_is_of_no_use_by_hand(bin_dir):
     assert result.returncode == 2
 
 
-# --- Where it is found ---------------------------------------------------------------------------
+# --- The search for the worker's program
+# -----------------------------------------------------------
 
 def test_a_missing_worker_is_said_once_and_not_searched_in_path(call, tessera_binary, model,
                                                                 tmp_path):
-    """The program alone in a folder, and in PATH a worker that would tell of itself."""
+    """The program is alone in a folder, and PATH has a worker that would print something."""
     alone = tmp_path / "alone"
     trap = tmp_path / "trap"
     alone.mkdir()

@@ -1,5 +1,5 @@
 // Random graphs of reshapes, splits, slices, concats and sums between kernels: plans that share
-// memory give what the interpreter gives, whoever computes the nodes.
+// memory compute the same as the interpreter, on any backend.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ Tensor integers(const Dims& values) {
   return Tensor::from<int64_t>(DataType::Int64, {static_cast<int64_t>(values.size())}, values);
 }
 
-// Grows a graph node by node; each makes values that later ones may read.
+// Builds a graph node by node; later nodes may read the values of earlier ones.
 class GraphMaker {
  public:
   GraphMaker(Dice& dice, const ops::Registry& registry) : dice_(dice), graph_(registry, 17) {
@@ -72,7 +72,7 @@ class GraphMaker {
     known_.push_back({name, dims, is_made, 0});
   }
 
-  // Rather one of the newest.
+  // Prefers the newest values.
   Known& some() {
     const auto count = static_cast<int64_t>(known_.size());
     const int64_t oldest = dice_.one_in(3) ? 0 : std::max<int64_t>(0, count - 5);
@@ -248,7 +248,7 @@ class Views : public testing::Test {
         Plugin::open_linked(catalog().back().open, "reference", std::make_shared<HostServices>()));
   }
 
-  // Runs the plan and counts its steps; results must be those of the interpreter.
+  // Runs the plan and counts its steps; the results must equal the interpreter's.
   void check(const Graph& graph, const std::map<std::string, Tensor>& fed,
              const PlanOptions& options, const std::string& what) {
     const Graph typed = infer_types(graph, registry_, Log());
@@ -293,7 +293,8 @@ class Views : public testing::Test {
   std::vector<std::shared_ptr<const Plugin>> plugins_;
   int views_ = 0;
   int copies_ = 0;
-  int odd_ = 0;      // buffers that begin where no kernel is promised that they do
+  int odd_ = 0;      // buffers that begin at offsets without the alignment that kernels are
+                     // promised
   int strided_ = 0;  // buffers with strides
 };
 
@@ -303,7 +304,7 @@ TEST_F(Views, OfRandomGraphsGiveWhatTheInterpreterGives) {
     const RandomGraph made = GraphMaker(dice, registry_).grow(static_cast<int>(dice.whole(5, 40)));
     const Graph graph = made.builder.graph();
     check(graph, made.fed, {}, "seed " + std::to_string(seed));
-    // Every node at its own backend, whatever that costs.
+    // Pins each node to a random backend, at any cost.
     PlanOptions options;
     for (const Node& node : graph.nodes) {
       if (dice.one_in(3)) continue;
@@ -315,7 +316,7 @@ TEST_F(Views, OfRandomGraphsGiveWhatTheInterpreterGives) {
         check(graph, made.fed, options, "pinned, seed " + std::to_string(seed));
         is_served = true;
       } catch (const Error& error) {
-        // A pin that nobody serves names itself; the others stay.
+        // The error names a pin that cannot be served; remove it and try again with the others.
         ASSERT_EQ(error.kind(), ErrorKind::Unsupported) << error.what();
         const auto gone = std::erase_if(options.selection.pins, [&](const NodePin& pin) {
           return error.where() == "pin '" + pin.nodes + "=" + pin.backend + "'";
@@ -357,7 +358,7 @@ TEST_F(Views, AtOddOffsetsFeedEveryBackend) {
           .output("conv")
           .output("pool")
           .output("join");
-      // Those of its kernels that take these nodes; native shows where they lie.
+      // Uses this plug-in's kernels for the nodes that it supports; the views are pinned to native.
       PlanOptions options;
       for (const char* view : {"split", "slice", "join"}) {
         options.selection.pins.push_back({view, "native", ""});

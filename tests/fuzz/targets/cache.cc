@@ -15,7 +15,7 @@ namespace {
 using cache::CacheFile;
 using cache::kChecksumBytes;
 
-// docs/formats/cache.md.
+// See docs/formats/cache.md.
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kTableBytesAt = 12;
 constexpr size_t kFileBytesAt = 16;
@@ -26,18 +26,18 @@ void put_checksum(std::string& bytes, size_t at, const cache::Checksum& checksum
   if (at + kChecksumBytes <= bytes.size()) std::copy(checksum.begin(), checksum.end(), &bytes[at]);
 }
 
-// How far the reader of all of `bytes` has come.
+// The position of a reader in `bytes`.
 struct Place {
   explicit Place(const std::string& given) : bytes(given), reader(given, "table") {}
   size_t at() {
-    // The reader tells only what it gives.
+    // The reader reports its position only through the bytes that it returns.
     return static_cast<size_t>(reader.raw(0, "nothing").data() - bytes.data());
   }
   const std::string& bytes;
   cache::FieldReader reader;
 };
 
-// Puts in the checksums of the sections that the table names, as far as it can be read.
+// Writes correct checksums for the sections in the table, as far as the table can be read.
 void make_sections_right(std::string& bytes, size_t table_bytes) {
   try {
     const std::string before = bytes;
@@ -47,7 +47,7 @@ void make_sections_right(std::string& bytes, size_t table_bytes) {
     const std::vector<cache::Ingredient> ingredients = place.reader.ingredients();
     const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);
     std::memcpy(&bytes[kHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
-    place.reader.ingredients();  // the notes
+    place.reader.ingredients();  // notes
     for (auto left = place.reader.number<uint32_t>("sections"); left > 0; --left) {
       place.reader.text("a type");
       place.reader.text("a content");
@@ -62,7 +62,7 @@ void make_sections_right(std::string& bytes, size_t table_bytes) {
       put_checksum(bytes, checksum_at, cache::checksum_of(Bytes(before).subspan(offset, length)));
     }
   } catch (const Error&) {
-    return;  // a table that cannot be read gets a checksum all the same
+    return;  // a table that cannot be read gets a checksum too
   }
 }
 
@@ -80,7 +80,7 @@ std::string made_right(Bytes given) {
   return bytes;
 }
 
-// All libraries that the file names, so that nothing is left out for their sake.
+// All libraries that the file names, so that no cost is dropped because of its library.
 std::vector<tuning::PricedLibrary> libraries_of(const CacheFile& file) {
   std::vector<tuning::PricedLibrary> libraries;
   for (const cache::Section& section : file.sections) {

@@ -1,4 +1,4 @@
-// A fuzzer of the target that the build names.
+// A fuzzer for the target that the build names.
 #include "targets.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

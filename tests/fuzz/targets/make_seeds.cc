@@ -2,7 +2,8 @@
 //
 //   make_fuzz_seeds FOLDER
 //
-// Run it again when a format changes: what is in the corpora then tests only the refusal of others.
+// Run it again after a format changes: the old corpora then test only that other versions are
+// refused.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -75,7 +76,7 @@ void add_packs(Corpus corpus) {
   corpus.add("two", cache::encode_packs(packs, "fuzz", kKey));
 }
 
-// What comes out at the other end, behind the flags that fuzz_messages() reads.
+// The bytes that the receiver gets, after the flags that fuzz_messages() reads.
 template <class... Messages>
 std::string frames_of(char flags, const Messages&... messages) {
   auto [mine, its] = MessageChannel::make_sockets();
@@ -84,7 +85,7 @@ std::string frames_of(char flags, const Messages&... messages) {
   (channel.send(messages, deadline), ...);
   std::string stream(1, flags);
   std::array<char, 4096> part = {};
-  // A part ends where a file came with what follows.
+  // recv() returns the bytes in parts, which end where a file is attached.
   for (ssize_t count = 1; count > 0;) {
     count = ::recv(its.get(), part.data(), part.size(), MSG_DONTWAIT);
     stream.append(part.data(), static_cast<size_t>(std::max<ssize_t>(count, 0)));
@@ -136,7 +137,7 @@ void add_index(Corpus corpus, const std::filesystem::path& model) {
   std::ifstream stream(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   const cache::CacheFile stored = cache::decode(bytes, &kKey, "index");
-  // All but the list of files, which fuzz_model_index() adds.
+  // Everything except the list of files, which fuzz_model_index() adds.
   ByteReader reader(stored.sections.front().bytes);
   uint64_t count = 0;
   std::string path;

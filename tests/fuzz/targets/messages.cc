@@ -21,15 +21,15 @@ namespace {
 using tuning::BenchMessage;
 using tuning::VerifyMessage;
 
-// As base/message_channel.h has it.
+// The same as in base/message_channel.h.
 constexpr size_t kHeaderBytes = 32;
 constexpr uint64_t kMagic = 0x4D534D54;
-// What fits into a socket without anybody reading.
+// Fits into a socket's buffer without a reader.
 constexpr size_t kMaxStreamBytes = size_t{1} << 16;
 constexpr uint8_t kIsRequest = 1;
 constexpr uint8_t kIsMadeRight = 2;
 
-// Magic, numbers, lengths and checksums as a sender would have them.
+// Sets magic, numbers, lengths and checksums as a correct sender would.
 std::string with_right_frames(Bytes stream) {
   std::string right(stream.begin(), stream.end());
   uint64_t number = 0;
@@ -61,7 +61,7 @@ void read(const Message& message) {
   expect(writer.take_bytes() == message.payload, "what is read is written as it came");
 }
 
-// The file that would come with the message, of zeros.
+// The file that belongs to the message, filled with zeros.
 void add_file(Message& message) {
   constexpr off_t kFileBytes = 1 << 16;
   FileHandle file(::memfd_create("tensors", MFD_CLOEXEC));

@@ -10,7 +10,7 @@
 namespace tessera::fuzzing {
 namespace {
 
-// What a run may take, so that many fit into a minute.
+// Limits for a run, so that many runs fit into a minute.
 constexpr int64_t kMaxBytes = int64_t{1} << 24;
 constexpr int64_t kMaxFlops = 10'000'000;
 constexpr double kMaxSeconds = 2;
@@ -42,7 +42,7 @@ Tensor small_numbers(DataType type, const std::vector<int64_t>& dims) {
   return tensor;
 }
 
-// Sizes that only running shows are bounded by the limits on memory and time alone.
+// Sizes that are known only in a run are limited by the limits on memory and time alone.
 bool is_large(const ModelDescription& model) {
   return model.peak_bytes.value_or(0) > kMaxBytes || model.flops.value_or(0) > kMaxFlops;
 }
@@ -60,7 +60,7 @@ void run(const Model& model) {
     if (tensor_bytes(input.type, dims) > kMaxBytes) return;
     inputs[input.name] = small_numbers(input.type, dims);
   }
-  // The second run finds what the first one left.
+  // The second run tests the state that the first run left behind.
   executor.run(inputs);
   executor.run(inputs);
 }

@@ -12,7 +12,7 @@
 namespace tessera::fuzzing {
 namespace {
 
-// The model that the index claims to be of; weights may lie in it.
+// The model that the index claims to describe; the index may refer to weights in it.
 const std::filesystem::path& model_file() {
   static const std::filesystem::path kFile = [] {
     const auto file = scratch_folder() / "model.onnx";
@@ -22,7 +22,7 @@ const std::filesystem::path& model_file() {
   return kFile;
 }
 
-// The list of the one file that the model was read from, as ModelIndex::files has it.
+// A list with the one file that the model was read from, in the format of ModelIndex::files.
 std::string files_field() {
   const FileStamp stamp = stamp_of(model_file()).value();
   ByteWriter writer;
@@ -51,7 +51,7 @@ void fuzz_model_index(Bytes bytes) {
   const FoundIndex found = read_model_index(file, stored.ingredients, key);
   expect(found.index.has_value() || !found.reason.empty(), "there is an index or a reason");
   if (!found.index) return;
-  // Every constant that it has can be read.
+  // All its constants must be readable.
   for (const Value& value : found.index->model.graph.values) {
     if (value.is_constant()) use(sum_of(value.constant));
   }

@@ -10,14 +10,14 @@
 namespace tessera::fuzzing {
 namespace {
 
-// docs/formats/packs.md.
+// See docs/formats/packs.md.
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kHeaderBytesUsed = 24;
 constexpr size_t kTableBytesAt = 12;
 constexpr size_t kFileBytesAt = 16;
 constexpr size_t kTableAt = kHeaderBytes + sizeof(cache::Mac);
 
-// Digests of the packs that the table names, as far as it can be read.
+// Writes correct digests for the packs in the table, as far as the table can be read.
 void make_digests_right(std::string& bytes, size_t table_bytes) {
   const std::string table = bytes.substr(kTableAt, table_bytes);
   cache::FieldReader reader(table, "table");
@@ -44,7 +44,7 @@ std::string made_right(Bytes given, const cache::UserKey& key) {
   try {
     make_digests_right(bytes, table_bytes);
   } catch (const Error&) {
-    // What cannot be read is vouched for all the same.
+    // A table that cannot be read is signed too.
   }
   cache::FieldWriter vouched;
   vouched.text("tessera packs");
@@ -64,7 +64,7 @@ void fuzz_packs(Bytes bytes) {
     const cache::PackFile::Opened opened = cache::PackFile::over(tried, "packs", "fuzz", key);
     expect((opened.file == nullptr) != opened.reason.empty(), "there is a file or a reason");
     if (opened.file == nullptr) continue;
-    // Every byte that is given out can be read.
+    // All bytes of the packs that it returns must be readable.
     uint64_t sum = 0;
     for (const std::string& name : opened.file->keys()) {
       const auto found = opened.file->find(name);

@@ -1,4 +1,4 @@
-// Runs each target on its corpus: what was found once does not come back.
+// Runs each target on its corpus, so that bugs that were found before do not come back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TEST_P(Replay, NothingInTheCorpusIsAFinding) {
   for (const std::filesystem::path& file : files) {
     SCOPED_TRACE(file.string());
     std::ifstream stream(file, std::ios::binary);
-    // Of exactly its size, so that a sanitizer sees each read behind the end.
+    // Has exactly the file's size, so that a sanitizer detects each read beyond the end.
     const std::vector<char> bytes{std::istreambuf_iterator<char>(stream),
                                   std::istreambuf_iterator<char>()};
     GetParam().run(bytes);

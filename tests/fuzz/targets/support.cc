@@ -14,7 +14,7 @@ struct ScratchFolder {
     const std::filesystem::path memory = "/dev/shm";
     const std::filesystem::path parent =
         std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-    // mkdtemp() makes a folder for this user alone, as files that are trusted have to lie in.
+    // mkdtemp() creates a folder that only this user can access, which trusted files require.
     std::string pattern = (parent / "tessera_fuzz_XXXXXX").string();
     expect(::mkdtemp(pattern.data()) != nullptr, "a scratch folder can be made");
     path = pattern;

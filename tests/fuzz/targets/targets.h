@@ -1,6 +1,6 @@
-// What libFuzzer feeds with bytes. Each target throws nothing and returns, whatever the bytes are;
-// it ends the process where a promise is broken, and the sanitizers end it elsewhere. entry.cc
-// makes a fuzzer of one; replay_test.cc runs all of them on the corpora in the repository.
+// The targets that libFuzzer calls with bytes. Each target returns without throwing for all bytes.
+// It ends the process if a promise is broken; the sanitizers end it for other errors. entry.cc
+// turns one target into a fuzzer; replay_test.cc runs all targets on the corpora in the repository.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@ namespace tessera::fuzzing {
 
 using Bytes = std::span<const char>;
 
-// Model bytes: loaded, bound with unknown dimensions of 2, and run on small numbers.
+// The bytes of a model, which is loaded, bound with 2 for unknown dimensions, and run on small
+// numbers.
 void fuzz_model(Bytes bytes);
-// A .npy file, or, where the first byte is odd, a .pb file, behind that byte.
+// A .npy file, or, if the first byte is odd, a .pb file after that byte.
 void fuzz_tensor_file(Bytes bytes);
-// A stream of frames as a worker or its parent receives it; the first byte says which of both it
-// is, and whether lengths and checksums are made right.
+// A stream of frames that a worker or its parent receives. The first byte selects which of the two
+// receives it, and whether lengths and checksums are corrected.
 void fuzz_messages(Bytes bytes);
-// A cache file with its checksums and fingerprint made right, and the costs and the plan in it.
+// A cache file with corrected checksums and fingerprint, and the costs and the plan in it.
 void fuzz_cache(Bytes bytes);
-// A file of packs with its code and digests made right.
+// A file of packs with corrected MAC and digests.
 void fuzz_packs(Bytes bytes);
-// The content of a model's index, in a file that is this user's.
+// The content of a model's index, in a file that belongs to this user.
 void fuzz_model_index(Bytes bytes);
 
 struct Target {
@@ -39,17 +40,17 @@ inline constexpr Target kTargets[] = {
 
 // --- For the targets -----------------------------------------------------------------------------
 
-// Ends the process with `message`, unless `is_kept`.
+// Ends the process with `message` if `is_kept` is false.
 void expect(bool is_kept, const std::string& message);
 
-// Keeps the compiler from leaving out what only computes `number`.
+// Prevents the compiler from removing code that only computes `number`.
 void use(uint64_t number);
 
-// Little-endian, as files have numbers.
+// Little-endian, as in the files.
 uint64_t read_number(Bytes bytes, size_t at, size_t size);
 void write_number(std::string& bytes, size_t at, size_t size, uint64_t number);
 
-// A folder of this process alone, in memory where there is such; gone with it.
+// A folder for this process alone, in memory if possible, which is removed at the end.
 const std::filesystem::path& scratch_folder();
 void write_scratch_file(const std::filesystem::path& file, Bytes bytes);
 

@@ -23,7 +23,7 @@ void fuzz_tensor_file(Bytes bytes) {
                 std::memcmp(again.data(), tensor.data(), static_cast<size_t>(tensor.bytes())) == 0),
            "a tensor that was read is written and read again as it is");
   } catch (const Error& error) {
-    // More dimensions than a header can say are refused too.
+    // More dimensions than a header can contain are refused too.
     expect(error.kind() == ErrorKind::InvalidArgument || error.kind() == ErrorKind::InvalidModel ||
                error.kind() == ErrorKind::Unsupported || error.kind() == ErrorKind::OutOfMemory,
            error.what());
