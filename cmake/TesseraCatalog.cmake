@@ -1,5 +1,5 @@
-# Sets `aliases_variable` to the C++ expression for the aliases of entry `index` of the list `key`, and adds the
-# array that it needs to the source text in `tables_variable`.
+# Sets `aliases_variable` to the C++ expression for the aliases of entry `index` of the list `key`,
+# and appends the array that this expression needs to the source text in `tables_variable`.
 function(tessera_catalog_aliases aliases_variable tables_variable catalog key index name)
   string(JSON count LENGTH "${catalog}" ${key} ${index} aliases)
   if(count EQUAL 0)
@@ -17,10 +17,11 @@ function(tessera_catalog_aliases aliases_variable tables_variable catalog key in
   set(${aliases_variable} "k_${name}_aliases" PARENT_SCOPE)
 endfunction()
 
-# tessera_catalog(OUTPUT): turns backends/catalog.json into a source file with the table of
-# src/backend/catalog.h. Called after backends/ was configured: a plug-in that is not built says why
-# in the global properties TESSERA_BACKEND_REASON_<name> and TESSERA_BACKEND_LACKS_LIBRARY_<name>. The
-# targets of those that are built are the global property TESSERA_PLUGIN_TARGETS.
+# tessera_catalog(OUTPUT): generates a source file with the table of src/backend/catalog.h from
+# backends/catalog.json. Call it after backends/ was configured: plug-ins that are not built set
+# their reasons in the global properties TESSERA_BACKEND_REASON_<name> and
+# TESSERA_BACKEND_LACKS_LIBRARY_<name>. The global property TESSERA_PLUGIN_TARGETS has the targets
+# of plug-ins that are built.
 function(tessera_catalog output)
   set(catalog_file ${PROJECT_SOURCE_DIR}/backends/catalog.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${catalog_file})

@@ -1,11 +1,13 @@
-# tessera_kernel_revision(TARGET NAMESPACE SOURCES patterns... [SETTINGS texts...]): gives TARGET a
-# generated source file with `const char* NAMESPACE::kernel_revision()`: 16 hex digits that change with what
-# decides results and times. That is the content of SOURCES, SETTINGS, the compiler, and the flags and
-# options of the build. SOURCES are patterns, relative to the project's folder; of a folder all sources below
-# it count but tests, and its CMakeLists.txt, which has the flags of its target. The digits are computed when
-# something is built, and no other file of TARGET is compiled again because of them.
+# tessera_kernel_revision(TARGET NAMESPACE SOURCES patterns... [SETTINGS texts...]): adds a
+# generated source file with `const char* NAMESPACE::kernel_revision()` to TARGET. The function
+# returns 16 hex digits that change with everything that decides results and times: the content of
+# SOURCES, SETTINGS, the compiler, and the flags and options of the build. SOURCES are patterns
+# relative to the project's folder. A folder stands for all sources below it except tests, and for
+# its CMakeLists.txt, which has the flags of its target. The digits are computed by the build; if
+# they change, no other file of TARGET is compiled again.
 #
-# Libraries that are loaded and processors may differ where a program runs: they are ingredients of their own.
+# Shared libraries and the processor may differ where a program runs: they are ingredients of their
+# own.
 function(tessera_kernel_revision target namespace)
   cmake_parse_arguments(ARG "" "" "SOURCES;SETTINGS" ${ARGN})
   set(files cmake/TesseraTargets.cmake)
@@ -36,14 +38,15 @@ function(tessera_kernel_revision target namespace)
     "sanitizers ${TESSERA_SANITIZE}"
     "threads ${TESSERA_THREADS}"
     ${ARG_SETTINGS})
-  # Flags may name folders, as -ffile-prefix-map does.
+  # Flags may contain paths, for example -ffile-prefix-map.
   list(TRANSFORM lines REPLACE "${PROJECT_BINARY_DIR}" "<build>")
   list(TRANSFORM lines REPLACE "${PROJECT_SOURCE_DIR}" "<source>")
   foreach(file IN LISTS files)
     list(APPEND lines "source ${file}")
   endforeach()
   list(JOIN lines "\n" text)
-  # A list in a file, not in the command: then a file that is gone counts as a change too.
+  # The list of sources is in a file instead of the command, so that removing a source counts as a
+  # change too.
   set(inputs ${CMAKE_CURRENT_BINARY_DIR}/${target}_revision.txt)
   file(GENERATE OUTPUT ${inputs} CONTENT "${text}\n")
 

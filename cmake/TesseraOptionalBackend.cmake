@@ -1,9 +1,10 @@
-# What the folders of backends share that need a library: an option, and a reason where it is missing.
-# Macros, as they set variables of the folder and return from it.
+# Shared by the folders of backends that need a library: an option, and a reason if the library is
+# missing. These are macros, because they set variables of the calling folder and return from it.
 
-# tessera_backend_option(ONEDNN onednn): the cache option TESSERA_ONEDNN (AUTO, ON or OFF), and
-# `reason`, which says why the backend is left out: set where it is OFF, else empty. Whoever sets `reason`
-# because a library is missing or too old sets `lacks_library` to ON.
+# tessera_backend_option(ONEDNN onednn): defines the cache option TESSERA_ONEDNN (AUTO, ON or OFF),
+# and sets `reason`, which says why the backend is not built, if the option is OFF; otherwise
+# `reason` is empty. A caller that sets `reason` because a library is missing or too old must set
+# `lacks_library` to ON.
 macro(tessera_backend_option option name)
   set(TESSERA_${option} "AUTO" CACHE STRING "Build the ${name} backend: AUTO (if found), ON or OFF")
   set_property(CACHE TESSERA_${option} PROPERTY STRINGS AUTO ON OFF)
@@ -14,8 +15,9 @@ macro(tessera_backend_option option name)
   endif()
 endmacro()
 
-# tessera_leave_out_backend(ONEDNN onednn): leaves the folder where `reason` is not empty. What an earlier
-# configuration built goes, so that nobody loads it. An error where the option is ON.
+# tessera_leave_out_backend(ONEDNN onednn): returns from the folder if `reason` is not empty.
+# Removes the plug-in that an earlier configuration built, so that nobody loads it. If the option is
+# ON, this is an error.
 macro(tessera_leave_out_backend option name)
   set_property(GLOBAL PROPERTY TESSERA_BACKEND_REASON_${name} "${reason}")
   set_property(GLOBAL PROPERTY TESSERA_BACKEND_LACKS_LIBRARY_${name} ${lacks_library})

@@ -1,12 +1,12 @@
-# The two functions every folder uses to declare its library and its tests.
+# The functions with which every folder declares its library and its tests.
 
 # Compiler settings that all of the project's targets share; linked privately, never exported.
 add_library(tessera_settings INTERFACE)
 target_compile_features(tessera_settings INTERFACE cxx_std_20)
-# Structs have defaults for their fields, so naming only some of them in an initializer is fine.
+# Initializers may omit fields of structs, because fields have default values.
 target_compile_options(tessera_settings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
-  # g++ 12 sees overlapping and overlong copies inside std::string that are not there.
+  # g++ 12 wrongly warns of overlapping and too long copies inside std::string.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-stringop-overflow>)
 if(TESSERA_WERROR)
   target_compile_options(tessera_settings INTERFACE -Werror)
@@ -15,16 +15,16 @@ if(TESSERA_CHECKS)
   target_compile_definitions(tessera_settings INTERFACE TESSERA_CHECKS=1)
 endif()
 if(TESSERA_SANITIZE)
-  # What vptr and object-size find, the address sanitizer finds as well, and they slow down building.
-  # Highway's scalars turn NaN into integers that no kernel uses.
+  # vptr and object-size find nothing that the address sanitizer does not find, and slow down the
+  # build. Highway's scalar code converts NaN to integers that no kernel uses.
   target_compile_options(tessera_settings INTERFACE
     -fsanitize=${TESSERA_SANITIZE} -fno-sanitize=vptr,object-size,float-cast-overflow
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tessera_settings INTERFACE -fsanitize=${TESSERA_SANITIZE})
 endif()
 
-# Headers of the standard library that most files read; parsing them took a third of the build. The dev
-# preset precompiles nothing, so that a missing include shows (docs/decisions/0029).
+# Standard library headers that most files include; parsing them took a third of the build time. The
+# dev preset precompiles nothing, so that missing includes are found (docs/decisions/0029).
 set(common_headers <algorithm> <array> <cmath> <cstdint> <cstring> <filesystem> <functional> <limits>
   <map> <memory> <optional> <set> <span> <string> <string_view> <utility> <vector>)
 
@@ -33,7 +33,7 @@ function(tessera_optimize target level)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${level}>)
 endfunction()
 
-# Everything but kernels is compiled with -O2, which takes a sixth less time than -O3.
+# Everything except kernels is compiled with -O2, which takes a sixth less time than -O3.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/common_headers.cc CONTENT "")
 add_library(tessera_common_headers STATIC EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/common_headers.cc)
 target_link_libraries(tessera_common_headers PRIVATE tessera_settings)
@@ -41,8 +41,8 @@ tessera_optimize(tessera_common_headers 2)
 target_precompile_headers(tessera_common_headers PRIVATE ${common_headers})
 
 # tessera_library(NAME SOURCES... [LINKS targets...] [OPTIMIZE level] [PRECOMPILED headers...]): one
-# target a folder, tessera_NAME. PRECOMPILED: what its files read besides `common_headers`. OPTIMIZE: 2
-# unless told.
+# target for each folder, tessera_NAME. PRECOMPILED: headers that its files include in addition to
+# `common_headers`. OPTIMIZE: 2 by default.
 function(tessera_library name)
   cmake_parse_arguments(ARG "" "OPTIMIZE" "SOURCES;LINKS;PRECOMPILED" ${ARGN})
   add_library(tessera_${name} STATIC ${ARG_SOURCES})
@@ -60,10 +60,11 @@ function(tessera_library name)
   endif()
 endfunction()
 
-# How programs of GoogleTest are compiled. They are many small files that spend their build on
-# GoogleTest's headers and on optimising expectations: parse the headers once for all programs, and
-# leave the expectations as they are. What the sanitizers shall see is the code under test, so here
-# no arithmetic is instrumented. The dev preset precompiles nothing, so that a missing include shows.
+# Compile options of GoogleTest programs. They consist of many small files, for which the compiler
+# mostly parses GoogleTest's headers and optimises expectations. So the headers are parsed once for
+# all programs, and expectations are not optimised. Sanitizers are for the code under test, so
+# arithmetic in tests is not instrumented. The dev preset precompiles nothing, so that missing
+# includes are found.
 set(test_headers <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
 function(tessera_test_options target)
   target_link_libraries(${target} PRIVATE
@@ -71,7 +72,7 @@ function(tessera_test_options target)
   target_compile_options(${target} PRIVATE -O0)
   if(TESSERA_SANITIZE)
     target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
-    # Compilers do not agree how they tell it.
+    # Compilers use different macros for this.
     target_compile_definitions(${target} PRIVATE TESSERA_SANITIZED=1)
   endif()
 endfunction()
@@ -82,8 +83,8 @@ if(TESSERA_TESTS)
   target_precompile_headers(tessera_test_headers PRIVATE ${test_headers})
 endif()
 
-# tessera_test_settings(TARGET [headers...]): makes TARGET such a program; with `headers`, which many of
-# its files read, these are parsed once too.
+# tessera_test_settings(TARGET [headers...]): applies these options to TARGET; `headers`, which many
+# of its files include, are parsed only once too.
 function(tessera_test_settings target)
   tessera_test_options(${target})
   if(ARGN)
@@ -93,16 +94,17 @@ function(tessera_test_settings target)
   endif()
 endfunction()
 
-# All unit tests, also those that a build under sanitizers leaves out unless asked.
+# All unit tests, including those that a build under sanitizers builds only on demand.
 add_custom_target(unit_tests)
 
-# tessera_unit_tests(TARGET [SERIAL] [SANITIZED_ON_DEMAND] [ENVIRONMENT NAME=VALUE]): makes ctest know each
-# case of a program of GoogleTest, and tools/run_tests, which runs a program's cases in one process, the
-# program: it reads unit_tests.json in the build folder. Cases are found when ctest runs, so that
-# building does not start programs. SERIAL: nothing runs beside it.
+# tessera_unit_tests(TARGET [SERIAL] [SANITIZED_ON_DEMAND] [ENVIRONMENT NAME=VALUE]): registers each
+# case of a GoogleTest program in ctest, and the program in unit_tests.json in the build folder.
+# tools/run_tests reads this file and runs all cases of a program in one process. ctest finds the
+# cases when it runs, so that the build does not start programs. SERIAL: no other test runs at the
+# same time.
 function(tessera_unit_tests target)
   cmake_parse_arguments(ARG "SERIAL;SANITIZED_ON_DEMAND" "ENVIRONMENT" "" ${ARGN})
-  # Binds that do not say so measure nothing in tests, and write nothing where they run.
+  # In tests, binds measure nothing and write nothing by default.
   set(environment TESSERA_OPTIMIZE=0 ${ARG_ENVIRONMENT})
   list(GET environment -1 newest)  # gtest_discover_tests() cannot pass on lists
   set(properties ENVIRONMENT ${newest})
@@ -122,15 +124,16 @@ function(tessera_unit_tests target)
     "{\"name\": \"${target}\", \"is_serial\": ${is_serial}, \"is_on_demand\": ${is_on_demand}, \"environment\": [\"${environment}\"]},\n")
 endfunction()
 
-# Writes unit_tests.json; called when all folders were read.
+# Writes unit_tests.json; called after all folders were configured.
 function(tessera_list_unit_tests)
   get_property(tests GLOBAL PROPERTY TESSERA_UNIT_TESTS)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/unit_tests.json CONTENT "[\n@tests@null\n]\n" @ONLY)
 endfunction()
 
-# tessera_test(NAME SOURCES... [LINKS targets...] [PRECOMPILED headers...] [SANITIZED_ON_DEMAND]): one
-# GoogleTest binary a folder, tessera_NAME_test. SANITIZED_ON_DEMAND, for code that handles no memory itself: under sanitizers,
-# which are slow to compile, only `unit_tests` builds it, and its label is `sanitized_on_demand`.
+# tessera_test(NAME SOURCES... [LINKS targets...] [PRECOMPILED headers...] [SANITIZED_ON_DEMAND]):
+# one GoogleTest program for each folder, tessera_NAME_test. SANITIZED_ON_DEMAND is for code that
+# handles no memory itself: such tests are slow to compile under sanitizers, so only `unit_tests`
+# builds them there, and their label is `sanitized_on_demand`.
 function(tessera_test name)
   if(NOT TESSERA_TESTS)
     return()

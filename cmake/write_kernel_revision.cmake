@@ -1,8 +1,10 @@
-# Digests sources and settings into 16 hex digits, and writes a source file that returns them.
-#   cmake -DROOT=folder -DINPUTS=list -DNAMESPACE=name -DOUTPUT=file.cc -P write_kernel_revision.cmake
-# INPUTS has a line "source PATH", relative to ROOT, for each file whose content counts; all other lines
-# count as they are. No absolute path enters the digest, so every clone of a commit has the same one. OUTPUT is
-# left as it is where it says so already: nothing is compiled again then.
+# Digests sources and settings into 16 hex digits, and writes a source file with a function that
+# returns them.
+#   cmake -DROOT=folder -DINPUTS=list -DNAMESPACE=name -DOUTPUT=file.cc \
+#     -P write_kernel_revision.cmake
+# INPUTS has a line "source PATH", relative to ROOT, for each file whose content counts; all other
+# lines are digested as text. No absolute path enters the digest, so all clones of a commit have the
+# same one. OUTPUT is not written if it would not change, so that nothing is compiled again.
 foreach(name ROOT INPUTS NAMESPACE OUTPUT)
   if(NOT DEFINED ${name})
     message(FATAL_ERROR "expected -D${name}=..., found none")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the network of `make demo` and its input: squeezenet.onnx and picture.npy.
+"""Creates the network of `make demo` and its input: squeezenet.onnx and picture.npy.
 
-The copy of SqueezeNet in the onnx package has weights that are all equal, one value a tensor, which
-would hide most mistakes; seeded random ones take their place. So the network computes as the real
-one does, but its classes mean nothing, and no names are printed."""
+In the onnx package's copy of SqueezeNet, all elements of a weight are equal, which would hide most
+mistakes. This program replaces them by seeded random weights. So the network does the same work as
+the real one, but its classes have no meaning, and no names are printed."""
 
 import argparse
 import pathlib
@@ -26,7 +26,8 @@ def make_weights(shape, generator):
 
 
 def make_model():
-    """SqueezeNet whose ConstantOfShape nodes (the equal weights) are seeded tensors instead."""
+    """SqueezeNet with seeded tensors in place of the ConstantOfShape nodes that make the equal
+    weights."""
     light = pathlib.Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
     model = onnx.load(light / "light_squeezenet.onnx")
     graph = model.graph
@@ -40,7 +41,7 @@ def make_model():
         shape = [int(dim) for dim in onnx.numpy_helper.to_array(tensors[node.input[0]])]
         weights = make_weights(shape, generator)
         graph.initializer.append(onnx.numpy_helper.from_array(weights, node.output[0]))
-        # In this old format (IR version 3) whatever has a value in the file is an input as well.
+        # In this old format (IR version 3), every initializer must also be a graph input.
         added_inputs.append(onnx.helper.make_tensor_value_info(
             node.output[0], onnx.TensorProto.FLOAT, shape))
         replaced.add(node.input[0])
@@ -54,7 +55,8 @@ def make_model():
 
 
 def make_picture():
-    """224 x 224, RGB: a disc before a gradient with stripes; scaled as ImageNet networks want it."""
+    """224 x 224, RGB: a disc in front of a gradient with stripes; scaled as ImageNet networks
+    expect it."""
     row, column = numpy.mgrid[0:224, 0:224].astype(numpy.float32) / 224
     red = row
     green = 0.5 + 0.5 * numpy.sin(40 * (row + column))
@@ -72,7 +74,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, help="made where it is missing")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    # Whole or not at all, and the network last: who finds it finds both.
+    # The files appear completely or not at all, and the network last: if it exists, so does the
+    # image.
     with tempfile.TemporaryDirectory(dir=folder) as made:
         picture, model = pathlib.Path(made) / "picture.npy", pathlib.Path(made) / "squeezenet.onnx"
         numpy.save(picture, make_picture())

@@ -1,5 +1,5 @@
-"""One process of `make demo`: loads the network in one runtime and prints, as JSON, when the first
-result was there (time.monotonic_ns()) and the median of later runs. Its task, JSON too, comes from
+"""One process of `make demo`: loads the network in one runtime and prints, as JSON, the time of the
+first result (time.monotonic_ns()) and the median of later runs. It reads its task, also JSON, from
 stdin."""
 
 import json
@@ -21,7 +21,7 @@ def inputs_of(task):
 
 
 class TesseraByDefault:
-    """Tessera as its users get it."""
+    """Tessera with default options."""
 
     def __init__(self, task):
         sys.path.insert(0, str(ROOT / "build" / "release" / "python"))
@@ -35,7 +35,7 @@ class TesseraByDefault:
         return self.executor.run(self.inputs)
 
     def settle_and_report(self):
-        """How many steps each library runs, and the file that binding had its plan from."""
+        """How many steps each library runs, and the cache file from which binding got its plan."""
         self.executor.wait_for_swap()
         counts = {}
         for step in self.executor.plan().steps:
@@ -72,12 +72,12 @@ def main():
         began = time.perf_counter()
         loaded.run()
         times.append(time.perf_counter() - began)
-    # Of the plan that stays, after all that was timed.
+    # From the final plan, after all measurements.
     outputs = loaded.run()
     answer["run_s"] = statistics.median(times)
     numpy.save(task["output"], numpy.asarray(outputs[0]))
     print(json.dumps(answer), flush=True)
-    # Threads of a runtime may outlive what they use.
+    # Threads of a runtime may run longer than the objects that they use.
     os._exit(0)
 
 
