@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Times two builds of Tessera side by side: what a change costs or gains, on whole networks.
+"""Compares the speed of two builds of Tessera on whole networks, to measure the effect of a change.
 
-Each round has a fresh process of each build, in an order drawn anew; a process binds, warms up and
-runs. With --optimize each build first measures prices of its own, once a model. Exit codes: 1, the
-whole interval of some row lies below --least, or something failed; 2, arguments that cannot be."""
+Each round starts a new process of each build, in a new random order; a process binds, warms up and
+runs. With --optimize, each build first measures its own prices, once for each model. Exit codes: 1,
+the whole interval of some row is below --least, or something failed; 2, wrong arguments."""
 
 import argparse
 import json
@@ -42,7 +42,7 @@ def parse_arguments():
 
 
 def measure_model(arguments, model, threads, progress, name):
-    """By build, the medians of its processes in milliseconds, and what went wrong."""
+    """For each build, the medians of its processes in milliseconds, and the failures."""
     builds = {"before": arguments.before, "after": arguments.after}
     medians = {build: [] for build in builds}
     task = {"model": str(model), "threads": threads, "cores": choose_cores(threads), "shapes": {},
@@ -75,7 +75,7 @@ def main():
     arguments = parse_arguments()
     enter_environment(arguments.before)
     enter_environment(arguments.after)
-    # Only here: they need NumPy, which lives in .venv.
+    # Imported only here: they need NumPy, which is in .venv.
     from ratios import geometric_mean, ratio_of
     from report import cpu_name
 

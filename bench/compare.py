@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Times Tessera beside ONNX Runtime and OpenVINO, all from Python, in float32.
+"""Compares the speed of Tessera with ONNX Runtime and OpenVINO, all from Python, in float32.
 
-For every model and number of threads some fresh processes are started one after the other, each
-confined to as many cores as it may have threads. In a process all runtimes load the model, are
-checked to give the same outputs on the same random inputs, and then take turns: blocks of about
-50 ms, in an order that is drawn anew each round, so that noise of the machine meets all of them.
+For every model and number of threads, several new processes are started one after the other, each
+restricted to as many cores as it may have threads. In a process, all runtimes load the model, their
+outputs on the same random inputs are compared, and then they take turns: blocks of about 50 ms, in
+a new random order in each round, so that noise of the machine affects all of them alike.
 
-The runtimes are set to do the same work. ONNX Runtime: every optimisation, sequential. OpenVINO:
-float32, no dynamic quantisation, one stream, latency hint, pinning off. Both get their inputs
-without a copy where they can. ONNX Runtime's threads spin while they wait, by its default, which
-is kept; so that they do not take time from who comes next, each block begins when the process has
-come to rest, and its first run, which wakes threads, is not counted.
+The runtimes are configured to do the same work. ONNX Runtime: all optimisations, sequential.
+OpenVINO: float32, no dynamic quantisation, one stream, latency hint, pinning off. Both get their
+inputs without a copy if possible. By default, ONNX Runtime's threads spin while they wait, and this
+is kept. So that they do not take time from the next runtime, each block begins only after all
+threads of the process are idle, and its first run, which wakes threads, is not counted.
 
 A time is the median over processes of the median of a process's runs. A ratio is the other's time
-over Tessera's, so above 1 Tessera is faster; in brackets its 95 % interval, by bootstrap over
-processes. Exit codes: 1, outputs differ or a process failed; 2, arguments that cannot be."""
+over Tessera's, so if it is above 1, Tessera is faster; brackets contain its 95 % interval, by
+bootstrap over processes. Exit codes: 1, outputs differ or a process failed; 2, wrong arguments."""
 
 import argparse
 import datetime
@@ -85,7 +85,7 @@ def names_of_peers(text):
 
 
 def parse_with_cores(parser):
-    """The arguments, of which `threads` are no more than there are cores."""
+    """The arguments; `threads` is limited to the number of cores."""
     arguments = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     if max(arguments.threads) > cores:
@@ -133,7 +133,7 @@ def parse_arguments():
 
 
 def make_weights(name):
-    """The model of the zoo with its weights, made where they are missing."""
+    """The model of the zoo with its weights, which are generated if they are missing."""
     if not (ZOO / name / "weights.bin").exists():
         unfinished = ZOO / "unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -145,7 +145,7 @@ def make_weights(name):
 
 
 def find_models(text):
-    """Name -> file, of the models that --models names."""
+    """Name -> file of the models in --models."""
     in_zoo = {path.parent.name for folder in (ZOO, ZOO_SOURCE)
               for path in folder.glob("*/model.onnx")} - {"unfinished"}
     if not text and not in_zoo:
@@ -164,7 +164,7 @@ def find_models(text):
 
 
 def choose_cores(count):
-    """Cores to run on, and no two threads of one core before every core has one."""
+    """The cores to run on: a core's second thread is used only after every core has one."""
     allowed = sorted(os.sched_getaffinity(0))
     seen, first, second = set(), [], []
     for core in allowed:
@@ -176,7 +176,8 @@ def choose_cores(count):
 
 
 def enter_environment(module_dir):
-    """Goes on in .venv, where NumPy lives, if there is one; ends where the module is not built."""
+    """Restarts the program in .venv, which has NumPy, if there is one; exits if the module is not
+    built."""
     if not any(module_dir.glob("tessera/_core*")):
         fail(f"no Python module in {module_dir}: tools/build release")
     if PYTHON.exists() and pathlib.Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
@@ -187,7 +188,7 @@ def enter_environment(module_dir):
 
 
 class Progress:
-    """A line on a terminal that says how far it is; nothing elsewhere."""
+    """A progress line on a terminal; nothing elsewhere."""
 
     def __init__(self, total):
         self.total = total
@@ -206,7 +207,7 @@ class Progress:
 
 
 def run_process(task, program="measure_process.py"):
-    """The result of one process, or why there is none."""
+    """The result of one process, or the reason for its failure."""
     process = subprocess.run(
         [sys.executable, ROOT / "bench" / program],
         input=json.dumps(task), capture_output=True, text=True, check=False,
@@ -218,7 +219,7 @@ def run_process(task, program="measure_process.py"):
 
 
 def tune_model(arguments, model, threads, runtimes, folder):
-    """Files with costs for Tessera's rows, what tuning tells of each, and what went wrong."""
+    """Files with costs for Tessera's rows, the tuning report of each, and the failures."""
     files, told = {}, {}
     for row, backends in runtimes.items():
         if row in PEERS:
@@ -237,7 +238,7 @@ def tune_model(arguments, model, threads, runtimes, folder):
 
 
 def measure_model(arguments, model, threads, progress, name):
-    """The results of all processes for one model and number of threads, and what went wrong."""
+    """The results of all processes for one model and number of threads, and the failures."""
     with tempfile.TemporaryDirectory() as folder:
         return measure_in(folder, arguments, model, threads, progress, name)
 
@@ -276,7 +277,7 @@ def measure_in(folder, arguments, model, threads, progress, name):
 def main():
     arguments = parse_arguments()
     enter_environment(arguments.module_dir)
-    # Only here: they need NumPy, which lives in .venv.
+    # Imported only here: they need NumPy, which is in .venv.
     from report import all_means, cpu_name, print_report, row_of
 
     models = find_models(arguments.models)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What a step costs beside its work: a chain of one-element adds, in Tessera and in ONNX Runtime.
+"""The overhead of a step in addition to its kernel: a chain of one-element adds, in Tessera and in
+ONNX Runtime.
 
-Each add reads the two values before it, so that no runtime makes one kernel of several. Tessera runs
-on `native` alone, in bound arrays; ONNX Runtime through an IO binding, with all its optimisations.
+Each add reads the two values before it, so that no runtime fuses several into one kernel. Tessera
+runs on `native` alone, with bound arrays; ONNX Runtime with I/O binding and all its optimisations.
 They take turns; the medians are over all runs."""
 
 import argparse
@@ -25,7 +26,7 @@ def save_chain(path, length):
     names = ["first", "second"] + [f"sum{index}" for index in range(length)]
     nodes = [helper.make_node("Add", [names[index], names[index + 1]], [names[index + 2]])
              for index in range(length)]
-    # The last but one is an output too: else it would be read only once.
+    # The last value but one is an output too; otherwise only one node would read it.
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
               for name in (*names[:2], *names[-2:])]
     graph = helper.make_graph(nodes, "chain", values[:2], values[2:])
@@ -63,7 +64,7 @@ def onnxruntime_runner(path, inputs, outputs):
 
 
 def measure(runners, runs):
-    """By runner its medians in nanoseconds, run in turns."""
+    """For each runner, its medians in nanoseconds, with runs taken in turns."""
     times = {name: [] for name in runners}
     for turn in range(WARM_UP_RUNS + runs):
         for name, run in runners.items():

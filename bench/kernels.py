@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Times single layers of the zoo on each of Tessera's backends beside ONNX Runtime, and says what
-part of the machine's limit each reaches.
+"""Compares the speed of single layers of the zoo on each of Tessera's backends with ONNX Runtime,
+and prints the share of the machine's limit that each reaches.
 
-Every layer, that is an op with its attributes and sizes, becomes a model of one node, which all
-compute on the same random inputs in a process of its own, in turns, after their outputs were
-compared. Of each family of ops some layers are taken: the largest of each op and of each kind, and
-one whose sizes fill no vector; --all takes every layer there is.
+Every layer, that is an op with its attributes and sizes, becomes a model of one node. For each
+layer, a separate process runs all contenders on the same random inputs, compares their outputs, and
+then times them in turns. Of each family of ops, some layers are selected: the largest of each op
+and of each kind, and one whose sizes are not multiples of a vector's width; --all selects every
+layer.
 
-Tessera's times are those of the kernels alone, as the executor records them, in the layout that
-the backend prefers; ONNX Runtime's are those of a call with bound buffers less what a call costs,
-which includes reorders of its own where its convolutions want them. Medians.
+Tessera's times are those of the kernels alone, as the executor records them, in the layout that the
+backend prefers. ONNX Runtime's times are those of a call with bound buffers minus the overhead of a
+call; they include reorders that its convolutions need. All times are medians.
 
-The limit of a layer is the larger of its operations at the machine's measured peak, and its bytes
-at the speed of the fastest loop that moves as many (tessera_bench_native --limits). What stays in
-caches can be faster than a copy, so that more than 100 % is possible. Exit codes: 1, outputs
-differ or a process failed; 2, arguments that cannot be."""
+The limit of a layer is the larger of two times: its operations at the machine's measured peak, and
+its bytes at the speed of the fastest loop that transfers as many (tessera_bench_native --limits).
+Data that stays in caches can be faster than a copy, so more than 100 % is possible. Exit codes: 1,
+outputs differ or a process failed; 2, wrong arguments."""
 
 import argparse
 import bisect
@@ -42,9 +43,10 @@ from compare import (
 )
 
 CONTENDERS = ("native", "onednn", "onnxruntime")
-# What the loops are asked for, in MiB; a layer is held against the nearest.
+# The sizes of the loops, in MiB; a layer is compared with the nearest.
 LIMIT_MEBIBYTES = (0.0625, 0.25, 1, 4, 16, 64, 256)
-# A kernel that writes less than this part of what it moves is held against reading alone.
+# A kernel that writes less than this share of the bytes that it transfers is compared with a loop
+# that only reads.
 READER_SHARE = 0.1
 COMPUTING = ("convolution", "product", "recurrence")
 NAME_COLUMNS = 52
@@ -80,7 +82,8 @@ def parse_arguments():
 
 
 def find_models(text):
-    """Name -> file. Models of the zoo that have no weights here are left out, and said to be."""
+    """Name -> file. Models of the zoo without weights on this machine are skipped with a message.
+    """
     models = {}
     known = sorted(path.parent.name for path in ZOO.glob("*/model.onnx")
                    if (path.parent / "weights.bin").exists())
@@ -120,7 +123,7 @@ def choose_layers(arguments):
 
 
 class Limits:
-    """What the machine can do with so many threads."""
+    """The machine's limits for a number of threads."""
 
     def __init__(self, program, threads):
         self.copies, self.reads, self.peak = [], [], None
@@ -136,7 +139,7 @@ class Limits:
         self.peak = found["flops_per_second"]
 
     def seconds_for(self, moved, written, flops):
-        """The least time for a kernel, or None where limits were not measured."""
+        """The minimum time of a kernel; None if limits were not measured."""
         if self.peak is None:
             return None
         speeds = self.reads if written < READER_SHARE * moved else self.copies
@@ -146,7 +149,7 @@ class Limits:
 
 
 def measure(layer, task, limits):
-    """The row of a layer, and what went wrong."""
+    """The row of a layer, and the failures."""
     import onnx
     from layers import one_node_model
 
@@ -170,11 +173,11 @@ def measure(layer, task, limits):
     return row, []
 
 
-# --- Telling ---
+# --- Reporting ---
 
 
 def _ratio_to_native(rows, contender):
-    """The geometric mean of the other's time over native's; None where no layer has both."""
+    """The geometric mean of the contender's time over native's; None if no layer has both."""
     pairs = [(row["contenders"][contender]["median_us"], row["contenders"]["native"]["median_us"])
              for row in rows if {contender, "native"} <= row["contenders"].keys()]
     if not pairs:
@@ -183,8 +186,8 @@ def _ratio_to_native(rows, contender):
 
 
 def share_text(percent):
-    """A share of the limit in at most 6 columns. One far above 100 % says that the limit was
-    measured while the machine did something else, which the column must survive."""
+    """A share of the limit in at most 6 columns. A share far above 100 % means that the machine was
+    busy while the limit was measured; it must still fit."""
     if percent is None:
         return ""
     return f"{percent:.0f} %" if percent < 999.5 else ">999 %"
@@ -232,7 +235,7 @@ def print_report(header, rows, contenders):
 def main():
     arguments = parse_arguments()
     enter_environment(arguments.module_dir)
-    # Only here: they need NumPy and onnx, which live in .venv.
+    # Imported only here: they need NumPy and onnx, which are in .venv.
     from report import cpu_name
 
     contenders = [name for name in arguments.contenders.split(",") if name]

@@ -1,8 +1,8 @@
 """The layers of networks as models of one node each, for bench/kernels.py.
 
-A layer is an op with its attributes and the shapes of what it reads. Layers that are equal in all
-of these are one. Small constants keep their values, as they are shapes, axes or exponents; large
-ones are weights, whose values do not matter to speed and are drawn."""
+A layer is an op with its attributes and the shapes of its operands. Layers for which all of these
+are equal are merged. Small constants keep their values, because they are shapes, axes or exponents;
+large constants are weights, whose values do not affect speed and are random."""
 
 import dataclasses
 import math
@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import external_data_helper, helper, numpy_helper
 
-# Ops that no family has move nothing (Reshape, Dropout) or belong to no kernel.
+# Ops without a family move no data (Reshape, Dropout) or have no single kernel.
 FAMILIES = {
     "convolution": ("Conv", "ConvTranspose"),
     "product": ("Gemm", "MatMul"),
@@ -31,7 +31,7 @@ FAMILIES = {
     "resize": ("Resize", "Upsample"),
 }
 FAMILY_OF = {op: family for family, ops in FAMILIES.items() for op in ops}
-# They read no more than they give.
+# These ops read no more than they write.
 PARTIAL_READERS = ("Gather", "GatherElements", "Slice")
 KEPT_ELEMENTS = 64
 SEED = 20240229
@@ -39,12 +39,12 @@ SEED = 20240229
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """What a layer reads."""
+    """An operand of a layer."""
 
     dtype: str
     shape: tuple
     is_constant: bool
-    values: tuple | None  # of a constant that keeps them
+    values: tuple | None  # of a constant that keeps its values
 
     @property
     def bytes(self):
@@ -53,13 +53,13 @@ class Operand:
 
 @dataclasses.dataclass(frozen=True)
 class Layer:
-    """One op with all that decides about its speed; equal layers compare equal."""
+    """One op with everything that affects its speed; equal layers compare equal."""
 
     op: str
     opset: int
     attributes: tuple  # (name, value), by name
-    operands: tuple  # an Operand each; None for one that is left out
-    outputs: tuple  # (dtype, shape) each; None for one that nobody reads
+    operands: tuple  # an Operand each; None if omitted
+    outputs: tuple  # (dtype, shape) each; None if nobody reads it
 
     @property
     def family(self):
@@ -67,7 +67,7 @@ class Layer:
 
     @property
     def kind(self):
-        """Layers of a kind differ in sizes only."""
+        """Layers of one kind differ only in their sizes."""
         shapes = [operand and (len(operand.shape), operand.is_constant)
                   for operand in self.operands]
         attributes = [pair for pair in self.attributes if pair[0] not in ("split", "perm")]
@@ -80,7 +80,7 @@ class Layer:
 
     @property
     def bytes(self):
-        """Read and written."""
+        """The number of bytes read and written."""
         read = sum(operand.bytes for operand in self.operands if operand)
         if self.op in PARTIAL_READERS:
             read = min(read, self.output_bytes)
@@ -88,7 +88,7 @@ class Layer:
 
     @property
     def text(self):
-        """For people: "MaxPool 1x64x56x56 kernel_shape 3 strides 2"."""
+        """A text for users: "MaxPool 1x64x56x56 kernel_shape 3 strides 2"."""
         shapes = [_shape_text(operand.shape) for operand in self.operands
                   if operand and len(operand.shape) > 1 and operand.values is None]
         words = [self.op, ", ".join(shapes)]
@@ -98,7 +98,7 @@ class Layer:
         return " ".join(words)
 
 
-# Nothing that a kernel's speed goes by, or what shapes tell too.
+# Attributes that do not affect speed, or follow from the shapes.
 _UNTOLD = ("alpha", "auto_pad", "beta", "bias", "epsilon", "momentum", "split")
 _USUAL = (("group", 1), ("ceil_mode", 0), ("count_include_pad", 0), ("keepdims", 1))
 _USUAL_ITEMS = (("dilations", {1}), ("strides", {1}), ("pads", {0}))
@@ -109,7 +109,7 @@ def _shape_text(shape):
 
 
 def _value_text(value):
-    """One number for all that are the same."""
+    """If all numbers are equal, only one of them."""
     values = value if isinstance(value, tuple) else (value,)
     return ",".join(map(str, dict.fromkeys(values) if len(set(values)) == 1 else values))
 
@@ -121,7 +121,7 @@ def _frozen(value):
 
 
 def _elements(tensor, dtype, folder):
-    """Also of weights in a file that is a link, which onnx does not follow."""
+    """The elements of a tensor. Unlike onnx, this also reads weights from a file that is a link."""
     if not external_data_helper.uses_external_data(tensor):
         return numpy_helper.to_array(tensor)
     place = external_data_helper.ExternalDataInfo(tensor)
@@ -130,7 +130,7 @@ def _elements(tensor, dtype, folder):
 
 
 def _constants(graph, folder):
-    """Name -> (dtype, shape, values or None) of what has a value in the file."""
+    """Name -> (dtype, shape, values or None) of the constants in the file."""
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
@@ -146,7 +146,7 @@ def _constants(graph, folder):
 
 
 def _value_types(graph):
-    """Name -> (dtype, shape) of values whose sizes are all known."""
+    """Name -> (dtype, shape) of values with known sizes."""
     types = {}
     for value in [*graph.value_info, *graph.input, *graph.output]:
         tensor = value.type.tensor_type
@@ -158,7 +158,7 @@ def _value_types(graph):
 
 
 def layers_of(path):
-    """The layers of the model at `path`, each with how often it stands there."""
+    """The layers of the model at `path`, each with its number of occurrences."""
     model = onnx.load(path, load_external_data=False)
     opset = next(each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
     graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
@@ -169,7 +169,7 @@ def layers_of(path):
     for node in graph.node:
         names = [name for name in node.input if name]
         if names and all(name in constants for name in names):
-            # Weights on their way: computed once, when the model is loaded.
+            # The node computes a weight, which is done once when the model is loaded.
             constants |= {name: (*types[name], None) for name in node.output if name in types}
             continue
         known = all(name in types or name in constants for name in names)
@@ -191,7 +191,8 @@ def layers_of(path):
 
 
 def _drawn(operand, generator):
-    """A weight: between 0.1 and 1 where it may be a variance, else as small as weights are."""
+    """A random weight: between 0.1 and 1 if it may be a variance, otherwise as small as usual
+    weights."""
     dtype = np.dtype(operand.dtype)
     if dtype.kind != "f":
         return np.zeros(operand.shape, dtype)
@@ -204,7 +205,7 @@ def _drawn(operand, generator):
 
 
 def one_node_model(layer):
-    """The layer as a model, which keeps what it reads as inputs x0, x1 ... and initializers."""
+    """The layer as a model; its operands are inputs x0, x1 ... and initializers."""
     generator = np.random.default_rng(SEED)
     names, inputs, initializers = [], [], []
     for index, operand in enumerate(layer.operands):
@@ -233,8 +234,8 @@ def one_node_model(layer):
 
 
 def choose(layers, most):
-    """At most `most` of the layers of a family: the largest of each op, then of each kind, then
-    one whose channels fill no vector, the largest first."""
+    """At most `most` of the layers of a family: the largest of each op, then of each kind, then one
+    whose number of channels is not a multiple of a vector's width; the largest first."""
     by_size = sorted(layers, key=lambda layer: -_size(layer))
     chosen = []
 
@@ -254,7 +255,7 @@ def choose(layers, most):
 
 
 def _size(layer):
-    """Stands in for time: bytes, and multiplications where weights say how many."""
+    """An estimate of time: bytes, and multiplications if the weights determine their number."""
     weights = [operand for operand in layer.operands if operand and len(operand.shape) > 1]
     if layer.family in ("convolution", "product") and len(weights) > 1:
         return layer.bytes + math.prod(weights[1].shape) * layer.output_bytes ** 0.5

@@ -16,12 +16,12 @@ REFERENCE = "reference"
 
 
 class Refused(Exception):
-    """A backend does not run the layer; says why."""
+    """A backend cannot run the layer; the text says why."""
 
 
 class OneBackend:
-    """Tessera on one backend. A run's time is that of its kernels, as the executor recorded it,
-    without conversions between layouts and what a call from Python costs."""
+    """Tessera on one backend. The time of a run is that of its kernels, as the executor recorded
+    it, without conversions between layouts and the overhead of a call from Python."""
 
     def __init__(self, model, inputs, threads, backend):
         import tessera
@@ -51,8 +51,8 @@ class OneBackend:
 
 
 class BoundOnnxRuntime:
-    """ONNX Runtime as its users get it, with inputs and outputs bound. A run's time is that of a
-    call less that of a call which computes one number."""
+    """ONNX Runtime with default options, with inputs and outputs bound. The time of a run is that
+    of a call minus that of a call that computes one number."""
 
     algorithm = layout = ""
     flops = 0
@@ -107,7 +107,7 @@ class BoundOnnxRuntime:
 
 
 def load_all(task):
-    """The contenders by name, and why others are none."""
+    """The contenders by name, and why others cannot run."""
     import runtimes
 
     sys.path.insert(0, task["module_dir"])
@@ -125,7 +125,7 @@ def load_all(task):
 
 
 def differences(loaded):
-    """How outputs differ from those of the last contender, a peer where there is one."""
+    """How outputs differ from those of the last contender, which is a peer if there is one."""
     import runtimes
 
     expected = list(loaded.values())[-1].outputs() if loaded else []
@@ -143,7 +143,7 @@ def warm_up(contender):
 
 
 def run_block(contender, seconds):
-    """The times of runs for about `seconds`, without the first, which wakes threads."""
+    """The times of runs for about `seconds`, without the first run, which wakes threads."""
     contender.seconds_of_run()
     times = []
     started = time.perf_counter()
@@ -153,7 +153,7 @@ def run_block(contender, seconds):
 
 
 def measure(loaded, seconds, seed):
-    """Every contender's times, in blocks that take turns in an order drawn anew each round."""
+    """Every contender's times, in blocks that take turns in a new random order in each round."""
     order = random.Random(seed)
     names = list(loaded)
     times = {name: [] for name in names}
@@ -168,7 +168,7 @@ def measure(loaded, seconds, seed):
 def main():
     task = json.load(sys.stdin)
     os.sched_setaffinity(0, task["cores"])
-    # Runtimes may write to stdout; the result alone may.
+    # Runtimes may print to stdout; send that to stderr and keep stdout for the result.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     loaded, refusals = load_all(task)
@@ -186,7 +186,8 @@ def main():
         }
     json.dump(result, answer)
     answer.flush()
-    # Runtimes that share a process may not agree on who is taken down first.
+    # Skips destructors: runtimes that share a process may depend on the order in which they are
+    # destroyed.
     os._exit(0)
 
 

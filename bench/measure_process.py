@@ -8,11 +8,11 @@ import random
 import sys
 import time
 
-# A runtime's first runs choose kernels, fill caches and grow pools.
+# In its first runs, a runtime selects kernels, fills caches and grows memory pools.
 WARM_UP_SECONDS = 0.2
 WARM_UP_RUNS = 3
 MIN_BLOCKS = 3
-# Until a process whose threads wait has come to rest; ONNX Runtime's spin for about 40 ms.
+# Limits for waiting until all threads are idle; ONNX Runtime's spin for about 40 ms.
 REST_SLICE_SECONDS = 0.005
 REST_MOST_SECONDS = 1.0
 
@@ -21,7 +21,7 @@ def load_all(task):
     """The runtimes of `task["runtimes"]`, by name, and the milliseconds that each took to load."""
     import runtimes
 
-    # First, so that all that build on oneTBB use the newest of them, which is OpenVINO's.
+    # OpenVINO's copy of oneTBB is the newest, so it is loaded first and used by all.
     if "openvino" in task["runtimes"]:
         import openvino  # noqa: F401
     sys.path.insert(0, task["module_dir"])
@@ -41,7 +41,7 @@ def load_all(task):
 
 
 def differences(loaded):
-    """For each runtime how its outputs differ from the first peer's; "" where they do not."""
+    """For each runtime, how its outputs differ from the first peer's; "" if they do not."""
     import runtimes
 
     standard = next((name for name in loaded if name in runtimes.PEERS), next(iter(loaded)))
@@ -61,8 +61,8 @@ def warm_up(runtime):
 
 
 def rest():
-    """Returns once no thread of this process computes any more, so that nobody's waiting threads
-    take time from who comes next."""
+    """Returns as soon as no thread of this process computes any more, so that waiting threads of
+    one runtime take no time from the next."""
     deadline = time.perf_counter() + REST_MOST_SECONDS
     while time.perf_counter() < deadline:
         before = time.process_time()
@@ -85,8 +85,8 @@ def run_block(runtime, seconds):
 
 
 def measure(loaded, seconds, block_seconds, seed):
-    """Every runtime's times: in each round every runtime has one block, in an order drawn anew.
-    Runtimes that have been timed for `seconds` sit out."""
+    """Every runtime's times: in each round, every runtime has one block, in a new random order.
+    Runtimes that have been timed for `seconds` are skipped."""
     order = random.Random(seed)
     times = {name: [] for name in loaded}
     blocks = dict.fromkeys(loaded, 0)
@@ -106,7 +106,7 @@ def measure(loaded, seconds, block_seconds, seed):
 def main():
     task = json.load(sys.stdin)
     os.sched_setaffinity(0, task["cores"])
-    # Runtimes may write to stdout; the result alone may.
+    # Runtimes may print to stdout; send that to stderr and keep stdout for the result.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     loaded, load_ms, versions = load_all(task)
@@ -119,7 +119,8 @@ def main():
         result["times"] = times
     json.dump(result, answer)
     answer.flush()
-    # Runtimes that share a process may not agree on who is taken down first.
+    # Skips destructors: runtimes that share a process may depend on the order in which they are
+    # destroyed.
     os._exit(0)
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""How much memory a process takes to run a network: Tessera beside ONNX Runtime and OpenVINO.
+"""The memory that a process needs to run a network: Tessera compared with ONNX Runtime and
+OpenVINO.
 
-Each runs in a process of its own: load, bind, twenty runs, without measuring (`optimize` off). What
-counts is the most that was resident at once (VmHWM of the process and of all its children), less
-that of a Python that only imports NumPy and makes the inputs."""
+Each runtime has a separate process: load, bind, twenty runs, without measuring (`optimize` off).
+The result is the maximum resident memory (VmHWM of the process and all its children), minus that of
+a Python process that only imports NumPy and creates the inputs."""
 
 import argparse
 import json
@@ -28,7 +29,7 @@ def peak_bytes(process="self"):
 
 
 def child(task):
-    """One process: prints the peak of its memory."""
+    """One process: prints its peak memory."""
     import numpy as np
 
     inputs = {name: np.zeros(shape, dtype) for name, (shape, dtype) in task["inputs"].items()}

@@ -1,5 +1,5 @@
 // Times the kernels of the native backend and loops that only access memory, in turns in one
-// process, and prints which part of that limit each kernel reaches.
+// process, and prints the share of that limit that each kernel reaches.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -75,7 +75,7 @@ Arguments read_arguments(const std::vector<std::string>& given) {
   return arguments;
 }
 
-// The time of the thread itself, which other processes on the machine disturb less.
+// Processor time of the thread, which other processes on the machine affect less than wall time.
 double seconds_now(int threads) {
   if (threads == 1) {
     timespec now = {};
@@ -93,7 +93,8 @@ struct Contender {
   int repeats = 1;
   std::vector<double> seconds = {};
 
-  // A turn is long enough for the clock. The first run brings the tensors back into the caches.
+  // A turn is long enough for the clock's resolution. The first run loads the tensors into the
+  // caches again.
   void take_turn() {
     run();
     const double start = seconds_now(threads);
@@ -115,7 +116,7 @@ struct Contender {
   }
 };
 
-// Inside the thread pool, as the engine runs steps.
+// Called inside the thread pool, as the engine runs steps.
 std::vector<double> medians_in_turns(std::vector<Contender>& contenders, ThreadPool& pool,
                                      int rounds) {
   pool.execute([&] {

@@ -1,4 +1,4 @@
-// What tessera_bench_native times: one row for each kernel, in a table of its family.
+// The cases that tessera_bench_native times: one row for each kernel, in a table of its family.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// tessera_place_scale: how long the exact placement takes, by shape and size of the graph.
+// tessera_place_scale: the time of exact placement, by shape and size of the graph.
 #include <cstdlib>
 #include <fstream>
 #include <iomanip>
@@ -56,12 +56,12 @@ bool parse(std::span<char*> arguments, Options& options) {
   return options.layouts >= 2 && options.layouts <= 4;
 }
 
-// Gives the point for the picture.
+// Returns the point for the plot.
 ScalePoint measure(GraphShape shape, int nodes, int layouts) {
   const PlacementProblem problem = make_large_problem(shape, {.nodes = nodes, .layouts = layouts});
   const Stopwatch stopwatch;
   const PlacementSolution solution = solve_placement(problem);
-  // A thread of its own does it all, so its time is what it takes on a machine with nothing to do.
+  // solve_placement() uses only this thread, whose processor time is the time on an idle machine.
   const double milliseconds = 1000 * stopwatch.read().thread_seconds;
   const std::string violation = explain_violation(problem, solution);
   if (!violation.empty()) {

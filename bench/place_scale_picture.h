@@ -1,4 +1,4 @@
-// The picture of tessera_place_scale.
+// The plot of tessera_place_scale.
 #pragma once
 
 #include <string>

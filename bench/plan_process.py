@@ -1,5 +1,6 @@
-"""One process of bench/stability.py and bench/predictions.py: tunes one model, or runs it with costs
-that were measured before, or runs several of its plans in turns. Reads its task as JSON from stdin, writes what it saw to stdout."""
+"""One process of bench/stability.py and bench/predictions.py: tunes one model, or runs it with
+costs that were measured before, or runs several of its plans in turns. Reads its task as JSON from
+stdin, writes its measurements to stdout."""
 
 import hashlib
 import json
@@ -13,7 +14,7 @@ import numpy as np
 
 
 def digest_of(plan):
-    """Equal for equal choices: who computes which nodes, how."""
+    """Equal for equal choices: the chosen candidates with their nodes and layouts."""
     chosen = sorted(
         (one.nodes, one.backend, one.algorithm, one.threads,
          [port.layout for port in (*one.inputs, *one.outputs)])
@@ -22,7 +23,8 @@ def digest_of(plan):
 
 
 def lower_quartile_ms(executor, inputs, runs, warm_ups=3):
-    """Of the times of `runs` runs behind a few that fill caches; what disturbs only slows."""
+    """The lower quartile of the times of `runs` runs after a few warm-up runs; disturbances only
+    make runs slower."""
     for _ in range(warm_ups):
         executor.run(inputs)
     times = []
@@ -34,8 +36,8 @@ def lower_quartile_ms(executor, inputs, runs, warm_ups=3):
 
 
 def time_in_turns(executors, inputs, turns):
-    """By executor the milliseconds of each turn: the lesser of two runs, of which the first one brings
-    its weights back into the caches. Each turn begins with another executor."""
+    """For each executor, the milliseconds of each turn: the minimum of two runs, of which the first
+    loads its weights into the caches again. Each turn begins with another executor."""
     times = [[] for _ in executors]
     for turn in range(-2, turns):
         for place in range(len(executors)):
@@ -49,7 +51,7 @@ def time_in_turns(executors, inputs, turns):
 def main():
     task = json.load(sys.stdin)
     os.sched_setaffinity(0, task["cores"])
-    # What is found out is written down where nobody looks for it.
+    # An empty cache folder, so that the process neither finds nor leaves artifacts.
     folder = tempfile.TemporaryDirectory()
     os.environ["TESSERA_CACHE_DIR"] = os.environ["XDG_CACHE_HOME"] = folder.name
     sys.path.insert(0, task["module_dir"])

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Holds what tuning predicts against what a later process measures.
+"""Compares what tuning predicts with what a later process measures.
 
-Each model is tuned in one process, and at once run with the costs in a second one, as the machine's
-speed drifts within minutes. `isolated` is the price by what each kernel took alone, `predicted` the
-one by what it took amid the others, `measured` the lower quartile of 30 runs from Python."""
+Each model is tuned in one process, and immediately run with the costs in a second one, because the
+machine's speed drifts within minutes. `isolated` is the sum of kernel times measured alone,
+`predicted` the sum of those measured in context, `measured` the lower quartile of 30 runs from
+Python."""
 
 import argparse
 import json
@@ -31,7 +32,8 @@ def parse_arguments():
 
 
 def predict_and_measure(arguments, file, threads):
-    """What the first process predicted with what the second measured, or why there is nothing."""
+    """The predictions of the first process with the measurements of the second, or the reason for a
+    failure."""
     with tempfile.TemporaryDirectory() as folder:
         costs = str(pathlib.Path(folder) / "costs.json")
         task = {"model": str(file), "threads": threads, "costs_in": "", "costs_out": costs,

@@ -1,7 +1,7 @@
-"""Ratios of times with intervals: what bench/compare.py reports of what it measured.
+"""Ratios of times with intervals, as bench/compare.py reports them.
 
-A sample is one process: its median time of each runtime. Runtimes of one process met the same
-noise, so ratios are taken within a process. Above 1 means that Tessera is faster.
+A sample is one process: its median time for each runtime. Runtimes of one process were subject to
+the same noise, so ratios are computed within a process. Above 1, Tessera is faster.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ SEED = 20240229
 
 @dataclasses.dataclass(frozen=True)
 class Ratio:
-    """An estimate and its interval; no interval from a single process."""
+    """An estimate and its interval; a single process gives no interval."""
 
     value: float
     low: float | None
@@ -35,7 +35,7 @@ def _ratio(value, resampled):
 
 
 def _resampled_medians(ratios, generator):
-    """Medians of samples drawn from `ratios` with replacement; None where there is only one."""
+    """Medians of samples drawn from `ratios` with replacement; None if there is only one."""
     if len(ratios) < 2:
         return None
     drawn = generator.integers(0, len(ratios), (RESAMPLES, len(ratios)))
@@ -50,7 +50,7 @@ def ratio_of(other, own):
 
 
 def geometric_mean(pairs):
-    """Of the ratios of `pairs`, one (other, own) for each model."""
+    """The geometric mean of the ratios of `pairs`, one (other, own) for each model."""
     generator = np.random.default_rng(SEED)
     logarithms, resampled = [], []
     for other, own in pairs:

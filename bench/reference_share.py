@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Says what part of each network's time is spent on reference kernels, which are right before they
-are fast, when given backends take all that they can.
+"""Prints the share of each network's time that is spent on reference kernels, which are right first
+and fast second, if the given backends compute everything that they support.
 
-Each model is explained (`tessera explain`), which times every step. A step on `reference` that takes
-more than --most of the sum of all steps wants a kernel in a backend; it is named. Exit codes: 1, there
-is such a step or a model failed; 2, arguments that cannot be."""
+Each model is explained (`tessera explain`), which times every step. A step on `reference` that
+takes more than --most of the sum of all steps should get a kernel in a backend; it is listed. Exit
+codes: 1, there is such a step or a model failed; 2, wrong arguments."""
 
 import argparse
 import json
@@ -53,7 +53,7 @@ def model_name(path):
 
 
 def explain(arguments, path):
-    """The plan with the medians of its steps."""
+    """The plan with the median times of its steps."""
     done = subprocess.run(
         [arguments.tessera, "explain", path, "--json", "--no-optimize", "--backends",
          arguments.backends, "--threads", str(arguments.threads)], text=True, capture_output=True, check=False)
@@ -63,7 +63,7 @@ def explain(arguments, path):
 
 
 def reference_steps(report):
-    """The steps on the reference, dearest first: name, op and percent of the time of all steps."""
+    """The steps on the reference, slowest first: name, op and percent of the time of all steps."""
     steps = [{"name": step["name"], "op": step["op"], "percent": 100 * step["share"]}
              for step in report["steps"] if step["backend"] == "reference"]
     return sorted(steps, key=lambda step: -step["percent"])

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the candidates of one model in several fresh processes, one after the other, and says how
-far two processes' times of one candidate are apart, beside the interval that tuning printed.
+"""Measures the candidates of one model in several new processes, one after the other, and compares
+the differences between two processes' times of one candidate with the interval that tuning printed.
 
-Two times agree where they differ by less than the wider of their two intervals reaches to one side.
-With --busy another process computes without end on the other core all the while; Tessera then has
-the first core alone. Exit codes: 1, less than --share of the candidates agree; 2, arguments that
-cannot be."""
+Two times agree if they differ by less than half the width of the wider of their two intervals. With
+--busy, another process computes continuously on the other core; Tessera then uses only the first
+core. Exit codes: 1, less than --share of the candidates agree; 2, wrong arguments."""
 
 import argparse
 import contextlib
@@ -23,7 +22,7 @@ from compare import ROOT, choose_cores, fail, whole_number
 
 KEY = ("work", "backend", "ingredients", "algorithm", "layouts", "threads", "precision", "nan",
        "density")
-# Below that the clock and the call weigh too much for an interval in percent.
+# For shorter times, the overhead of the clock and the call is too large for an interval in percent.
 LONG_SECONDS = 20e-6
 SPIN = "while True: pass"
 
@@ -68,7 +67,7 @@ def neighbour(core):
 
 
 def measure(arguments, cores, folder, number):
-    """Times of one process: key of a candidate -> its time."""
+    """The times of one process: key of a candidate -> its time."""
     file = folder / f"{number}.json"
     command = [arguments.tessera, "tune", arguments.model, "--all", "--threads",
                str(arguments.threads), "--backends", arguments.backends, "--output", file]
@@ -95,7 +94,7 @@ def percent(values, share):
 
 
 def report(pairs):
-    """Prints what the pairs of times show; the share of those that agree."""
+    """Prints statistics about the pairs of times; returns the share of pairs that agree."""
     agreeing = [abs(one["seconds"] - two["seconds"]) < max(half_width(one), half_width(two))
                 for one, two in pairs]
     apart = [abs(one["seconds"] - two["seconds"]) / min(one["seconds"], two["seconds"])

@@ -1,4 +1,4 @@
-"""What bench/compare.py says about its measurements: rows, geometric means, tables for people."""
+"""The reports of bench/compare.py: rows, geometric means, tables."""
 
 import pathlib
 import platform
@@ -19,7 +19,7 @@ def cpu_name():
 
 
 def row_of(model, threads, results):
-    """What is reported of one model and number of threads; `results` has one entry a process."""
+    """The report on one model and number of threads; `results` has one entry for each process."""
     medians = {
         runtime: [float(np.median(result["times"][runtime])) * 1e3 for result in results]
         for runtime in results[0]["times"]
@@ -42,7 +42,8 @@ def _times(row, runtime):
 
 
 def means_of(rows):
-    """Geometric means over the models of `rows`, by runtime; also of the better peer of each."""
+    """Geometric means over the models of `rows`, for each runtime; also for the better peer of each
+    model."""
     means = {}
     for runtime in rows[0]["runtimes"]:
         if runtime != OWN:
@@ -78,7 +79,7 @@ def all_means(rows):
 
 
 def _ratio_text(entry):
-    """"1.07 [1.05, 1.09]", without the interval where a single process gives none."""
+    """"1.07 [1.05, 1.09]"; without the interval if there is only one process."""
     text = f"{entry['ratio']:.2f}"
     if entry["ratio_interval"] is not None:
         low, high = entry["ratio_interval"]
@@ -87,7 +88,7 @@ def _ratio_text(entry):
 
 
 def _print_table(rows, others, means):
-    """Tessera beside `others`, of which two fit into 100 columns."""
+    """Compares Tessera with `others`, of which two fit into 100 columns."""
     width = max(len("geometric mean"), *(len(row["model"]) for row in rows)) + 1
     print(f"\n{'':{width}}{OWN:>10}" + "".join(f"{name:>32}" for name in others))
     print(f"{'model':{width}}{'ms':>10}" + f"{'ms':>11}  {'ratio':>19}" * len(others))

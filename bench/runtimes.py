@@ -1,5 +1,5 @@
-"""The runtimes that bench/compare.py puts side by side, set to do the same work: float32, as many
-threads as asked, one inference at a time. Each is a class whose object is one loaded model."""
+"""The runtimes that bench/compare.py compares, configured to do the same work: float32, the same
+number of threads, one inference at a time. Each is a class; an object of it is one loaded model."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ NAN_FAST_ROW = "tessera:nan=fast"
 
 
 def bind_options_of(row):
-    """What Tessera is bound with for the row of that name, beside what all rows have. An earlier build
-    that has no such option (bench/builds.py) is not given it."""
+    """Tessera's bind options for the row of this name, in addition to those of all rows. Omits an
+    option that an earlier build (bench/builds.py) does not have."""
     return {"nan": "fast"} if row == NAN_FAST_ROW else {}
 
 
 class Tessera:
-    """Tessera on all its backends, or on those named."""
+    """Tessera on all its backends, or on the named ones."""
 
     def __init__(self, model, inputs, threads, backends=(), costs="", **options):
         import tessera
@@ -37,7 +37,7 @@ class Tessera:
 
 
 class OnnxRuntime:
-    """ONNX Runtime as its users get it, but for the number of threads: every optimisation, its
+    """ONNX Runtime with default options, except the number of threads: all optimisations; its
     threads spin while they wait."""
 
     def __init__(self, model, inputs, threads):
@@ -66,7 +66,7 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """OpenVINO for the shortest time of one inference, and kept from computing with fewer bits."""
+    """OpenVINO, configured for minimum latency and full float32 precision."""
 
     SETTINGS = {
         "PERFORMANCE_HINT": "LATENCY",
@@ -78,7 +78,7 @@ class OpenVino:
     }
 
     def __init__(self, model, inputs, threads, cache_dir=""):
-        """`cache_dir`: where it keeps what it compiled; "" for nowhere."""
+        """`cache_dir`: the folder for compiled models; "" for none."""
         import openvino
 
         core = openvino.Core()
@@ -89,7 +89,7 @@ class OpenVino:
         if cache_dir:
             settings["CACHE_DIR"] = cache_dir
         compiled = core.compile_model(network, "CPU", settings)
-        # Which inputs the network kept: those that nothing reads are gone.
+        # The inputs that the compiled network kept; inputs that nothing reads are removed.
         known = {name for port in compiled.inputs for name in port.names}
         self.inputs = {name: array for name, array in inputs.items() if name in known}
         self.outputs = compiled.outputs
@@ -110,8 +110,8 @@ PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
 
 
 def random_inputs(model, shapes):
-    """Arrays for every input of `model`: floats from the normal distribution, integers from what
-    they index, as `tessera run --random` makes them."""
+    """Arrays for every input of `model`: floats from the normal distribution, integers from the
+    range that they index, as `tessera run --random` generates them."""
     import tessera
 
     arrays = {}
@@ -135,10 +135,11 @@ def random_inputs(model, shapes):
 
 
 def explain_difference(expected, actual):
-    """How the arrays of two runtimes differ by more than rounding, or "" where they do not.
+    """How the arrays of two runtimes differ by more than rounding, or "" if they do not.
 
-    Allowed: 1e-3 of the array's root mean square, plus 1e-3 of each element. Convolutions by
-    transforms (Winograd) round more than sums do, and every runtime may use them.
+    The tolerance is 1e-3 of the array's root mean square, plus 1e-3 of each element. Convolutions
+    by transforms (Winograd) have larger rounding errors than direct sums, and every runtime may use
+    them.
     """
     if len(expected) != len(actual):
         return f"{len(actual)} outputs, expected {len(expected)}"
@@ -151,7 +152,7 @@ def explain_difference(expected, actual):
         wanted, found = wanted.astype(np.float64), found.astype(np.float64)
         scale = np.sqrt(np.mean(wanted**2)) if wanted.size else 0
         is_near = np.abs(found - wanted) <= 1e-3 * scale + 1e-3 * np.abs(wanted)
-        if not is_near.all():  # also where an element is not a number
+        if not is_near.all():  # also if an element is NaN
             worst = np.nanmax(np.abs(found - wanted))
             return f"output {index} is off by up to {worst:.3g} (root mean square {scale:.3g})"
     return ""

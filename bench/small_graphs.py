@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Binds and runs many small graphs once each, with prices measured and without.
+"""Binds and runs many small graphs once each, with measured prices and without.
 
-A program that meets new graphs all the time cannot spend seconds on each. Graphs of one set of
-backends share what was measured, so only what is new costs time. The graphs are chains of nodes drawn
-from a few layers of few shapes. Each half runs in a process of its own, with nothing stored; the time
-is of load, bind and one run of all graphs."""
+A program that always binds new graphs cannot spend seconds on each. Graphs with the same backends
+share measurements, so only new layers cost time. The graphs are chains of nodes drawn from a few
+layers with few shapes. Each half runs in a separate process without stored artifacts; the time
+includes load, bind and one run of all graphs."""
 
 import argparse
 import json
@@ -24,7 +24,8 @@ SEED = 11
 
 
 def layers_of_images(rng, helper, numpy_helper):
-    """Name -> a function that makes the layer's node, from an image to one of the same shape."""
+    """Name -> a function that makes the layer's node, from an image to an image of the same shape.
+    """
     import numpy as np
 
     def weight(name, *shape):
@@ -52,7 +53,7 @@ def layers_of_images(rng, helper, numpy_helper):
 
 
 def layers_of_rows(rng, helper, numpy_helper):
-    """The same from rows of numbers."""
+    """The same for rows of numbers."""
     import numpy as np
 
     weights = {name: numpy_helper.from_array(
@@ -74,7 +75,7 @@ def layers_of_rows(rng, helper, numpy_helper):
 
 
 def make_graphs(folder, count, nodes):
-    """Files of `count` graphs, of `nodes` nodes each, drawn from 20 layers."""
+    """Files of `count` graphs with `nodes` nodes each, drawn from 20 layers."""
     import numpy as np
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -99,7 +100,7 @@ def make_graphs(folder, count, nodes):
 
 
 def measure(task):
-    """One process: the seconds that each graph took, and what was measured for it."""
+    """One process: the seconds for each graph, and what was measured for it."""
     sys.path.insert(0, task["module_dir"])
     import numpy as np
     import tessera

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Tunes one model in many fresh processes, and says whether they choose the same.
+"""Tunes one model in many new processes, and checks whether they choose the same plan.
 
-Each process has nothing stored, measures, chooses and writes its costs. Then one process binds every
-plan that was chosen, the most frequent one twice, and runs them in turns, each turn in another order,
-so that whatever the machine does meets all of them. Two plans are compared by the ratio of their times
-within a turn: its median over the turns, with a 95 % interval of order statistics. The noise is what
-the ratio of the plan to its own twin shows, at worst: the farther end of that interval from 1. A plan
-differs from the fastest where the interval of their ratio does not contain 1 and its near end is
-beyond the noise. The verdict is `same` where there is one plan, `as fast` where none differs, else
-`different`, with exit code 1."""
+Each process starts without stored artifacts, measures, chooses and writes its costs. Then one
+process binds every chosen plan, the most frequent one twice, and runs them in turns, each turn in a
+different order, so that noise affects all of them alike. Two plans are compared by the ratio of
+their times within a turn: its median over the turns, with a 95 % interval of order statistics. The
+noise is the larger distance from 1 of the ends of this interval for the plan and its own twin. A
+plan differs from the fastest if the interval of their ratio does not contain 1 and the interval's
+nearer end exceeds the noise. The verdict is `same` if there is one plan, `as fast` if none differs,
+otherwise `different`, with exit code 1."""
 
 import argparse
 import pathlib
@@ -41,21 +41,23 @@ def ratio_interval(times, others):
 
     ratios = np.sort(np.asarray(times) / np.asarray(others))
     count = len(ratios)
-    reach = 0.98 * np.sqrt(count)  # 1.96 standard deviations of a binomial distribution of halves
+    reach = 0.98 * np.sqrt(count)  # 1.96 standard deviations of a binomial distribution with p =
+                                   # 1/2
     low = max(0, int(np.floor(count / 2 - reach)) - 1)
     high = min(count - 1, int(np.ceil(count / 2 + reach)))
     return float(np.median(ratios)), float(ratios[low]), float(ratios[high])
 
 
 def noise_of(times, twin):
-    """How far from 1 the ratio of a plan to itself may lie."""
+    """The maximum distance from 1 of the ratio of a plan to itself."""
     _, low, high = ratio_interval(times, twin)
     return max(1 - low, high - 1)
 
 
 def compare_plans(times, twin):
-    """`times`: digest -> milliseconds by turn, `twin` those of the first plan's twin. Gives by digest
-    the ratio to the fastest with its interval, the noise, and the verdict."""
+    """`times`: digest -> milliseconds for each turn; `twin`: those of the first plan's twin.
+    Returns for each digest the ratio to the fastest with its interval; the noise; and the verdict.
+    """
     import numpy as np
 
     first = next(iter(times.values()))
@@ -63,7 +65,7 @@ def compare_plans(times, twin):
     intervals = {digest: ratio_interval(one, fastest) for digest, one in times.items()}
     noise = noise_of(first, twin)
     verdict = "same" if len(times) == 1 else "as fast"
-    # Below 1 the interval contains it, or the plan is the faster one.
+    # If `low` is below 1, the interval contains 1, or the plan is the faster one.
     if any(low > 1 + noise for _, low, _ in intervals.values()):
         verdict = "different"
     return intervals, noise, verdict

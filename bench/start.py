@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How long a process takes from its start (execve) to its first result, less what a run takes once
-all is warm: a C++ program on Tessera, a Python program on ONNX Runtime (an `.ort` file; what a Python
-takes that only imports numpy is subtracted), a C++ program on OpenVINO (with CACHE_DIR).
+"""The time of a process from its start (execve) to its first result, minus the time of a warm run:
+a C++ program with Tessera, a Python program with ONNX Runtime (an `.ort` file; the time of a Python
+process that only imports numpy is subtracted), a C++ program with OpenVINO (with CACHE_DIR).
 
-Each is started twice before anything counts, so that its caches are filled and the files are in
-memory; then they take turns. Medians, and their 95 % intervals by bootstrap over starts."""
+Each is started twice before measuring, so that its caches are filled and the files are in memory;
+then they take turns. Prints medians and their 95 % intervals by bootstrap over starts."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SHAPES = {}  # by model, of inputs that have none: {"tokens": "1x128"}
+SHAPES = {}  # for each model, of inputs without fixed shapes: {"tokens": "1x128"}
 DEFAULT_MODELS = "resnet50,mobilenet_v2,chess,bert_mini"
 RESAMPLES = 2000
 
@@ -53,14 +53,14 @@ NUMPY_PROGRAM = "import numpy, time; print(time.monotonic_ns(), 0, flush=True)"
 
 
 def save_ort(model, folder):
-    """The model as ONNX Runtime's own format, optimised as far as that goes for a file."""
+    """The model in ONNX Runtime's own format, optimised as far as possible for a file."""
     import onnxruntime
 
     path = folder / "model.ort"
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.optimized_model_filepath = str(path)
-    # What depends on the processor too: the file is used on the machine that writes it.
+    # Includes optimisations for the processor: the file is used on the machine that writes it.
     options.add_session_config_entry("session.save_model_format", "ORT")
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
@@ -115,8 +115,8 @@ def programs_for(model, name, threads, runs, folder, bin_dir):
 
 
 def report_of(programs):
-    """By runtime: the median overhead in milliseconds and its interval; by peer how much less
-    Tessera takes."""
+    """For each runtime, the median overhead in milliseconds and its interval; for each peer, the
+    ratio of Tessera's overhead to its own."""
     by_name = {program.name: program for program in programs}
     python_ms = statistics.median(by_name["numpy alone"].starts_ms)
     overheads = {name: program.starts_ms for name, program in by_name.items()

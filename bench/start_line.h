@@ -1,5 +1,5 @@
-// What the programs that bench/start.py starts have in common: the shapes they are told, and what
-// they print: when the first result was there, and what a run takes once all is warm.
+// Shared by the programs that bench/start.py starts: parsing shapes from arguments, and printing
+// the time of the first result and of a warm run.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@
 
 namespace tessera::bench {
 
-// The clock that other processes read too.
+// A clock that is the same in all processes.
 inline int64_t monotonic_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-// Runs once, notes the time, runs `runs` times more, and prints that time and the median of these,
-// in nanoseconds.
+// Runs once, notes the time, and runs `runs` more times. Prints that time and the median of the
+// later runs, in nanoseconds.
 template <class Run>
 void print_start_line(const Run& run, int runs) {
   run();
@@ -38,7 +38,7 @@ void print_start_line(const Run& run, int runs) {
               static_cast<long long>(times[static_cast<size_t>(runs) / 2]));
 }
 
-// The shapes of inputs that "NAME=1x128" tell, by name.
+// Parses shapes like "NAME=1x128"; returns them by name.
 inline std::map<std::string, std::vector<int64_t>> shapes_of(char** begin, char** end) {
   std::map<std::string, std::vector<int64_t>> shapes;
   for (; begin != end; ++begin) {
@@ -54,8 +54,8 @@ inline std::map<std::string, std::vector<int64_t>> shapes_of(char** begin, char*
   return shapes;
 }
 
-// Runs the program, given `least` arguments with its name, and ends the process at once: what the
-// system takes back by itself is nobody's start.
+// Runs the program if there are at least `least` arguments (with its name), and then ends the
+// process immediately: releasing resources is not part of the start-up time.
 template <class Program>
 int main_of(int count, char** arguments, int least, const Program& program) {
   if (count < least) return 2;

@@ -1,4 +1,4 @@
-// A program on OpenVINO as bench/start.py starts it: the settings of runtimes.py, and a CACHE_DIR.
+// A program with OpenVINO that bench/start.py starts: the settings of runtimes.py, and a CACHE_DIR.
 //   start_openvino MODEL THREADS RUNS CACHE_DIR [NAME=1x128]...
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +19,7 @@ ov::CompiledModel compile(ov::Core& core, int count, char** arguments) {
       {"KV_CACHE_PRECISION", "f32"},          {"ENABLE_CPU_PINNING", "NO"},
       {"INFERENCE_NUM_THREADS", arguments[2]}};
   core.set_property(ov::cache_dir(arguments[4]));
-  // From the file's path the cache knows the model without reading it.
+  // Given the file's path, OpenVINO's cache identifies the model without reading it.
   if (count == 5) return core.compile_model(arguments[1], "CPU", settings);
   std::map<std::string, ov::PartialShape> shapes;
   for (const auto& [name, dims] : tessera::bench::shapes_of(arguments + 5, arguments + count)) {

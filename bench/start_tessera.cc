@@ -1,4 +1,4 @@
-// A program on Tessera as bench/start.py starts it: load, bind, run on zeros.
+// A program with Tessera that bench/start.py starts: load, bind, run on zeros.
 //   start_tessera MODEL THREADS RUNS [NAME=1x128]...
 #include <chrono>
 #include <cstdio>
@@ -32,7 +32,7 @@ void run(int count, char** arguments) {
   }
   int runs = 0;
   const auto run_once = [&] {
-    // What a run takes once all is warm is what the plan that stays takes.
+    // The time of a warm run is that of the final plan, so wait until it is in use.
     if (runs++ == 1) executor.wait_for_swap();
     executor.run(inputs);
   };

@@ -1,5 +1,5 @@
-"""One process of bench/compare.py --optimize: measures what could run one model, and writes the costs
-to a file. Reads its task as JSON from stdin, writes what came of it to stdout."""
+"""One process of bench/compare.py --optimize: measures the candidates of one model, and writes the
+costs to a file. Reads its task as JSON from stdin, writes its report to stdout."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import tempfile
 def main():
     task = json.load(sys.stdin)
     os.sched_setaffinity(0, task["cores"])
-    # What is found out is written down where nobody looks for it.
+    # An empty cache folder, so that the process neither finds nor leaves artifacts.
     folder = tempfile.TemporaryDirectory()
     os.environ["TESSERA_CACHE_DIR"] = os.environ["XDG_CACHE_HOME"] = folder.name
     sys.path.insert(0, task["module_dir"])
