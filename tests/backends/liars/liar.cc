@@ -29,7 +29,7 @@ bool is_lie(std::string_view name) {
 
 float* floats(const Buffer& buffer) { return buffer.as<float>(); }
 
-// --- Layouts: elements in fours with padding behind the last, and elements from behind -----------
+// --- Layouts: blocks of four elements with padding after the last; and reversed elements ---------
 
 constexpr const char* kFours = "liar:fours";
 constexpr const char* kBackwards = "liar:backwards";
@@ -154,7 +154,7 @@ plugin::Candidate relu(const plugin::Node& node, const char* layout) {
   return candidate;
 }
 
-// --- Add, which can add to what is there; MatMul with a pack; Neg, a view if one believes it -----
+// --- Add, which can accumulate; MatMul with a pack; Neg, which one lie offers as a view ----------
 
 void add(RunContext& /*context*/, Buffers inputs, Buffers outputs) {
   const bool adds = outputs[0].request == TESSERA_REQUEST_ADD && !is_lie("forgets_to_add");
