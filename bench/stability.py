@@ -41,8 +41,7 @@ def ratio_interval(times, others):
 
     ratios = np.sort(np.asarray(times) / np.asarray(others))
     count = len(ratios)
-    reach = 0.98 * np.sqrt(count)  # 1.96 standard deviations of a binomial distribution with p =
-                                   # 1/2
+    reach = 0.98 * np.sqrt(count)  # 1.96 standard deviations of binomial(count, 1/2)
     low = max(0, int(np.floor(count / 2 - reach)) - 1)
     high = min(count - 1, int(np.ceil(count / 2 + reach)))
     return float(np.median(ratios)), float(ratios[low]), float(ratios[high])

@@ -47,8 +47,7 @@ ERRORS = {
 }
 REPORT = struct.Struct(f"<{len(ERRORS)}QQ1024s")
 SCENARIOS = ("cold_start", "warm_start", "save_cache", "load_cache", "worker_start")
-PROGRAM_SCENARIOS = ("cold_start", "warm_start", "worker_start")  # of `tessera`; the other
-                                                                  # scenarios are in Python
+PROGRAM_SCENARIOS = ("cold_start", "warm_start", "worker_start")  # the others run Python
 SETTLED_SECONDS = 2.3  # an index is kept only of a model that has not changed for this long
 MOST_SECONDS = 60
 RELATIVE_TOLERANCE = 1e-4  # relative to the largest element
@@ -297,8 +296,7 @@ class Slot:
             callers = self.symbols.names(ended.place)
             outcome.place = " < ".join(callers[:6])
             if ended.code == -signal.SIGABRT and callers and callers[0].startswith(THEIRS):
-                return outcome  # third-party code ended the process, so its litter is not our
-                                # mistake
+                return outcome  # its litter is not ours either
         problems += problems_after
         outcome.problems = tuple(text.replace(f"{self.folder}/", "") for text in problems)
         return outcome

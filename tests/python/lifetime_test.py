@@ -72,8 +72,7 @@ def test_memory_of_inputs_and_outputs_is_given_back(tessera, doubling_model):
         executor.run(values)
     before = resident_bytes()
     for _ in range(40):
-        executor.run(values)  # 12 MB of inputs and 12 MB of outputs; the allocator may keep some of
-                              # them
+        executor.run(values)  # 24 MB of inputs and outputs; the allocator may keep some
     assert resident_bytes() - before < 150e6
     del values
     gc.collect()

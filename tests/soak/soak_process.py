@@ -1,12 +1,12 @@
 """The processes of a soak test. Each prints one line of JSON for each case.
 
-usage: soak_process.py work MODELS OUT SEED COUNT PAUSE  binds and runs COUNT random cases, with
-PAUSE seconds between
-                                                         them; writes outputs and plans to OUT.
-                                                         Waits while
-                                                         OUT/full exists, ends as soon as OUT/stop
-                                                         exists
-       soak_process.py check MODELS CASE PLAN OUTPUT     runs one case with a saved plan"""
+usage:
+  soak_process.py work MODELS OUT SEED COUNT PAUSE  binds and runs COUNT random cases, with PAUSE
+                                                    seconds between them; writes outputs and plans
+                                                    to OUT. Waits while OUT/full exists, ends as
+                                                    soon as OUT/stop exists
+  soak_process.py check MODELS CASE PLAN OUTPUT     runs one case with a saved plan
+"""
 
 import json
 import os

@@ -293,8 +293,7 @@ class Views : public testing::Test {
   std::vector<std::shared_ptr<const Plugin>> plugins_;
   int views_ = 0;
   int copies_ = 0;
-  int odd_ = 0;      // buffers that begin at offsets without the alignment that kernels are
-                     // promised
+  int odd_ = 0;      // buffers at offsets that are not aligned as kernels expect
   int strided_ = 0;  // buffers with strides
 };
 
