@@ -207,9 +207,9 @@ void Progress::show(const TuneProgress& progress) {
   if (!is_terminal_) return;
   set_text(std::string(name(progress.phase)),
            [progress, reported_at = Clock::now()](Clock::time_point now, Clock::time_point begin,
-                                           size_t columns) {
-             return progress_text(progress, seconds_between(reported_at, now), seconds_between(begin, now),
-                                  columns);
+                                                  size_t columns) {
+             return progress_text(progress, seconds_between(reported_at, now),
+                                  seconds_between(begin, now), columns);
            });
 }
 

@@ -155,7 +155,7 @@ class Fields {
     return json.get<bool>();
   }
 
-  JsonLocation location_of(const std::string& field) const { return location_ / field; }
+  JsonLocation location(const std::string& field) const { return location_ / field; }
 
   void expect_no_more() const {
     if (read_ != json_.size()) {

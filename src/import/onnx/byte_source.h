@@ -30,7 +30,7 @@ class ByteSource {
 
   int64_t size() const { return size_; }
   // The name in errors: "file 'a.onnx'".
-  const std::string& location_of() const { return location_; }
+  const std::string& location() const { return location_; }
 
   // Copies [offset, offset + count), which must lie inside. Throws InvalidArgument if the file has
   // become shorter or cannot be read.
