@@ -15,7 +15,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr size_t kShownNodes = 3;
-constexpr size_t kShownPlaces = 3;
+constexpr size_t kShownOccurrences = 3;
 
 std::string verdict_text(const CandidateDescription& candidate) {
   const bool is_in = candidate.is_chosen || candidate.verdict == Verdict::Fine;
@@ -32,7 +32,7 @@ std::string name_of(const CandidateDescription& candidate) {
 
 struct CandidateGroup {
   std::string op;
-  std::vector<std::vector<std::string>> places;  // the nodes of each occurrence of the group
+  std::vector<std::vector<std::string>> occurrences;  // the nodes of each occurrence of the group
   std::vector<CandidateDescription> candidates;
 };
 
@@ -70,7 +70,7 @@ std::vector<CandidateGroup> group_candidates(const std::vector<CandidateDescript
     });
     const auto [entry, is_new] = seen.emplace(signature_of(members), groups.size());
     if (is_new) groups.push_back({.op = members[0].op, .candidates = members});
-    groups[entry->second].places.push_back(members[0].nodes);
+    groups[entry->second].occurrences.push_back(members[0].nodes);
   }
   return groups;
 }
@@ -85,16 +85,16 @@ bool has_chosen(const std::vector<CandidateDescription>& candidates) {
 std::string title_of(const CandidateGroup& group, bool has_plan, const TextStyle& style) {
   const bool is_passed_over = has_plan && !has_chosen(group.candidates);
   std::string text = op_text(group.op, style) + (is_passed_over ? " (not in the plan): " : ": ");
-  for (size_t index = 0; location < std::min(group.places.size(), kShownPlaces); ++location) {
-    const std::vector<std::string>& nodes = group.places[location];
-    text += location == 0 ? "" : "; ";
+  for (size_t index = 0; index < std::min(group.occurrences.size(), kShownOccurrences); ++index) {
+    const std::vector<std::string>& nodes = group.occurrences[index];
+    text += index == 0 ? "" : "; ";
     for (size_t node = 0; node < std::min(nodes.size(), kShownNodes); ++node) {
       text += (node == 0 ? "" : ", ") + nodes[node];
     }
     if (nodes.size() > kShownNodes) text += ", ...";
   }
-  if (group.places.size() > kShownPlaces) {
-    text += "; " + std::to_string(group.places.size()) + " places in all";
+  if (group.occurrences.size() > kShownOccurrences) {
+    text += "; " + std::to_string(group.occurrences.size()) + " occurrences in all";
   }
   return fitted(text, style) + "\n";
 }

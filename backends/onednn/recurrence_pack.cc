@@ -27,10 +27,10 @@ void pack_weights(const dnnl::engine& engine, const Cell& cell, const Recurrence
   const int64_t gate = sizes.hidden * inputs;
   const int64_t gates = cell.gate_count();
   std::vector<float> ordered(static_cast<size_t>(sizes.directions * gates * gate));
-  auto target = ordered.begin();
+  auto next = ordered.begin();
   for (int64_t direction = 0; direction < sizes.directions; ++direction) {
     for (const int64_t onnx_gate : cell.gates) {
-      target = std::copy_n(from.as<float>() + (direction * gates + onnx_gate) * gate, gate, target);
+      next = std::copy_n(from.as<float>() + (direction * gates + onnx_gate) * gate, gate, next);
     }
   }
   memory source(stored_weights(cell, sizes, inputs), engine, ordered.data());

@@ -20,11 +20,11 @@ struct AbsorbedTensors {
     }
     for (const Tensor& tensor : tensors) {
       tessera_buffer& buffer = buffers.emplace_back(tessera_buffer{});
-      abi.data = const_cast<void*>(tensor.data());
-      abi.bytes = tensor.bytes();
-      abi.data_type = static_cast<int32_t>(tensor.type());
-      abi.rank = static_cast<int32_t>(tensor.rank());
-      abi.dims = tensor.dims().data();
+      buffer.data = const_cast<void*>(tensor.data());
+      buffer.bytes = tensor.bytes();
+      buffer.data_type = static_cast<int32_t>(tensor.type());
+      buffer.rank = static_cast<int32_t>(tensor.rank());
+      buffer.dims = tensor.dims().data();
     }
   }
 

@@ -130,7 +130,7 @@ Placement Placer::solve() {
   const Stopwatch stopwatch;
   PlacementEffort effort;
   if (max_seconds_ > 0) {
-    effort.network.may_go_on = [&] { return stopwatch.read().seconds < max_seconds_; };
+    effort.network.should_continue = [&] { return stopwatch.read().seconds < max_seconds_; };
   }
   solved_ = solve_placement(problem_, effort);
   solve_seconds_ = stopwatch.read().seconds;

@@ -108,12 +108,12 @@ BoundGraph bind_graph(const LoadedModel& model,
                       const std::map<std::string, std::vector<int64_t>>& shapes,
                       const std::vector<std::string>& fetch, const ops::Registry& registry,
                       ThreadPool& pool, const Log& log) {
-  const bool requests_nothing_new = requests_nothing_new(model.graph, shapes, fetch);
-  if (model.binds_unchanged && requests_nothing_new) return {model.graph, true};
+  const bool is_request_unchanged = requests_nothing_new(model.graph, shapes, fetch);
+  if (model.binds_unchanged && is_request_unchanged) return {model.graph, true};
   Graph graph = specialise(model.graph, shapes);
   graph.kept = values_named(model, fetch);
   Rewritten rewritten = rewrite(infer_types(graph, registry, log), registry, pool);
-  const bool is_unchanged = requests_nothing_new && is_same(model.graph, rewritten);
+  const bool is_unchanged = is_request_unchanged && is_same(model.graph, rewritten);
   return {std::move(rewritten.graph), is_unchanged};
 }
 

@@ -82,15 +82,15 @@ TEST_F(Runs, EndBeforeTheNextStepWhenCancelled) {
 
 TEST_F(Runs, AreCancelledByAnotherThread) {
   std::atomic<bool> has_begun = false;
-  std::atomic<bool> may_go_on = false;
+  std::atomic<bool> should_continue = false;
   const auto runner = chain(3, [&] {
     has_begun = true;
-    while (!may_go_on) std::this_thread::yield();
+    while (!should_continue) std::this_thread::yield();
   });
   std::thread other([&] {
     while (!has_begun) std::this_thread::yield();
     runner->cancel();
-    may_go_on = true;
+    should_continue = true;
   });
   EXPECT_THAT(error_of([&] { runner->run(inputs_); }), HasSubstr("the run was cancelled"));
   other.join();

@@ -58,11 +58,11 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
                        ExecutionContext* context, std::vector<StatePorts> state_pairs)
     : built_(std::move(plan)),
       own_(std::move(own)),
-      context_(with_reserved_arena(own_ ? *own_ : *context, built_)),
-      one_(one_thread(built_.plan, context_)),
-      program_(built_, context_.arena(), one_ != nullptr),
+      execution_context_(with_reserved_arena(own_ ? *own_ : *context, built_)),
+      one_(one_thread(built_.plan, execution_context_)),
+      program_(built_, execution_context_.arena(), one_ != nullptr),
       io_binding_(built_, program_, std::move(state_pairs)),
-      context_(context_.pool(), context_.scratch()),
+      context_(execution_context_.pool(), execution_context_.scratch()),
       dynamic_(built_.plan.buffers.size()) {
   error_.struct_size = sizeof(error_);
   const auto allocate = [this](int32_t output, std::span<const int64_t> dims) {
@@ -70,7 +70,7 @@ PlanRunner::PlanRunner(BuiltPlan plan, std::unique_ptr<ExecutionContext> own,
   };
   context_.set_allocator(allocate);
   if (one_ == nullptr) return;
-  single_thread_context_.emplace(*one_, context_.scratch());
+  single_thread_context_.emplace(*one_, execution_context_.scratch());
   single_thread_context_->set_allocator(allocate);
 }
 
@@ -93,13 +93,13 @@ void PlanRunner::run_bound(const PlanWatcher& watcher) {
 }
 
 void PlanRunner::run_steps(const PlanWatcher& watcher) {
-  const ExecutionContext::ActiveRun turn(context_);
+  const ExecutionContext::ActiveRun turn(execution_context_);
   // Another plan may have needed a larger arena since the last run.
-  program_.move_arena(context_.arena());
-  context_.set_random_seed(context_.seed());
-  if (single_thread_context_) single_thread_context_->set_random_seed(context_.seed());
+  program_.move_arena(execution_context_.arena());
+  context_.set_random_seed(execution_context_.seed());
+  if (single_thread_context_) single_thread_context_->set_random_seed(execution_context_.seed());
   // Libraries that use the same thread runtime then use only the threads of this pool.
-  context_.pool().execute([&] { run_regions(watcher); });
+  execution_context_.pool().execute([&] { run_regions(watcher); });
 }
 
 void PlanRunner::run_regions(const PlanWatcher& watcher) {
@@ -116,7 +116,7 @@ void PlanRunner::run_segment(const StaticSegment& segment, RunContext& context,
                              const PlanWatcher& watcher) {
   prepare_dynamic(segment);
   if (segment.check != nullptr) segment.check->run(program_.inputs_of(segment.begin));
-  if (watcher || context_.has_time_limit()) {
+  if (watcher || execution_context_.has_time_limit()) {
     run_watched(segment.begin, segment.end, context, watcher);
   } else {
     run_calls(segment.begin, segment.end, context);
@@ -159,7 +159,7 @@ PlanRunner::Stop PlanRunner::call_all(std::span<const StepCall> calls, RunContex
   const StepCall* const last = call + calls.size();
   try {
     for (; call != last; ++call) {
-      if (!context_.is_running()) break;
+      if (!execution_context_.is_running()) break;
       c_context->workspace = call->workspace;
       c_context->workspace_bytes = call->workspace_bytes;
       status = call->run(call->self, c_context, call->inputs, call->outputs, &error_);
@@ -183,7 +183,8 @@ void PlanRunner::run_watched(size_t begin, size_t end, RunContext& context,
                              const PlanWatcher& watcher) {
   for (size_t call = begin; call < end; ++call) {
     const Clock::time_point start = Clock::now();
-    if (context_.has_time_limit() && context_.is_past_deadline(start)) stop_at(call);
+    if (execution_context_.has_time_limit() && execution_context_.is_past_deadline(start))
+      stop_at(call);
     run_calls(call, call + 1, context);
     if (!watcher) continue;
     watcher({program_.step_of(call), program_.inputs_of(call), program_.outputs_of(call), start,
@@ -198,7 +199,7 @@ double PlanRunner::measure_dispatch_ns() {
     call.run = [](void*, tessera_run_context*, const tessera_buffer*, const tessera_buffer*,
                   tessera_error*) -> int32_t { return TESSERA_OK; };
   }
-  const ExecutionContext::ActiveRun turn(context_);
+  const ExecutionContext::ActiveRun turn(execution_context_);
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();
   while (times.size() < kDispatchRuns && Clock::now() - begin < kDispatchTime) {
@@ -213,13 +214,14 @@ double PlanRunner::measure_dispatch_ns() {
 
 void PlanRunner::stop_at(size_t call) const {
   const std::string where = step_location(built_, built_.plan.steps[program_.step_of(call)]);
-  if (context_.is_cancelled()) {
+  if (execution_context_.is_cancelled()) {
     throw Error(ErrorKind::Cancelled, where, "the run was cancelled before this step");
   }
-  throw Error(ErrorKind::Cancelled, where,
-              "expected the run to end within " +
-                  std::to_string(std::chrono::duration<double>(context_.time_limit()).count()) +
-                  " s, found this step still to do");
+  throw Error(
+      ErrorKind::Cancelled, where,
+      "expected the run to end within " +
+          std::to_string(std::chrono::duration<double>(execution_context_.time_limit()).count()) +
+          " s, found this step still to do");
 }
 
 void* PlanRunner::allocate_dynamic(int32_t output, std::span<const int64_t> dims) {

@@ -66,17 +66,17 @@ class PlanRunner {
 
   // Stops the active run, if there is one, before its next step; run() throws Cancelled. May be
   // called from any thread and from signal handlers.
-  void cancel() { context_.cancel(); }
+  void cancel() { execution_context_.cancel(); }
   // Stops every run that takes longer in the same way; 0: no limit. Costs a clock read for each
   // step.
-  void set_time_limit(std::chrono::nanoseconds limit) { context_.set_time_limit(limit); }
+  void set_time_limit(std::chrono::nanoseconds limit) { execution_context_.set_time_limit(limit); }
 
   // The overhead of a step: the median time of running all calls, with an empty function in place
   // of each, divided by their number; 0 if there are none.
   double measure_dispatch_ns();
 
   const BuiltPlan& built() const { return built_; }
-  int threads() const { return context_.pool().threads(); }
+  int threads() const { return execution_context_.pool().threads(); }
 
  private:
   // The call that was not made or that failed; one past the last if all succeeded.
@@ -100,7 +100,7 @@ class PlanRunner {
 
   BuiltPlan built_;
   std::unique_ptr<ExecutionContext> own_;  // nullptr if the context is not owned
-  ExecutionContext& context_;
+  ExecutionContext& execution_context_;
   ThreadPool* one_;  // for steps on one thread; nullptr if there are none, or the pool has only one
   StepProgram program_;
   IoBinding io_binding_;

@@ -60,7 +60,7 @@ void MeasurementLoop::measure(const Placement& placement) {
 void MeasurementLoop::measure_potential_winners(const std::function<Placement()>& choose,
                                                 double max_seconds) {
   const Stopwatch stopwatch;
-  while (tuner_.may_go_on() && stopwatch.read().seconds < max_seconds) {
+  while (tuner_.should_continue() && stopwatch.read().seconds < max_seconds) {
     const PhaseTimer::Scope running(tuner_.phases(), "choose");
     if (!tuner_.report(BindPhase::Choosing)) return;
     context_.prices.look_up_bounds(is_given_up_);

@@ -95,13 +95,13 @@ struct Tuner::State {
     }
     size_t wanted = unknown.size();
     for (const PendingGroup& group : pending) wanted += group.candidates.size();
-    if (wanted == 0) return may_go_on();
+    if (wanted == 0) return should_continue();
     total_ = done_ + wanted;
     may_grow_ = candidates.size() < subject_.offers.candidates.size();
     begin();
     run_groups(pending);
     run_conversions(unknown);
-    return may_go_on();
+    return should_continue();
   }
 
   double seconds_left() const {
@@ -121,7 +121,7 @@ struct Tuner::State {
     return report;
   }
 
-  bool may_go_on() const { return !report_.is_stopped && !has_failed_; }
+  bool should_continue() const { return !report_.is_stopped && !has_failed_; }
   PhaseTimer& phases() { return phases_; }
 
   bool report(TuneProgress progress, double max_seconds) {
@@ -263,7 +263,7 @@ struct Tuner::State {
     if (pending.empty()) return;
     capture_all();
     size_t begin = 0;
-    while (begin < pending.size() && may_go_on() && !is_paused_) {
+    while (begin < pending.size() && should_continue() && !is_paused_) {
       size_t end = begin;
       int64_t bytes = 0;
       std::vector<ValueId> wanted;
@@ -508,7 +508,7 @@ bool Tuner::measure(std::span<const int> candidates, std::span<const NeededConve
   return state_->measure(candidates, conversions, max_seconds);
 }
 
-bool Tuner::may_go_on() const { return state_->may_go_on() && seconds_left() > 0; }
+bool Tuner::should_continue() const { return state_->should_continue() && seconds_left() > 0; }
 double Tuner::seconds_left() const { return state_->seconds_left(); }
 double Tuner::seconds() const { return state_->seconds(); }
 int Tuner::measured() const { return state_->measured(); }

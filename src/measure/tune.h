@@ -85,7 +85,7 @@ class Tuner {
                double max_seconds = std::numeric_limits<double>::infinity());
 
   // Whether there is time left.
-  bool may_go_on() const;
+  bool should_continue() const;
   double seconds_left() const;  // infinity without a budget
 
   // Both as in the report, but cheaper.
@@ -95,7 +95,8 @@ class Tuner {
   // Others may record their own activities here.
   PhaseTimer& phases();
   // For activities of others: announces that a phase begins or continues, with `done` of `total`
-  // (0: unknown) units. Returns false if the user wants to stop; may_go_on() is then false too.
+  // (0: unknown) units. Returns false if the user wants to stop; should_continue() is then false
+  // too.
   bool report(BindPhase phase, const std::string& what = {}, size_t done = 0, size_t total = 0);
 
  private:

@@ -176,7 +176,7 @@ class PlacementTuner {
     const bool has_sparse =
         std::any_of(base_.graph.values.begin(), base_.graph.values.end(),
                     [](const Value& value) { return value.sparse.has_value(); });
-    return !has_sparse && tuner_.may_go_on() && tuner_.measured() > 0;
+    return !has_sparse && tuner_.should_continue() && tuner_.measured() > 0;
   }
 
   RunLimits limits() const {
@@ -204,7 +204,7 @@ class PlacementTuner {
   }
 
   void refine_in_context(Placement& best) {
-    for (int round = 0; round < kContextRounds && tuner_.may_go_on(); ++round) {
+    for (int round = 0; round < kContextRounds && tuner_.should_continue(); ++round) {
       record(best, *runner_of(best));
       // The remaining time is for the run-off.
       if (is_cut_short_) return;
@@ -213,7 +213,7 @@ class PlacementTuner {
       if (next.chosen == best.chosen) return;
       best = next;
     }
-    if (tuner_.may_go_on()) record(best, *runner_of(best));
+    if (tuner_.should_continue()) record(best, *runner_of(best));
   }
 
   void record(const Placement& placement, PlanRunner& runner) {
@@ -374,7 +374,7 @@ class PlacementTuner {
   void compare_finalists(std::vector<Contender>& all) {
     const double max_seconds = std::max(kShareOfFinals * tuner_.seconds(), kSecondsOfFinals);
     const Stopwatch stopwatch;
-    for (int round = 0; round < kFinalRounds && tuner_.may_go_on(); ++round) {
+    for (int round = 0; round < kFinalRounds && tuner_.should_continue(); ++round) {
       const double seconds_left = max_seconds - stopwatch.read().seconds;
       const size_t count = all.size();
       if (seconds_left <= 0 || !add_in_context_choices(all, round, seconds_left)) return;
@@ -388,7 +388,7 @@ class PlacementTuner {
   // for its steps must be close to its time in the run-off.
   void record_winner(const Contender& winner) {
     const double max_seconds = kMaxPreemptedRatio * winner.timing.seconds;
-    for (int trial = 0; trial < kMaxRecordings && tuner_.may_go_on(); ++trial) {
+    for (int trial = 0; trial < kMaxRecordings && tuner_.should_continue(); ++trial) {
       if (recorder_.is_newest(winner.placement) && recorder_.seconds() <= max_seconds) return;
       record(winner.placement, *winner.runner);
     }
@@ -404,7 +404,7 @@ class PlacementTuner {
   // Sets `best` to the winner and returns the times: the winner first, then the others, fastest
   // first.
   std::vector<ContenderDescription> compare_contenders(Placement& best, const Placement& known) {
-    if (!tuner_.may_go_on()) return {};
+    if (!tuner_.should_continue()) return {};
     std::vector<Contender> all = contenders(best, known);
     // Happens if the time was over before all candidates of the choice were measured.
     if (all.empty()) return {};

@@ -64,7 +64,7 @@ TimedSolution solve_within(const PlacementProblem& problem, double limit_seconds
   const Stopwatch stopwatch;
   PlacementEffort effort;
   effort.network.work_cells = 1e13;  // hours
-  effort.network.may_go_on = [&] { return stopwatch.read().thread_seconds < limit_seconds; };
+  effort.network.should_continue = [&] { return stopwatch.read().thread_seconds < limit_seconds; };
   TimedSolution timed{.solution = solve_placement(problem, effort)};
   timed.seconds = stopwatch.read().thread_seconds;
   return timed;

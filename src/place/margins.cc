@@ -45,11 +45,11 @@ std::vector<Alternatives> list_alternatives(const PlacementProblem& problem,
 class MarginFinder {
  public:
   MarginFinder(const PlacementProblem& problem, const PlacementSolution& optimum,
-               const PlacementEffort& effort, const std::function<bool()>& may_go_on)
+               const PlacementEffort& effort, const std::function<bool()>& should_continue)
       : problem_(problem),
         optimum_(optimum),
         effort_(effort),
-        may_go_on_(may_go_on),
+        should_continue_(should_continue),
         is_usable_(problem.candidates.size(), true),
         is_best_(problem.candidates.size(), false),
         margins_(problem.candidates.size()) {
@@ -75,18 +75,18 @@ class MarginFinder {
       // To exchange the best candidate for an alternative changes the cost of the optimum by the
       // difference of their seconds.
       spread(alternatives, *best, 0);
-      if (may_go_on()) find_lead(alternatives, *best);
+      if (should_continue()) find_lead(alternatives, *best);
     }
     for (const Alternatives& alternatives : all) {
       std::optional<double> behind = margins_[at(alternatives[0])].behind_seconds;
-      if (!behind && may_go_on()) behind = solve_with(alternatives[0]);
+      if (!behind && should_continue()) behind = solve_with(alternatives[0]);
       if (behind) spread(alternatives, alternatives[0], *behind);
     }
     return std::move(margins_);
   }
 
  private:
-  bool may_go_on() const { return !may_go_on_ || may_go_on_(); }
+  bool should_continue() const { return !should_continue_ || should_continue_(); }
 
   struct Next {
     std::optional<double> seconds;  // increase over the optimum
@@ -162,7 +162,7 @@ class MarginFinder {
   const PlacementProblem& problem_;
   const PlacementSolution& optimum_;
   PlacementEffort effort_;
-  const std::function<bool()>& may_go_on_;
+  const std::function<bool()>& should_continue_;
   std::vector<bool> is_usable_;  // by candidate
   std::vector<bool> is_best_;    // by candidate: in the optimum
   std::vector<CandidateMargin> margins_;
@@ -173,8 +173,8 @@ class MarginFinder {
 std::vector<CandidateMargin> find_margins(const PlacementProblem& problem,
                                           const PlacementSolution& optimum,
                                           const PlacementEffort& effort,
-                                          const std::function<bool()>& may_go_on) {
-  return MarginFinder(problem, optimum, effort, may_go_on).find();
+                                          const std::function<bool()>& should_continue) {
+  return MarginFinder(problem, optimum, effort, should_continue).find();
 }
 
 }  // namespace tessera

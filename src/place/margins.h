@@ -23,12 +23,12 @@ struct CandidateMargin {
 // Returns the margins by candidate of `problem`. `optimum` is the cheapest placement, proven.
 // Candidates that differ only in their seconds are interchangeable in a placement, so one problem
 // is solved for all of them. First computes the optimum without each of the optimum's candidates,
-// then the remaining margins, node by node, as long as `may_go_on` returns true (empty: to the
-// end). `effort` is for each solution; the margin remains nullopt if a solution is not proven.
-// Pure, except for what `may_go_on` does.
+// then the remaining margins, node by node, as long as `should_continue` returns true (empty: to
+// the end). `effort` is for each solution; the margin remains nullopt if a solution is not proven.
+// Pure, except for what `should_continue` does.
 std::vector<CandidateMargin> find_margins(const PlacementProblem& problem,
                                           const PlacementSolution& optimum,
                                           const PlacementEffort& effort = {},
-                                          const std::function<bool()>& may_go_on = {});
+                                          const std::function<bool()>& should_continue = {});
 
 }  // namespace tessera

@@ -44,7 +44,7 @@ struct PlacementSolution {
 // makes the bounds tight, and a best-first branch and bound forbids the candidates involved in
 // turn. `decisions` are further constraints. If `effort` ends the search early, returns the best
 // placement found, with a lower bound. Pure: equal problems give equal answers, unless
-// `effort.network.may_go_on` watches a clock.
+// `effort.network.should_continue` watches a clock.
 PlacementSolution solve_placement(const PlacementProblem& problem,
                                   const PlacementEffort& effort = {},
                                   const std::vector<Decision>& decisions = {});

@@ -14,8 +14,8 @@ static_assert(TESSERA_ALIGNMENT_BYTES == 64, "a bit of 64 for each offset that i
 uint64_t aligned_offsets(int64_t alignment, int64_t offset) {
   uint64_t bits = 0;
   const int64_t first = (alignment - offset % alignment) % alignment;
-  for (int64_t offset = first; offset < TESSERA_ALIGNMENT_BYTES; offset += alignment) {
-    bits |= uint64_t{1} << static_cast<uint64_t>(offset);
+  for (int64_t start = first; start < TESSERA_ALIGNMENT_BYTES; start += alignment) {
+    bits |= uint64_t{1} << static_cast<uint64_t>(start);
   }
   return bits;
 }
@@ -85,15 +85,15 @@ void AliasTracker::note_use(int buffer, const PortRequirements& needs) {
 }
 
 bool AliasTracker::can_move(int owner, int64_t offset) const {
-  const auto offset = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
-  return offset == 0 || (memories_[at(owner)].fine_offsets >> offset & 1U) != 0;
+  const auto remainder = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
+  return remainder == 0 || (memories_[at(owner)].fine_offsets >> remainder & 1U) != 0;
 }
 
 bool AliasTracker::can_stride(int owner, int64_t offset) const {
   const Memory& memory = memories_[at(owner)];
-  const auto offset = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
+  const auto remainder = static_cast<uint64_t>(offset % TESSERA_ALIGNMENT_BYTES);
   return memory.members.size() == 1 && memory.accepts_strides &&
-         (memory.fine_offsets >> offset & 1U) != 0;
+         (memory.fine_offsets >> remainder & 1U) != 0;
 }
 
 void AliasTracker::move(int owner, int whole, int64_t offset) {

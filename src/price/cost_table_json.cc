@@ -362,7 +362,7 @@ std::string write_cost_table(const CostTable& table) {
 }
 
 CostTable read_cost_table(const std::string& text, const std::string& file) {
-  const JsonLocation location_of(file, "");
+  const JsonLocation location(file, "");
   const Json json = parse(text, location);
   Fields fields(json, location);
   const std::string format = fields.text("format");

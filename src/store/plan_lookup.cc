@@ -131,7 +131,7 @@ void PlanLookup::look_into_folders() {
     }
     if (plan_ && plan_->file == found.path) {
       cache::note_use(found.path);
-      plans_.hold(found.path);
+      plans_.mark_in_use(found.path);
     }
     if (is_as_good_as_can_be()) return;
   }

@@ -206,16 +206,17 @@ class CandidateRun {
     }
     const int64_t width = element_bytes(source.type());
     Guarded spread(extent * width);
-    std::vector<int64_t> location_of(dims.size(), 0);
+    std::vector<int64_t> index_by_axis(dims.size(), 0);
     for (int64_t index = 0; index < source.elements(); ++index) {
       int64_t offset = 0;
-      for (size_t axis = 0; axis < dims.size(); ++axis) offset += place[axis] * strides_[axis];
+      for (size_t axis = 0; axis < dims.size(); ++axis)
+        offset += index_by_axis[axis] * strides_[axis];
       std::memcpy(static_cast<char*>(spread.data()) + offset * width,
                   static_cast<const char*>(source.data()) + index * width,
                   static_cast<size_t>(width));
       for (size_t axis = dims.size(); axis-- > 0;) {
-        if (++place[axis] < dims[axis]) break;
-        place[axis] = 0;
+        if (++index_by_axis[axis] < dims[axis]) break;
+        index_by_axis[axis] = 0;
       }
     }
     strided_ = strided;

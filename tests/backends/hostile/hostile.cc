@@ -20,7 +20,7 @@
 namespace {
 
 namespace plugin = tessera::plugin;
-namespace detail = tessera::plugin::border;
+namespace detail = tessera::plugin::detail;
 
 bool is_mischief(std::string_view name) {
   const char* wanted = std::getenv("TESSERA_TEST_MISCHIEF");

@@ -42,30 +42,30 @@ bool has_direct_ways() {
 // --- Layouts that no kernel could confuse with each other ----------------------------------------
 
 // The position of element `index` of `count`: A reverses the order, B rotates it by one.
-int64_t place_in_a(int64_t index, int64_t count) { return count - 1 - index; }
-int64_t place_in_b(int64_t index, int64_t count) { return (index + 1) % count; }
-int64_t place_in_default(int64_t index, int64_t /*count*/) { return index; }
+int64_t index_in_a(int64_t index, int64_t count) { return count - 1 - index; }
+int64_t index_in_b(int64_t index, int64_t count) { return (index + 1) % count; }
+int64_t index_in_default(int64_t index, int64_t /*count*/) { return index; }
 
-using Place = int64_t (*)(int64_t index, int64_t count);
+using IndexMap = int64_t (*)(int64_t index, int64_t count);
 
-ConvertFunction converter(Place from_place, Place to_place) {
+ConvertFunction converter(IndexMap from_index, IndexMap to_index) {
   return [=](RunContext& /*context*/, const Buffer& from, const Buffer& to) {
     const int64_t count = from.elements();
     for (int64_t index = 0; index < count; ++index) {
-      to.as<float>()[to_place(index, count)] = from.as<float>()[from_place(index, count)];
+      to.as<float>()[to_index(index, count)] = from.as<float>()[from_index(index, count)];
     }
   };
 }
 
-Layout layout(const char* name, int device, Place place) {
+Layout layout(const char* name, int device, IndexMap index_in_layout) {
   return {.name = name,
           .device = device,
           .storage_bytes = [](const Type& type) -> std::optional<int64_t> {
             if (type.data_type != TESSERA_FLOAT32) return std::nullopt;
             return type.dense_bytes();
           },
-          .to_default = converter(place, place_in_default),
-          .from_default = converter(place_in_default, place)};
+          .to_default = converter(index_in_layout, index_in_default),
+          .from_default = converter(index_in_default, index_in_layout)};
 }
 
 // --- Kernels that handle each element alone, so that the order does not matter -------------------
@@ -131,11 +131,11 @@ class Null : public plugin::Backend {
   Description describe() override {
     Description description{.name = "null", .version = "1"};
     description.devices = {{.kind = "cpu"}, {.kind = "null"}};
-    description.layouts = {layout(kLayoutA, kHost, place_in_a),
-                           layout(kLayoutB, kSecondDevice, place_in_b)};
+    description.layouts = {layout(kLayoutA, kHost, index_in_a),
+                           layout(kLayoutB, kSecondDevice, index_in_b)};
     if (has_direct_ways()) {
-      description.conversions = {{kLayoutA, kLayoutB, converter(place_in_a, place_in_b)},
-                                 {kLayoutB, kLayoutA, converter(place_in_b, place_in_a)}};
+      description.conversions = {{kLayoutA, kLayoutB, converter(index_in_a, index_in_b)},
+                                 {kLayoutB, kLayoutA, converter(index_in_b, index_in_a)}};
     }
     return description;
   }

@@ -26,9 +26,9 @@ void put_checksum(std::string& bytes, size_t at, const cache::Checksum& checksum
   if (at + kChecksumBytes <= bytes.size()) std::copy(checksum.begin(), checksum.end(), &bytes[at]);
 }
 
-// The position of a reader in `bytes`.
-struct Place {
-  explicit Place(const std::string& given) : bytes(given), reader(given, "table") {}
+// A reader of `bytes` that knows its position.
+struct TableReader {
+  explicit TableReader(const std::string& given) : bytes(given), reader(given, "table") {}
   size_t at() {
     // The reader reports its position only through the bytes that it returns.
     return static_cast<size_t>(reader.raw(0, "nothing").data() - bytes.data());
@@ -42,22 +42,22 @@ void make_sections_right(std::string& bytes, size_t table_bytes) {
   try {
     const std::string before = bytes;
     const std::string table = before.substr(0, kHeaderBytes + table_bytes);
-    Place location_of(table);
-    place.reader.raw(kHeaderBytes + kFingerprintBytes, "a header");
-    const std::vector<cache::Ingredient> ingredients = place.reader.ingredients();
+    TableReader table_reader(table);
+    table_reader.reader.raw(kHeaderBytes + kFingerprintBytes, "a header");
+    const std::vector<cache::Ingredient> ingredients = table_reader.reader.ingredients();
     const cache::Fingerprint fingerprint = cache::fingerprint_of(ingredients);
     std::memcpy(&bytes[kHeaderBytes], fingerprint.bytes.data(), kFingerprintBytes);
-    place.reader.ingredients();  // notes
-    for (auto left = place.reader.number<uint32_t>("sections"); left > 0; --left) {
-      place.reader.text("a type");
-      place.reader.text("a content");
-      place.reader.ingredients();
-      place.reader.number<uint64_t>("seconds");
-      place.reader.number<uint64_t>("a time");
-      const auto offset = place.reader.number<uint64_t>("an offset");
-      const auto length = place.reader.number<uint64_t>("a length");
-      const size_t checksum_at = place.at();
-      place.reader.raw(kChecksumBytes + sizeof(cache::Mac), "the rest");
+    table_reader.reader.ingredients();  // notes
+    for (auto left = table_reader.reader.number<uint32_t>("sections"); left > 0; --left) {
+      table_reader.reader.text("a type");
+      table_reader.reader.text("a content");
+      table_reader.reader.ingredients();
+      table_reader.reader.number<uint64_t>("seconds");
+      table_reader.reader.number<uint64_t>("a time");
+      const auto offset = table_reader.reader.number<uint64_t>("an offset");
+      const auto length = table_reader.reader.number<uint64_t>("a length");
+      const size_t checksum_at = table_reader.at();
+      table_reader.reader.raw(kChecksumBytes + sizeof(cache::Mac), "the rest");
       if (offset > before.size() || length > before.size() - offset) continue;
       put_checksum(bytes, checksum_at, cache::checksum_of(Bytes(before).subspan(offset, length)));
     }
