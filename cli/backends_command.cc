@@ -1,4 +1,4 @@
-// `tessera backends`: what can run models on this machine.
+// `tessera backends`: lists the backends, and whether they can be used on this machine.
 #include "cli/backends_report.h"
 #include "cli/bind_arguments.h"
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-// `tessera bench`: how long a model takes to load, to bind, and to run.
+// `tessera bench`: measures the times to load, bind and run a model.
 #include "cli/bench_report.h"
 #include "cli/bind_arguments.h"
 #include "cli/bound_model.h"
@@ -68,7 +68,7 @@ void measure_runs(BoundModel& bound, const Effort& effort, const Interrupt& inte
   }
 }
 
-// Less where it is interrupted, which ends the run that is going on, too.
+// An interruption also cancels the current run; the report then has fewer runs.
 void measure(BoundModel& bound, const Effort& effort, Progress& progress, BenchReport& report) {
   const Interrupt interrupt(&bound.executor);
   try {
@@ -79,7 +79,7 @@ void measure(BoundModel& bound, const Effort& effort, Progress& progress, BenchR
   }
 }
 
-// One more run, because recording would slow down those that are measured.
+// Traces one additional run, because recording would slow down the measured runs.
 void write_trace(const std::filesystem::path& file, Clock::time_point origin,
                  const LoadedModel& loaded, BoundModel& bound) {
   bound.executor.record_steps(true);
@@ -96,23 +96,23 @@ void write_trace(const std::filesystem::path& file, Clock::time_point origin,
   files.commit();
 }
 
-// A plan that a cache knew was bound without asking what else there is, so without prices.
+// A plan from a cache is bound without asking for other candidates and their prices, so this asks
+// for them.
 std::optional<PlacementDescription> placement_with_prices(const BenchArguments& arguments,
                                                           const LoadedModel& loaded) {
-  ModelArguments wanted = arguments.model;
-  wanted.bind.describes_candidates = true;
-  const ModelRequest request(wanted, MissingInputs::AreRandom);
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom,
+                             {.tune = {.describes_candidates = true}});
   return request.bind(loaded, Clock::now()).executor.plan().placement;
 }
 
 CommandResult bench(const BenchArguments& arguments) {
   const Effort effort = parse_effort(arguments);
   check_writable_file("--trace", arguments.trace_file);
-  const ModelRequest request(arguments.model, MissingInputs::AreRandom);
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom, BindOptions{});
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   BoundModel bound = request.bind(loaded, origin);
-  // What is measured is the plan that stays.
+  // The final plan is measured, so wait until it is in use.
   request.progress().show("building the plan that stays");
   bound.executor.wait_for_swap();
   BenchReport report;
@@ -141,9 +141,7 @@ CommandResult bench(const BenchArguments& arguments) {
 
 Command make_bench_command(CommandOptions command) {
   const auto arguments = std::make_shared<BenchArguments>();
-  add_model_options(command, arguments->model, MissingInputs::AreRandom);
-  add_swap_option(command, arguments->model.bind);
-  add_memory_option(command, arguments->model.bind);
+  add_model_options(command, kBenchCommand, arguments->model, MissingInputs::AreRandom);
   command.add_option("--seconds", arguments->seconds,
                      "SECONDS: how long to measure; at least one run (default 2)");
   command.add_option("--warmup", arguments->warmup,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kDefaultSeed = 0;
 
-// Above the progress line, and as that only where somebody watches.
+// Printed above the progress line, and only on a terminal.
 void say_information(const std::string& message) {
   if (isatty(STDERR_FILENO) == 1) say_warning(message);
 }
@@ -32,7 +32,7 @@ WatchedTuning::~WatchedTuning() {
 
 bool WatchedTuning::goes_on(const TuneProgress& now) {
   if (now.can_stop && now.phase != BindPhase::Waiting) has_measured_ = true;
-  // With nothing to keep there is nothing to wait for.
+  // Without measurements there is nothing to save, so stop immediately.
   if (!has_measured_) Termination::check();
   const bool is_stopped =
       Termination::was_requested() || (may_be_stopped_ && Interrupt::was_requested());
@@ -57,8 +57,8 @@ void WatchedTuning::report_once() {
                                              : when_stopped_);
 }
 
-void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
-                       Prices prices) {
+void add_model_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
+                       MissingInputs missing) {
   command.add_positional("MODEL", arguments.model, kModelHelp);
   command.add_repeatable("--input", arguments.inputs,
                          "NAME=FILE: an input from a .npy or .pb file; NAME may be #<index>");
@@ -75,13 +75,13 @@ void add_model_options(CommandOptions command, ModelArguments& arguments, Missin
   command.add_flag("--strict-stamps", arguments.strict_stamps,
                    "keep what loading came to only if the system says that nobody was writing to "
                    "the model's files");
-  add_bind_options(command, arguments.bind);
-  if (prices == Prices::AreOptions) add_price_options(command, arguments.bind);
+  add_bind_options(command, of, arguments.bind);
 }
 
-ModelRequest::ModelRequest(const ModelArguments& arguments, MissingInputs missing)
+ModelRequest::ModelRequest(const ModelArguments& arguments, MissingInputs missing,
+                           const BindOptions& preset)
     : arguments_(arguments),
-      options_(bind_options_of(arguments.bind)),
+      options_(bind_options_of(arguments.bind, preset)),
       backends_(backends_of(arguments.bind.backend_paths)) {
   if (arguments.seed) seed_ = parse_whole_number("--random", *arguments.seed);
   if (!seed_ && missing == MissingInputs::AreRandom) seed_ = kDefaultSeed;
@@ -112,7 +112,7 @@ BindOptions ModelRequest::options_for(const LoadedModel& loaded) const {
   BindOptions options = options_;
   options.shapes =
       shapes_to_bind(parse_shapes(arguments_.shapes, loaded.description.inputs), loaded.inputs);
-  options.tuning_inputs = loaded.inputs;
+  options.tune.tuning_inputs = loaded.inputs;
   return options;
 }
 
@@ -139,7 +139,7 @@ BoundModel ModelRequest::bind(const LoadedModel& loaded, Clock::time_point origi
                               bool exits_on_signal) const {
   BindOptions options = options_for(loaded);
   options.fetch = fetch;
-  options.fetches_step_outputs = fetches_step_outputs;
+  options.run.fetches_step_outputs = fetches_step_outputs;
   Span span;
   Executor executor = timed(origin, span, [&] {
     const WatchedTuning watched(options, *progress_);

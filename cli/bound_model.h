@@ -1,4 +1,4 @@
-// What `run`, `bench` and `explain` do alike: load a model, gather its inputs, bind it.
+// Shared by `run`, `bench` and `explain`: loading a model, reading its inputs, binding it.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace tessera::cli {
 struct ModelArguments {
   std::string model;
   std::vector<std::string> inputs;
-  std::optional<std::string> seed;  // as given, because "-1" and "0x1" are no seeds
+  std::optional<std::string> seed;  // as given: "-1" and "0x1" are rejected later
   std::vector<std::string> shapes;
   bool is_strict = false;
   bool copies_weights = false;
@@ -31,20 +31,18 @@ struct ModelArguments {
   bool operator==(const ModelArguments&) const = default;
 };
 
-// Whether inputs without a file must be asked for with --random, or get random numbers anyway.
+// Whether inputs without a file are errors (unless --random is given), or get random numbers.
 enum class MissingInputs : uint8_t { AreErrors, AreRandom };
-
-// Whether a command may measure before it binds: then it has the options of add_price_options().
-enum class Prices : uint8_t { AreOptions, AreNotAsked };
 
 // Adds MODEL, --input, --random, --shape, --strict, --copy-weights, --strict-stamps
 // and those of add_bind_options().
-void add_model_options(CommandOptions command, ModelArguments& arguments, MissingInputs missing,
-                       Prices prices = Prices::AreOptions);
+void add_model_options(CommandOptions command, CommandBits of, ModelArguments& arguments,
+                       MissingInputs missing);
 
-// While one lives, binding with its options shows how far it is, and Ctrl-C, SIGTERM and SIGHUP end
-// measuring early, so that what was measured is kept; then stderr is told `when_stopped`, a line.
-// As long as nothing was measured, Ctrl-C ends the program, and the others end bind() by Cancelled.
+// While a WatchedTuning exists, binding with its options shows progress, and Ctrl-C, SIGTERM and
+// SIGHUP end measuring early, so that the measurements are saved; then the line `when_stopped` is
+// written to stderr. Before anything was measured, Ctrl-C ends the program, and SIGTERM and SIGHUP
+// make bind() throw Cancelled.
 class WatchedTuning {
  public:
   WatchedTuning(BindOptions& options, Progress& progress,
@@ -69,34 +67,36 @@ class WatchedTuning {
 struct LoadedModel {
   Model model;
   ModelDescription description;
-  NamedTensors inputs;  // those that files were given for
+  NamedTensors inputs;  // inputs that were read from files
   Span load;
 };
 
-// An executor with all of its inputs.
+// An executor with all its inputs.
 struct BoundModel {
   Executor executor;
   NamedTensors inputs;
-  NamedFeeds feeds;  // the same, sparse where they are bound so
+  NamedFeeds feeds;  // the same tensors; sparse for inputs that are bound as sparse
   Span bind;
 };
 
-// Arguments that have been read, so that mistakes in them are found before the model is loaded.
+// Arguments that were parsed, so that mistakes in them are reported before the model is loaded.
 class ModelRequest {
  public:
-  // Throws InvalidArgument for what does not parse.
-  ModelRequest(const ModelArguments& arguments, MissingInputs missing);
+  // Options that were not given are as in `preset`. Throws InvalidArgument for what does not parse.
+  ModelRequest(const ModelArguments& arguments, MissingInputs missing,
+               const BindOptions& preset = without_swap());
 
-  // Times are counted from `origin`. Throws Error.
+  // Times are measured from `origin`. Throws Error.
   LoadedModel load(Clock::time_point origin, bool keeps_all_values) const;
 
-  // What a bind with optimize would find in caches.
+  // Reports what a bind with `optimize` would find in caches.
   CacheReport find_cache(const LoadedModel& loaded) const;
 
-  // Checks what the backends offer, as bind() would bind.
+  // Checks the candidates of all backends, with the options with which bind() binds.
   ModelVerification verify(const LoadedModel& loaded) const;
 
-  // The graph that bind() plans, as the bytes of an ONNX file, with `notes` at its nodes by name.
+  // The graph that bind() plans, as the bytes of an ONNX file. `notes` are added to the nodes with
+  // these names.
   std::string to_onnx(const LoadedModel& loaded,
                       const std::map<std::string, std::map<std::string, std::string>>& notes) const;
 
@@ -107,7 +107,7 @@ class ModelRequest {
                   const std::vector<std::string>& fetch = {}, bool fetches_step_outputs = false,
                   bool exits_on_signal = true) const;
 
-  // Of all that is done with it.
+  // The progress line of all stages.
   Progress& progress() const { return *progress_; }
 
  private:

@@ -1,4 +1,5 @@
-// `tessera cache`: what was found out about models before, and where it is kept.
+// `tessera cache`: lists, checks and removes stored artifacts of models, and says where they are
+// kept.
 #include <array>
 #include <filesystem>
 #include <system_error>
@@ -19,7 +20,7 @@ struct CacheArguments {
   ModelArguments model;
   std::string file;
   std::string limit = "8G";
-  std::string folder;  // "": the usual ones
+  std::string folder;  // "": the default folders
   bool is_json = false;
 };
 
@@ -98,7 +99,7 @@ CommandResult clear(const CacheArguments& arguments) {
   int64_t others = 0;
   for (const std::filesystem::path& folder : folders_of(arguments)) {
     for (const std::filesystem::path& path : list_caches(folder)) {
-      // What somebody saved goes where he names its folder.
+      // Files that the user saved on purpose are removed only if the user names their folder.
       if (arguments.folder.empty() && is_saved_on_purpose(path)) {
         ++saved;
         continue;
@@ -111,7 +112,7 @@ CommandResult clear(const CacheArguments& arguments) {
       }
       ++removed;
     }
-    // What else is kept there: packs, kernels and indices of models.
+    // Other files in the folder: packs, kernels and indices of models.
     if (folder != ".") others += prune_caches(folder, 0).files;
   }
   const Json json = {{"removed_count", removed}, {"other_count", others}, {"kept_count", saved}};
@@ -127,7 +128,7 @@ CommandResult clear(const CacheArguments& arguments) {
                          stdout_style())};
 }
 
-// The one folder that a command is about; it may be missing unless --cache-dir names it.
+// The only folder that the command uses; it may be missing if --cache-dir does not name it.
 std::filesystem::path only_folder(const CacheArguments& arguments) {
   if (!arguments.folder.empty()) {
     check_is_folder(arguments.folder);
@@ -168,7 +169,7 @@ CommandResult export_all(const CacheArguments& arguments) {
 }
 
 CommandResult import_all(const CacheArguments& arguments) {
-  // Which makes the folder.
+  // import_caches() creates the folder, so it need not exist.
   const std::filesystem::path folder =
       arguments.folder.empty() ? only_folder(arguments) : std::filesystem::path(arguments.folder);
   const int64_t count = import_caches(arguments.file, folder);
@@ -202,7 +203,7 @@ struct CacheRow {
   const char* example;
   CommandResult (*run)(const CacheArguments& arguments);
   bool asks_for_model = false;
-  const char* file = nullptr;  // what the file is that it asks for; null: it asks for none
+  const char* file = nullptr;  // the description of the file argument; null: the command has none
   bool asks_for_folder = false;
   bool asks_for_limit = false;
 };
@@ -267,9 +268,7 @@ Command make_cache_command(CommandOptions command) {
   for (const CacheRow& row : kRows) {
     CommandOptions part = command.add_command(row.name, row.summary);
     if (row.asks_for_model) {
-      add_model_options(part, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
-      add_optimize_for_option(part, arguments->model.bind);
-      add_cache_dir_option(part, arguments->model.bind);
+      add_model_options(part, kCacheCommand, arguments->model, MissingInputs::AreRandom);
     }
     if (row.file != nullptr) part.add_positional("FILE", arguments->file, row.file);
     if (row.asks_for_folder) {

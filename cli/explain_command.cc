@@ -1,4 +1,4 @@
-// `tessera explain`: which backend does which step, how long it takes, and why not another.
+// `tessera explain`: which backend computes each step, how long it takes, and why others do not.
 #include <numeric>
 
 #include "cli/bound_model.h"
@@ -18,7 +18,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr uint64_t kMaxRuns = 100'000;
-// Without --runs: as many as make a median steady, but slow models need not be waited for.
+// The limits without --runs: enough for a stable median, but short for slow models.
 constexpr uint64_t kDefaultRuns = 10;
 constexpr std::chrono::seconds kDefaultTime{2};
 constexpr double kMaxMarginSeconds = 3600;
@@ -45,7 +45,7 @@ RunLimit parse_limit(const ExplainArguments& arguments) {
           std::chrono::nanoseconds::max()};
 }
 
-// Runs once to warm up, then as often as `limit` says, at least once; less where it is interrupted.
+// Runs once to warm up, then until `limit` is reached, at least once; fewer times if interrupted.
 void measure(BoundModel& bound, const RunLimit& limit, Progress& progress, ExplainReport& report) {
   const Interrupt interrupt;
   progress.show("running for the first time");
@@ -90,22 +90,24 @@ void write_files(const ExplainArguments& arguments, const ModelRequest& request,
   files.commit();
 }
 
-CommandResult explain(ExplainArguments arguments) {
+CommandResult explain(const ExplainArguments& arguments) {
   const RunLimit limit = parse_limit(arguments);
-  arguments.model.bind.margin_search_seconds =
+  const double margin_seconds =
       arguments.margins == "0"
           ? 0
           : parse_positive_number("--margins", arguments.margins, kMaxMarginSeconds);
-  arguments.model.bind.describes_candidates = true;
   check_writable_file("--onnx", arguments.onnx_file);
   check_writable_file("--html", arguments.page_file);
-  const ModelRequest request(arguments.model, MissingInputs::AreRandom);
+  BindOptions preset = without_swap();
+  preset.tune.describes_candidates = true;
+  preset.tune.margin_search_seconds = margin_seconds;
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom, preset);
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/false);
   BoundModel bound = request.bind(loaded, origin);
   ExplainReport report;
   report.model = loaded.description.file;
-  report.margin_seconds = arguments.model.bind.margin_search_seconds;
+  report.margin_seconds = margin_seconds;
   report.threads = bound.executor.threads();
   report.plan = bound.executor.plan();
   std::vector<size_t> steps(report.plan.steps.size());
@@ -136,8 +138,7 @@ CommandResult explain(ExplainArguments arguments) {
 
 Command make_explain_command(CommandOptions command) {
   const auto arguments = std::make_shared<ExplainArguments>();
-  add_model_options(command, arguments->model, MissingInputs::AreRandom);
-  add_memory_option(command, arguments->model.bind);
+  add_model_options(command, kExplainCommand, arguments->model, MissingInputs::AreRandom);
   command.add_option("--node", arguments->node,
                      "NAME: show all about the steps of a node; NAME*: of nodes whose\n"
                      "names begin so");

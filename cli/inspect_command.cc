@@ -1,4 +1,4 @@
-// `tessera inspect`: says what a model is made of, without running it.
+// `tessera inspect`: describes a model without running it.
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ NamedShapes shapes_of(const InspectOptions& options, const ModelDescription& des
   return parse_shapes(options.shapes, description.inputs);
 }
 
-// Binds, because only then it is known who computes what, and in which memory.
+// Binds the model, because backends and memory are known only after binding.
 CommandResult inspect_memory(const InspectOptions& options) {
   BindOptions bind = bind_options_of(options.bind);
   check_writable_file("--svg", options.svg_file);
@@ -61,9 +61,9 @@ CommandResult inspect_memory(const InspectOptions& options) {
   return {kFine, text};
 }
 
-// Options without any effect are a mistake, whatever their values.
+// An option without any effect is an error, whatever its value.
 void check_binds_nothing(BindArguments arguments) {
-  arguments.backend_paths.clear();  // for the ops that they bring
+  arguments.backend_paths.clear();  // needed for the ops of plug-ins
   if (arguments == BindArguments{}) return;
   throw Error(ErrorKind::InvalidArgument, "command line",
               "expected --memory or --svg beside options of where and how a model runs, found "
@@ -108,9 +108,7 @@ Command make_inspect_command(CommandOptions command) {
                    "bind the model, and show where its intermediate values lie in memory");
   command.add_option("--svg", options->svg_file,
                      "FILE: the same, and write a drawing of it for a browser");
-  add_bind_options(command, options->bind);
-  add_memory_option(command, options->bind);
-  add_price_options(command, options->bind);
+  add_bind_options(command, kInspectCommand, options->bind);
   command.add_flag("--strict", options->is_strict,
                    "fail if a shape declared inside the model is wrong");
   command.add_flag("--json", options->is_json, "print JSON");

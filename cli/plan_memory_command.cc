@@ -1,4 +1,5 @@
-// `tessera plan-memory`: places buffers of known sizes and lifetimes in the smallest memory found.
+// `tessera plan-memory`: places buffers of known sizes and lifetimes in the smallest memory that it
+// finds.
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@
 namespace tessera::cli {
 namespace {
 
-// Some seconds where nothing is proven earlier.
+// Takes some seconds unless a proof is found earlier.
 constexpr int64_t kSearchEffort = 400'000'000;
 
 struct PlanMemoryArguments {

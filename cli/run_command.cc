@@ -38,7 +38,8 @@ Tolerance tolerance_of(const RunArguments& arguments) {
           .absolute = parse_tolerance("--atol", arguments.absolute_tolerance)};
 }
 
-// Called before the model is loaded: a result that cannot be written is not worth waiting for.
+// Called before the model is loaded, so that the user does not wait for a result that cannot be
+// written.
 void check_files(const RunArguments& arguments) {
   check_writable_folder("--output", arguments.output_folder);
   check_writable_folder("--save-inputs", arguments.save_inputs_folder);
@@ -58,7 +59,7 @@ std::vector<Expectation> read_expectations(const std::vector<std::string>& argum
   return expectations;
 }
 
-// The values to fetch for --dump-values: outputs come anyway.
+// The values to fetch for --dump-values, without the outputs, which are returned anyway.
 std::vector<std::string> values_to_fetch(const ModelDescription& model) {
   std::set<std::string> outputs;
   for (const ValueDescription& output : model.outputs) outputs.insert(output.name);
@@ -69,8 +70,8 @@ std::vector<std::string> values_to_fetch(const ModelDescription& model) {
   return names;
 }
 
-// Every value that a node makes, in the order of the file; `results` has outputs and what was
-// fetched.
+// Every value that a node computes, in the order of the file; `results` has outputs and fetched
+// values.
 std::vector<NamedTensor> made_values(const ModelDescription& model,
                                      const std::vector<NamedTensor>& results) {
   std::map<std::string, std::string> makers;
@@ -87,14 +88,14 @@ std::vector<NamedTensor> made_values(const ModelDescription& model,
   return values;
 }
 
-// Every value that a step of `plan` makes, in the plan's order; `results` has them all.
+// Every value that a step of `plan` computes, in the plan's order; `results` has all of them.
 std::vector<NamedTensor> step_values(const PlanDescription& plan,
                                      const std::vector<NamedTensor>& results) {
   std::map<std::string, Tensor> tensors;
   for (const NamedTensor& result : results) tensors[result.name] = result.tensor;
   std::vector<NamedTensor> values;
   for (const PlanStep& step : plan.steps) {
-    // What a conversion makes is the value that it reads.
+    // A conversion outputs the value that it reads, in another layout.
     if (is_conversion(step)) continue;
     for (const PlanPort& output : step.outputs) {
       const auto found = tensors.find(output.value);
@@ -128,7 +129,7 @@ std::vector<NamedComparison> compare_all(const std::vector<Expectation>& expecta
   return comparisons;
 }
 
-// The state of one `tessera run`, each member made by the stage before the next.
+// The state of one `tessera run`; the stages set the members in this order.
 struct Session {
   ModelDescription description;
   NamedTensors inputs;
@@ -139,7 +140,7 @@ struct Session {
 };
 
 Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
-  const ModelRequest request(arguments.model, MissingInputs::AreErrors);
+  const ModelRequest request(arguments.model, MissingInputs::AreErrors, BindOptions{});
   const bool dumps_values = !arguments.dump_folder.empty();
   const Clock::time_point origin = Clock::now();
   const LoadedModel loaded = request.load(origin, /*keeps_all_values=*/dumps_values);
@@ -176,7 +177,7 @@ Session run_model(const RunArguments& arguments, const Tolerance& tolerance) {
       session.results.begin() + static_cast<std::ptrdiff_t>(loaded.description.outputs.size()));
   report.times = {trace.load, trace.bind, trace.run};
   report.threads = executor.threads();
-  // Whoever has measured nothing has saved nothing, and the report would be read for nothing.
+  // Without measurements nothing was saved, so the report need not be read.
   if (trace.plan.tuning.measured > 0) report.new_cache = executor.cache_report().saved.string();
   report.comparisons = compare_all(expectations, report.outputs, tolerance);
   return session;
@@ -242,9 +243,7 @@ void add_output_options(CommandOptions command, RunArguments& arguments) {
 
 Command make_run_command(CommandOptions command) {
   const auto arguments = std::make_shared<RunArguments>();
-  add_model_options(command, arguments->model, MissingInputs::AreErrors);
-  add_swap_option(command, arguments->model.bind);
-  add_memory_option(command, arguments->model.bind);
+  add_model_options(command, kRunCommand, arguments->model, MissingInputs::AreErrors);
   add_output_options(command, *arguments);
   command.set_footer(
       "Example:\n"

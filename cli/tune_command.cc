@@ -1,4 +1,4 @@
-// `tessera tune`: measures what could run a model fastest, and writes down what it costs.
+// `tessera tune`: measures the candidates for a model, and writes their costs to a file.
 #include "cli/bound_model.h"
 #include "cli/command.h"
 #include "cli/costs_report.h"
@@ -56,9 +56,10 @@ Json tune_json(const TuneArguments& arguments, const Executor& executor) {
 }
 
 CommandResult tune(TuneArguments arguments) {
-  arguments.model.bind.optimize = true;
-  arguments.model.bind.retune = true;
-  const ModelRequest request(arguments.model, MissingInputs::AreRandom);
+  BindOptions preset = without_swap();
+  preset.optimize = true;
+  preset.cache.retune = true;
+  const ModelRequest request(arguments.model, MissingInputs::AreRandom, preset);
   // Before measuring: a result that cannot be written is not worth waiting for.
   check_writable_file("--output", arguments.output);
   const Clock::time_point origin = Clock::now();
@@ -78,17 +79,12 @@ CommandResult tune(TuneArguments arguments) {
 
 Command make_tune_command(CommandOptions command) {
   const auto arguments = std::make_shared<TuneArguments>();
-  add_model_options(command, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
-  add_memory_option(command, arguments->model.bind);
+  add_model_options(command, kTuneCommand, arguments->model, MissingInputs::AreRandom);
   command.add_option("--output", arguments->output,
                      "FILE: write the measured times as JSON, for --costs");
-  command.add_option("--costs", arguments->model.bind.costs,
-                     "FILE: of an earlier --output; its times are not measured again");
-  add_optimize_for_option(command, arguments->model.bind);
-  add_cache_dir_option(command, arguments->model.bind);
-  add_measuring_options(command, arguments->model.bind);
-  command.add_flag("--all", arguments->model.bind.tune_all,
-                   "measure all candidates and conversions, also those that cannot win");
+  add_bind_option(command, "cost_table", arguments->model.bind,
+                  "of an earlier --output; its times are not measured again");
+  add_bind_option(command, "tune_all", arguments->model.bind);
   command.add_flag("--table", arguments->shows_table, "print every candidate with its time");
   command.add_flag("--json", arguments->is_json, "print JSON, with everything");
   command.set_footer(

@@ -1,4 +1,4 @@
-// `tessera verify`: tries a plug-in, or everything that could run a model (verify_model.h).
+// `tessera verify`: checks a plug-in, or all candidates for a model (verify_model.h).
 #include <memory>
 #include <string>
 
@@ -45,7 +45,7 @@ verification::VerifiedBackend verify(const VerifyArguments& arguments,
   Progress progress;
   tuning::VerifyWorkerOptions worker = limits;
   worker.watcher = [&](const verification::VerifyStep& step) { progress.show(step_text(step)); };
-  if (!arguments.model.bind.in_process) {
+  if (!arguments.model.bind["in_process"].is_set) {
     try {
       return tuning::verify_in_worker(arguments.library, options, worker);
     } catch (const Error& error) {
@@ -149,7 +149,7 @@ Json verify_json(const std::string& library, const verification::VerifiedBackend
           {"failures", std::move(failures)}};
 }
 
-// Options without any effect are a mistake, whatever their values.
+// An option without any effect is an error, whatever its value.
 void check_has_effect(const VerifyArguments& arguments, bool has_model) {
   const VerifyArguments none;
   if (has_model) {
@@ -160,7 +160,7 @@ void check_has_effect(const VerifyArguments& arguments, bool has_model) {
                 "--seed, --cases and --timeout count with --backend only");
   }
   ModelArguments of_model = arguments.model;
-  of_model.bind.in_process = none.model.bind.in_process;
+  of_model.bind["in_process"] = {};
   if (of_model == none.model) return;
   throw Error(ErrorKind::InvalidArgument, "command line",
               "of --backend only --seed, --cases, --timeout and --in-process count; the other "
@@ -198,9 +198,8 @@ CommandResult verify(const VerifyArguments& arguments) {
 
 Command make_verify_command(CommandOptions command) {
   const auto arguments = std::make_shared<VerifyArguments>();
-  add_model_options(command, arguments->model, MissingInputs::AreRandom, Prices::AreNotAsked);
+  add_model_options(command, kVerifyCommand, arguments->model, MissingInputs::AreRandom);
   command.make_optional("MODEL");
-  add_measuring_options(command, arguments->model.bind);
   command.add_option("--backend", arguments->library, "PATH: the plug-in to check");
   command.add_option("--seed", arguments->seed, "SEED: of the random elements (default: 1)");
   command.add_option("--cases", arguments->cases,

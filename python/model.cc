@@ -3,7 +3,6 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/bind_options.h"
 #include "python/descriptions.h"
 #include "python/executor.h"
 #include "python/interrupt.h"
@@ -29,7 +29,6 @@ namespace tessera::python {
 namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
-using Layouts = std::map<std::string, std::string>;
 
 // Python callables for both logs of LoadOptions. An exception cannot pass through the C++ code that
 // logs, so it is stored, and raised when the call that logged has returned.
@@ -137,20 +136,6 @@ PyType_Slot kModelSlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse)
                              {Py_tp_clear, reinterpret_cast<void*>(&clear)},
                              {0, nullptr}};
 
-Precision precision_named(const std::string& text) {
-  if (text == name(DataType::Float32)) return Precision::Float32;
-  if (text == name(DataType::BFloat16)) return Precision::BFloat16;
-  throw Error(ErrorKind::InvalidArgument, "precision",
-              "expected 'float32' or 'bfloat16', found '" + text + "'");
-}
-
-NanMode nan_mode_named(const std::string& text) {
-  if (text == "exact") return NanMode::Exact;
-  if (text == "fast") return NanMode::Fast;
-  throw Error(ErrorKind::InvalidArgument, "nan",
-              "expected 'exact' or 'fast', found '" + text + "'");
-}
-
 // Reports progress to a Python callable, or to nothing if it is None. If the callable raises an
 // exception or returns False, or if a signal arrives, tuning ends. raise_error() raises the
 // exception after bind() has returned.
@@ -188,58 +173,11 @@ class PythonProgress {
   std::optional<nb::python_error> error_;
 };
 
-std::vector<StatePair> pairs_of(const std::vector<std::pair<std::string, std::string>>& names) {
-  std::vector<StatePair> pairs;
-  for (const auto& [input, output] : names) pairs.push_back({input, output});
-  return pairs;
-}
-
-SharedExecutor* bind(LoadedModel& self, const std::optional<Shapes>& shapes,
-                     std::vector<std::string> fetch, int threads, std::string device,
-                     std::vector<std::string> backends, std::vector<Exclusion> exclude,
-                     std::vector<Pin> pins, const std::string& precision, bool fetches_step_outputs,
-                     std::optional<bool> optimize, std::filesystem::path cost_table,
-                     const nb::object& tuning_inputs, double candidate_timeout_seconds,
-                     bool in_process, nb::object on_progress, const std::optional<Layouts>& layouts,
-                     bool strict_storage, double margin_search_seconds, double tune_budget_seconds,
-                     bool tune_all, std::filesystem::path cache_dir, bool frozen, bool retune,
-                     double solve_budget_seconds,
-                     const std::vector<std::pair<std::string, std::string>>& state_pairs,
-                     bool keeps_denormals, int64_t memory_budget_bytes, bool fixed_shapes,
-                     int most_shapes, std::string optimize_for, bool swap, const std::string& nan) {
-  PythonProgress progress(std::move(on_progress));
-  const BindOptions options{.shapes = shapes.value_or(Shapes()),
-                            .fetch = std::move(fetch),
-                            .threads = threads,
-                            .device = std::move(device),
-                            .backends = std::move(backends),
-                            .exclusions = std::move(exclude),
-                            .pins = std::move(pins),
-                            .precision = precision_named(precision),
-                            .nan = nan_mode_named(nan),
-                            .fetches_step_outputs = fetches_step_outputs,
-                            .layouts = layouts.value_or(Layouts()),
-                            .state_pairs = pairs_of(state_pairs),
-                            .keeps_denormals = keeps_denormals,
-                            .strict_storage = strict_storage,
-                            .memory_budget_bytes = memory_budget_bytes,
-                            .optimize = optimize,
-                            .optimize_for = std::move(optimize_for),
-                            .cache_dir = std::move(cache_dir),
-                            .frozen = frozen,
-                            .retune = retune,
-                            .cost_table = std::move(cost_table),
-                            .tuning_inputs = dense_by_name(tuning_inputs),
-                            .tune_all = tune_all,
-                            .tune_budget_seconds = tune_budget_seconds,
-                            .solve_budget_seconds = solve_budget_seconds,
-                            .swap = swap,
-                            .candidate_timeout_seconds = candidate_timeout_seconds,
-                            .in_process = in_process,
-                            .margin_search_seconds = margin_search_seconds,
-                            .fixed_shapes = fixed_shapes,
-                            .most_shapes = most_shapes,
-                            .on_progress = progress.watcher()};
+SharedExecutor* bind(LoadedModel& self, const nb::object& shapes, const nb::kwargs& keywords) {
+  PythonProgress progress(keywords.contains("on_progress") ? nb::object(keywords["on_progress"])
+                                                           : nb::none());
+  BindOptions options = read_bind_options(shapes, keywords);
+  options.on_progress = progress.watcher();
   std::unique_ptr<SharedExecutor> executor;
   {
     const nb::gil_scoped_release unlocked;
@@ -276,76 +214,6 @@ std::string text(LoadedModel& self) {
          " nodes, " + values + ">";
 }
 
-constexpr const char* kBindText =
-    R"(Plans for the given shapes and returns an Executor.
-
-shapes: the shapes of inputs, by name; needed if the model leaves dimensions open.
-fetch: names of inner values to return after the outputs.
-threads: 0 means all cores that the process may use.
-device: where to run; only "cpu" so far.
-backends: names of the backends to use, best first; the reference is always last. Empty:
-    TESSERA_BACKENDS of the environment, else all.
-exclude: Exclusion objects, each of which forbids a backend for nodes.
-pins: Pin objects, each of which forces nodes to run on a backend.
-precision: the minimum precision of float32 arithmetic: "float32" or "bfloat16".
-nan: "exact": NaN stays NaN; if the definition of an op gives an infinity, no kernel returns a
-    finite number; and other elements are not affected (except within a tile of Winograd's
-    convolutions). "fast": kernels that may lose NaN or infinities are allowed too, such as a Relu
-    that returns 0 for NaN.
-fetch_step_outputs: return every output of every step after `fetch`.
-optimize: True: check the candidates that could win against the reference, time them alone and in
-    the whole plan, and choose the fastest plan. All models on the same Backends share the
-    measurements, and Executor.costs returns them. False: measure, read and write nothing. None:
-    True unless TESSERA_OPTIMIZE=0 is in the environment or there is a cost_table.
-optimize_for: with costs, what the choice minimises: "latency", the time of a run; "N-runs", the
-    time of a process that builds the chosen kernels and runs N times; "start" means "1-runs".
-swap: if a cache has the plan and its kernels are slow to build: begin with a plan that starts
-    sooner, build the faster plan in the background after the first run, and switch to it between
-    two runs. Outputs then differ as much as those of different kernels. False: all outputs are
-    equal to the bit.
-cost_table: a file with the text of Executor.costs, by which to choose.
-tuning_inputs: arrays by name with which candidates are checked; random if not given.
-candidate_timeout_seconds: a candidate that needs longer for a run is not used. Building one may
-    take a minute, or three times as long as its backend announces.
-in_process: measure in this process; otherwise in a worker process, if it can be started.
-on_progress: called with a TuneProgress when a phase begins and often while measuring. If it returns
-    False, measuring stops, and the results so far are used. `total` is 0 and `seconds_left` is None
-    if they are not known.
-layouts: of inputs and outputs, by name: "row_major" (the default), "csr" or "row_sparse". A sparse
-    layout may be followed by ":<capacity>", the number of elements or rows that it can store; the
-    default is a tenth of all.
-strict_storage: a sparse value that a kernel accepts only dense is an error; otherwise it is
-    converted, with one warning in the log.
-margin_search_seconds: with costs, how long to compute the margins of candidates
-    (CandidateDescription.behind_seconds).
-tune_budget_seconds: maximum time for measuring, including the building of kernels; then the results
-    so far decide. 0: no limit, except for graphs that take less than a millisecond.
-tune_all: measure all candidates, including those that could not win.
-cache_dir: with optimize, the folder in which to look for and keep what was found out; "" means
-    TESSERA_CACHE_DIR of the environment, else the working folder. The user's folder is the second
-    one.
-frozen: with optimize, raise CacheMiss instead of measuring, and write nothing.
-retune: with optimize, also measure what caches know, and replace it there.
-solve_budget_seconds: maximum time of one search for the cheapest placement; then the best that was
-    found is chosen, and plan().placement.gap says how far it may be from the optimum. 0: no limit.
-state_pairs: pairs of the names of an input and an output which bind_input() and bind_output() may
-    bind to the same memory: the state that a network keeps from run to run. The output is written
-    over the input when nothing reads the input any more.
-keep_denormals: compute with denormals (numbers too small for a normal exponent) as IEEE 754 says;
-    otherwise all threads read and write them as zero while kernels run.
-memory_budget_bytes: maximum of MemoryDescription.total_bytes, for each plan if there are several
-    for several shapes; slower kernels that need less memory replace faster ones. 0: no limit.
-fixed_shapes: run only on inputs of these shapes; others raise InvalidArgument.
-most_shapes: the number of sets of input shapes for which plans are kept.
-
-Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
-still open), InvalidModel (shapes that do not match each other) or OutOfMemory (the machine does not
-have enough memory, which is checked before anything is allocated; or no plan fits into
-memory_budget_bytes).
-
-    pins = [tessera.Pin("conv1", "reference")]
-    executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
-
 constexpr const char* kSaveCacheText =
     R"(Saves what the newest bind() with optimize found out in a file.
 
@@ -366,42 +234,16 @@ differs), and Corrupt; then nothing has changed.
 
     model.load_cache("resnet50.cache", type="onednn"))";
 
-constexpr const char* kBindSignature =
-    "def bind(self, shapes: collections.abc.Mapping[str, collections.abc.Sequence[int]] | None = "
-    "None, *, fetch: collections.abc.Sequence[str] = (), threads: int = 0, device: str = 'cpu', "
-    "backends: collections.abc.Sequence[str] = (), exclude: collections.abc.Sequence[Exclusion] = "
-    "(), pins: collections.abc.Sequence[Pin] = (), precision: str = 'float32', "
-    "fetch_step_outputs: bool = False, optimize: bool | None = None, cost_table: str | os.PathLike "
-    "= '', "
-    "tuning_inputs: collections.abc.Mapping[str, numpy.typing.ArrayLike] = {}, "
-    "candidate_timeout_seconds: float = 10.0, in_process: bool = False, on_progress: "
-    "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None = None, "
-    "layouts: collections.abc.Mapping[str, str] | None = None, strict_storage: bool = False, "
-    "margin_search_seconds: float = 0.0, tune_budget_seconds: float = 0.0, "
-    "tune_all: bool = False, cache_dir: str | os.PathLike = '', frozen: bool = False, "
-    "retune: bool = False, solve_budget_seconds: float = 0.0, "
-    "state_pairs: collections.abc.Sequence[tuple[str, str]] = (), "
-    "keep_denormals: bool = False, memory_budget_bytes: int = 0, fixed_shapes: bool = False, "
-    "most_shapes: int = 8, optimize_for: str = 'latency', swap: bool = True, "
-    "nan: str = 'exact') -> Executor";
-
 }  // namespace
 
 void bind_model(nb::module_& module) {
+  // As long as the module: the interpreter shows them.
+  static const std::string kSignature = bind_signature();
+  static const std::string kText = bind_text();
   nb::class_<LoadedModel>(module, "Model", nb::type_slots(kModelSlots),
-                          "A loaded model. Created by tessera.load().")
-      .def("bind", &bind, "shapes"_a = nb::none(), nb::kw_only(), "fetch"_a = nb::tuple(),
-           "threads"_a = 0, "device"_a = "cpu", "backends"_a = nb::tuple(),
-           "exclude"_a = nb::tuple(), "pins"_a = nb::tuple(), "precision"_a = "float32",
-           "fetch_step_outputs"_a = false, "optimize"_a = nb::none(), "cost_table"_a = "",
-           "tuning_inputs"_a = nb::dict(), "candidate_timeout_seconds"_a = 10.0,
-           "in_process"_a = false, "on_progress"_a = nb::none(), "layouts"_a = nb::none(),
-           "strict_storage"_a = false, "margin_search_seconds"_a = 0.0,
-           "tune_budget_seconds"_a = 0.0, "tune_all"_a = false, "cache_dir"_a = "",
-           "frozen"_a = false, "retune"_a = false, "solve_budget_seconds"_a = 0.0,
-           "state_pairs"_a = nb::tuple(), "keep_denormals"_a = false, "memory_budget_bytes"_a = 0,
-           "fixed_shapes"_a = false, "most_shapes"_a = 8, "optimize_for"_a = "latency",
-           "swap"_a = true, "nan"_a = "exact", nb::sig(kBindSignature), kBindText)
+                          "A loaded model. Made by tessera.load().")
+      .def("bind", &bind, "shapes"_a = nb::none(), "keywords"_a, nb::sig(kSignature.c_str()),
+           kText.c_str())
       .def(
           "save_cache",
           [](LoadedModel& self, const std::filesystem::path& filename, const std::string& type,

@@ -174,7 +174,7 @@ struct CandidateDescription {
   // The increase of the optimal price if this candidate is forced: it would have to become faster
   // by more than that to be chosen. Infinity: no placement can use it. 0 for a candidate that is
   // not chosen: it is in a placement of optimal price, but runs of whole plans selected another
-  // one. nullopt: not computed (BindOptions::margin_search_seconds).
+  // one. nullopt: not computed (TuningOptions::margin_search_seconds).
   std::optional<double> behind_seconds;
   // The increase of the optimal price if this candidate is forbidden: it stays in the optimal
   // placement unless it becomes slower by more than that. 0 if it is not in the optimal placement.
@@ -201,7 +201,7 @@ struct TuningDescription {
   double reused_seconds = 0;  // minimum time that measuring those took
   int offered = 0;            // all candidates; those that cannot win are not measured
   bool is_stopped = false;
-  bool is_out_of_time = false;  // BindOptions::tune_budget_seconds ran out
+  bool is_out_of_time = false;  // LimitOptions::tune_budget_seconds ran out
   double seconds = 0;
   // The sum of the peak resident memory of this process and of the measuring process, which may
   // reach their peaks at different times.
@@ -233,8 +233,8 @@ struct PlacementDescription {
   // plan.
   std::optional<double> isolated_seconds;
   std::optional<double> measured_seconds;  // of a run; nullopt: none was timed when binding
-  // No placement has a lower price. The price is the time of a run; with BindOptions::optimize_for
-  // "N-runs" plus the Nth part of the time to build its kernels.
+  // No placement has a lower price. The price is the time of a run; with
+  // TuningOptions::optimize_for "N-runs" plus the Nth part of the time to build its kernels.
   double lower_bound_seconds = 0;
   bool is_proven_optimal = false;  // the solver found a placement with that price
   double gap = 0;                  // relative distance of the price from the bound: 0.02

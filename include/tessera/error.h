@@ -17,7 +17,7 @@ enum class ErrorKind {
   Corrupt,          // a file that Tessera wrote is damaged
   Internal,         // a bug in Tessera: please report it
   Cancelled,        // the caller cancelled a run, or its time limit expired
-  // Measuring is forbidden (BindOptions::frozen), and no cache has what is needed.
+  // Measuring is forbidden (CacheOptions::frozen), and no cache has what is needed.
   CacheMiss,
 };
 

@@ -1,5 +1,5 @@
 // Tensors of which only some elements are stored; the others are zero. Executors accept and return
-// them if BindOptions::layouts says so.
+// them if RunOptions::layouts says so.
 #pragma once
 
 #include <cstdint>

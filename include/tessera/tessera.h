@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/bind_options.h"
 #include "tessera/cache.h"
 #include "tessera/descriptions.h"
 #include "tessera/error.h"
@@ -132,185 +133,6 @@ struct LoadOptions {
   bool copies_weights = false;
 };
 
-// The minimum precision of float32 arithmetic. float32 stays float32 unless the user allows less.
-enum class Precision { Float32, BFloat16 };
-
-// What kernels may do with NaN and infinities. Exact: if the definition of an op gives NaN, every
-// kernel returns NaN; if it gives an infinity, every kernel returns an infinity or NaN; and
-// elements that depend on neither are not affected. The exception is Winograd's algorithm for
-// convolutions: NaN or an infinity that is read by one element reaches the other elements of the
-// same tile of 4 x 4. Fast: kernels that return a finite number instead are allowed too, such as a
-// maximum that drops NaN.
-enum class NanMode { Exact, Fast };
-
-// Forces nodes to run on a backend, and optionally with one of its algorithms.
-struct Pin {
-  // The name of a node; or a prefix of names, followed by '*'; or "key=value", a metadata property
-  // of nodes in the model's file.
-  std::string nodes;
-  std::string backend;
-  std::string algorithm;  // "": any; else a prefix of the name of the algorithm
-};
-
-// Forbids a backend for nodes.
-struct Exclusion {
-  std::string backend;
-  std::string op;  // "": every op
-};
-
-// The current activity of bind(). Which phases occur, and how often, depends on the model and on
-// what caches know. The phases from Starting to Comparing belong to measuring.
-enum class BindPhase : uint8_t {
-  Waiting,      // waits for another process that measures this model
-  Preparing,    // reads caches, binds shapes, asks backends for candidates
-  Starting,     // starts the measuring process, measures the processor's speed
-  Reference,    // computes reference values, to compare candidates with
-  Measuring,    // measures candidates and conversions
-  Checking,     // verify() compares candidates with the reference, without timing
-  Choosing,     // finds the cheapest placement
-  Building,     // builds kernels
-  TimingSteps,  // runs a whole plan to time each of its steps
-  Comparing,    // runs whole plans in turns
-  Margins,      // computes the margin of each candidate
-  Packing,      // lays out the plan, and packs weights
-  Storing,      // writes caches
-};
-
-// "measuring candidates", "comparing whole plans".
-std::string_view name(BindPhase phase);
-
-// The progress of bind().
-struct TuneProgress {
-  std::string what;         // "Conv+Relu mylib:winograd"; "" if there is nothing to name
-  size_t done = 0;          // finished items of `total`, in this phase
-  size_t total = 0;         // items that are known so far; 0: not known
-  double best_seconds = 0;  // best time of the group that is measured; 0: none so far
-  // Remaining time of the phase, estimated from the finished items. Not set if none is finished, or
-  // if the phase takes longer than estimated.
-  std::optional<double> seconds_left = {};
-  BindPhase phase = BindPhase::Measuring;
-  // Maximum time of the phase, by tune_budget_seconds or another limit; not set: the phase has no
-  // limit.
-  std::optional<double> seconds_allowed = {};
-  // Whether bind() is measuring, which the callback can end early by returning false.
-  bool can_stop = false;
-  // Whether results may increase `total`, and thereby seconds_left.
-  bool may_grow = false;
-};
-
-// An input and an output that may share memory: the state that a network keeps from run to run,
-// such as past and present keys and values, or running statistics.
-struct StatePair {
-  std::string input;
-  std::string output;
-};
-
-struct BindOptions {
-  // The shapes of inputs, by name. Needed for inputs whose declared shape has unknown dimensions.
-  std::map<std::string, std::vector<int64_t>> shapes = {};
-  // Inner values to return after the outputs, by name. Where one no longer exists because a pass
-  // removed it, load with keeps_all_values.
-  std::vector<std::string> fetch = {};
-  // Threads to use; 0 means all cores that the process may use.
-  int threads = 0;
-  // Where to run: the kind of a device. Only "cpu" so far.
-  std::string device = "cpu";
-  // The backends to use, best first; the reference is always last. Empty: TESSERA_BACKENDS of the
-  // environment (names, separated by commas), else all, in the catalog's order.
-  std::vector<std::string> backends = {};
-  std::vector<Exclusion> exclusions = {};
-  std::vector<Pin> pins = {};
-  Precision precision = Precision::Float32;
-  NanMode nan = NanMode::Exact;
-  // Return every output of every step after `fetch`, without any effect on what is chosen.
-  bool fetches_step_outputs = false;
-  // In which layouts the caller gives inputs and gets outputs, by name: "row_major" (where not
-  // named), "csr" or "row_sparse". Behind a sparse one ":<capacity>" says how many elements (csr)
-  // or rows (row_sparse) it has room for; without, a tenth of all. With such, call run_any().
-  std::map<std::string, std::string> layouts = {};
-  // Outputs that may be bound to memory in which their input lies too (Executor::bind_output). Such
-  // an output is written over the input when nothing reads that any more. Of one type and shape.
-  std::vector<StatePair> state_pairs = {};
-  // Compute with denormals, numbers too small for a normal exponent, as IEEE 754 says. Otherwise
-  // all threads read and write them as zero while kernels run: some processors take a hundred
-  // cycles for each.
-  bool keeps_denormals = false;
-  // A sparse value for which a kernel takes dense storage only is an error that names the node;
-  // else it is converted, and the log told once.
-  bool strict_storage = false;
-  // The most that the plan may take; 0: no limit. All of MemoryDescription::total_bytes counts: the
-  // arena (inner values and workspaces), the outputs as far as their sizes are known, the constants
-  // that steps read, packed or not, and what libraries keep to themselves. Inputs do not count, nor
-  // what measuring takes. Candidates that take less give way to faster ones only as far as they
-  // fit; bind() throws OutOfMemory where no plan is found that does, with the smallest that was
-  // found and whether that is proven to be the least.
-  int64_t memory_budget_bytes = 0;
-  // Measure what is not known yet and could win: check it against the reference, time it alone and
-  // in the whole plan, and choose what is fastest. It takes seconds to a minute, once: what was
-  // found out is known to all models on the same Backends, and through caches to other processes.
-  // False measures, reads and writes nothing. Not set: true, but for TESSERA_OPTIMIZE=0 in the
-  // environment and for binds with a cost_table.
-  std::optional<bool> optimize = {};
-  // With costs, what the choice is to be the best for. "latency": the time of a run. "N-runs", with
-  // N from 1 to 1,000,000,000: the time of a process that builds the chosen kernels and runs N
-  // times, so that a kernel that is slow to build has to earn that. "start": "1-runs".
-  std::string optimize_for = "latency";
-  // With optimize, where to look for what was found out before (<last digits of the
-  // fingerprint>.cache), and to keep what is. "": TESSERA_CACHE_DIR of the environment, else the
-  // working folder. The user's folder comes second in both. What is damaged, or does not fit, is as
-  // if it were not there.
-  std::filesystem::path cache_dir = {};
-  // With optimize, throws CacheMiss, which says what differs, instead of measuring; writes nothing.
-  bool frozen = false;
-  // With optimize, measures also what caches know, and replaces it there.
-  bool retune = false;
-  // A file with what Executor::costs() gave, to choose by; "": none. Throws InvalidArgument where
-  // it cannot be read or is another machine's, Corrupt where it is damaged.
-  std::filesystem::path cost_table = {};
-  // For the true values that candidates are judged by, by name; empty: drawn.
-  std::map<std::string, Tensor> tuning_inputs = {};
-  // With optimize, measure everything that is offered, also what could not win.
-  bool tune_all = false;
-  // With optimize, how long to measure, the building of kernels included; 0: as long as it takes,
-  // but for graphs that take less than a millisecond a tenth of a second, and for many of them on
-  // the same Backends less. What is known when the time is spent decides.
-  double tune_budget_seconds = 0;
-  // With costs, how long one search for the cheapest choice may take. What is found by then is
-  // chosen, and PlacementDescription::gap says how much dearer it may be. 0: what it takes, seconds
-  // for the largest graphs.
-  double solve_budget_seconds = 0;
-  // Where a cache knows the plan, and that its kernels are slow to build: begin with another one
-  // that it has of this graph, build the faster one beside the runs after the first, and change
-  // over between two runs. Outputs differ from then on as much as kernels do; Executor::stages()
-  // says when. Not with fetches_step_outputs, describes_candidates or a memory_budget. False:
-  // outputs are equal to the bit from the first run on.
-  bool swap = true;
-  // With optimize, describe in Executor::plan() all candidates with their prices, and what others
-  // refused, also where a cache knows the plan. Otherwise a bind that finds its plan asks for
-  // nothing else, which is what makes it quick.
-  bool describes_candidates = false;
-  // A candidate that needs longer for one run is not used. Building one may take a minute, or
-  // three times as long as its backend announces.
-  double candidate_timeout_seconds = 10;
-  // Measure in this process, which a library that hangs or crashes takes with it. Otherwise one of
-  // its own is started for that (tessera-worker, installed beside the library); where it cannot be,
-  // the log says so and this process does it. It ends with the thread that calls bind().
-  bool in_process = false;
-  // With costs: how long to look for what each candidate lacks to be chosen
-  // (CandidateDescription::behind_seconds). A solution of the placement each; what comes next for
-  // what was chosen first.
-  double margin_search_seconds = 0;
-  // Run only on inputs of the shapes that were bound; others are an error that names both. Else a
-  // run on other shapes switches to a plan for these.
-  bool fixed_shapes = false;
-  // For how many sets of input shapes an executor keeps plans; at least 1. With one more, that goes
-  // whose last run was the longest ago.
-  int most_shapes = 8;
-  // Called, on the thread that binds, when a phase begins and often while measuring. Gives false to
-  // stop: what was measured counts, and nothing more is measured.
-  std::function<bool(const TuneProgress&)> on_progress = {};
-};
-
 class Executor {
  public:
   Executor(Executor&&) noexcept;
@@ -332,7 +154,7 @@ class Executor {
   // is unchanged.
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
 
-  // The same if BindOptions::layouts has sparse layouts: inputs and outputs in these layouts are
+  // The same if RunOptions::layouts has sparse layouts: inputs and outputs in these layouts are
   // SparseTensors, all others are Tensors. Also throws InvalidArgument if an input stores more than
   // was bound, or if an output does not fit the capacity of its layout. run() cannot return sparse
   // outputs.
@@ -372,7 +194,7 @@ class Executor {
   // negative.
   void set_time_limit(double seconds);
 
-  // Waits for the faster plan of BindOptions::swap, which the next run then uses. Does nothing if
+  // Waits for the faster plan of CacheOptions::swap, which the next run then uses. Does nothing if
   // there will be no such plan.
   void wait_for_swap();
 

@@ -54,10 +54,10 @@ class Model::State::Binder {
     pool_.emplace(options_.threads);
     wanted_ = plan_options(options_, model.backends.state_->set);
     wanted_.log = &model.log;
-    if (!is_optimized_ && options_.cost_table.empty()) return;
-    costs_ = known_costs(options_.cost_table);
+    if (!is_optimized_ && options_.tune.cost_table.empty()) return;
+    costs_ = known_costs(options_.tune.cost_table);
     wanted_.pricing = pricing_options(options_, costs_);
-    if (!options_.retune) wanted_.pricing.shared = &store_.prices();
+    if (!options_.cache.retune) wanted_.pricing.shared = &store_.prices();
     wanted_.pricing.wants_startup_plan = is_optimized_ && is_swap_possible(options_);
   }
 
@@ -104,7 +104,7 @@ class Model::State::Binder {
   // nullopt if there is no stored plan, if it can no longer be built, or if all candidates are to
   // be described.
   std::optional<PlanResult> build_stored() {
-    if (!stored_ || options_.describes_candidates) return std::nullopt;
+    if (!stored_ || options_.tune.describes_candidates) return std::nullopt;
     const tuning::KnownPlan& plan = stored_->plan();
     change_ = stored_->change();
     if (!plan.startup_plan.empty() && may_swap(options_)) {
@@ -125,12 +125,12 @@ class Model::State::Binder {
       clock_.begin("keep");
       record =
           is_cached ? std::move(*stored_).keep(result) : std::move(*search_).keep(result, costs_);
-      if (!options_.frozen) model_.keep_users_prices(options_, result.tuning.seconds, costs_);
+      if (!options_.cache.frozen) model_.keep_users_prices(options_, result.tuning.seconds, costs_);
     }
     model_.note_bound(result, record);
     // If a plan was saved, later processes will use it, and will also need its packs, kernels and
     // index.
-    if (record && !options_.frozen && (result.is_known_plan || record->is_saved())) {
+    if (record && !options_.cache.frozen && (result.is_known_plan || record->is_saved())) {
       clock_.begin("keep");
       model_.keep_stored(result.built, pool_->threads(), wanted_);
     }
@@ -154,7 +154,7 @@ class Model::State::Binder {
   // of the runs.
   void begin_swap(Executor::State& state) {
     std::shared_ptr<Model::State> model = model_.shared_from_this();
-    if (!change_.empty() && !options_.frozen && may_swap(options_)) {
+    if (!change_.empty() && !options_.cache.frozen && may_swap(options_)) {
       model_.information_log.warn(change_ + "; what these offer now is measured behind the runs");
       state.swap_to([model, options = state.options, faster = faster_](CancellationToken& end) {
         std::optional<NextPlan> best = model->retune_in_background(options, end);
@@ -282,11 +282,12 @@ PlanResult Model::State::build_with_weights(const std::function<BuildOutcome()>&
 }
 
 void Model::State::set_bench(const BindOptions& options, PlanOptions& wanted, ThreadPool& pool) {
-  if (options.in_process) return;
+  if (options.tune.in_process) return;
   wanted.pricing.tune.start_bench = [this, &options, &pool] {
     return tuning::start_worker(
         choose_plugins(backends.state_->set, options),
-        {.threads = pool.threads(), .candidate_timeout_seconds = options.candidate_timeout_seconds},
+        {.threads = pool.threads(),
+         .candidate_timeout_seconds = options.limits.candidate_timeout_seconds},
         log);
   };
 }
@@ -300,9 +301,9 @@ PlanResult Model::State::build_anew(const BindOptions& options, PlanOptions& wan
   if (search != nullptr) {
     clock.begin("look up");
     search->fill(*wanted.pricing.costs, wanted.pricing);
-    if (!search->has_plan() && !options.retune) read_users_prices(options);
+    if (!search->has_plan() && !options.cache.retune) read_users_prices(options);
     // A user who asks for retune needs no notice that this measures.
-    if (!options.retune) {
+    if (!options.cache.retune) {
       ProgressCallback& report = wanted.pricing.tune.on_progress;
       report = with_measuring_notice(std::move(report), cache_folders(options), information_log);
     }
@@ -354,7 +355,7 @@ std::optional<NextPlan> Model::State::build_in_background(const BindOptions& opt
   std::optional<PlanResult> result = build_known(options, wanted, plan, pool, clock);
   check_weights();
   if (result) {
-    if (!options.frozen) keep_stored(result->built, pool.threads(), wanted);
+    if (!options.cache.frozen) keep_stored(result->built, pool.threads(), wanted);
     const std::lock_guard lock(mutex);
     release_packed_constants(loaded.graph, result->built);
   }

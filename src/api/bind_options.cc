@@ -13,6 +13,7 @@
 #include "api/cache_ingredients.h"
 #include "api/describe.h"
 #include "api/io_layouts.h"
+#include "api/option_table.h"
 #include "base/likely_name.h"
 #include "measure/capture.h"
 #include "price/groups.h"
@@ -53,7 +54,7 @@ tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const Bind
 
 bool is_optimizing(const BindOptions& options) {
   if (options.optimize) return *options.optimize;
-  return options.cost_table.empty() && is_optimize_wanted_by_environment();
+  return options.tune.cost_table.empty() && is_optimize_wanted_by_environment();
 }
 
 int64_t runs_per_build(const std::string& optimize_for) {
@@ -75,40 +76,30 @@ int64_t runs_per_build(const std::string& optimize_for) {
 
 bool is_swap_possible(const BindOptions& options) {
   // Whoever counts building has what is soon built; two plans are more than a budget was asked for.
-  return !options.fetches_step_outputs && options.memory_budget_bytes == 0 &&
-         runs_per_build(options.optimize_for) == 0;
+  return !options.run.fetches_step_outputs && options.limits.memory_budget_bytes == 0 &&
+         runs_per_build(options.tune.optimize_for) == 0;
 }
 
-bool may_swap(const BindOptions& options) { return options.swap && is_swap_possible(options); }
+bool may_swap(const BindOptions& options) {
+  return options.cache.swap && is_swap_possible(options);
+}
 
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set) {
-  if (options.device != "cpu") {
-    throw Error(ErrorKind::InvalidArgument, "device '" + options.device + "'",
-                "expected 'cpu', the only kind of device so far");
-  }
+  check_options(options);
   PlanOptions wanted;
-  wanted.precision = options.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
-                                                              : TESSERA_PRECISION_FLOAT32;
-  wanted.nan = options.nan == NanMode::Fast ? TESSERA_NAN_FAST : TESSERA_NAN_EXACT;
-  for (const Pin& pin : options.pins) {
+  wanted.precision = options.run.precision == Precision::BFloat16 ? TESSERA_PRECISION_BFLOAT16
+                                                                  : TESSERA_PRECISION_FLOAT32;
+  wanted.nan = options.run.nan == NanMode::Fast ? TESSERA_NAN_FAST : TESSERA_NAN_EXACT;
+  for (const Pin& pin : options.run.pins) {
     wanted.selection.pins.push_back({pin.nodes, set.resolve_alias(pin.backend), pin.algorithm});
   }
-  for (const Exclusion& exclusion : options.exclusions) {
+  for (const Exclusion& exclusion : options.run.exclusions) {
     wanted.selection.exclusions.push_back({set.resolve_alias(exclusion.backend), exclusion.op});
   }
-  wanted.returns_step_outputs = options.fetches_step_outputs;
-  wanted.keeps_sparse_storage = options.strict_storage;
-  if (options.memory_budget_bytes < 0) {
-    throw Error(
-        ErrorKind::InvalidArgument, "memory_budget_bytes",
-        "expected 0 (no limit) or more, found " + std::to_string(options.memory_budget_bytes));
-  }
-  wanted.memory_budget_bytes = options.memory_budget_bytes;
-  wanted.pricing.runs_per_build = runs_per_build(options.optimize_for);
-  if (options.most_shapes < 1) {
-    throw Error(ErrorKind::InvalidArgument, "most_shapes",
-                "expected at least 1, found " + std::to_string(options.most_shapes));
-  }
+  wanted.returns_step_outputs = options.run.fetches_step_outputs;
+  wanted.keeps_sparse_storage = options.run.strict_storage;
+  wanted.memory_budget_bytes = options.limits.memory_budget_bytes;
+  wanted.pricing.runs_per_build = runs_per_build(options.tune.optimize_for);
   return wanted;
 }
 
@@ -131,40 +122,26 @@ tuning::CostTable known_costs(const std::filesystem::path& file) {
 }
 
 PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs) {
-  if (!(options.candidate_timeout_seconds > 0)) {
-    throw Error(ErrorKind::InvalidArgument, "candidate_timeout_seconds",
-                "expected more than 0, found " + std::to_string(options.candidate_timeout_seconds));
-  }
   PricingOptions pricing{.costs = &costs,
                          .measures = is_optimizing(options),
-                         .measures_all = options.tune_all,
-                         .runs_per_build = runs_per_build(options.optimize_for),
-                         .margin_search_seconds = options.margin_search_seconds,
-                         .solve_budget_seconds = options.solve_budget_seconds};
-  if (!(options.solve_budget_seconds >= 0)) {
-    throw Error(
-        ErrorKind::InvalidArgument, "solve_budget_seconds",
-        "expected 0 (no limit) or more, found " + std::to_string(options.solve_budget_seconds));
-  }
-  if (!(options.tune_budget_seconds >= 0)) {
-    throw Error(
-        ErrorKind::InvalidArgument, "tune_budget_seconds",
-        "expected 0 (no limit) or more, found " + std::to_string(options.tune_budget_seconds));
-  }
-  pricing.tune.budget_seconds = options.tune_budget_seconds;
-  pricing.tune.denormals = options.keeps_denormals ? Denormals::Keep : Denormals::Flush;
-  pricing.tune.candidate_timeout_seconds = options.candidate_timeout_seconds;
+                         .measures_all = options.tune.tune_all,
+                         .runs_per_build = runs_per_build(options.tune.optimize_for),
+                         .margin_search_seconds = options.tune.margin_search_seconds,
+                         .solve_budget_seconds = options.limits.solve_budget_seconds};
+  pricing.tune.budget_seconds = options.limits.tune_budget_seconds;
+  pricing.tune.denormals = options.run.keeps_denormals ? Denormals::Keep : Denormals::Flush;
+  pricing.tune.candidate_timeout_seconds = options.limits.candidate_timeout_seconds;
   pricing.tune.on_progress = options.on_progress;
   return pricing;
 }
 
 std::vector<Tensor> tuning_inputs(const Graph& graph, const BindOptions& options) {
-  if (options.tuning_inputs.empty()) return {};
+  if (options.tune.tuning_inputs.empty()) return {};
   std::vector<Tensor> inputs = tuning::draw_inputs(graph, 1);
   const std::vector<ValueDescription> expected = describe_inputs(graph);
   for (size_t index = 0; index < inputs.size(); ++index) {
-    const auto given = options.tuning_inputs.find(expected[index].name);
-    if (given == options.tuning_inputs.end()) continue;
+    const auto given = options.tune.tuning_inputs.find(expected[index].name);
+    if (given == options.tune.tuning_inputs.end()) continue;
     const std::optional<SparseForm> dense;
     inputs[index] =
         expected[index].is_read ? feed({expected[index], dense}, given->second) : given->second;

@@ -38,12 +38,12 @@ tuning::FindLibraries find_libraries(std::shared_ptr<BackendSet> set, const Bind
 // Whether this bind measures, where caches do not know.
 bool is_optimizing(const BindOptions& options);
 
-// Whether a bind may begin with another plan than the fastest, if BindOptions::swap allows it, and
+// Whether a bind may begin with another plan than the fastest, if CacheOptions::swap allows it, and
 // whether this one may.
 bool is_swap_possible(const BindOptions& options);
 bool may_swap(const BindOptions& options);
 
-// BindOptions::optimize_for as PricingOptions::runs_per_build.
+// TuningOptions::optimize_for as PricingOptions::runs_per_build.
 int64_t runs_per_build(const std::string& optimize_for);
 
 PlanOptions plan_options(const BindOptions& options, const BackendSet& set);
@@ -53,7 +53,7 @@ tuning::CostTable known_costs(const std::filesystem::path& file);
 
 PricingOptions pricing_options(const BindOptions& options, tuning::CostTable& costs);
 
-// BindOptions::state_pairs by index. Throws InvalidArgument where there is no such input or output,
+// RunOptions::state_pairs by index. Throws InvalidArgument where there is no such input or output,
 // or the two are not alike.
 std::vector<StatePorts> state_ports(const std::vector<StatePair>& pairs,
                                     const std::vector<ValueDescription>& inputs,

@@ -30,7 +30,7 @@ bool is_optimize_wanted_by_environment() {
 }
 
 std::vector<std::filesystem::path> cache_folders(const BindOptions& options) {
-  std::filesystem::path first = options.cache_dir;
+  std::filesystem::path first = options.cache.cache_dir;
   if (!first.empty()) {
     std::error_code unknown;
     const std::filesystem::file_status status = std::filesystem::status(first, unknown);

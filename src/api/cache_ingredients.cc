@@ -1,9 +1,12 @@
 #include "api/cache_ingredients.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "api/bind_options.h"
+#include "api/option_table.h"
+#include "base/check.h"
 #include "base/processor.h"
 #include "cache/cache_file.h"
 #include "price/cost_sections.h"
@@ -25,26 +28,55 @@ std::string joined(const Items& items, const ToText& to_text) {
   return shortened(text);
 }
 
-// Types of the inputs in their order, as they are bound.
-std::string inputs_text(const Graph& graph, const BindOptions& options) {
-  return joined(graph.inputs, [&](ValueId input) {
-    const Value& value = graph[input];
-    const auto given = options.shapes.find(value.name);
-    if (given == options.shapes.end() || !value.type.is_tensor()) return text(value.type);
-    std::string shape;
-    for (const int64_t size : given->second)
-      shape += (shape.empty() ? "" : "x") + std::to_string(size);
-    return std::string(name(value.type.element)) + " " + (shape.empty() ? "scalar" : shape);
-  });
-}
+// The default text of an option's value in a key.
+struct PlainText {
+  std::string operator()(bool value) const { return value ? "yes" : "no"; }
+  std::string operator()(const std::string& value) const { return value; }
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  std::string operator()(Number value) const {
+    return std::to_string(value);
+  }
+  template <class Enum>
+    requires std::is_enum_v<Enum>
+  std::string operator()(Enum value) const {
+    return std::string(choices[static_cast<size_t>(value)]);
+  }
+  std::string operator()(const std::map<std::string, std::string>& values) const {
+    return joined(values, [](const auto& entry) { return entry.first + "=" + entry.second; });
+  }
+  std::string operator()(const std::vector<std::string>& values) const {
+    return joined(values, [](const std::string& value) { return value; });
+  }
+  std::string operator()(const std::vector<Pin>& pins) const {
+    return joined(pins, [](const Pin& pin) {
+      return pin.nodes + "=" + pin.backend + (pin.algorithm.empty() ? "" : ":" + pin.algorithm);
+    });
+  }
+  std::string operator()(const std::vector<Exclusion>& exclusions) const {
+    return joined(exclusions, [](const Exclusion& exclusion) {
+      return exclusion.backend + (exclusion.op.empty() ? "" : ":" + exclusion.op);
+    });
+  }
+  std::string operator()(const std::vector<StatePair>& pairs) const {
+    return joined(pairs, [](const StatePair& pair) { return pair.input + "=" + pair.output; });
+  }
 
-// By what the values are in the graph, where names of theirs do not matter.
-std::string fetch_text(const Graph& graph, const ModelStructure& structure,
-                       const BindOptions& options) {
-  return joined(options.fetch, [&](const std::string& fetched) {
-    const ValueId value = find_value(graph, fetched);
-    return value.is_none() ? fetched : structure.names[static_cast<size_t>(value.index)];
-  });
+  std::span<const std::string_view> choices;
+};
+
+std::string plain_text(const BindOption& option, const BindOptions& options) {
+  return std::visit(
+      [&]<class T>(const Field<T>& field) -> std::string {
+        const PlainText write{option.choices};
+        if constexpr (requires(const T& value) { write(value); }) {
+          return write(field.get(options));
+        } else {
+          TESSERA_CHECK(false, "an ingredient of such a type has a function of its own");
+          return "";
+        }
+      },
+      option.field.typed);
 }
 
 }  // namespace
@@ -67,35 +99,56 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
                                                 const BindOptions& options,
                                                 const std::vector<std::string>& backends,
                                                 int threads) {
+  const IngredientSource source{loaded, structure, options, backends, threads};
+  std::vector<const BindOption*> parts;
+  for (const BindOption& option : bind_options()) {
+    if (option.ingredient.position > 0) parts.push_back(&option);
+  }
+  std::sort(parts.begin(), parts.end(), [](const BindOption* left, const BindOption* right) {
+    return left->ingredient.position < right->ingredient.position;
+  });
   std::vector<cache::Ingredient> all;
-  const auto add = [&](const char* name, std::string value) {
-    all.push_back({name, std::move(value)});
-  };
-  add("inputs", inputs_text(loaded, options));
-  add("fetch", fetch_text(loaded, structure, options));
-  add("layouts", joined(options.layouts,
-                        [](const auto& layout) { return layout.first + "=" + layout.second; }));
-  add("strict storage", options.strict_storage ? "yes" : "no");
-  add("device", options.device);
-  add("memory budget", std::to_string(options.memory_budget_bytes));
-  // "start" and "1-runs" are one thing.
-  const int64_t runs = runs_per_build(options.optimize_for);
-  add("optimize for", runs == 0 ? "latency" : std::to_string(runs) + "-runs");
-  add("backends",
-      backends.empty() ? "all" : joined(backends, [](const auto& name) { return name; }));
-  add("pins", joined(options.pins, [](const Pin& pin) {
-        return pin.nodes + "=" + pin.backend + (pin.algorithm.empty() ? "" : ":" + pin.algorithm);
-      }));
-  add("exclusions", joined(options.exclusions, [](const Exclusion& exclusion) {
-        return exclusion.backend + (exclusion.op.empty() ? "" : ":" + exclusion.op);
-      }));
-  add("state pairs", joined(options.state_pairs,
-                            [](const StatePair& pair) { return pair.input + "=" + pair.output; }));
-  add("denormals", options.keeps_denormals ? "kept" : "flushed");
-  add("precision", options.precision == Precision::BFloat16 ? "bfloat16" : "float32");
-  add("nan", options.nan == NanMode::Fast ? "fast" : "exact");
-  add("threads", std::to_string(threads));
+  for (const BindOption* option : parts) {
+    const OptionIngredient& ingredient = option->ingredient;
+    all.push_back({std::string(ingredient.name), ingredient.write == nullptr
+                                                     ? plain_text(*option, options)
+                                                     : ingredient.write(source)});
+  }
   return all;
+}
+
+std::string inputs_text(const IngredientSource& source) {
+  return joined(source.loaded.inputs, [&](ValueId input) {
+    const Value& value = source.loaded[input];
+    const auto given = source.options.shapes.find(value.name);
+    if (given == source.options.shapes.end() || !value.type.is_tensor()) return text(value.type);
+    std::string shape;
+    for (const int64_t size : given->second)
+      shape += (shape.empty() ? "" : "x") + std::to_string(size);
+    return std::string(name(value.type.element)) + " " + (shape.empty() ? "scalar" : shape);
+  });
+}
+
+std::string fetch_text(const IngredientSource& source) {
+  return joined(source.options.fetch, [&](const std::string& fetched) {
+    const ValueId value = find_value(source.loaded, fetched);
+    return value.is_none() ? fetched : source.structure.names[static_cast<size_t>(value.index)];
+  });
+}
+
+std::string threads_text(const IngredientSource& source) { return std::to_string(source.threads); }
+
+std::string backends_text(const IngredientSource& source) {
+  return source.backends.empty() ? "all" : PlainText{}(source.backends);
+}
+
+std::string denormals_text(const IngredientSource& source) {
+  return source.options.run.keeps_denormals ? "kept" : "flushed";
+}
+
+std::string optimize_for_text(const IngredientSource& source) {
+  const int64_t runs = runs_per_build(source.options.tune.optimize_for);
+  return runs == 0 ? "latency" : std::to_string(runs) + "-runs";
 }
 
 void add_core_revision(std::vector<tuning::PricedLibrary>& libraries) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/option_table.h"
 #include "backend/plugin.h"
 #include "cache/fingerprint.h"
 #include "graph/graph.h"
@@ -32,6 +33,17 @@ std::vector<cache::Ingredient> bind_ingredients(const Graph& loaded,
                                                 const BindOptions& options,
                                                 const std::vector<std::string>& backends,
                                                 int threads);
+
+// Values of ingredients that need more than the field of their option (OptionIngredient::write).
+// The types of the inputs in their order, as they are bound.
+std::string inputs_text(const IngredientSource& source);
+// Names of values in the structure, because a plan does not depend on names of the model.
+std::string fetch_text(const IngredientSource& source);
+std::string threads_text(const IngredientSource& source);
+std::string backends_text(const IngredientSource& source);
+std::string denormals_text(const IngredientSource& source);
+// "start" and "1-runs" are one thing.
+std::string optimize_for_text(const IngredientSource& source);
 
 // Has the versions of these libraries depend on that of the code around them.
 void add_core_revision(std::vector<tuning::PricedLibrary>& libraries);

@@ -104,17 +104,17 @@ TEST(CacheIngredients, EachOptionChangesOne) {
   };
   expect_changes("inputs", {.shapes = {{"x", {4, 3}}}});
   expect_changes("fetch", {.fetch = {"y"}});
-  expect_changes("layouts", {.layouts = {{"x", "csr"}}});
-  expect_changes("strict storage", {.strict_storage = true});
-  expect_changes("device", {.device = "gpu"});
-  expect_changes("memory budget", {.memory_budget_bytes = 1000});
-  expect_changes("optimize for", {.optimize_for = "start"});
-  expect_changes("pins", {.pins = {{"0", "native"}}});
-  expect_changes("exclusions", {.exclusions = {{"native", ""}}});
-  expect_changes("state pairs", {.state_pairs = {{"x", "y"}}});
-  expect_changes("denormals", {.keeps_denormals = true});
-  expect_changes("precision", {.precision = Precision::BFloat16});
-  expect_changes("nan", {.nan = NanMode::Fast});
+  expect_changes("layouts", {.run = {.layouts = {{"x", "csr"}}}});
+  expect_changes("strict storage", {.run = {.strict_storage = true}});
+  expect_changes("device", {.run = {.device = "gpu"}});
+  expect_changes("memory budget", {.limits = {.memory_budget_bytes = 1000}});
+  expect_changes("optimize for", {.tune = {.optimize_for = "start"}});
+  expect_changes("pins", {.run = {.pins = {{"0", "native"}}}});
+  expect_changes("exclusions", {.run = {.exclusions = {{"native", ""}}}});
+  expect_changes("state pairs", {.run = {.state_pairs = {{"x", "y"}}}});
+  expect_changes("denormals", {.run = {.keeps_denormals = true}});
+  expect_changes("precision", {.run = {.precision = Precision::BFloat16}});
+  expect_changes("nan", {.run = {.nan = NanMode::Fast}});
   EXPECT_THAT(cache::different_names(plain, ingredients_of({}, {"native", "reference"})),
               ElementsAre("backends"));
   EXPECT_THAT(cache::different_names(plain, ingredients_of({}, {"reference"}, 1)),
@@ -124,9 +124,13 @@ TEST(CacheIngredients, EachOptionChangesOne) {
 TEST(CacheIngredients, WhatChangesNoResultIsNone) {
   const std::vector<Ingredient> plain = ingredients_of({});
   EXPECT_EQ(plain, ingredients_of({.shapes = {{"x", {2, 3}}}})) << "the shape that it has";
-  EXPECT_EQ(plain, ingredients_of({.tune_budget_seconds = 3, .swap = false}));
-  EXPECT_EQ(plain, ingredients_of({.in_process = true, .fixed_shapes = true, .most_shapes = 2}));
-  EXPECT_EQ(ingredients_of({.optimize_for = "start"}), ingredients_of({.optimize_for = "1-runs"}));
+  EXPECT_EQ(plain,
+            ingredients_of({.cache = {.swap = false}, .limits = {.tune_budget_seconds = 3}}));
+  EXPECT_EQ(plain, ingredients_of({.run = {.fixed_shapes = true},
+                                   .tune = {.in_process = true},
+                                   .limits = {.most_shapes = 2}}));
+  EXPECT_EQ(ingredients_of({.tune = {.optimize_for = "start"}}),
+            ingredients_of({.tune = {.optimize_for = "1-runs"}}));
 }
 
 }  // namespace

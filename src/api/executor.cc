@@ -45,8 +45,8 @@ Executor::State::State(std::shared_ptr<Model::State> bound_model, const BindOpti
       options(bound),
       reused(std::move(first.reused)),
       declared(model->declared_shapes()),
-      context(bound.threads, bound.keeps_denormals ? Denormals::Keep : Denormals::Flush),
-      memory(declared, bound.fixed_shapes) {
+      context(bound.threads, bound.run.keeps_denormals ? Denormals::Keep : Denormals::Flush),
+      memory(declared, bound.run.fixed_shapes) {
   // The callback may no longer exist when a run has to plan again.
   options.on_progress = {};
   plans.push_back(std::make_unique<ShapePlan>(std::move(first), options, context, *registry));
@@ -126,7 +126,7 @@ void Executor::State::select_plan(const std::function<const Dims*(size_t input)>
     if (!declared.is_read(index)) continue;
     const Dims* const dims = dims_of(index);
     if (dims == nullptr || *dims == plan().dims[index]) continue;
-    if (options.fixed_shapes) refuse_shape(plan().inputs[index], *dims);
+    if (options.run.fixed_shapes) refuse_shape(plan().inputs[index], *dims);
     is_other = true;
   }
   if (is_other && !declared.are_fixed()) {
@@ -152,7 +152,7 @@ void Executor::State::switch_to(const std::vector<Dims>& dims) {
   if (found == plans.end()) made = make_plan(dims);
   memory.detach(plan());
   if (made) {
-    if (plans.size() >= static_cast<size_t>(options.most_shapes)) {
+    if (plans.size() >= static_cast<size_t>(options.limits.most_shapes)) {
       if (plans.back().get() == swapped) swapped = nullptr;
       plans.pop_back();
     }

@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-// Parses BindOptions::layouts: "csr" or "row_sparse", optionally followed by ":<capacity>"; without
+// Parses RunOptions::layouts: "csr" or "row_sparse", optionally followed by ":<capacity>"; without
 // it the capacity is a tenth of all elements or rows. Names with "row_major" are not in the result.
 // `graph` has the types of the values. Throws InvalidArgument for any other text.
 std::map<std::string, SparseForm> parse_layouts(const Graph& graph,

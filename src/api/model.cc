@@ -61,7 +61,7 @@ Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
     bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
     if (bound.is_unchanged) loaded.binds_unchanged = true;
   });
-  mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.layouts), *registry);
+  mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.run.layouts), *registry);
   return std::move(bound.graph);
 }
 
@@ -295,8 +295,8 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
       .given = more,
       .folders = cache_folders(wanted),
       .key_folder = user_cache_folder(),
-      .is_frozen = wanted.frozen,
-      .looks_up = !wanted.retune};
+      .is_frozen = wanted.cache.frozen,
+      .looks_up = !wanted.cache.retune};
   question.given.insert(question.given.end(), loaded_caches.begin(), loaded_caches.end());
   return question;
 }

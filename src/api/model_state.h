@@ -99,7 +99,7 @@ struct Model::State : std::enable_shared_from_this<Model::State> {
   std::string verify_untrusted_plan(const BindOptions& wanted, PlanOptions& plan_options,
                                     StoredPlan& stored, tuning::CostTable& costs, ThreadPool& pool,
                                     StageClock& clock);
-  // Makes tuning measure in the worker process, unless BindOptions::in_process is set.
+  // Makes tuning measure in the worker process, unless TuningOptions::in_process is set.
   void set_bench(const BindOptions& wanted, PlanOptions& plan_options, ThreadPool& pool);
   // Measures the candidates that a known plan did not consider, in the background of its runs, and
   // chooses again. Returns nullopt if another thread or process is doing this, or if it was

@@ -19,7 +19,7 @@ PricingOptions replan_pricing(const BindOptions& options, tuning::CostTable& cos
   pricing.measures_all = false;
   pricing.margin_search_seconds = 0;
   pricing.reused = &reused;
-  if (!options.retune) pricing.shared = &shared;
+  if (!options.cache.retune) pricing.shared = &shared;
   return pricing;
 }
 

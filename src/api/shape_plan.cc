@@ -67,7 +67,7 @@ ShapePlan::ShapePlan(PlanResult result, const BindOptions& options, ExecutionCon
 std::unique_ptr<PlanRunner> ShapePlan::runner_of(BuiltPlan built, const BindOptions& options,
                                                  ExecutionContext& context) const {
   return std::make_unique<PlanRunner>(std::move(built), context,
-                                      state_ports(options.state_pairs, inputs, outputs));
+                                      state_ports(options.run.state_pairs, inputs, outputs));
 }
 
 }  // namespace tessera

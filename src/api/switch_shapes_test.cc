@@ -193,14 +193,14 @@ TEST(UnreadInputs, AreAsTheModelDeclares) {
 }
 
 TEST_F(SwitchedShapes, AreForgottenByLastUse) {
-  EXPECT_THAT(error_text([&] { bind(1, {.most_shapes = 0}); }),
+  EXPECT_THAT(error_text([&] { bind(1, {.limits = {.most_shapes = 0}}); }),
               HasSubstr("most_shapes: expected at least 1, found 0"));
-  Executor executor = bind(1, {.most_shapes = 2});
+  Executor executor = bind(1, {.limits = {.most_shapes = 2}});
   executor.run(inputs_of(2));
   executor.run(inputs_of(1));
   executor.run(inputs_of(3));
   EXPECT_THAT(known_rows(executor), ElementsAre(3, 1));
-  Executor lonely = bind(1, {.most_shapes = 1});
+  Executor lonely = bind(1, {.limits = {.most_shapes = 1}});
   for (const int64_t rows : {4, 1, 4}) {
     const Inputs inputs = inputs_of(rows);
     EXPECT_TRUE(has_same_bits(lonely.run(inputs)[0], executor.run(inputs)[0]));
@@ -244,7 +244,7 @@ TEST_F(SwitchedShapes, AreRefusedWhereTheyContradict) {
 }
 
 TEST_F(SwitchedShapes, AreRefusedWhereTheyAreFixed) {
-  Executor executor = bind(2, {.fixed_shapes = true});
+  Executor executor = bind(2, {.run = {.fixed_shapes = true}});
   EXPECT_EQ(error_text([&] { executor.run(inputs_of(3)); }),
             "InvalidArgument: input 'x': expected float32 2x4, as it was bound with fixed_shapes, "
             "found float32 3x4");
@@ -289,8 +289,9 @@ bool is_same(const CandidateDescription& left, const CandidateDescription& right
 }
 
 TEST_F(SwitchedShapes, GoByWhatWasMeasured) {
-  const BindOptions options = {
-      .optimize = true, .cache_dir = folder_, .tune_all = true, .in_process = true};
+  const BindOptions options = {.optimize = true,
+                               .tune = {.tune_all = true, .in_process = true},
+                               .cache = {.cache_dir = folder_}};
   Executor executor = bind(64, options);
   const auto algorithms = [&] {
     std::vector<std::string> all;

@@ -111,7 +111,7 @@ TEST_F(ModelFile, AnExecutorOutlivesItsModel) {
 }
 
 TEST_F(ModelFile, WhatIsFedIsHeldAgainstWhatWasBound) {
-  Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}, .fixed_shapes = true});
+  Executor executor = load(file_).bind({.shapes = {{"x", {1, 2}}}, .run = {.fixed_shapes = true}});
   EXPECT_EQ(error_text([&] { executor.run({}); }),
             "InvalidArgument: input 'x': expected a tensor (float32 1x2), found none given");
   EXPECT_EQ(error_text([&] { executor.run({{"x", input({1, 2, 3, 4})}}); }),

@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-// The memory that counts against a budget, as defined by BindOptions::memory_budget_bytes.
+// The memory that counts against a budget, as defined by LimitOptions::memory_budget_bytes.
 struct MemoryUse {
   int64_t arena_bytes = 0;
   int64_t output_bytes = 0;   // results that are allocated in each run; 0 for unknown sizes

@@ -22,7 +22,7 @@ class Case:
     model: onnx.ModelProto
     runs: list  # dictionaries from the name of an input to its array
     note: str = ""
-    keeps_denormals: bool = False  # BindOptions::keeps_denormals
+    keeps_denormals: bool = False  # RunOptions::keeps_denormals
     # Only an error is right, whatever the judges return.
     is_refused: bool = False
 

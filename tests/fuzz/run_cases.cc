@@ -58,7 +58,7 @@ Executor bind(const Model& model, const json& request, const Inputs& inputs) {
   BindOptions options;
   options.optimize = false;
   options.threads = request.value("threads", 1);
-  options.keeps_denormals = request.value("keeps_denormals", false);
+  options.run.keeps_denormals = request.value("keeps_denormals", false);
   options.backends = request.value("backends", std::vector<std::string>());
   for (const ValueDescription& input : model.describe().inputs) {
     const auto found = inputs.find(input.name);

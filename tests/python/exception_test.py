@@ -128,6 +128,19 @@ def test_arguments_of_another_kind(tessera, doubling_model):
         tessera.Executor()
 
 
+def test_a_type_error_names_the_keyword(tessera, doubling_model):
+    model = tessera.load(doubling_model)
+    for arguments, text in (
+        ({"thread": 1}, "unexpected keyword argument 'thread'; did you mean 'threads'"),
+        ({"exclusions": []}, "unexpected keyword argument 'exclusions'"),
+        ({"threads": "two"}, "threads: expected int, found 'two'"),
+        ({"nan": None}, "nan: expected str, found None"),
+        ({"optimize": 3}, r"optimize: expected bool \| None, found 3"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            model.bind({"x": [1, 3]}, **arguments)
+
+
 def warning_model(save_model):
     """Declares an impossible shape for an inner value, which causes a warning."""
     path = save_model(

@@ -50,8 +50,10 @@ bool is_large(const ModelDescription& model) {
 void run(const Model& model) {
   const auto shapes = shapes_of(model.describe());
   if (is_large(model.describe(shapes))) return;
-  Executor executor = model.bind(
-      {.shapes = shapes, .threads = 1, .memory_budget_bytes = 4 * kMaxBytes, .optimize = false});
+  Executor executor = model.bind({.shapes = shapes,
+                                  .threads = 1,
+                                  .optimize = false,
+                                  .limits = {.memory_budget_bytes = 4 * kMaxBytes}});
   executor.set_time_limit(kMaxSeconds);
   std::map<std::string, Tensor> inputs;
   for (const ValueDescription& input : executor.inputs()) {

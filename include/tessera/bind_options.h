@@ -1,0 +1,219 @@
+// The options of Model::bind(). docs/options.md lists them with their command-line flags and Python
+// keywords, which come from the table in src/api/option_table.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/tensor.h"
+
+namespace tessera {
+
+// The lowest precision in which float32 arithmetic may be done.
+enum class Precision { Float32, BFloat16 };
+
+// What kernels may do with NaN and infinities. Exact: if an op's definition gives NaN, so does
+// every kernel; if it gives an infinity, a kernel gives an infinity or NaN; elements that read
+// neither are not affected. Exception: in convolutions by Winograd's algorithm, what one element
+// reads reaches all elements of the same tile of 4 x 4. Fast: kernels may give a finite number
+// instead, such as a maximum that drops NaN.
+enum class NanMode { Exact, Fast };
+
+// Forces nodes onto a backend, and onto one of its algorithms.
+struct Pin {
+  // A node's name; a prefix of names that ends with '*'; or a metadata property of the model's file
+  // "key=value".
+  std::string nodes;
+  std::string backend;
+  std::string algorithm;  // the beginning of the algorithm's name; "": any
+};
+
+// Keeps a backend from nodes.
+struct Exclusion {
+  std::string backend;
+  std::string op;  // "": every op
+};
+
+// An input and an output that may share memory: what a network remembers from run to run, such as
+// past and present keys and values, or running statistics.
+struct StatePair {
+  std::string input;
+  std::string output;
+};
+
+// What binding is doing. Which phases come, and how often, depends on the model and on what is
+// known; from Starting to Comparing they belong to measuring.
+enum class BindPhase : uint8_t {
+  Waiting,      // for another process, which measures this model
+  Preparing,    // caches are read, shapes set, backends asked what they can do
+  Starting,     // the process that measures, and how fast the processor is
+  Reference,    // reference kernels compute the values that candidates are compared with
+  Measuring,    // candidates and conversions
+  Checking,     // whether candidates agree with the reference, by verify(), which measures nothing
+  Choosing,     // the cheapest placement
+  Building,     // kernels
+  TimingSteps,  // runs of a whole plan, for the time of each of its steps
+  Comparing,    // runs of whole plans by turns
+  Margins,      // what each candidate lacks to be chosen
+  Packing,      // the plan is laid out, and weights are packed
+  Storing,      // what was found out is written down
+};
+
+// "measuring candidates", "comparing whole plans".
+std::string_view name(BindPhase phase);
+
+// The progress of a bind.
+struct TuneProgress {
+  std::string what;         // "Conv+Relu mylib:winograd"; "" if there is nothing to name
+  size_t done = 0;          // of `total`, in this phase
+  size_t total = 0;         // as far as is known now; 0: not known
+  double best_seconds = 0;  // of the group of nodes that is measured; 0: none so far
+  // Estimate for the rest of the phase, from what was done of it. Not set if nothing was done, and
+  // if the phase takes longer than was estimated.
+  std::optional<double> seconds_left = {};
+  BindPhase phase = BindPhase::Measuring;
+  // How long the phase may still take, by tune_budget_seconds or another limit; not set: no limit.
+  std::optional<double> seconds_allowed = {};
+  // Whether measuring is going on, which ends early if the callback returns false.
+  bool can_stop = false;
+  // Whether results may add to `total`, and so to seconds_left.
+  bool may_grow = false;
+};
+
+// What to run on, and how kernels may compute.
+struct RunOptions {
+  // The kind of device to run on. Only "cpu" so far.
+  std::string device = "cpu";
+  std::vector<Exclusion> exclusions = {};
+  std::vector<Pin> pins = {};
+  Precision precision = Precision::Float32;
+  NanMode nan = NanMode::Exact;
+  // In which layouts the caller gives inputs and gets outputs, by name: "row_major" (the default),
+  // "csr" or "row_sparse". A sparse one may end in ":<capacity>", the number of elements (csr) or
+  // rows (row_sparse) to make room for; without, a tenth of all. With sparse ones, call run_any().
+  std::map<std::string, std::string> layouts = {};
+  // A sparse value for which a kernel takes dense storage only is an error that names the node.
+  // Otherwise the value is converted, and the log gets one message.
+  bool strict_storage = false;
+  // Compute with denormals, numbers too small for a normal exponent, as IEEE 754 says. Otherwise
+  // all threads read and write them as zero while kernels run: some processors take a hundred
+  // cycles for each.
+  bool keeps_denormals = false;
+  // Outputs that may be bound to the memory of an input (Executor::bind_output). Such an output is
+  // written over the input once nothing reads that any more. Both have one type and shape.
+  std::vector<StatePair> state_pairs = {};
+  // Return every output of every step after `fetch`, without any effect on what is chosen.
+  bool fetches_step_outputs = false;
+  // Run only on inputs of the bound shapes; others are an error that names both. Otherwise a run on
+  // other shapes switches to a plan for these.
+  bool fixed_shapes = false;
+};
+
+// What to measure, and by what to choose.
+struct TuningOptions {
+  // With costs, what the chosen plan minimises. "latency": the time of a run. "N-runs", with N from
+  // 1 to 1,000,000,000: the time of a process that builds the chosen kernels and runs N times, so
+  // a kernel that is slow to build has to pay for that. "start": the same as "1-runs".
+  std::string optimize_for = "latency";
+  // A file with what Executor::costs() gave, to choose by; "": none. bind() throws InvalidArgument
+  // if it cannot be read or is another machine's, Corrupt if it is damaged.
+  std::filesystem::path cost_table = {};
+  // Values of inputs, by name, on which candidates are compared with the reference. Others are
+  // random.
+  std::map<std::string, Tensor> tuning_inputs = {};
+  // With optimize, measure everything that is offered, also what could not win.
+  bool tune_all = false;
+  // Measure in this process, which ends if a library hangs or crashes. Otherwise a process is
+  // started to measure in (tessera-worker, installed beside the library); if it cannot be started,
+  // the log says so and this process measures. It ends with the thread that calls bind().
+  bool in_process = false;
+  // With optimize, describe in Executor::plan() all candidates with their prices, and what others
+  // refused, even if a cache knows the plan. Otherwise a bind that finds its plan asks the backends
+  // for nothing else, which makes it fast.
+  bool describes_candidates = false;
+  // With costs: how long to compute by how much each candidate misses being chosen
+  // (CandidateDescription::behind_seconds). Each takes one solution of the placement; the closest
+  // rivals of what was chosen come first.
+  double margin_search_seconds = 0;
+};
+
+// What to read from caches, and what to keep. For binds with `optimize`.
+struct CacheOptions {
+  // Where to look for what was found out before (<last digits of the fingerprint>.cache), and to
+  // keep what is found out now. "": TESSERA_CACHE_DIR of the environment, else the working folder.
+  // The user's folder comes second in both cases. A damaged or unfit file counts as missing.
+  std::filesystem::path cache_dir = {};
+  // Throw CacheMiss, which says what differs, instead of measuring; write nothing.
+  bool frozen = false;
+  // Measure also what caches know, and replace it there.
+  bool retune = false;
+  // If a cache knows the plan, and that its kernels are slow to build: start with another plan that
+  // it has for this graph, build the faster one in the background after the first run, and switch
+  // between two runs. Outputs differ from then on as much as kernels do; Executor::stages() says
+  // when. Not with fetches_step_outputs, describes_candidates or a memory_budget. False: outputs
+  // are equal to the bit from the first run on.
+  bool swap = true;
+};
+
+// What binding and running may take.
+struct LimitOptions {
+  // The most that the plan may take; 0: no limit. It limits MemoryDescription::total_bytes: the
+  // arena (inner values and workspaces), the outputs as far as their sizes are known, the constants
+  // that steps read, packed or not, and what libraries keep to themselves. Inputs do not count, nor
+  // does measuring. Smaller candidates replace faster ones as far as necessary; if no plan fits,
+  // bind() throws OutOfMemory with the smallest that was found, and whether that is proven to be
+  // the minimum.
+  int64_t memory_budget_bytes = 0;
+  // With optimize, how long to measure, building kernels included; then what is known decides. 0:
+  // as long as it takes, but a tenth of a second for graphs that take less than a millisecond, and
+  // less for many of these on the same Backends.
+  double tune_budget_seconds = 0;
+  // With costs, how long one search for the cheapest choice may take. Then the best choice that was
+  // found is taken, and PlacementDescription::gap says how far it may be from the optimum. 0: no
+  // limit; the largest graphs take seconds.
+  double solve_budget_seconds = 0;
+  // A candidate that needs longer for one run is not used. Building one may take a minute, or
+  // three times as long as its backend announces.
+  double candidate_timeout_seconds = 10;
+  // For how many sets of input shapes an executor keeps plans; at least 1. The least recently used
+  // one is evicted.
+  int most_shapes = 8;
+};
+
+// What calls set most often is at the top; the rest is in groups:
+//   model.bind({.shapes = {{"x", {1, 3}}}, .threads = 1});
+//   model.bind({.threads = 1, .run = {.nan = NanMode::Fast}, .cache = {.frozen = true}});
+struct BindOptions {
+  // The shapes of inputs, by name. Needed for inputs whose declared shape has unknown dimensions.
+  std::map<std::string, std::vector<int64_t>> shapes = {};
+  // Inner values to return after the outputs, by name. If a pass removed one, load with
+  // keeps_all_values.
+  std::vector<std::string> fetch = {};
+  // Threads to use; 0 means all cores that the process may use.
+  int threads = 0;
+  // The backends to use, best first; the reference is always last. Empty: TESSERA_BACKENDS of the
+  // environment (names, separated by commas), else all, in the catalog's order.
+  std::vector<std::string> backends = {};
+  // Measure what is not known yet and could win: check it against the reference, time it alone and
+  // in the whole plan, and choose what is fastest. It takes seconds to a minute, once: results are
+  // known to all models on the same Backends, and through caches to other processes. False
+  // measures, reads and writes nothing. Not set: true, except for binds with a cost_table and with
+  // TESSERA_OPTIMIZE=0 in the environment.
+  std::optional<bool> optimize = {};
+  RunOptions run = {};
+  TuningOptions tune = {};
+  CacheOptions cache = {};
+  LimitOptions limits = {};
+  // Called, on the thread that binds, when a phase begins and often while measuring. Return false
+  // to stop: what was measured counts, and nothing more is measured.
+  std::function<bool(const TuneProgress&)> on_progress = {};
+};
+
+}  // namespace tessera

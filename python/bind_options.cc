@@ -1,0 +1,196 @@
+#include "python/bind_options.h"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "api/option_table.h"
+#include "base/likely_name.h"
+#include "python/executor.h"
+#include "tessera/error.h"
+
+namespace nb = nanobind;
+
+namespace tessera::python {
+namespace {
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+using Layouts = std::map<std::string, std::string>;
+using Progress = std::function<bool(const TuneProgress&)>;
+
+// Columns of the lines of help(Model.bind).
+constexpr size_t kColumns = 100;
+
+// What Python calls each type of option.
+const char* type_text(const Field<bool>& /*field*/) { return "bool"; }
+const char* type_text(const Field<std::optional<bool>>& /*field*/) { return "bool | None"; }
+const char* type_text(const Field<int>& /*field*/) { return "int"; }
+const char* type_text(const Field<int64_t>& /*field*/) { return "int"; }
+const char* type_text(const Field<double>& /*field*/) { return "float"; }
+const char* type_text(const Field<std::string>& /*field*/) { return "str"; }
+const char* type_text(const Field<std::filesystem::path>& /*field*/) { return "str | os.PathLike"; }
+const char* type_text(const Field<std::vector<std::string>>& /*field*/) {
+  return "collections.abc.Sequence[str]";
+}
+const char* type_text(const Field<std::vector<Exclusion>>& /*field*/) {
+  return "collections.abc.Sequence[Exclusion]";
+}
+const char* type_text(const Field<std::vector<Pin>>& /*field*/) {
+  return "collections.abc.Sequence[Pin]";
+}
+const char* type_text(const Field<std::vector<StatePair>>& /*field*/) {
+  return "collections.abc.Sequence[tuple[str, str]]";
+}
+const char* type_text(const Field<Layouts>& /*field*/) {
+  return "collections.abc.Mapping[str, str] | None";
+}
+const char* type_text(const Field<Shapes>& /*field*/) {
+  return "collections.abc.Mapping[str, collections.abc.Sequence[int]] | None";
+}
+const char* type_text(const Field<std::map<std::string, Tensor>>& /*field*/) {
+  return "collections.abc.Mapping[str, numpy.typing.ArrayLike]";
+}
+const char* type_text(const Field<Progress>& /*field*/) {
+  return "collections.abc.Callable[[tessera.descriptions.TuneProgress], object] | None";
+}
+template <class Enum>
+  requires std::is_enum_v<Enum>
+const char* type_text(const Field<Enum>& /*field*/) {
+  return "str";
+}
+
+std::string type_text_of(const BindOption& option) {
+  return std::visit([](const auto& field) { return type_text(field); }, option.field.typed);
+}
+
+// Each reads a value of Python; false if it has another type.
+
+template <class T>
+bool read(const BindOption& /*option*/, nb::handle given, T& value) {
+  return nb::try_cast<T>(given, value);
+}
+
+template <class Value>
+bool read(const BindOption& /*option*/, nb::handle given, std::map<std::string, Value>& values) {
+  return given.is_none() || nb::try_cast(given, values);
+}
+
+bool read(const BindOption& /*option*/, nb::handle given, std::map<std::string, Tensor>& tensors) {
+  tensors = dense_by_name(given);
+  return true;
+}
+
+bool read(const BindOption& /*option*/, nb::handle given, std::vector<StatePair>& pairs) {
+  std::vector<std::pair<std::string, std::string>> names;
+  if (!nb::try_cast(given, names)) return false;
+  for (auto& [input, output] : names) pairs.push_back({std::move(input), std::move(output)});
+  return true;
+}
+
+bool read(const BindOption& /*option*/, nb::handle /*given*/, Progress& /*callable*/) {
+  return true;
+}
+
+template <class Enum>
+  requires std::is_enum_v<Enum>
+bool read(const BindOption& option, nb::handle given, Enum& value) {
+  std::string text;
+  if (!nb::try_cast(given, text)) return false;
+  const auto found = std::find(option.choices.begin(), option.choices.end(), text);
+  if (found == option.choices.end()) {
+    std::string expected;
+    for (const std::string_view choice : option.choices) {
+      expected += (expected.empty() ? "'" : " or '") + std::string(choice) + "'";
+    }
+    throw Error(ErrorKind::InvalidArgument, std::string(option.keyword),
+                "expected " + expected + ", found '" + text + "'");
+  }
+  value = static_cast<Enum>(found - option.choices.begin());
+  return true;
+}
+
+void read_option(const BindOption& option, nb::handle given, BindOptions& options) {
+  const bool is_read =
+      std::visit([&](const auto& field) { return read(option, given, field.edit(options)); },
+                 option.field.typed);
+  if (is_read) return;
+  const std::string message = "bind(): " + std::string(option.keyword) + ": expected " +
+                              type_text_of(option) + ", found " +
+                              nb::cast<std::string>(nb::repr(given));
+  throw nb::type_error(message.c_str());
+}
+
+const BindOption& option_of(const std::string& keyword) {
+  std::vector<std::string> known;
+  for (const BindOption& option : bind_options()) {
+    if (option.keyword.empty()) continue;
+    if (option.keyword == keyword) return option;
+    known.emplace_back(option.keyword);
+  }
+  const std::string message =
+      "bind() got an unexpected keyword argument '" + keyword + "'" + did_you_mean(keyword, known);
+  throw nb::type_error(message.c_str());
+}
+
+// In lines, of which the second and later ones are indented.
+std::string wrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string lines;
+  size_t column = 0;
+  for (std::string word; words >> word;) {
+    const bool fits = column + 1 + word.size() <= kColumns;
+    if (column > 0) lines += fits ? " " : "\n    ";
+    column = column > 0 && !fits ? 4 + word.size() : column + (column > 0 ? 1 : 0) + word.size();
+    lines += word;
+  }
+  return lines + "\n";
+}
+
+}  // namespace
+
+BindOptions read_bind_options(nb::handle shapes, const nb::kwargs& keywords) {
+  BindOptions options;
+  read_option(bind_option("shapes"), shapes, options);
+  for (const auto& [keyword, value] : keywords) {
+    read_option(option_of(nb::cast<std::string>(keyword)), value, options);
+  }
+  return options;
+}
+
+std::string bind_signature() {
+  std::string signature = "def bind(self";
+  for (const BindOption& option : bind_options()) {
+    if (option.keyword.empty()) continue;
+    signature += ", " + std::string(option.keyword) + ": " + type_text_of(option) + " = " +
+                 default_text(option);
+    if (option.name == "shapes") signature += ", *";
+  }
+  return signature + ") -> Executor";
+}
+
+std::string bind_text() {
+  std::string text = "Plans for the given shapes and gives an Executor.\n\n";
+  for (const BindOption& option : bind_options()) {
+    if (option.keyword.empty()) continue;
+    text += wrapped(std::string(option.keyword) + ": " + std::string(option.help));
+  }
+  return text + R"(
+Raises InvalidArgument (an unknown name, a shape that contradicts the model, a dimension that is
+still open), InvalidModel (shapes that do not fit together) or OutOfMemory (found before anything
+is allocated, or no plan fits into memory_budget_bytes).
+
+    pins = [tessera.Pin("conv1", "reference")]
+    executor = model.bind({"tokens": (1, 128)}, threads=2, pins=pins))";
+}
+
+}  // namespace tessera::python

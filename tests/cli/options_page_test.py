@@ -1,0 +1,43 @@
+"""docs/options.md, Python's bind() and the table of options agree."""
+
+import inspect
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "options.md"
+
+
+def column(number):
+    """The code spans of a column of all tables of the page."""
+    rows = [re.split(r"(?<!\\)\|", line)[1:] for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    return [span for row in rows for span in re.findall(r"`([^`]+)`", row[number])]
+
+
+def test_the_page_is_fresh(bin_dir):
+    printed = subprocess.run([bin_dir / "print_options"], capture_output=True, text=True, check=True).stdout
+    assert PAGE.read_text() == printed, "run: build/release/bin/print_options > docs/options.md"
+
+
+def test_each_keyword_is_on_the_page(tessera):
+    documented = tessera.Model.bind.__doc__
+    signature = documented.splitlines()[0]
+    assert len(column(1)) > 30
+    for keyword, default in zip(column(1), [text for name, text in zip(column(0), column(3))
+                                            if name != "tune.describes_candidates"], strict=True):
+        assert re.search(rf"\b{keyword}: [^=]* = {re.escape(default)}[,)]", signature), keyword
+        assert f"\n{keyword}: " in documented
+    assert inspect.getdoc(tessera.Model.bind)
+
+
+def test_each_flag_is_on_the_page(bin_dir):
+    flags = set()
+    for command in ("run", "bench", "tune"):
+        text = subprocess.run([bin_dir / "tessera", command, "--help"], capture_output=True, text=True,
+                              check=True).stdout
+        parts = re.split(r"^(?=\S.*:$)", text, flags=re.M)
+        flags |= {flag for part in parts if part.startswith(("Where and how it runs", "How the plan is chosen"))
+                  for flag in re.findall(r"^  (--[\w-]+)", part, re.M)}
+    on_page = {span.split(" ")[0] for span in column(2)}
+    assert flags - {"--backend-path"} == on_page - {"--all"}
