@@ -28,12 +28,14 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-std::string place_of(const std::filesystem::path& file) { return "file '" + file.string() + "'"; }
+std::string location_of(const std::filesystem::path& file) {
+  return "file '" + file.string() + "'";
+}
 
 std::string system_message(int error) { return std::system_category().message(error); }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& message) {
-  throw Error(ErrorKind::InvalidArgument, place_of(file), message);
+  throw Error(ErrorKind::InvalidArgument, location_of(file), message);
 }
 
 // Reads exactly `bytes`, or throws: the file may shrink while it is read.
@@ -53,9 +55,7 @@ File open_to_read(const std::filesystem::path& file, uint64_t& file_bytes) {
   if (status.type() == std::filesystem::file_type::not_found) refuse(file, "there is no such file");
   if (error) refuse(file, "cannot be read: " + error.message());
   if (!std::filesystem::is_regular_file(status))
-    refuse(file,
-           "expected a file, found a folder or "
-           "device");
+    refuse(file, "expected a file, found a folder or device");
   file_bytes = std::filesystem::file_size(file, error);
   if (error) refuse(file, "cannot be read: " + error.message());
   File stream(std::fopen(file.c_str(), "rb"));
@@ -95,7 +95,7 @@ NpyHeader read_header(std::FILE* stream, const std::filesystem::path& file, uint
   std::string text(header_bytes, '\0');
   read_exactly(stream, text.data(), text.size(), file);
   used_bytes += header_bytes;
-  return parse_npy_header(text, place_of(file));
+  return parse_npy_header(text, location_of(file));
 }
 
 // Copies elements from Fortran order (first index fastest) to C order (last index fastest).
@@ -202,7 +202,7 @@ void write_npy(const std::filesystem::path& file, const Tensor& tensor) {
   if (error == 0 && is_replaced && std::rename(target.c_str(), file.c_str()) != 0) error = errno;
   if (error == 0) return;
   if (is_replaced) std::filesystem::remove(target, ignored);
-  throw Error(ErrorKind::DeviceFailed, place_of(file),
+  throw Error(ErrorKind::DeviceFailed, location_of(file),
               "cannot be written: " + system_message(error));
 }
 

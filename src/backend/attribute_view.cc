@@ -20,7 +20,7 @@ tessera_buffer buffer_of(const Tensor& tensor) {
   return buffer;
 }
 
-// Fills `abi`; false if the contract does not have this kind.
+// Fills `abi`. Returns false if the contract has no such kind of attribute.
 struct Fill {
   tessera_attribute& abi;
   std::vector<const char*>& strings;
@@ -74,7 +74,7 @@ AttributeViews::AttributeViews(const Attributes& attributes) : attributes_(attri
   for (const auto& [name, attribute] : attributes_.all()) {
     View view;
     view.abi.struct_size = sizeof(view.abi);
-    // Moving a vector keeps its elements in place, so `face.strings` survives the emplace.
+    // Moving a vector keeps its elements in place, so `abi.strings` stays valid after emplace().
     if (std::visit(Fill{view.abi, view.strings}, attribute)) views_.emplace(name, std::move(view));
   }
 }

@@ -21,7 +21,7 @@ struct CandidateInput {
   LayoutId layout;
   int64_t alignment_bytes = TESSERA_ALIGNMENT_BYTES;
   bool accepts_strides = false;
-  const tessera_pack* pack = nullptr;  // lives as long as Candidate::face
+  const tessera_pack* pack = nullptr;  // lives as long as Candidate::abi
   StoragePart part;                    // of a joint candidate: its position in output 0
 };
 

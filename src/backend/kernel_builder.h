@@ -13,14 +13,14 @@
 
 namespace tessera {
 
-// Returns a function that calls `face->build` with a number of threads. `dense_layout` is the
+// Returns a function that calls `abi->build` with a number of threads. `dense_layout` is the
 // layout chosen for "any dense layout", or "". The kernel keeps the elements of `absorbed` alive,
 // none of which may have been released. The function throws Error with the backend's reason.
 std::function<Kernel(int threads)> kernel_builder(std::shared_ptr<const tessera_candidate> abi,
                                                   std::string backend, std::string dense_layout,
                                                   std::vector<Value> absorbed);
 
-// Returns a function that calls `face->load` with the saved bytes of such a candidate's kernel;
+// Returns a function that calls `abi->load` with the saved bytes of such a candidate's kernel;
 // null if there is no load. The kernel keeps the bytes. The function throws Error with the
 // backend's reason.
 std::function<Kernel(std::shared_ptr<const void> bytes, int64_t size)> kernel_loader(

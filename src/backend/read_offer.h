@@ -23,7 +23,7 @@ struct IllegalOffer {
 struct UnusableOffer {};
 
 // The candidate with its ports read and checked; a layout may still be kAnyDense. The caller sets
-// plug-in, preference, face and build. Throws IllegalOffer or UnusableOffer.
+// plug-in, preference, abi and build. Throws IllegalOffer or UnusableOffer.
 Candidate read_offer(const tessera_candidate& abi, const tessera_graph& graph,
                      const LayoutTable& layouts);
 

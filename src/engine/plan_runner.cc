@@ -133,8 +133,8 @@ void PlanRunner::run_segment(const StaticSegment& segment, RunContext& context,
   for (const int buffer : segment.released) dynamic_[at(buffer)] = Tensor();
 }
 
-// Sets the arguments of the region whose sizes became known in this run, and clears the values that
-// the region will make.
+// Sets the arguments of the segment whose sizes became known in this run, and clears the values
+// that the segment will make.
 void PlanRunner::prepare_dynamic(const StaticSegment& segment) {
   for (const StaticSegment::DynamicArgument& argument : segment.arguments) {
     const Tensor& tensor = dynamic_[at(argument.owner)];

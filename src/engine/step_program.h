@@ -28,10 +28,10 @@ struct StepCall {
 };
 
 // Consecutive calls between which nothing has to be done. A call that makes a value whose size is
-// known only in the run has a region of its own. A call whose arguments must be checked begins a
-// new region.
+// known only in the run has a segment of its own. A call whose arguments must be checked begins a
+// new segment.
 struct StaticSegment {
-  // An argument whose size is known only in the run, made before the region.
+  // An argument whose size is known only in the run, made before the segment.
   struct DynamicArgument {
     tessera_buffer* buffer = nullptr;
     int owner = 0;  // the buffer that has the memory
@@ -63,7 +63,7 @@ class BranchStep;
 // Refers to the plan from which it was made, which must outlive this object and not move.
 class StepProgram {
  public:
-  // If `has_several_threads`, steps on one thread get regions of their own.
+  // If `has_several_threads`, steps on one thread get segments of their own.
   StepProgram(const BuiltPlan& built, char* arena, bool has_several_threads);
   ~StepProgram();
   StepProgram(const StepProgram&) = delete;
@@ -118,7 +118,7 @@ class StepProgram {
   std::vector<StepCall> calls_;
   std::vector<size_t> steps_;              // by call
   std::vector<tessera_buffer> arguments_;  // inputs, then outputs, of each call in order
-  std::vector<int> buffers_;               // by face
+  std::vector<int> buffers_;               // by argument
   std::vector<size_t> first_argument_;     // by call, and the end of the last
   std::vector<StridedCopy> copies_;        // by call; empty if it copies nothing
   std::vector<std::unique_ptr<BranchStep>> branches_;

@@ -15,15 +15,15 @@
 
 namespace tessera {
 
-// Refers to tensor elements that are stored outside of the archive.
+// The range of tensor elements that are stored outside of the archive.
 struct BlockRange {
   int64_t offset = 0;
   int64_t bytes = 0;
 };
 
 template <class Archive>
-void transfer(Archive& archive, BlockRange& location) {
-  archive(location.offset, location.bytes);
+void transfer(Archive& archive, BlockRange& range) {
+  archive(range.offset, range.bytes);
 }
 
 template <class Archive, class Tag>

@@ -9,11 +9,11 @@ std::optional<double> RemainingTime::estimate(BindPhase phase, size_t done, size
   phase_ = phase;
   Work& work = works_[phase];
   if (done < work.done) work = {};
-  const bool is_worth_reporting = done != work.done || total != work.total || !work.end_seconds;
+  const bool has_progressed = done != work.done || total != work.total || !work.end_seconds;
   work.done = done;
   work.total = total;
   if (done == 0 || done >= total) return std::nullopt;
-  if (is_worth_reporting) {
+  if (has_progressed) {
     const double each = work.seconds / static_cast<double>(done);
     work.end_seconds = now_seconds + each * static_cast<double>(total - done);
   }

@@ -78,7 +78,7 @@ struct ExecutionStep {
   std::vector<SubPlan> branches;
   std::vector<int> released;  // Dynamic buffers that no later step reads
   // Some outputs get their sizes only when this step runs. The steps up to the next such step form
-  // a static region: all their sizes are known before it starts, so nothing has to be looked up or
+  // a static segment: all their sizes are known before it starts, so nothing has to be looked up or
   // allocated in it.
   bool ends_static_region = false;
 };

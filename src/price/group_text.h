@@ -33,8 +33,8 @@ struct StructureText {
   std::vector<std::string> names;  // by value of the graph; "" for unused values
 };
 
-// Whether to include the types of non-constant values: unknown sizes are symbols, which contain
-// names.
+// Whether to include the types of non-constant values. They are left out before shapes are bound,
+// because unknown sizes are then symbols, which contain names.
 enum class ValueTypes : uint8_t { Written, LeftOut };
 StructureText structure_text(const Graph& graph, ValueTypes types);
 

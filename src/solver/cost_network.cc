@@ -91,8 +91,8 @@ class Search {
     return bound;
   }
 
-  // A lower bound by mini-buckets. Also records the assignment that it suggests, if that is the
-  // best so far.
+  // A lower bound by mini-buckets of `fixed`, which is `above` with `variable` fixed to `value`.
+  // Also records the assignment that it suggests, if that is the best so far.
   double bound_of(Reduction fixed, const Reduction& above, std::vector<int> values, int variable,
                   int value) {
     const Reduction whole = fixed;

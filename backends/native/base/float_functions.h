@@ -59,13 +59,14 @@ HWY_INLINE hn::Vec<D> power_of_two(D d, I n) {
 constexpr float kLog2High = 0.693359375F;
 constexpr float kLog2Low = -2.12194440e-4F;
 
-// x = n * ln(2) + rest with |rest| <= ln(2) / 2, for |x| < 2^21; gives exp(rest) - 1.
+// Splits x = n * ln(2) + rest with |rest| <= ln(2) / 2, for |x| < 2^21. Sets `n` and returns
+// exp(rest) - 1.
 template <class D, class V, class I = hn::Vec<IntegersOf<D>>>
 HWY_INLINE V exp_of_rest(D d, V x, I& n) {
   constexpr float kFactors[] = {0.49999997F, 0.16666542F, 0.0416672044F, 0.00836669188F,
                                 0.00138824864F};
-  // A float of this size has no digits behind the point, and its lowest bits are those of n. That
-  // is cheaper than rounding and converting.
+  // A float of this size has no fractional bits, and its lowest bits are those of n. Adding it is
+  // cheaper than rounding and converting.
   const V large = hn::Set(d, 0x1.8p23F);
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341F), large);
   const IntegersOf<D> di;
@@ -109,7 +110,7 @@ HWY_INLINE V expm1_of(D d, V x) {
   return hn::Add(half, half);
 }
 
-// log(1 + f) - f for 1 + f clamp 1 / sqrt(2) and sqrt(2), plus `small`.
+// log(1 + f) - f for 1 + f between 1 / sqrt(2) and sqrt(2), plus `small`.
 template <class D, class V>
 HWY_INLINE V log_less_linear(D d, V f, V small) {
   constexpr float kFactors[] = {0.333333313F, -0.250008225F, 0.200012267F, -0.166233569F,
@@ -137,7 +138,7 @@ HWY_INLINE V log_of(D d, V given) {
   const V infinity = hn::Inf(d);
   result = hn::IfThenElse(hn::Eq(given, infinity), infinity, result);
   result = hn::IfThenElse(hn::Eq(given, hn::Zero(d)), hn::Neg(infinity), result);
-  // Also for NaN.
+  // NaN and negative numbers give NaN.
   return hn::IfThenElse(hn::Ge(given, hn::Zero(d)), result, hn::NaN(d));
 }
 
@@ -198,7 +199,7 @@ HWY_INLINE V sigmoid_of(D d, V x) {
 // 10.
 constexpr float kMaxAngle = 25000.0F;
 
-// Sine and cosine of `x` less `quarters` times pi / 2.
+// The angle `x` of angle_of(): sine and cosine of x - quarters * pi / 2.
 template <class D, class V>
 struct Angle {
   V sine;

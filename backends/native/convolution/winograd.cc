@@ -27,8 +27,8 @@ namespace {
 // Channels must be whole blocks.
 constexpr int64_t kBlock = 16;
 
-// With fewer tiles, reading the transformed weights, which are two or four times as large, does not
-// pay.
+// With fewer tiles, Winograd's algorithm does not pay, because the transformed weights that it
+// reads are two or four times as large.
 constexpr int64_t kMinTiles = 32;
 
 constexpr std::array kLayouts = {ChannelLayout::Nchw16c, ChannelLayout::Nhwc};
@@ -57,7 +57,7 @@ bool is_supported(const WindowAxis& axis) {
   return axis.kernel == kTaps && axis.stride == 1 && axis.dilation == 1;
 }
 
-// The problem without what depends on the layout and on fused nodes.
+// The problem, except for the fields that depend on the layout and on fused nodes.
 WinogradProblem problem_of(const Node& node) {
   check_types(node);
   const std::vector<int64_t> input = node.input(0).type().dims;
@@ -93,7 +93,8 @@ void set_layout(ChannelLayout layout, int64_t channels, WinogradFeatureMap& map)
   map.block_stride = map.rows * map.columns * map.pixel;
 }
 
-size_t port_of(Candidate& candidate, int32_t value, const char* layout) {
+// Adds an input port, which must be the only one of its value, and returns its index.
+size_t add_input(Candidate& candidate, int32_t value, const char* layout) {
   for (const plugin::InputPort& port : candidate.inputs) {
     if (port.value == value) refuse("reads different values only");
   }
@@ -111,15 +112,15 @@ void offer_in(ProposeContext& context, const Group& group, WinogradProblem probl
   candidate.algorithm = problem.tile == 4 ? "winograd_4x4" : "winograd_2x2";
   // A NaN in one input pixel spreads to the whole tile.
   candidate.flags = TESSERA_CANDIDATE_SPREADS_NAN;
-  port_of(candidate, node.input(0).id(), layout_name(layout));
-  const size_t weights = port_of(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
+  add_input(candidate, node.input(0).id(), layout_name(layout));
+  const size_t weights = add_input(candidate, node.input(1).id(), TESSERA_LAYOUT_DEFAULT);
   candidate.inputs[weights].pack = winograd_pack(problem);
   if (node.input(2).is_present()) {
-    problem.bias = port_of(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
+    problem.bias = add_input(candidate, node.input(2).id(), TESSERA_LAYOUT_DEFAULT);
   }
   candidate.outputs.push_back({.value = group.result, .layout = layout_name(layout)});
   if (group.addend >= 0) {
-    problem.addend = port_of(candidate, group.addend, layout_name(layout));
+    problem.addend = add_input(candidate, group.addend, layout_name(layout));
     candidate.outputs[0].requests = TESSERA_REQUEST_WRITE | TESSERA_REQUEST_IN_PLACE;
     candidate.outputs[0].in_place_input = static_cast<int32_t>(*problem.addend);
   }

@@ -6,9 +6,9 @@
 
 namespace tessera::native {
 
-// An output of this many bytes or more is stored past the caches, in which it would not stay. (Such
-// stores are faster already if input and output exceed the cache of a core, but then the next
-// reader of the output loses more than the copy gains.)
+// An output of this many bytes or more is stored past the caches, because it would not stay in
+// them. (Such stores are faster as soon as input and output exceed the cache of a core, but for
+// smaller outputs the next reader loses more than the copy gains.)
 inline constexpr int64_t kStreamedBytes = int64_t{8} << 20;
 // Transposes gain more: ordinary stores would read every line that they write.
 inline constexpr int64_t kStreamedTransposeBytes = int64_t{2} << 20;

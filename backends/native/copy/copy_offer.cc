@@ -104,8 +104,8 @@ class CopyKernel : public plugin::Kernel {
 
   std::vector<PortCopy> port_copies_;
   std::vector<StridedCopy> copies_;
-  std::vector<int64_t> ends_;    // units of the copies so far
-  std::vector<int64_t> starts_;  // bytes into the dense input
+  std::vector<int64_t> ends_;    // by copy: units up to its end
+  std::vector<int64_t> starts_;  // by copy: bytes into the dense input
   int64_t element_bytes_;
   int64_t output_bytes_;  // of the largest output
   bool is_same_;

@@ -18,7 +18,7 @@ using plugin::Type;
 
 namespace {
 
-constexpr int64_t kElementBytes = 4;  // has_channels(): float32 alone
+constexpr int64_t kElementBytes = 4;  // has_channels() accepts only float32
 // The minimum amount of work for one thread.
 constexpr int64_t kGrainUnits = int64_t{64} * 1024 / StridedCopy::kUnitBytes;
 
@@ -36,7 +36,7 @@ Extent extent_of(const Buffer& buffer) {
 
 // The offset of element (image, channel, pixel) in a layout: images one after the other, each with
 // its channels in blocks. If `block` is 1, all neighbouring channels have the same distance.
-struct Channels {
+struct ChannelStrides {
   int64_t block = 1;
   int64_t stride = 1;  // between neighbouring channels of a block, or of all
   int64_t block_stride = 1;
@@ -53,7 +53,7 @@ struct Channels {
   }
 };
 
-Channels channels_in(const std::string& layout, const Extent& extent) {
+ChannelStrides channel_strides_in(const std::string& layout, const Extent& extent) {
   const int64_t image = extent.channels * extent.pixels;
   if (layout == TESSERA_LAYOUT_DEFAULT) return {1, extent.pixels, extent.pixels, 1, image};
   if (layout == "nhwc") return {1, 1, 1, extent.channels, image};
@@ -64,7 +64,7 @@ Channels channels_in(const std::string& layout, const Extent& extent) {
 
 // Channels from `first` on, as `outer` x `middle` x `inner` of them: channel first + i * outer_step
 // + j * middle_step + k.
-struct Range {
+struct ChannelRange {
   int64_t first = 0;
   int64_t outer = 1;
   int64_t outer_step = 1;
@@ -75,7 +75,7 @@ struct Range {
 
 // The channels in whole blocks of both layouts, those in whole blocks of the layout with narrower
 // blocks, and the rest.
-std::array<Range, 3> ranges_of(int64_t channels, int64_t wide, int64_t narrow) {
+std::array<ChannelRange, 3> ranges_of(int64_t channels, int64_t wide, int64_t narrow) {
   const int64_t left = channels % wide;
   const int64_t rest = left % narrow;
   return {{{0, channels / wide, wide, wide / narrow, narrow, narrow},
@@ -83,8 +83,8 @@ std::array<Range, 3> ranges_of(int64_t channels, int64_t wide, int64_t narrow) {
            {channels - rest, 1, wide, 1, narrow, rest}}};
 }
 
-StridedCopy copy_of(const Range& range, const Extent& extent, const Channels& from,
-                    const Channels& to, const CopyKernels& kernels) {
+StridedCopy copy_of(const ChannelRange& range, const Extent& extent, const ChannelStrides& from,
+                    const ChannelStrides& to, const CopyKernels& kernels) {
   LoopNest nest;
   nest.add(extent.images, from.image_stride, to.image_stride);
   nest.add(range.outer, from.distance(range.outer_step), to.distance(range.outer_step));
@@ -101,11 +101,12 @@ class Converter {
   void operator()(RunContext& context, const Buffer& from, const Buffer& to) const {
     const Extent extent = extent_of(from);
     if (from.elements() == 0) return;
-    const Channels source = channels_in(from_, extent);
-    const Channels target = channels_in(to_, extent);
+    const ChannelStrides source = channel_strides_in(from_, extent);
+    const ChannelStrides target = channel_strides_in(to_, extent);
     const int64_t wide = std::max(source.block, target.block);
     const int64_t narrow = std::min(source.block, target.block);
-    for (const Range& range : ranges_of(extent.channels, wide, narrow == 1 ? wide : narrow)) {
+    for (const ChannelRange& range :
+         ranges_of(extent.channels, wide, narrow == 1 ? wide : narrow)) {
       if (range.outer * range.middle * range.inner == 0) continue;
       const StridedCopy copy = copy_of(range, extent, source, target, kernels_);
       const char* begin = from.as<const char>() + source.offset(range.first) * kElementBytes;
@@ -118,7 +119,7 @@ class Converter {
   }
 
  private:
-  static Padding padding_of(const Extent& extent, const Channels& layout) {
+  static Padding padding_of(const Extent& extent, const ChannelStrides& layout) {
     if (layout.block == 1) return {};
     const int64_t blocks = (extent.channels + layout.block - 1) / layout.block;
     return {.images = extent.images,

@@ -25,8 +25,9 @@ class StagedWriter {
       : is_staged_(!is_in_place && floats * static_cast<int64_t>(sizeof(float)) >= kStreamedBytes) {
   }
 
-  // Calls compute(first, last, target) until all of [begin, end) are covered. Each unit has `unit`
-  // floats; unit `first` goes to `target`, and in the end unit `begin` is at `to`.
+  // Calls compute(first, last, target) for ranges of units that together cover [begin, end). It
+  // writes unit `first` at `target`. Each unit has `unit` floats; in the end, unit `begin` is at
+  // `to`.
   template <class Compute>
   void write(float* to, int64_t begin, int64_t end, int64_t unit, const Compute& compute) const {
     if (!is_staged_ || unit > kFloats) return compute(begin, end, to);

@@ -13,15 +13,15 @@ namespace tessera::native {
 namespace {
 
 constexpr int64_t kMaxElementBytes = 8;
-// Longer rows are split among units.
+// Longer rows are split into units.
 constexpr int64_t kLongRowBytes = 2 * StridedCopy::kUnitBytes;
-// Longer rows are copied by a call each.
+// Each longer row is copied by one call.
 constexpr int64_t kMaxInlineRowBytes = 2048;
 // The sides of the tiles of a transpose, in bytes: a few cache lines each way, so that prefetched
 // lines are used before they are evicted.
 constexpr int64_t kTileBytes = 256;
 constexpr int64_t kStreamedTileBytes = 2048;
-// Shorter patterns are doubled before they are repeated.
+// repeat_row() doubles the pattern that it copies up to this size.
 constexpr int64_t kPatternBytes = 512;
 
 // The position of a row in the outer axes of a loop nest, with its offsets; advances from row to
@@ -280,7 +280,7 @@ void StridedCopy::read_in_order() {
 void StridedCopy::plan_tiles() {
   const LoopNest::Axis& columns = nest_.axes[static_cast<size_t>(nest_.rank - 2)];
   const LoopNest::Axis& rows = nest_.axes[static_cast<size_t>(nest_.rank - 1)];
-  rows_ /= columns.count;  // of matrices
+  rows_ /= columns.count;  // now the number of matrices
   const int64_t side = (is_streamed_ ? kStreamedTileBytes : kTileBytes) / element_bytes_;
   const int64_t area = side * side;
   // Narrow matrices are split along their longer side only.

@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kGrainBytes = 64 * 1024;
 // If runs are shorter than this on average, elements are gathered one by one.
 constexpr int64_t kShortRun = 8;
+// Up to this many floats are copied without a call.
 constexpr int64_t kFew = 4;
 
 bool is_identity(const SourceTable& table) {
@@ -67,8 +68,8 @@ TableCopy::TableCopy(const std::vector<SourceTable>& tables, const std::vector<i
     cell_ *= static_cast<int64_t>(tables[axes - 1].size());
     --axes;
   }
-  const SourceTable alone = {0};
-  const SourceTable& line = axes == 0 ? alone : tables[axes - 1];
+  const SourceTable single = {0};
+  const SourceTable& line = axes == 0 ? single : tables[axes - 1];
   line_stride_ = axes == 0 ? 1 : strides[axes - 1];
   line_cells_ = static_cast<int64_t>(line.size());
   for (size_t axis = 0; axis + 1 < axes; ++axis) {
@@ -129,8 +130,8 @@ void TableCopy::fill_line(char* to, const void* fill) const {
   loops_->fill(fill, to, line_cells_ * cell_);
 }
 
-// Copies `count` elements that are `step` bytes apart: all the same one (0), or neighbours. A few
-// are copied without a call.
+// Copies `count` elements. If `step` is 0, each is a copy of the element at `from`; otherwise
+// `step` is the size of an element, and neighbouring elements are copied.
 void TableCopy::copy_few(const char* from, int64_t step, char* to, int64_t count) const {
   if (element_bytes_ == sizeof(float) && count <= kFew) {
     for (int64_t index = 0; index < count; ++index) {

@@ -37,7 +37,7 @@ void offer_trilu(ProposeContext& context, const Node& node) {
     return plugin::make_kernel(
         [=](RunContext& run, std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
           if (rows == 0) return;
-          // All diagonals beyond the corners have the same effect.
+          // All diagonals beyond a corner of the matrix have the same effect.
           const int64_t wanted = has_diagonal ? *inputs.back().as<const int64_t>() : 0;
           const int64_t diagonal = std::clamp(wanted, -height - 1, width + 1);
           const char* from = inputs[0].as<const char>();

@@ -20,8 +20,8 @@ struct BroadcastOperand {
 
 // The stride of the operand for each axis of the storage of the result, in elements; 0 if the
 // operand has only one element along the axis. If a row-major operand broadcasts to a result with
-// blocks of channels, its number of channels is 1 or a multiple of a block, or `is_padded` says
-// that zeros follow up to one.
+// blocks of channels, it must have one channel or whole blocks of channels, unless `is_padded` says
+// that zeros fill its last block.
 std::vector<int64_t> strides_in(const std::string& result_layout,
                                 const std::vector<int64_t>& result_dims,
                                 const BroadcastOperand& operand, bool is_padded = false);

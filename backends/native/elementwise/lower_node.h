@@ -6,8 +6,8 @@
 
 namespace tessera::native {
 
-// The output that `node` computes elementwise; one that is not present if the op is not
-// elementwise.
+// The output that `node` computes elementwise. If the op is not elementwise, the result's
+// is_present() is false.
 plugin::Value elementwise_result(const plugin::Node& node);
 
 // Appends the computation of `node` to a program whose result has the dimensions of the node's

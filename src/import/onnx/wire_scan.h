@@ -25,16 +25,16 @@ struct Segment {
 // The elements of one tensor; a single segment in regular files.
 using Payload = std::vector<Segment>;
 
-// A message without the elements of its tensors: those fields are removed, and raw_data holds what
-// payload_index() reads instead.
+// A message without the elements of its tensors: their fields are removed, and raw_data holds an
+// index into `payloads` instead, which payload_index() reads.
 template <class Proto>
 struct Scanned {
   Proto message;
   std::vector<Payload> payloads;
 };
 
-// Both throw InvalidModel with the position if the bytes are no such message, or if graphs nest
-// deeper than kMaxNestedGraphs (with a message of its own).
+// Both throw InvalidModel with the position if the bytes are no such message or (with a message of
+// its own) if graphs nest deeper than kMaxNestedGraphs.
 Scanned<onnx::ModelProto> scan_model(const ByteSource& source);
 Scanned<onnx::TensorProto> scan_tensor(const ByteSource& source);
 
