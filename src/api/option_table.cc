@@ -58,8 +58,8 @@ constexpr OptionField field() {
 constexpr std::string_view kWhere = "Where and how it runs";
 constexpr std::string_view kHow = "How the plan is chosen";
 
-// Commands that choose a plan by measured times, that run what they bind or say what it takes, and
-// that measure.
+// Sets of commands. Those of kChoosing choose a plan by measured times, and run it or describe it.
+// Those of kMeasuring may measure. Those of kCaching use caches.
 constexpr uint8_t kChoosing = kRunCommand | kBenchCommand | kExplainCommand | kInspectCommand;
 constexpr uint8_t kRunning = kChoosing | kTuneCommand;
 constexpr uint8_t kMeasuring = kRunning | kVerifyCommand;
