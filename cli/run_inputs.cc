@@ -9,7 +9,7 @@
 namespace tessera::cli {
 namespace {
 
-std::string place_of(const ValueDescription& input) { return "input '" + input.name + "'"; }
+std::string location_of(const ValueDescription& input) { return "input '" + input.name + "'"; }
 
 // The input that `argument` names. `seen` has the inputs of earlier arguments.
 template <class Map>
@@ -18,7 +18,7 @@ const ValueDescription& find_new_input(const char* option, const NamedArgument& 
                                        const Map& seen) {
   const ValueDescription& input = inputs[find_value_index(option, "input", argument.name, inputs)];
   if (seen.contains(input.name)) {
-    throw Error(ErrorKind::InvalidArgument, place_of(input),
+    throw Error(ErrorKind::InvalidArgument, location_of(input),
                 std::string("expected one ") + option + ", found two");
   }
   return input;
@@ -44,7 +44,7 @@ void check_tensor(const ValueDescription& input, const Tensor& tensor, const std
   const std::string expected =
       is_asked ? input.text
                : std::string(name(input.type)) + " " + dims_text(asked->second) + " (--shape)";
-  throw Error(ErrorKind::InvalidArgument, place_of(input),
+  throw Error(ErrorKind::InvalidArgument, location_of(input),
               "expected " + expected + ", found " + std::string(name(tensor.type())) + " " +
                   dims_text(tensor.dims()) + " in file '" + file + "'");
 }
@@ -123,7 +123,7 @@ NamedShapes shapes_to_bind(const NamedShapes& shapes, const NamedTensors& tensor
 void check_all_given(const std::vector<ValueDescription>& inputs, const NamedTensors& tensors) {
   for (const ValueDescription& input : inputs) {
     if (!input.is_read || tensors.contains(input.name)) continue;
-    throw Error(ErrorKind::InvalidArgument, place_of(input),
+    throw Error(ErrorKind::InvalidArgument, location_of(input),
                 "expected " + input.text + ", found nothing; give it with --input '" + input.name +
                     "=FILE.npy', or --random SEED");
   }
@@ -156,7 +156,7 @@ void add_random(const std::vector<ValueDescription>& inputs, uint64_t seed, Name
     const std::optional<std::vector<int64_t>> dims = known_dims(input);
     if (!input.is_read && (!dims || element_bytes(input.type) == 0)) continue;
     if (!dims) {
-      throw Error(ErrorKind::InvalidArgument, place_of(input),
+      throw Error(ErrorKind::InvalidArgument, location_of(input),
                   "expected a known shape, found " + input.text + "; give it with --shape");
     }
     Tensor tensor = random_tensor(input.type, *dims, seed, input.name, input.index_limit);

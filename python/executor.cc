@@ -19,7 +19,7 @@ using nb::literals::operator""_a;
 namespace tessera::python {
 namespace {
 
-std::string place_of(const std::string& input) { return "input '" + input + "'"; }
+std::string location_of(const std::string& input) { return "input '" + input + "'"; }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ NamedTensors by_name(const nb::handle mapping) {
                       nb::cast<std::string>(nb::type_name(key.type())));
     }
     auto input = nb::cast<std::string>(key);
-    AnyTensor tensor = to_any_tensor(mapping[key], place_of(input));
+    AnyTensor tensor = to_any_tensor(mapping[key], location_of(input));
     tensors.emplace(std::move(input), std::move(tensor));
   }
   return tensors;
@@ -42,7 +42,7 @@ std::map<std::string, Tensor> dense_by_name(const nb::handle mapping) {
   std::map<std::string, Tensor> tensors;
   for (auto& [name, tensor] : by_name(mapping)) {
     if (!std::holds_alternative<Tensor>(tensor)) {
-      throw Error(ErrorKind::InvalidArgument, place_of(name),
+      throw Error(ErrorKind::InvalidArgument, location_of(name),
                   "expected a dense array, found a sparse one");
     }
     tensors.emplace(name, std::get<Tensor>(std::move(tensor)));
@@ -64,7 +64,7 @@ NamedTensors in_order(const nb::args& arrays, const std::vector<std::string>& in
   NamedTensors tensors;
   for (size_t index = 0; index < inputs.size(); ++index) {
     const std::string& input = inputs[index];
-    tensors.emplace(input, to_any_tensor(arrays[index], place_of(input)));
+    tensors.emplace(input, to_any_tensor(arrays[index], location_of(input)));
   }
   return tensors;
 }
@@ -115,8 +115,8 @@ nb::list run(SharedExecutor& shared, const nb::args& inputs) {
 
 void bind_input(SharedExecutor& shared, const std::string& name, nb::handle array) {
   const AnyTensor memory = nb::isinstance<SparseTensor>(array)
-                               ? to_any_tensor(array, place_of(name))
-                               : AnyTensor(to_shared_tensor(array, place_of(name)));
+                               ? to_any_tensor(array, location_of(name))
+                               : AnyTensor(to_shared_tensor(array, location_of(name)));
   shared.exclusively([&](Executor& executor) { executor.bind_input(name, memory); });
   shared.has_bound_input = true;
 }

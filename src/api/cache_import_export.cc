@@ -17,7 +17,9 @@ namespace {
 constexpr const char* kFileContent = "file";
 constexpr const char* kSharedPrices = "costs";
 
-std::string place_of(const std::filesystem::path& path) { return "export '" + path.string() + "'"; }
+std::string location_of(const std::filesystem::path& path) {
+  return "export '" + path.string() + "'";
+}
 
 std::vector<cache::Ingredient> export_ingredients() { return {{"export of tessera", version()}}; }
 
@@ -42,7 +44,7 @@ PrunedCaches prune_caches(const std::filesystem::path& folder, int64_t max_bytes
 
 int64_t export_caches(const std::filesystem::path& folder, const std::filesystem::path& file) {
   const std::string unwritable = explain_unwritable_file(file);
-  if (!unwritable.empty()) throw Error(ErrorKind::InvalidArgument, place_of(file), unwritable);
+  if (!unwritable.empty()) throw Error(ErrorKind::InvalidArgument, location_of(file), unwritable);
   cache::CacheFile all{.ingredients = export_ingredients()};
   std::vector<std::filesystem::path> paths = cache::list_folder(folder);
   paths.push_back(folder / kSharedPrices);
@@ -61,7 +63,7 @@ int64_t export_caches(const std::filesystem::path& folder, const std::filesystem
   const std::string reason =
       cache::replace_file(file, [&] { return cache::encode(all, /*key=*/nullptr); });
   if (!reason.empty()) {
-    throw Error(ErrorKind::DeviceFailed, place_of(file), "cannot be written: " + reason);
+    throw Error(ErrorKind::DeviceFailed, location_of(file), "cannot be written: " + reason);
   }
   return std::ranges::count_if(
       all.sections, [](const cache::Section& section) { return section.type != kSharedPrices; });
@@ -71,15 +73,15 @@ int64_t import_caches(const std::filesystem::path& file, const std::filesystem::
   const cache::CacheFile all = cache::read_cache_file(file, /*key=*/nullptr);
   if (all.ingredients.size() != 1 ||
       all.ingredients.front().name != export_ingredients().front().name) {
-    throw Error(ErrorKind::InvalidArgument, place_of(file),
+    throw Error(ErrorKind::InvalidArgument, location_of(file),
                 "expected what `tessera cache export` wrote, found a cache: copy it");
   }
   std::vector<cache::CacheFile> caches;
   const cache::Section* prices = nullptr;
   for (const cache::Section& section : all.sections) {
     if (section.content != kFileContent) continue;
-    cache::CacheFile read =
-        cache::decode(section.bytes, /*key=*/nullptr, place_of(file) + ", '" + section.type + "'");
+    cache::CacheFile read = cache::decode(section.bytes, /*key=*/nullptr,
+                                          location_of(file) + ", '" + section.type + "'");
     if (section.type == kSharedPrices) {
       prices = &section;
     } else {

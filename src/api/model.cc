@@ -279,7 +279,7 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
   std::vector<std::string> asked = wanted_backends(wanted);
   for (std::string& name : asked) name = set->resolve_alias(name);
   const std::lock_guard lock(mutex);
-  PlanRequest question{
+  PlanRequest request{
       .model = of_model,
       .model_name = file.filename().string(),
       .binding = bind_ingredients(loaded.graph, loaded_structure(), wanted, asked, threads),
@@ -297,8 +297,8 @@ PlanRequest Model::State::plan_request(const BindOptions& wanted,
       .key_folder = user_cache_folder(),
       .is_frozen = wanted.cache.frozen,
       .looks_up = !wanted.cache.retune};
-  question.given.insert(question.given.end(), loaded_caches.begin(), loaded_caches.end());
-  return question;
+  request.given.insert(request.given.end(), loaded_caches.begin(), loaded_caches.end());
+  return request;
 }
 
 const std::vector<StageRecord>& Model::stages() const { return state_->stages; }

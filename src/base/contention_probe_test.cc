@@ -10,12 +10,12 @@ namespace {
 TEST(ContentionProbe, IsRelativeToTheBest) {
   for (const int threads : {1, 2}) {
     ThreadPool pool(threads);
-    ContentionProbe yardstick;
+    ContentionProbe probe;
     ContentionProbe::Reading reading;
     double smallest = 1e9;
     pool.execute([&] {
       for (int repetition = 0; repetition < 100; ++repetition) {
-        reading = yardstick.read(pool);
+        reading = probe.read(pool);
         EXPECT_GE(reading.slowdown, 1);
         EXPECT_GE(reading.often, 1);
         smallest = std::min(smallest, reading.slowdown);

@@ -18,7 +18,9 @@ constexpr const char* kEnding = ".cache";
 // fingerprints, which forced a longer name, may have been removed.
 constexpr int kMaxMissing = 3;
 
-std::string place_of(const std::filesystem::path& path) { return "cache '" + path.string() + "'"; }
+std::string location_of(const std::filesystem::path& path) {
+  return "cache '" + path.string() + "'";
+}
 
 // How the file of one name relates to a fingerprint.
 struct Candidate {
@@ -35,12 +37,12 @@ Candidate look_at(const std::filesystem::path& path, const Fingerprint& wanted) 
   if (!text.bytes) {
     if (!text.refusal.empty()) {
       candidate.state = Candidate::State::Unusable;
-      candidate.reason = place_of(path) + " is not used: " + text.refusal;
+      candidate.reason = location_of(path) + " is not used: " + text.refusal;
     }
     return candidate;
   }
   try {
-    candidate.ingredients = decode_head(*text.bytes, place_of(path)).ingredients;
+    candidate.ingredients = decode_head(*text.bytes, location_of(path)).ingredients;
   } catch (const Error& error) {
     candidate.state = Candidate::State::Unusable;
     candidate.reason = error.what();
@@ -105,7 +107,7 @@ FoundCache find_in_folder(const std::filesystem::path& folder,
     found.reason = candidate.reason;
     if (candidate.state == Candidate::State::Unusable) continue;
     try {
-      found.file = decode(candidate.bytes, key, place_of(path), is_wanted);
+      found.file = decode(candidate.bytes, key, location_of(path), is_wanted);
       found.bytes = std::make_shared<const std::string>(std::move(candidate.bytes));
     } catch (const Error& error) {
       found.reason = error.what();
@@ -136,7 +138,7 @@ std::string save_in_file(const std::filesystem::path& path, const CacheFile& fil
     const Candidate present = look_at(path, file.fingerprint());
     if (present.state == Candidate::State::Ours) {
       try {
-        merged = decode(present.bytes, key, place_of(path));
+        merged = decode(present.bytes, key, location_of(path));
       } catch (const Error&) {
         merged.sections.clear();  // damaged: discard everything
         merged.notes.clear();
@@ -158,12 +160,12 @@ std::string save_in_file(const std::filesystem::path& path, const CacheFile& fil
 CacheFile read_cache_file(const std::filesystem::path& path, const UserKey* key) {
   FileText text = read_stored_file(path, kMaxFileBytes, Chosen::ByUser);
   if (!text.bytes) {
-    throw Error(ErrorKind::InvalidArgument, place_of(path),
+    throw Error(ErrorKind::InvalidArgument, location_of(path),
                 text.refusal.empty()
                     ? "expected a file that save_cache() or bind() wrote, found none"
                     : "it is not used: " + text.refusal);
   }
-  return decode(*text.bytes, key, place_of(path));
+  return decode(*text.bytes, key, location_of(path));
 }
 
 bool is_automatic(std::span<const char> bytes) {

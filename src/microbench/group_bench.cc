@@ -167,7 +167,7 @@ struct GroupBench::State {
     ThreadPool one;
   };
   std::optional<Pools> pools;
-  ContentionProbe yardstick;
+  ContentionProbe probe;
   StageWatcher watcher;  // empty in a process that must not end
 
   bool has_group = false;
@@ -345,7 +345,7 @@ Outcome GroupBench::State::run(Entry& entry, Weights weights, ThreadPool& pool) 
     const Stopwatch watch;
     entry.kernel->run("node", context, buffers.inputs.data(), buffers.outputs.data());
     reading = watch.read();
-    cores = yardstick.read(pool);
+    cores = probe.read(pool);
   });
   return outcome_of(reading, pool, cores);
 }
@@ -384,7 +384,7 @@ Outcome GroupBench::State::convert(const ConversionKey& key) {
     const Stopwatch watch;
     tessera::convert(route[0], "conversion", context, source, target);
     reading = watch.read();
-    cores = yardstick.read(pool);
+    cores = probe.read(pool);
   });
   return outcome_of(reading, pool, cores);
 }

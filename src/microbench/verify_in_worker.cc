@@ -152,7 +152,7 @@ class Attempt {
 };
 
 // "op Conv, case 3".
-std::string place_of(const VerifyStep& step) {
+std::string location_of(const VerifyStep& step) {
   if (step.case_count == 0) return step.subject;
   return step.subject + ", case " + std::to_string(step.case_number);
 }
@@ -200,7 +200,7 @@ VerifiedBackend verify_in_worker(const std::filesystem::path& library,
   };
   while (const std::optional<Loss> loss = attempt()) {
     const VerifyStep& step = loss->step;
-    verified.report.fail(step.check, place_of(step), loss->message, step.detail);
+    verified.report.fail(step.check, location_of(step), loss->message, step.detail);
     // If the plug-in cannot be opened, nothing can be tested; if closing failed, everything was
     // tested.
     if (step.unit < 0) break;
@@ -208,7 +208,7 @@ VerifiedBackend verify_in_worker(const std::filesystem::path& library,
     if (++all_losses == kMaxLosses || hangs == kMaxHangs) {
       verified.report.fail("judged to the end", "the plug-in",
                            "it crashed or hung " + std::to_string(all_losses) +
-                               " times: nothing after " + place_of(step) + " was tried");
+                               " times: nothing after " + location_of(step) + " was tried");
       break;
     }
     if (++losses[step.subject] == kMaxLossesOfSubject) {

@@ -77,10 +77,10 @@ std::optional<Shape> infer_old_shape(const InferContext& context) {
 
 using PairFunction = std::optional<Dim> (*)(const Dim& left, const Dim& right);
 
-template <class Question>
-std::optional<Dim> answer(const Dim& left, const Dim& right, const Question& question) {
+template <class Predicate>
+std::optional<Dim> apply_predicate(const Dim& left, const Dim& right, const Predicate& predicate) {
   if (!left.is_known() || !right.is_known()) return std::nullopt;
-  return Dim(question(left.value(), right.value()) ? 1 : 0);
+  return Dim(predicate(left.value(), right.value()) ? 1 : 0);
 }
 
 std::optional<Dim> modulo(const Dim& left, const Dim& right) {
@@ -100,27 +100,29 @@ const std::map<std::string, PairFunction> kElementFunctions = {
     {"Equal", [](const Dim& l, const Dim& r) { return std::optional(equal_elements(l, r)); }},
     {"Less",
      [](const Dim& l, const Dim& r) {
-       return answer(l, r, [](int64_t left, int64_t right) { return left < right; });
+       return apply_predicate(l, r, [](int64_t left, int64_t right) { return left < right; });
      }},
     {"LessOrEqual",
      [](const Dim& l, const Dim& r) {
-       return answer(l, r, [](int64_t left, int64_t right) { return left <= right; });
+       return apply_predicate(l, r, [](int64_t left, int64_t right) { return left <= right; });
      }},
     {"Greater",
      [](const Dim& l, const Dim& r) {
-       return answer(l, r, [](int64_t left, int64_t right) { return left > right; });
+       return apply_predicate(l, r, [](int64_t left, int64_t right) { return left > right; });
      }},
     {"GreaterOrEqual",
      [](const Dim& l, const Dim& r) {
-       return answer(l, r, [](int64_t left, int64_t right) { return left >= right; });
+       return apply_predicate(l, r, [](int64_t left, int64_t right) { return left >= right; });
      }},
     {"And",
      [](const Dim& l, const Dim& r) {
-       return answer(l, r, [](int64_t left, int64_t right) { return left != 0 && right != 0; });
+       return apply_predicate(l, r,
+                              [](int64_t left, int64_t right) { return left != 0 && right != 0; });
      }},
     {"Or",
      [](const Dim& l, const Dim& r) {
-       return answer(l, r, [](int64_t left, int64_t right) { return left != 0 || right != 0; });
+       return apply_predicate(l, r,
+                              [](int64_t left, int64_t right) { return left != 0 || right != 0; });
      }},
 };
 
@@ -142,7 +144,7 @@ void infer_binary_of(InferContext& context, DataType result) {
 
 void infer_binary(InferContext& context) { infer_binary_of(context, context.element(0)); }
 
-void infer_question(InferContext& context) { infer_binary_of(context, DataType::Bool); }
+void infer_predicate(InferContext& context) { infer_binary_of(context, DataType::Bool); }
 
 void infer_mod(InferContext& context) {
   constexpr int kFirstFloatingVersion = 28;  // older versions need fmod=1 for floats
@@ -246,36 +248,36 @@ struct BinaryOp {
 
 const BinaryOp kBinaryOps[] = {
     {"Add", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
-    {"And", {1, 7}, kBoolType, infer_question},
+    {"And", {1, 7}, kBoolType, infer_predicate},
     {"BitShift", {11, 28}, kIntegerTypes, infer_shift},
     {"BitwiseAnd", {18}, kIntegerTypes, infer_binary},
     {"BitwiseOr", {18}, kIntegerTypes, infer_binary},
     {"BitwiseXor", {18}, kIntegerTypes, infer_binary},
     {"Div", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
-    {"Equal", {1, 7, 11, 13, 19}, kAllTypes | TypeSet{DataType::String}, infer_question},
-    {"Greater", {1, 7, 9, 13}, kNumericTypes, infer_question},
-    {"GreaterOrEqual", {12, 16}, kNumericTypes, infer_question},
-    {"Less", {1, 7, 9, 13}, kNumericTypes, infer_question},
-    {"LessOrEqual", {12, 16}, kNumericTypes, infer_question},
+    {"Equal", {1, 7, 11, 13, 19}, kAllTypes | TypeSet{DataType::String}, infer_predicate},
+    {"Greater", {1, 7, 9, 13}, kNumericTypes, infer_predicate},
+    {"GreaterOrEqual", {12, 16}, kNumericTypes, infer_predicate},
+    {"Less", {1, 7, 9, 13}, kNumericTypes, infer_predicate},
+    {"LessOrEqual", {12, 16}, kNumericTypes, infer_predicate},
     {"Mod", {10, 13, 28}, kNumericTypes, infer_mod},
     {"Mul", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary, kBoundsMagnitude},
-    {"Or", {1, 7}, kBoolType, infer_question},
+    {"Or", {1, 7}, kBoolType, infer_predicate},
     {"Pow", {1, 7, 12, 13, 15}, kFloatTypes | kIndexTypes, infer_binary},
     {"Sub", {1, 6, 7, 13, 14}, kNumericTypes, infer_binary},
-    {"Xor", {1, 7}, kBoolType, infer_question},
+    {"Xor", {1, 7}, kBoolType, infer_predicate},
 };
 
 Op binary_op(const BinaryOp& row) {
-  const bool is_question = row.infer == infer_question;
+  const bool is_predicate = row.infer == infer_predicate;
   Op op = {.name = row.name,
            .versions = row.versions,
            .inputs = {{"A", "T"}, {"B", "T"}},
-           .outputs = {{"C", is_question ? "T1" : "T"}},
+           .outputs = {{"C", is_predicate ? "T1" : "T"}},
            .type_variables = {{"T", row.types}},
            .traits = kElementwise | row.traits,
            .infer = row.infer,
            .kernel = run_binary};
-  if (is_question) op.type_variables.push_back({"T1", kBoolType});
+  if (is_predicate) op.type_variables.push_back({"T1", kBoolType});
   if (row.versions.front() < kFirstNumpyVersion) {
     const int last = kFirstNumpyVersion - 1;
     op.attributes = {{"axis", AttributeKind::Int, std::nullopt, 1, last},

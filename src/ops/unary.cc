@@ -84,9 +84,9 @@ void run_not(const KernelCall& call) {
   });
 }
 
-// Evaluates predicate `question` for each element of a floating input.
-template <class Question>
-void run_question(const KernelCall& call, const Question& question) {
+// Evaluates `predicate` for each element of a floating input.
+template <class Predicate>
+void run_predicate(const KernelCall& call, const Predicate& predicate) {
   const TensorView& input = call.inputs[0];
   uint8_t* output = call.outputs[0].as<uint8_t>().data();
   visit_floating(input.type, [&](auto tag) {
@@ -94,25 +94,24 @@ void run_question(const KernelCall& call, const Question& question) {
     const T* elements = input.as<T>().data();
     call.pool.parallel_for(input.elements, kUnaryGrain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
-        output[index] = question(static_cast<compute_t<T>>(elements[index])) ? 1 : 0;
+        output[index] = predicate(static_cast<compute_t<T>>(elements[index])) ? 1 : 0;
       }
     });
   });
 }
 
 void run_is_nan(const KernelCall& call) {
-  run_question(call, [](auto x) { return std::isnan(x); });
+  run_predicate(call, [](auto x) { return std::isnan(x); });
 }
 
 void run_is_inf(const KernelCall& call) {
-  const bool is_negative_asked = call.node.attributes.get_int("detect_negative") != 0;
-  const bool is_positive_asked = call.node.attributes.get_int("detect_positive") != 0;
-  run_question(call, [=](auto x) {
-    return std::isinf(x) && (x < 0 ? is_negative_asked : is_positive_asked);
-  });
+  const bool detects_negative = call.node.attributes.get_int("detect_negative") != 0;
+  const bool detects_positive = call.node.attributes.get_int("detect_positive") != 0;
+  run_predicate(
+      call, [=](auto x) { return std::isinf(x) && (x < 0 ? detects_negative : detects_positive); });
 }
 
-void infer_question(InferContext& context) {
+void infer_predicate(InferContext& context) {
   context.set_output(0, DataType::Bool, context.input(0).type.shape);
 }
 
@@ -162,7 +161,7 @@ Op question_op(const char* name, std::vector<int> versions, ReferenceKernel kern
   op.inputs = {{"X", "T1"}};
   op.outputs = {{"Y", "T2"}};
   op.type_variables = {{"T1", kFloatTypes}, {"T2", kBoolType}};
-  op.infer = infer_question;
+  op.infer = infer_predicate;
   return op;
 }
 

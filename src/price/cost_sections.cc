@@ -31,7 +31,7 @@ CostTable part_of(const CostTable& costs, const std::string& backend) {
 }
 
 // The key, in a plan's section, of the plan that runs until the kernels are built.
-constexpr const char* kUntilBuilt = "until built";
+constexpr const char* kStartupPlanGraph = "until built";
 
 // Takes the entries of `part`; all must belong to the current version of the library.
 void take(const CostTable& part, cache::Origin origin, const PricedLibrary& library,
@@ -59,7 +59,7 @@ void take(const CostTable& part, cache::Origin origin, const PricedLibrary& libr
 KnownPlan read_plan(const cache::Section& section, const std::string& location) {
   CostTable table = read_cost_table(section.bytes, location);
   auto found = table.plans.extract(PlanKey{});
-  auto startup_plan = table.plans.extract(PlanKey{.graph = kUntilBuilt});
+  auto startup_plan = table.plans.extract(PlanKey{.graph = kStartupPlanGraph});
   if (found.empty() || !table.plans.empty()) {
     throw Error(ErrorKind::Corrupt, location,
                 "expected a plan, and at most one more to run until it is built, found others");
@@ -104,13 +104,14 @@ bool is_better(const cache::Section& left, const cache::Section& right) {
   return left.made_ns > right.made_ns;
 }
 
-std::vector<cache::Ingredient> settled_key(const Binding& binding, const PricedLibrary& library) {
+std::vector<cache::Ingredient> fully_measured_key(const Binding& binding,
+                                                  const PricedLibrary& library) {
   std::vector<cache::Ingredient> key = binding;
   key.insert(key.end(), library.stable.begin(), library.stable.end());
   return key;
 }
 
-std::string place_of(const cache::Section& section, const std::string& file) {
+std::string location_of(const cache::Section& section, const std::string& file) {
   return file + ", section '" + section.type + "'";
 }
 
@@ -198,7 +199,7 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
     if (!found.plan || found.plan_versions) break;
     sections.push_back({.type = library.backend,
                         .content = kFullyMeasuredContent,
-                        .ingredients = settled_key(binding, library),
+                        .ingredients = fully_measured_key(binding, library),
                         .made_ns = now_ns});
   }
   std::vector<cache::Ingredient> key = binding;
@@ -218,7 +219,7 @@ std::vector<cache::Section> to_sections(const FoundCosts& found,
   // The file's fingerprint identifies the graph.
   plan.plans[PlanKey{}] = *found.plan;
   for (const KnownPlan& other : found.plan->startup_plan) {
-    plan.plans[PlanKey{.graph = kUntilBuilt}] = other;
+    plan.plans[PlanKey{.graph = kStartupPlanGraph}] = other;
   }
   sections.push_back({.type = kPlanSection,
                       .content = kCostsContent,
@@ -277,7 +278,7 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
   }
   if (best == nullptr) return taken;
   taken.interrupted_seconds.reset();
-  taken.plan = read_plan(*best, place_of(*best, location));
+  taken.plan = read_plan(*best, location_of(*best, location));
   taken.origin = best->origin;
   taken.seconds = best->seconds;
   const auto found_with = version_part(*best, binding);
@@ -289,14 +290,14 @@ TakenPlan take_plan(const cache::CacheFile& file, const Binding& binding,
 void check_plans(const cache::CacheFile& file, const std::string& location) {
   for (const cache::Section& section : file.sections) {
     if (section.type == kPlanSection && section.content == kCostsContent) {
-      read_plan(section, place_of(section, location));
+      read_plan(section, location_of(section, location));
     }
   }
 }
 
 bool is_fully_measured(const cache::CacheFile& file, const Binding& binding,
                        const PricedLibrary& library) {
-  return file.find(library.backend, kFullyMeasuredContent, settled_key(binding, library)) !=
+  return file.find(library.backend, kFullyMeasuredContent, fully_measured_key(binding, library)) !=
          nullptr;
 }
 
@@ -309,12 +310,12 @@ TakenCosts take_costs(const cache::CacheFile& file, const std::string& type,
     if (fitting == nullptr) {
       const cache::Section* const other = file.find(library.backend, kCostsContent);
       if (other != nullptr) {
-        taken.reasons.push_back(place_of(*other, location) + " is not used: " +
+        taken.reasons.push_back(location_of(*other, location) + " is not used: " +
                                 cache::explain_difference(other->ingredients, library.stable));
       }
       continue;
     }
-    const std::string where = place_of(*fitting, location);
+    const std::string where = location_of(*fitting, location);
     const CostTable part = read_cost_table(fitting->bytes, where);
     take(part, fitting->origin, library, where, taken.costs);
     taken.entries[library.backend] =

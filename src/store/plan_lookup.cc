@@ -89,12 +89,12 @@ bool PlanLookup::is_as_good_as_can_be() const {
 // Whether `taken` is better than the plan found so far: a plan for these libraries precedes one for
 // others; if both are equal in that, a trusted plan precedes an untrusted one.
 bool PlanLookup::is_better(const tuning::TakenPlan& taken) const {
-  const bool is_vouched = cache::trusts_results(taken.origin);
-  const bool may_be_strangers = request_.takes_proposals && untrusted_rejection_.empty();
-  if (!is_vouched && !may_be_strangers) return false;
+  const bool is_trusted = cache::trusts_results(taken.origin);
+  const bool may_be_untrusted = request_.takes_proposals && untrusted_rejection_.empty();
+  if (!is_trusted && !may_be_untrusted) return false;
   if (!plan_) return true;
   if (taken.change.empty() != plan_->change.empty()) return taken.change.empty();
-  return is_vouched && !cache::trusts_results(plan_->origin);
+  return is_trusted && !cache::trusts_results(plan_->origin);
 }
 
 void PlanLookup::look_into(PriceSource read) {
