@@ -161,12 +161,12 @@ constexpr BindOption kOptions[] = {
      .field = field<&RunOptions::nan>(),
      .help = "'exact': NaN stays NaN, no kernel gives a finite number if the op's definition gives "
              "an infinity, and other elements are not affected (except within one tile of "
-             "Winograd's convolutions). 'fast': also kernels that may lose them, such as a Relu "
-             "that makes 0 of NaN.",
+             "Winograd's convolutions). 'fast': kernels that may lose NaN and infinities are "
+             "allowed too, such as a Relu that returns 0 for NaN.",
      .flag = {.name = "--nan",
               .value = "MODE",
               .help = "exact (default): NaN stays NaN, and no kernel gives a finite number for an "
-                      "infinity; fast: also kernels that may lose them",
+                      "infinity; fast: also kernels that may lose NaN and infinities",
               .heading = kWhere,
               .commands = kAll},
      .choices = kNanModes,
@@ -187,7 +187,7 @@ constexpr BindOption kOptions[] = {
      .field = field<&RunOptions::layouts>(),
      .help = "Layouts of inputs and outputs, by name: 'row_major' (the default), 'csr' or "
              "'row_sparse'. A sparse one may end in ':<capacity>', the number of elements or rows "
-             "to make room for; without, a tenth of all.",
+             "to make room for; the default is a tenth of all.",
      .flag = {.name = "--layout",
               .value = "NAME=LAYOUT[:CAPACITY]",
               .help =
@@ -257,11 +257,12 @@ constexpr BindOption kOptions[] = {
     {.name = "optimize",
      .keyword = "optimize",
      .field = field<&BindOptions::optimize>(),
-     .help = "True: check the kernels that could win against the reference, time them alone and in "
-             "the whole plan, and choose what is fastest, unless a cache has the plan. Results are "
-             "known to all models on the same Backends, and in Executor.costs. False: measure, "
-             "read and write nothing. None: True, except with a cost_table and with "
-             "TESSERA_OPTIMIZE=0 in the environment.",
+     .help =
+         "True: check the kernels that could win against the reference, time them alone and in "
+         "the whole plan, and choose what is fastest, unless a cache has the plan. All models on "
+         "the same Backends share the results, and Executor.costs returns them. False: measure, "
+         "read and write nothing. None: True, except with a cost_table and with "
+         "TESSERA_OPTIMIZE=0 in the environment.",
      .flag = {.name = "--optimize",
               .help =
                   "measure the kernels that could be fastest and choose by time, unless a cache "
@@ -322,20 +323,19 @@ constexpr BindOption kOptions[] = {
      .help = "A candidate that needs longer for one run is not used.",
      .flag = {.name = "--candidate-timeout",
               .value = "SECONDS",
-              .help = "what a candidate may take to run once (default 10)",
+              .help = "the longest time that one run of a candidate may take (default 10)",
               .heading = kHow,
               .commands = kMeasuring},
      .range = Range{.min = 0, .excludes_min = true, .expected = "more than 0"}},
     {.name = "tune_budget_seconds",
      .keyword = "tune_budget_seconds",
      .field = field<&LimitOptions::tune_budget_seconds>(),
-     .help = "How long to measure, building kernels included; then what is known decides. 0: as "
-             "long as it takes.",
+     .help = "The time limit of measuring, building kernels included. After it, the plan is chosen "
+             "by what is known. 0: no limit.",
      .flag = {.name = "--tune-budget",
               .value = "SECONDS",
-              .help =
-                  "measure no longer, with building kernels; the plan is then chosen by what is "
-                  "known (default: no limit)",
+              .help = "time limit of measuring, building kernels included; the plan is then chosen "
+                      "by what is known (default: no limit)",
               .heading = kHow,
               .commands = kMeasuring},
      .range = kNoLimitOrMore},
@@ -396,7 +396,8 @@ constexpr BindOption kOptions[] = {
     {.name = "margin_search_seconds",
      .keyword = "margin_search_seconds",
      .field = field<&TuningOptions::margin_search_seconds>(),
-     .help = "With costs, how long to compute by how much each candidate misses being chosen."},
+     .help = "With costs, how long to compute margins: how much faster each candidate would have "
+             "to be to be chosen."},
     {.name = "describes_candidates",
      .field = field<&TuningOptions::describes_candidates>(),
      .help = "With optimize: describe all candidates with their prices, even if a cache knows the "

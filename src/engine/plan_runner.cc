@@ -99,10 +99,10 @@ void PlanRunner::run_steps(const PlanWatcher& watcher) {
   context_.set_random_seed(execution_context_.seed());
   if (single_thread_context_) single_thread_context_->set_random_seed(execution_context_.seed());
   // Libraries that use the same thread runtime then use only the threads of this pool.
-  execution_context_.pool().execute([&] { run_regions(watcher); });
+  execution_context_.pool().execute([&] { run_segments(watcher); });
 }
 
-void PlanRunner::run_regions(const PlanWatcher& watcher) {
+void PlanRunner::run_segments(const PlanWatcher& watcher) {
   for (const StaticSegment& segment : program_.segments()) {
     if (!segment.is_single_threaded) {
       run_segment(segment, context_, watcher);

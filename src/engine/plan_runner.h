@@ -89,7 +89,7 @@ class PlanRunner {
              std::vector<StatePorts> state_pairs);
 
   void run_steps(const PlanWatcher& watcher);
-  void run_regions(const PlanWatcher& watcher);
+  void run_segments(const PlanWatcher& watcher);
   void run_segment(const StaticSegment& segment, RunContext& context, const PlanWatcher& watcher);
   Stop call_all(std::span<const StepCall> calls, RunContext& context);
   void run_calls(size_t begin, size_t end, RunContext& context);

@@ -40,7 +40,7 @@ StepProgram::StepProgram(const BuiltPlan& built, char* arena, bool has_several_t
   first_argument_.push_back(buffers_.size());
   for (size_t call = 0; call < calls_.size(); ++call) {
     resolve_call(call);
-    add_to_region(call, has_several_threads);
+    add_to_segment(call, has_several_threads);
   }
   collect_relocations();
 }
@@ -163,7 +163,7 @@ StridedCopy StepProgram::copy_of(const ExecutionStep& step) const {
                    to.strides.empty() ? *dense : to.strides);
 }
 
-void StepProgram::add_to_region(size_t index, bool has_several_threads) {
+void StepProgram::add_to_segment(size_t index, bool has_several_threads) {
   const ExecutionPlan& plan = built_.plan;
   const ExecutionStep& step = plan.steps[steps_[index]];
   const bool is_single_threaded = has_several_threads && step.threads == 1;

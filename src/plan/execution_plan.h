@@ -80,7 +80,7 @@ struct ExecutionStep {
   // Some outputs get their sizes only when this step runs. The steps up to the next such step form
   // a static segment: all their sizes are known before it starts, so nothing has to be looked up or
   // allocated in it.
-  bool ends_static_region = false;
+  bool ends_static_segment = false;
 };
 
 struct ExecutionPlan {

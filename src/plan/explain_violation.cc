@@ -229,7 +229,7 @@ class PlanChecker {
       if (wrong.empty()) wrong = explain_write(step, output);
     }
     if (wrong.empty()) wrong = explain_outputs(step);
-    if (wrong.empty()) wrong = explain_region(step);
+    if (wrong.empty()) wrong = explain_segment(step);
     if (wrong.empty()) wrong = explain_workspace(step);
     return wrong.empty() ? explain_branches(plan_, step) : wrong;
   }
@@ -280,14 +280,14 @@ class PlanChecker {
     return "";
   }
 
-  std::string explain_region(const ExecutionStep& step) const {
+  std::string explain_segment(const ExecutionStep& step) const {
     bool has_unknown_sizes = false;
     for (const PlanOutput& output : step.outputs) {
       if (buffer(output.buffer).kind == Kind::Dynamic) has_unknown_sizes = true;
     }
-    if (has_unknown_sizes == step.ends_static_region) return "";
-    return has_unknown_sizes ? "does not end the region whose sizes are known"
-                             : "ends a region, though its sizes are known";
+    if (has_unknown_sizes == step.ends_static_segment) return "";
+    return has_unknown_sizes ? "does not end the segment whose sizes are known"
+                             : "ends a segment, though its sizes are known";
   }
 
   std::string explain_workspace(const ExecutionStep& step) const {

@@ -30,9 +30,9 @@ void note_releases(ExecutionPlan& plan) {
 }
 
 // Marks the steps whose output sizes are known only after they have run.
-void note_regions(ExecutionPlan& plan) {
+void mark_segment_ends(ExecutionPlan& plan) {
   for (ExecutionStep& step : plan.steps) {
-    step.ends_static_region =
+    step.ends_static_segment =
         std::any_of(step.outputs.begin(), step.outputs.end(), [&](const PlanOutput& output) {
           return plan.buffers[at(output.buffer)].kind == PlanBuffer::Kind::Dynamic;
         });
@@ -88,7 +88,7 @@ ExecutionPlan make_plan(const Graph& graph, const Offers& offers, const Placemen
   }
   ExecutionPlan plan = order_and_assign_offsets(builder.take(), offers);
   note_releases(plan);
-  note_regions(plan);
+  mark_segment_ends(plan);
 #ifdef TESSERA_CHECKS
   const std::string violation = explain_violation(plan);
   TESSERA_CHECK(violation.empty(), violation);

@@ -246,11 +246,11 @@ TEST(MakePlan, NoStepPassesOneWhoseSizesOnlyRunningShows) {
   for (const ExecutionStep& step : plan.steps) order.push_back(step.candidate);
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5}));
   for (const ExecutionStep& step : plan.steps) {
-    EXPECT_EQ(step.ends_static_region, step.candidate == 2);
+    EXPECT_EQ(step.ends_static_segment, step.candidate == 2);
   }
   ExecutionPlan wrong = plan;
-  wrong.steps[2].ends_static_region = false;
-  EXPECT_EQ(explain_violation(wrong), "step 2 does not end the region whose sizes are known");
+  wrong.steps[2].ends_static_segment = false;
+  EXPECT_EQ(explain_violation(wrong), "step 2 does not end the segment whose sizes are known");
 }
 
 TEST(MakePlan, BlocksAreWhatTheArenaHolds) {
