@@ -97,8 +97,9 @@ bool read(const BindOption& /*option*/, nb::handle given, std::vector<StatePair>
   return true;
 }
 
-bool read(const BindOption& /*option*/, nb::handle /*given*/, Progress& /*callable*/) {
-  return true;
+// bind() calls it through PythonProgress.
+bool read(const BindOption& /*option*/, nb::handle given, Progress& /*callable*/) {
+  return given.is_none() || PyCallable_Check(given.ptr()) != 0;
 }
 
 template <class Enum>
@@ -124,8 +125,10 @@ void read_option(const BindOption& option, nb::handle given, BindOptions& option
       std::visit([&](const auto& field) { return read(option, given, field.edit(options)); },
                  option.field.typed);
   if (is_read) return;
+  const std::string type = type_text_of(option);
+  const bool is_too_large = type == "int" && PyLong_Check(given.ptr()) != 0;
   const std::string message = "bind(): " + std::string(option.keyword) + ": expected " +
-                              type_text_of(option) + ", found " +
+                              (is_too_large ? "a smaller int" : type) + ", found " +
                               nb::cast<std::string>(nb::repr(given));
   throw nb::type_error(message.c_str());
 }

@@ -134,6 +134,8 @@ def test_a_type_error_names_the_keyword(tessera, doubling_model):
         ({"thread": 1}, "unexpected keyword argument 'thread'; did you mean 'threads'"),
         ({"exclusions": []}, "unexpected keyword argument 'exclusions'"),
         ({"threads": "two"}, "threads: expected int, found 'two'"),
+        ({"threads": 2**40}, "threads: expected a smaller int, found 1099511627776"),
+        ({"on_progress": 5}, "on_progress: expected "),
         ({"nan": None}, "nan: expected str, found None"),
         ({"optimize": 3}, r"optimize: expected bool \| None, found 3"),
     ):
