@@ -111,7 +111,8 @@ struct Contender {
   }
   double median() const {
     std::vector<double> sorted = seconds;
-    std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
+    std::nth_element(sorted.begin(),
+                     sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
     return sorted[sorted.size() / 2];
   }
 };

@@ -73,7 +73,8 @@ ScalePoint measure(GraphShape shape, int nodes, int layouts) {
             << problem.nodes.size() << std::setw(12) << problem.candidates.size() << std::fixed
             << std::setprecision(1) << std::setw(10) << milliseconds << std::setprecision(4)
             << std::setw(9) << 100 * gap << std::setw(8) << (solution.is_proven() ? "yes" : "no")
-            << std::setw(10) << solution.networks << std::endl;
+            << std::setw(10) << solution.networks << '\n'
+            << std::flush;
   return {static_cast<double>(problem.nodes.size()), milliseconds};
 }
 

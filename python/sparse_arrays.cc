@@ -135,7 +135,7 @@ void bind_sparse_arrays(nb::module_& module) {
                            "csr_array() and row_sparse_array(), and returned by Executor.run().")
       .def_prop_ro(
           "format", [](const SparseTensor& self) { return name(self.format()); },
-          "\"csr\" or \"row_sparse\".")
+          R"("csr" or "row_sparse".)")
       .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro(
           "dtype",

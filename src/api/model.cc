@@ -39,14 +39,14 @@ void check_same_stamps(const std::vector<StampedFile>& expected,
 }  // namespace
 
 void Model::State::with_lock(const std::function<void(const Log& log)>& work) {
-  std::vector<std::string> said;
-  const Log later([&](const std::string& message) { said.push_back(message); });
+  std::vector<std::string> messages;
+  const Log deferred_log([&](const std::string& message) { messages.push_back(message); });
   const auto report = [&] {
-    for (const std::string& message : said) log.warn(message);
+    for (const std::string& message : messages) log.warn(message);
   };
   try {
     const std::lock_guard lock(mutex);
-    work(later);
+    work(deferred_log);
   } catch (...) {
     report();
     throw;
@@ -56,9 +56,9 @@ void Model::State::with_lock(const std::function<void(const Log& log)>& work) {
 
 Graph Model::State::bound_graph(const BindOptions& wanted, ThreadPool& pool) {
   BoundGraph bound;
-  with_lock([&](const Log& log) {
+  with_lock([&](const Log& deferred_log) {
     check_unchanged(loaded.source.mappings);
-    bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, log);
+    bound = bind_graph(loaded, wanted.shapes, wanted.fetch, *registry, pool, deferred_log);
     if (bound.is_unchanged) loaded.binds_unchanged = true;
   });
   mark_sparse(bound.graph, parse_layouts(bound.graph, wanted.run.layouts), *registry);
@@ -119,8 +119,9 @@ const ModelStructure& Model::State::loaded_structure() {
 
 void Model::State::open_packs(ThreadPool& pool) {
   if (!stored_model) return;
-  with_lock([&](const Log& log) {
-    const PersistentPacks& persistent_packs = stored_model->open_packs(loaded.graph, pool, log);
+  with_lock([&](const Log& deferred_log) {
+    const PersistentPacks& persistent_packs =
+        stored_model->open_packs(loaded.graph, pool, deferred_log);
     packs.set_source([&persistent_packs](const PackKey& key, int64_t bytes) {
       return persistent_packs.find_pack(key, bytes);
     });

@@ -100,7 +100,7 @@ TEST_F(Npy, ReadsEveryElementType) {
 
 TEST_F(Npy, ReadsAllVersionsAndRanks) {
   const std::string one = raw<float>({1.5F});
-  for (const char version : {1, 2, 3}) {
+  for (const char version : {'\1', '\2', '\3'}) {
     EXPECT_THAT(read(npy(header("<f4", "(1, 1)"), one, version)).as<float>(), ElementsAre(1.5F));
   }
   EXPECT_EQ(read(npy(header("<f4", "()"), one)).rank(), 0);
@@ -233,7 +233,8 @@ TEST_F(Npy, FlippedBitsAreReadOrRefused) {
   for (int round = 0; round < 2000; ++round) {
     std::string damaged = bytes;
     for (int flips = static_cast<int>(random() % 3); flips >= 0; --flips) {
-      damaged[random() % damaged.size()] ^= static_cast<char>(1U << (random() % 8));
+      char& byte = damaged[random() % damaged.size()];
+      byte = static_cast<char>(byte ^ static_cast<char>(1U << (random() % 8)));
     }
     if (!refusal(damaged).empty()) ++refused;
   }

@@ -31,7 +31,7 @@ struct Transform;
 template <>
 struct Transform<4> {
   HWY_INLINE static void read(const Vector* from, int step, Vector (&to)[6]) {
-    const auto d = [&](int index) HWY_ATTR { return from[index * step]; };
+    const auto d = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
     const Vector even = scaled(-4, d(2), d(4));
     const Vector odd = scaled(-4, d(1), d(3));
     const Vector even_half = hn::Sub(d(4), d(2));
@@ -44,7 +44,7 @@ struct Transform<4> {
     to[5] = scaled(4, d(1), scaled(-5, d(3), d(5)));
   }
   HWY_INLINE static void write(const Vector* from, int step, Vector (&to)[4]) {
-    const auto m = [&](int index) HWY_ATTR { return from[index * step]; };
+    const auto m = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
     const Vector near_sum = hn::Add(m(1), m(2));
     const Vector near_difference = hn::Sub(m(1), m(2));
     const Vector far_sum = hn::Add(m(3), m(4));
@@ -59,14 +59,14 @@ struct Transform<4> {
 template <>
 struct Transform<2> {
   HWY_INLINE static void read(const Vector* from, int step, Vector (&to)[4]) {
-    const auto d = [&](int index) HWY_ATTR { return from[index * step]; };
+    const auto d = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
     to[0] = hn::Sub(d(0), d(2));
     to[1] = hn::Add(d(1), d(2));
     to[2] = hn::Sub(d(2), d(1));
     to[3] = hn::Sub(d(1), d(3));
   }
   HWY_INLINE static void write(const Vector* from, int step, Vector (&to)[2]) {
-    const auto m = [&](int index) HWY_ATTR { return from[index * step]; };
+    const auto m = [&](int index) HWY_ATTR { return from[std::ptrdiff_t{index} * step]; };
     to[0] = hn::Add(hn::Add(m(0), m(1)), m(2));
     to[1] = hn::Sub(hn::Sub(m(1), m(2)), m(3));
   }
@@ -112,7 +112,7 @@ void read(const WinogradFeatureMap& map, const WinogradTile& tile, const float* 
     }
     for (int row = 0; row < kSize; ++row) {
       Transform<kTile>::read(half + row * kSize, 1, made);
-      float* target = to + row * kSize * tile.plane + channel;
+      float* target = to + int64_t{row} * kSize * tile.plane + channel;
       for (int column = 0; column < kSize; ++column) {
         hn::StoreU(made[column], d, target + column * tile.plane);
       }
