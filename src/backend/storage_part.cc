@@ -108,7 +108,7 @@ std::optional<int64_t> extent_bytes(const TensorType& type, const std::vector<in
   }
   int64_t bytes = 0;
   if (__builtin_add_overflow(last, 1, &last) ||
-      __builtin_mul_overflow(last, int64_t{element_bytes(type.element)}, &bytes)) {
+      __builtin_mul_overflow(last, element_bytes(type.element), &bytes)) {
     return std::nullopt;
   }
   return bytes;

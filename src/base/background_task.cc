@@ -67,8 +67,8 @@ bool CancellationToken::is_cancelled() {
 
 std::unique_ptr<BackgroundTask> BackgroundTask::start(
     std::function<void(CancellationToken& end)> work) {
-  thread_local const EndOfMainThread end_of_main_thread;
-  (void)end_of_main_thread;
+  thread_local const EndOfMainThread kEndOfMainThread;
+  (void)kEndOfMainThread;
   wait_at_exit();
   Tasks& all = tasks();
   const std::lock_guard lock(all.mutex);

@@ -67,9 +67,9 @@ __attribute__((target("clflushopt"))) void flush_fast(const char* first, int64_t
 }  // namespace
 
 void evict_from_caches(const void* data, int64_t bytes) {
-  static const bool is_fast = has_clflushopt();
+  static const bool kIsFast = has_clflushopt();
   const auto* first = static_cast<const char*>(data);
-  if (is_fast) return flush_fast(first, bytes);
+  if (kIsFast) return flush_fast(first, bytes);
   for (int64_t at = 0; at < bytes; at += kLineBytes) _mm_clflush(first + at);
   if (bytes > 0) _mm_clflush(first + bytes - 1);
   _mm_mfence();

@@ -11,11 +11,11 @@ constexpr int64_t kGrainBytes = 64 * 1024;
 constexpr int64_t kMaxCuts = 64;
 
 // With a constant size, the copy compiles to one instruction.
-template <int64_t Bytes>
+template <int64_t kBytes>
 void copy_pieces(const char* from, char* to, const StridedCopy::Loop& loop, int64_t count,
                  int64_t bytes) {
   for (int64_t index = 0; index < count; ++index) {
-    std::memcpy(to, from, static_cast<size_t>(Bytes > 0 ? Bytes : bytes));
+    std::memcpy(to, from, static_cast<size_t>(kBytes > 0 ? kBytes : bytes));
     from += loop.from_step;
     to += loop.to_step;
   }

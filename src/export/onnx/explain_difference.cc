@@ -1,5 +1,7 @@
 #include "export/onnx/explain_difference.h"
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <variant>
 #include <vector>
@@ -18,7 +20,10 @@ bool are_equal(const Tensor& left, const Tensor& right) {
          std::memcmp(left.data(), right.data(), static_cast<size_t>(left.bytes())) == 0;
 }
 
-bool are_equal(float left, float right) { return std::memcmp(&left, &right, sizeof left) == 0; }
+// NaN equals itself, and 0 differs from -0.
+bool are_equal(float left, float right) {
+  return std::bit_cast<uint32_t>(left) == std::bit_cast<uint32_t>(right);
+}
 
 template <class Element>
 bool are_equal(const std::vector<Element>& left, const std::vector<Element>& right) {
