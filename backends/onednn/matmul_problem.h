@@ -31,8 +31,8 @@ struct MatMulProblem {
   std::vector<PostOperation> scalings;  // of Gemm
 };
 
-// The problem of a MatMul or Gemm whose types are known. `reads_through` says whether preceding
-// Transposes become part of it if possible.
+// The problem of a MatMul or Gemm whose types are known. If `reads_through` is
+// true, the problem includes preceding Transposes that it can express as strides.
 MatMulProblem matmul_problem_of(const plugin::Graph& graph, const plugin::Node& node,
                                 bool reads_through);
 

@@ -57,8 +57,8 @@ HWY_INLINE void prefetch_later(const void* position) {
 }
 
 // Stores past the caches if kStreams, else an ordinary store. If kStreams, `to` is aligned to a
-// vector. The caller calls hwy::FlushStream() once after the last such loop, which makes the stored
-// data visible to other threads and waits for all of it.
+// vector. The caller calls hwy::FlushStream() once after the last such loop: it waits until all
+// stores are finished, so that other threads see the data.
 template <bool kStreams, class D, class V>
 HWY_INLINE void store_line(V vector, D d, hwy::HWY_NAMESPACE::TFromD<D>* to) {
   if constexpr (kStreams) {

@@ -39,7 +39,7 @@ constexpr int64_t kSlotBytes = kBlock * kMaxElementBytes + 5 * kLineBytes;
 constexpr size_t kSlots = kMaxRegisters + kMaxOperands + 1;
 
 struct Scratch {
-  // Not initialised, because most of it is never used.
+  // Not initialised: most programs use only a few slots.
   alignas(kLineBytes) std::byte slots[kSlots][kSlotBytes];
 
   std::byte* of_register(int index) { return slots[index]; }

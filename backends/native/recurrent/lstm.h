@@ -43,7 +43,7 @@ struct LstmGateLayout {
 
   int64_t state_row() const { return panels * units; }
   int64_t columns() const { return kLstmGates * state_row(); }
-  // columns() is a multiple of it.
+  // columns() is a multiple of gemm_panel.
   int64_t gemm_panels() const { return columns() / gemm_panel; }
 
   // The row of the weights in ONNX's order for `column`; -1: padding.

@@ -95,7 +95,7 @@ Reduction::Reduction(ReductionKind kind, const std::vector<ReducedAxis>& axes, i
   split(threads);
 }
 
-// Splits the work into enough parts for all threads, if there is enough of it.
+// Splits the reduction into parts for all threads. A small reduction gets fewer parts.
 void Reduction::split(int threads) {
   tile_ = std::min(width_, kMaxColumns);
   if (!is_columns_) batch_ = std::clamp<int64_t>(kGrain / elements_per_result_, 1, kMaxBatch);

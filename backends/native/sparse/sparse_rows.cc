@@ -78,7 +78,7 @@ void offer_gather(ProposeContext& context, const Node& node) {
   context.add(std::move(candidate));
 }
 
-// A row, and the index of an update of it.
+// A row, and the index of one of its updates.
 struct UpdateOfRow {
   int64_t row = 0;
   int64_t update = 0;
